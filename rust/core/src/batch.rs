@@ -1,0 +1,165 @@
+//! DeltaBatch: the deltas of one feed in one arena of text and small records, immutable after its feed.
+//!
+//! Laws: text, thinking and argument deltas that carry nothing but text cost no allocation of their own; everything rare
+//! is kept whole in a side vector.  The seq of a batch rises by one from its first.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::delta::{Delta, DeltaKind, Output, Payload, Riders};
+
+#[derive(Clone, Debug, PartialEq)]
+enum Record {
+    Text {
+        part: u32,
+        text: Range<usize>,
+    },
+    Thinking {
+        part: u32,
+        text: Range<usize>,
+    },
+    Args {
+        id: Range<usize>,
+        text: Range<usize>,
+    },
+    Rare(usize),
+}
+
+/// The deltas of one feed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeltaBatch {
+    run_id: Arc<str>,
+    now: u64,
+    first_seq: u64,
+    arena: String,
+    records: Vec<Record>,
+    rare: Vec<Payload<Box<str>>>,
+    /// Frame JSON by record number.
+    raw: Vec<(usize, Box<str>)>,
+    last_id: Range<usize>,
+}
+
+impl DeltaBatch {
+    /// An empty batch of a feed at `now`, milliseconds since 1970 UTC.
+    pub fn new(run_id: Arc<str>, now: u64) -> Self {
+        Self {
+            run_id,
+            now,
+            ..Self::default()
+        }
+    }
+
+    /// The run.
+    pub fn run_id(&self) -> &Arc<str> {
+        &self.run_id
+    }
+
+    /// When the feed was, milliseconds since 1970 UTC.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// How many deltas.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The delta at `position`.
+    pub fn get(&self, position: usize) -> Option<Delta<&str>> {
+        let payload = match self.records.get(position)? {
+            Record::Text { part, text } => Payload::Text {
+                text: self.slice(text),
+                part_index: Some(*part),
+                riders: Riders::default(),
+            },
+            Record::Thinking { part, text } => Payload::Thinking {
+                text: self.slice(text),
+                part_index: Some(*part),
+                riders: Riders::default(),
+            },
+            Record::Args { id, text } => Payload::ToolCallArgs {
+                id: self.slice(id),
+                text: self.slice(text),
+            },
+            Record::Rare(at) => self.rare.get(*at)?.as_deref(),
+        };
+        let raw = self.raw.binary_search_by_key(&position, |(at, _)| *at).ok();
+        let provider_raw = raw
+            .and_then(|at| self.raw.get(at))
+            .map(|(_, raw)| raw.as_ref());
+        Some(Delta {
+            seq: self.first_seq + position as u64,
+            payload,
+            provider_raw,
+        })
+    }
+
+    /// All deltas, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = Delta<&str>> {
+        (0..self.len()).filter_map(|position| self.get(position))
+    }
+
+    /// The kind of the delta at `position`.
+    pub fn kind(&self, position: usize) -> Option<DeltaKind> {
+        self.get(position).map(|delta| delta.payload.kind())
+    }
+
+    fn slice(&self, range: &Range<usize>) -> &str {
+        self.arena.get(range.clone()).unwrap_or("")
+    }
+
+    fn keep(&mut self, text: &str) -> Range<usize> {
+        let start = self.arena.len();
+        self.arena.push_str(text);
+        start..self.arena.len()
+    }
+}
+
+impl Output for DeltaBatch {
+    #[inline]
+    fn delta(&mut self, delta: &Delta<&str>) {
+        if self.records.is_empty() {
+            self.first_seq = delta.seq;
+        }
+        if let Some(raw) = delta.provider_raw {
+            self.raw.push((self.records.len(), raw.into()));
+        }
+        let record = match &delta.payload {
+            Payload::Text {
+                text,
+                part_index: Some(part),
+                riders,
+            } if *riders == Riders::default() => Record::Text {
+                part: *part,
+                text: self.keep(text),
+            },
+            Payload::Thinking {
+                text,
+                part_index: Some(part),
+                riders,
+            } if *riders == Riders::default() => Record::Thinking {
+                part: *part,
+                text: self.keep(text),
+            },
+            Payload::ToolCallArgs { id, text } => {
+                if self.last_id.is_empty() || self.slice(&self.last_id) != *id {
+                    self.last_id = self.keep(id);
+                }
+                Record::Args {
+                    id: self.last_id.clone(),
+                    text: self.keep(text),
+                }
+            }
+            payload => {
+                self.rare.push(payload.to_owned());
+                Record::Rare(self.rare.len() - 1)
+            }
+        };
+        self.records.push(record);
+    }
+}

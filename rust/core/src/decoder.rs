@@ -1,0 +1,431 @@
+//! Composes the stages; the only place with a policy for unknown, corrupt and stray input.
+//!
+//! | what comes | what happens |
+//! |---|---|
+//! | data that begins like JSON and is JSON | the dialect reads it |
+//! | … and is none | each `data:` line alone; if one fails too, `error{protocol_error}` with its offset |
+//! | … but the body ends inside its event | dropped: the stream ends as if cut there |
+//! | `[DONE]` | the end marker |
+//! | empty or blank data | ignored |
+//! | data of an event named `error` that is no JSON | an error of these words |
+//! | other data, lines that are neither field nor JSON | skipped, counted in one warning |
+//! | bare JSON outside of events (a JSON body) | gathered until it is whole, then read like an event's data |
+//! | a JSON array | each object in it is read |
+//! | invalid UTF-8 | U+FFFD, one warning; outside of a string that is no JSON any more |
+//! | an HTML page, a compressed body, an empty body | `error{protocol_error}`, or by the HTTP status |
+//! | HTTP status of 400 and above, and no error in the body | an error by the status |
+//! | anything after the terminal | ignored |
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::delta::{Delta, ErrorCode, Failure, Output};
+use crate::dialect::{self, State};
+use crate::error::{Error, ErrorKind};
+use crate::finisher::{DeltaSink, Finisher, Options};
+use crate::framing::{self, sse::Sse};
+use crate::laws::Laws;
+use crate::provider_error::ErrorObject;
+use crate::scan::{JsonScan, Verdict};
+use crate::sniff::Sniff;
+use crate::wire::Reader;
+
+/// Bytes in any chunking → deltas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoder {
+    sniff: Sniff,
+    framer: Sse,
+    core: Core,
+    fed_anything: bool,
+}
+
+/// Everything behind the framing, apart from it so that frames may borrow from the framer.
+#[derive(Clone, Debug, PartialEq)]
+struct Core {
+    options: Arc<Options>,
+    state: State,
+    finisher: Finisher,
+    stray: Stray,
+    /// Checks every delta in debug builds.
+    laws: Laws,
+}
+
+/// Bare JSON that is being gathered.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Stray {
+    text: Vec<u8>,
+    scan: JsonScan,
+    offset: u64,
+}
+
+struct Checked<'a, O> {
+    out: &'a mut O,
+    laws: &'a mut Laws,
+}
+
+impl<O: Output> Output for Checked<'_, O> {
+    #[inline]
+    fn delta(&mut self, delta: &Delta<&str>) {
+        if cfg!(debug_assertions) {
+            let verdict = self.laws.check(delta);
+            debug_assert!(verdict.is_ok(), "{verdict:?}");
+        }
+        self.out.delta(delta);
+    }
+}
+
+impl Decoder {
+    /// Before the first byte; `None` when `options.dialect` is no dialect.
+    pub fn new(options: Options) -> Option<Self> {
+        let state = (dialect::find(options.dialect)?.state)();
+        let options = Arc::new(options);
+        Some(Self {
+            sniff: Sniff::default(),
+            framer: Sse::new(options.limits.event_bytes),
+            core: Core {
+                state,
+                finisher: Finisher::new(Arc::clone(&options)),
+                options,
+                stray: Stray::default(),
+                laws: Laws::default(),
+            },
+            fed_anything: false,
+        })
+    }
+
+    /// What the caller said.
+    pub fn options(&self) -> &Options {
+        &self.core.options
+    }
+
+    /// Whether the terminal has left.
+    pub fn finished(&self) -> bool {
+        self.core.finisher.ended()
+    }
+
+    /// The seq of the last delta that left.
+    pub fn last_seq(&self) -> u64 {
+        self.core.finisher.last_seq()
+    }
+
+    /// Takes the next bytes of the body, in any chunking.  Cost is linear in their number.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut impl Output) {
+        if self.finished() || bytes.is_empty() {
+            return;
+        }
+        self.fed_anything = true;
+        self.sniff.look(bytes);
+        match &self.sniff {
+            Sniff::Undecided | Sniff::Stream => {
+                let core = &mut self.core;
+                let _ = self.framer.feed(bytes, |frame| core.frame(frame, out));
+            }
+            Sniff::Page(_) => {}
+            Sniff::Compressed => self.core.fail(
+                out,
+                ErrorCode::ProtocolError,
+                "the body is compressed (gzip); the transport must undo the content encoding",
+                Some(false),
+            ),
+        }
+    }
+
+    /// Takes the end of the body.  After it the stream has its terminal.
+    pub fn close(&mut self, out: &mut impl Output) {
+        if self.finished() {
+            return;
+        }
+        if let Sniff::Page(page) = &self.sniff {
+            let page = String::from_utf8_lossy(page).into_owned();
+            return self.core.not_a_stream(out, &page);
+        }
+        let core = &mut self.core;
+        if self.framer.close(|frame| core.frame(frame, out)).is_break() {
+            return;
+        }
+        self.core.end_of_body(out, self.fed_anything);
+    }
+
+    /// Ends the stream for a reason from outside: the transport failed, the caller gave up.  After a finish reason the
+    /// message is whole and the failure only a warning.
+    pub fn fail(
+        &mut self,
+        code: ErrorCode,
+        message: &str,
+        retryable: Option<bool>,
+        out: &mut impl Output,
+    ) {
+        self.core.fail(out, code, message, retryable);
+    }
+}
+
+impl Core {
+    fn with_sink<O: Output, R>(
+        &mut self,
+        out: &mut O,
+        f: impl FnOnce(&mut State, &mut DeltaSink<'_, Checked<'_, O>>) -> R,
+    ) -> R {
+        let mut checked = Checked {
+            out,
+            laws: &mut self.laws,
+        };
+        let mut sink = DeltaSink::new(&mut self.finisher, &mut checked);
+        f(&mut self.state, &mut sink)
+    }
+
+    #[inline]
+    fn frame(&mut self, frame: framing::Frame<'_>, out: &mut impl Output) -> ControlFlow<()> {
+        match frame {
+            framing::Frame::Event {
+                name,
+                data,
+                offset,
+                closed,
+            } => {
+                self.event(name, data, offset, closed, out);
+            }
+            framing::Frame::Stray { line, offset } => self.stray_line(line, offset, out),
+            framing::Frame::TooLong => {
+                let message = format!(
+                    "limit reached: event_bytes ({})",
+                    self.options.limits.event_bytes
+                );
+                self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            }
+        }
+        if self.finisher.ended() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn event(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        offset: u64,
+        closed: bool,
+        out: &mut impl Output,
+    ) {
+        let name = std::str::from_utf8(name).unwrap_or("");
+        let data = data.trim_ascii();
+        match data.first() {
+            None => {}
+            Some(b'[') if data.starts_with(b"[DONE]") => self.with_sink(out, |state, sink| {
+                state.close(sink);
+                sink.end();
+            }),
+            Some(b'{' | b'[') => {
+                if let Err(error) = self.json(name, data, out)
+                    && closed
+                {
+                    self.lines(name, data, offset, error, out);
+                }
+            }
+            Some(_) if name == "error" => {
+                let message = String::from_utf8_lossy(data);
+                let error = ErrorObject::of_message(&message);
+                let failure = error.failure(&self.options.response, "");
+                self.error(out, failure);
+            }
+            Some(_) => self.noise(offset, out),
+        }
+    }
+
+    fn noise(&mut self, offset: u64, out: &mut impl Output) {
+        self.with_sink(out, |_, sink| {
+            sink.warn("noise", "data that is no JSON was skipped", Some(offset));
+            sink.end_frame();
+        });
+    }
+
+    /// Several JSON values that a proxy joined into one event: each line alone.
+    fn lines(&mut self, name: &str, data: &[u8], offset: u64, error: Error, out: &mut impl Output) {
+        let mut error = Some(error);
+        if memchr::memchr(b'\n', data).is_some() {
+            error = None;
+            for line in data.split(|byte| *byte == b'\n') {
+                let line = line.trim_ascii();
+                if line.starts_with(b"[DONE]") {
+                    self.event(name.as_bytes(), line, offset, true, out);
+                } else if !line.is_empty()
+                    && let Err(found) = self.json(name, line, out)
+                {
+                    error = Some(found);
+                    break;
+                }
+            }
+        }
+        if let Some(error) = error {
+            let message = if error.kind == ErrorKind::TooDeep {
+                format!(
+                    "limit reached: depth ({}) in the event at byte {offset}",
+                    self.options.limits.depth
+                )
+            } else {
+                format!("{error} of the data of the event at byte {offset}")
+            };
+            self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+        }
+    }
+
+    /// Reads one JSON text, an object or an array of objects.  On an error nothing of it was applied.
+    #[inline]
+    fn json(&mut self, name: &str, data: &[u8], out: &mut impl Output) -> Result<(), Error> {
+        let text = match std::str::from_utf8(data) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(data),
+        };
+        let max_depth = self.options.limits.depth;
+        if text.starts_with('[') {
+            let mut objects = Vec::new();
+            let mut reader = Reader::new(&text, max_depth);
+            reader.array(|reader| {
+                objects.push(reader.raw()?);
+                Ok(())
+            })?;
+            reader.end()?;
+            for json in objects.into_iter().filter(|json| json.starts_with('{')) {
+                self.object(
+                    dialect::Frame {
+                        name,
+                        json,
+                        max_depth,
+                    },
+                    out,
+                )?;
+            }
+        } else {
+            self.object(
+                dialect::Frame {
+                    name,
+                    json: &text,
+                    max_depth,
+                },
+                out,
+            )?;
+        }
+        if matches!(text, Cow::Owned(_)) {
+            self.with_sink(out, |_, sink| {
+                sink.warn("invalid_utf8", "invalid UTF-8 became U+FFFD", None);
+            });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn object(&mut self, frame: dialect::Frame<'_>, out: &mut impl Output) -> Result<(), Error> {
+        self.with_sink(out, |state, sink| {
+            sink.begin_frame(frame.json);
+            state.frame(frame, sink)?;
+            sink.end_frame();
+            Ok(())
+        })
+    }
+
+    /// A line that is no field: bare JSON begins with a bracket and may go on over several lines.
+    fn stray_line(&mut self, line: &[u8], offset: u64, out: &mut impl Output) {
+        let trimmed = line.trim_ascii_start();
+        if self.stray.text.is_empty() {
+            if !matches!(trimmed.first(), Some(b'{' | b'[')) {
+                if !trimmed.is_empty() && memchr::memchr(b':', line).is_none() {
+                    self.noise(offset, out);
+                }
+                return;
+            }
+            self.stray.offset = offset;
+        }
+        let bound = self.options.limits.event_bytes;
+        if self.stray.text.len().saturating_add(line.len()) > bound {
+            let message = format!("limit reached: event_bytes ({bound})");
+            return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+        }
+        for part in [line, b"\n"] {
+            self.stray.text.extend_from_slice(part);
+            self.stray.scan.feed(part);
+        }
+        match self.stray.scan.verdict() {
+            Verdict::Empty | Verdict::Open => {}
+            Verdict::Complete => {
+                let stray = std::mem::take(&mut self.stray);
+                self.event(b"", &stray.text, stray.offset, true, out);
+            }
+            Verdict::Wrong => {
+                let stray = std::mem::take(&mut self.stray);
+                self.noise(stray.offset, out);
+            }
+        }
+    }
+
+    fn error(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
+        let mut failure = failure;
+        let response = &self.options.response;
+        failure.http_request_id = failure
+            .http_request_id
+            .or_else(|| response.request_id.clone());
+        self.with_sink(out, |state, sink| {
+            state.close(sink);
+            sink.error(failure);
+        });
+    }
+
+    fn end_of_body(&mut self, out: &mut impl Output, fed_anything: bool) {
+        let response = &self.options.response;
+        if response.status >= 400 {
+            let message = format!(
+                "HTTP status {} without an error in the body",
+                response.status
+            );
+            let failure = response.failure(&message);
+            return self.error(out, failure);
+        }
+        if !fed_anything {
+            let mut failure = Failure::new(ErrorCode::ProtocolError, "the body is empty".into());
+            failure.retryable = Some(true);
+            return self.error(out, failure);
+        }
+        let message = "the stream stopped without any sign of its end";
+        let mut lost = Failure::new(ErrorCode::ConnectionLost, message.into());
+        lost.http_request_id.clone_from(&response.request_id);
+        self.with_sink(out, |state, sink| {
+            state.close(sink);
+            sink.end_of_body(lost);
+        });
+    }
+
+    fn not_a_stream(&mut self, out: &mut impl Output, page: &str) {
+        let response = &self.options.response;
+        let message = format!("the body is a page, no stream; it begins: {page}");
+        let failure = if response.status >= 400 {
+            response.failure(&message)
+        } else {
+            let mut failure = Failure::new(ErrorCode::ProtocolError, message.into());
+            failure.retryable = Some(true);
+            failure
+        };
+        self.error(out, failure);
+    }
+
+    fn fail(
+        &mut self,
+        out: &mut impl Output,
+        code: ErrorCode,
+        message: &str,
+        retryable: Option<bool>,
+    ) {
+        let mut failure = Failure::new(code, message.into());
+        failure.retryable = Some(retryable.unwrap_or(code.retryable()));
+        failure
+            .http_request_id
+            .clone_from(&self.options.response.request_id);
+        self.with_sink(out, |state, sink| {
+            state.close(sink);
+            if sink.finished() {
+                sink.warn("failed_after_finish", message, None);
+            }
+            sink.end_of_body(failure);
+        });
+    }
+}

@@ -1,0 +1,592 @@
+//! Anthropic Messages stream → deltas.
+//!
+//! In: SSE frames, one JSON object each, discriminated by `type` (by the event's name where `type` is missing); also a
+//! whole response body.  Out: what [`DeltaSink`] takes.
+//!
+//! Laws: `index` names a block until its `content_block_stop`; a text, thinking or tool_use block is one part; every other
+//! block becomes one provider part when it is whole; usage counts are cumulative and merged member by member, last
+//! non-null wins; the input count excludes cached tokens, ours includes them.
+//! Source: docs.anthropic.com, "Streaming Messages" and "Messages" (types of anthropic-sdk-python 2.12), and recordings.
+//! Fixtures: `tests/fixtures/anthropic-messages/`.
+
+use std::collections::BTreeMap;
+
+use super::Frame;
+use crate::delta::{FinishReason, InputFormat, Output};
+use crate::finisher::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKind};
+use crate::provider_error::ErrorObject;
+use crate::scan::{JsonScan, Verdict};
+use crate::wire::{self, Carry, Kind, Reader, Result, Str};
+
+/// One event, borrowed from its frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// `message_start`, or a whole response body.
+    Message {
+        /// The message object.
+        message: &'a str,
+        /// Whether it is the whole answer.
+        whole: bool,
+    },
+    /// `content_block_start`
+    BlockStart {
+        /// Names the block.
+        index: Option<i64>,
+        /// The block object.
+        block: &'a str,
+    },
+    /// `content_block_delta`
+    BlockDelta {
+        /// Names the block.
+        index: Option<i64>,
+        /// What is new.
+        delta: BlockDelta<'a>,
+    },
+    /// `content_block_stop`
+    BlockStop {
+        /// Names the block.
+        index: Option<i64>,
+    },
+    /// `message_delta`
+    MessageDelta {
+        /// Why the message ends.
+        stop_reason: Option<Str<'a>>,
+        /// Cumulative counts.
+        usage: Option<&'a str>,
+    },
+    /// `message_stop`
+    MessageStop,
+    /// `ping`
+    Ping,
+    /// `error`: the whole frame.
+    Error(&'a str),
+    /// A type that is not known.
+    Unknown(Str<'a>),
+}
+
+/// `content_block_delta.delta`
+#[derive(Clone, Debug, PartialEq)]
+pub enum BlockDelta<'a> {
+    /// `text_delta`
+    Text(Str<'a>),
+    /// `thinking_delta`
+    Thinking(Str<'a>),
+    /// `input_json_delta`
+    InputJson(Str<'a>),
+    /// `signature_delta`
+    Signature(Str<'a>),
+    /// `citations_delta`
+    Citation(&'a str),
+    /// A type that sets members of its block (`compaction_delta`), or that is not known: its name and object.
+    Other(Str<'a>, &'a str),
+}
+
+#[derive(Default)]
+struct DeltaMembers<'a> {
+    kind: Option<Str<'a>>,
+    text: Option<Str<'a>>,
+    partial_json: Option<Str<'a>>,
+    thinking: Option<Str<'a>>,
+    signature: Option<Str<'a>>,
+    citation: Option<&'a str>,
+    stop_reason: Option<Str<'a>>,
+}
+
+/// Reads a frame.
+pub fn read(frame: Frame<'_>) -> Result<Event<'_>> {
+    let mut kind = None;
+    let mut index = None;
+    let mut delta = DeltaMembers::default();
+    let mut delta_raw = "";
+    let mut block = "{}";
+    let mut message = None;
+    let mut usage = None;
+    let mut error = false;
+    let mut reader = Reader::new(frame.json, frame.max_depth);
+    reader.object(|reader, key| {
+        match key {
+            "type" => kind = reader.filled_string()?,
+            "index" => index = reader.integer()?,
+            "delta" if reader.kind()? == Kind::Object => {
+                let start = reader.clone();
+                reader.object(|reader, key| read_delta_member(reader, key, &mut delta))?;
+                delta_raw = reader.since(&start);
+            }
+            "content_block" => block = reader.raw()?,
+            "message" => message = Some(reader.raw()?),
+            "usage" => usage = reader.opt_raw()?,
+            "error" => error = reader.opt_raw()?.is_some(),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    reader.end()?;
+    let kind = kind.unwrap_or(Str::plain(if error { "error" } else { frame.name }));
+    Ok(match kind.raw {
+        "content_block_delta" => BlockDelta::of(&delta, delta_raw)
+            .map_or(Event::Ping, |delta| Event::BlockDelta { index, delta }),
+        "content_block_start" => Event::BlockStart { index, block },
+        "content_block_stop" => Event::BlockStop { index },
+        "message_start" => Event::Message {
+            message: message.unwrap_or("{}"),
+            whole: false,
+        },
+        "message" => Event::Message {
+            message: frame.json,
+            whole: true,
+        },
+        "message_delta" => Event::MessageDelta {
+            stop_reason: delta.stop_reason,
+            usage,
+        },
+        "message_stop" => Event::MessageStop,
+        "ping" => Event::Ping,
+        "error" => Event::Error(frame.json),
+        _ if error => Event::Error(frame.json),
+        _ => Event::Unknown(kind),
+    })
+}
+
+fn read_delta_member<'a>(
+    reader: &mut Reader<'a>,
+    key: &str,
+    delta: &mut DeltaMembers<'a>,
+) -> Result<()> {
+    match key {
+        "type" => delta.kind = reader.filled_string()?,
+        "text" => delta.text = reader.opt_string()?,
+        "partial_json" => delta.partial_json = reader.opt_string()?,
+        "thinking" => delta.thinking = reader.opt_string()?,
+        "signature" => delta.signature = reader.opt_string()?,
+        "citation" => delta.citation = reader.opt_raw()?,
+        "stop_reason" => delta.stop_reason = reader.filled_string()?,
+        _ => reader.skip()?,
+    }
+    Ok(())
+}
+
+impl<'a> BlockDelta<'a> {
+    /// `None` when the delta says nothing.
+    fn of(members: &DeltaMembers<'a>, raw: &'a str) -> Option<Self> {
+        let kind = members.kind?;
+        match kind.raw {
+            "text_delta" => members.text.map(Self::Text),
+            "thinking_delta" => members.thinking.map(Self::Thinking),
+            "input_json_delta" => members.partial_json.map(Self::InputJson),
+            "signature_delta" => members.signature.map(Self::Signature),
+            "citations_delta" => members.citation.map(Self::Citation),
+            _ => Some(Self::Other(kind, raw)),
+        }
+    }
+}
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    seen_message: bool,
+    message_id: Option<String>,
+    blocks: BTreeMap<i64, Block>,
+    last_index: i64,
+    usage: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Block {
+    Text(PartHandle),
+    Thinking(PartHandle),
+    ToolUse {
+        call: CallHandle,
+        /// The input that stood in the block's start; it counts when no delta follows.
+        input: Option<String>,
+    },
+    /// Everything else: the start object, its input's text, and the members that deltas set.
+    Provider {
+        start: String,
+        input: String,
+        carry: Carry,
+        set: Vec<(String, String)>,
+    },
+}
+
+/// Applies an event.
+pub fn apply<O: Output>(event: Event<'_>, state: &mut State, sink: &mut DeltaSink<'_, O>) {
+    match event {
+        Event::BlockDelta { index, delta } => state.block_delta(index, delta, sink),
+        Event::BlockStart { index, block } => {
+            let index = index.unwrap_or(state.last_index.saturating_add(1));
+            state.last_index = index;
+            state.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
+            if let Some(block) = State::open_block(block, sink) {
+                state.blocks.insert(index, block);
+            }
+        }
+        Event::BlockStop { index } => {
+            state.close_block(index.unwrap_or(state.last_index), CallEnd::Provider, sink);
+        }
+        Event::Message { message, whole } => {
+            // A text that `read` validated fails only by being no object.
+            let _ = state.message(message, sink);
+            if whole {
+                close(state, sink);
+                sink.end();
+            }
+        }
+        Event::MessageDelta { stop_reason, usage } => {
+            state.merge_usage(usage, sink);
+            if let Some(reason) = stop_reason {
+                finish(reason, sink);
+            }
+        }
+        Event::MessageStop => {
+            close(state, sink);
+            sink.end();
+        }
+        Event::Ping => {}
+        Event::Error(json) => {
+            close(state, sink);
+            let response = sink.options().response.clone();
+            let error = ErrorObject::read(json).unwrap_or_default();
+            sink.error(error.failure(&response, "the provider sent an error without a message"));
+        }
+        Event::Unknown(kind) => {
+            let message = format!("unknown event type {:?}", kind.text());
+            sink.warn("unknown_event", &message, None);
+        }
+    }
+}
+
+/// Says what blocks that never stopped hold back.
+pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
+    while let Some((index, _)) = state.blocks.first_key_value() {
+        // A call that is still open is ended with the stream, which knows how it ended.
+        state.close_block(*index, CallEnd::Cut, sink);
+    }
+}
+
+fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    let raw = reason.text();
+    let mapped = match raw.as_str() {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "refusal" => FinishReason::Refusal,
+        "pause_turn" | "compaction" => FinishReason::Pause,
+        _ => FinishReason::Other,
+    };
+    sink.finish(mapped, &raw);
+}
+
+impl State {
+    fn message<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+        let mut id = None;
+        let mut model = None;
+        let mut content = "[]";
+        let mut stop_reason = None;
+        let mut usage = None;
+        Reader::trusted(json).maybe_object(|reader, key| {
+            match key {
+                "id" => id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "model" => model = reader.filled_string()?,
+                "content" => content = reader.raw()?,
+                "stop_reason" => stop_reason = reader.filled_string()?,
+                "usage" => usage = reader.opt_raw()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        let new_id = id.map(|id| id.text());
+        if self.seen_message {
+            if self.message_id == new_id {
+                return Ok(());
+            }
+            sink.warn(
+                "spliced_message",
+                "another message began inside the stream",
+                None,
+            );
+            while let Some((index, _)) = self.blocks.first_key_value() {
+                self.close_block(*index, CallEnd::Abandoned, sink);
+            }
+        }
+        self.seen_message = true;
+        self.message_id = new_id;
+        sink.identity(model, id);
+        self.merge_usage(usage, sink);
+        Reader::trusted(content).maybe_array(|reader| {
+            if let Some(mut block) = Self::open_block(reader.raw()?, sink) {
+                Self::end_block(&mut block, CallEnd::Provider, sink);
+            }
+            Ok(())
+        })?;
+        if let Some(reason) = stop_reason {
+            finish(reason, sink);
+        }
+        Ok(())
+    }
+
+    fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
+        let Some(new) = usage else { return };
+        let merged = match &self.usage {
+            Some(known) => wire::merge_objects(known, new),
+            None => new.to_owned(),
+        };
+        if let Ok(counts) = counts(&merged) {
+            sink.usage(&counts, &merged);
+        }
+        self.usage = Some(merged);
+    }
+
+    /// Begins a block; `None` when it is whole already, or no object.
+    fn open_block<O: Output>(json: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
+        let mut kind = None;
+        let mut text = None;
+        let mut thinking = None;
+        let mut signature = None;
+        let mut data = None;
+        let mut id = None;
+        let mut name = None;
+        let mut input = None;
+        let mut citations = None;
+        let mut to_model = None;
+        let read = Reader::trusted(json).object(|reader, key| {
+            match key {
+                "type" => kind = reader.filled_string()?,
+                "text" => text = reader.filled_string()?,
+                "thinking" => thinking = reader.filled_string()?,
+                "signature" => signature = reader.filled_string()?,
+                "data" => data = reader.filled_string()?,
+                "id" => id = reader.scalar()?,
+                "name" => name = reader.filled_string()?,
+                "input" => input = reader.opt_raw()?,
+                "citations" => citations = reader.opt_raw()?,
+                "to" => reader.maybe_object(|reader, key| {
+                    match key {
+                        "model" => to_model = reader.filled_string()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        });
+        read.ok()?;
+        match kind.map_or("", |kind| kind.raw) {
+            "text" => {
+                let part = sink.open_part(PartKind::Text);
+                sink.text(part, text.unwrap_or(Str::plain("")));
+                if let Some(citations) = citations.filter(|list| !is_empty_container(list)) {
+                    sink.annotate(part, citations);
+                }
+                Some(Block::Text(part))
+            }
+            "thinking" => {
+                let part = sink.open_part(PartKind::Thinking);
+                sink.text(part, thinking.unwrap_or(Str::plain("")));
+                if let Some(signature) = signature {
+                    sign(part, signature, sink);
+                }
+                Some(Block::Thinking(part))
+            }
+            "redacted_thinking" => {
+                sink.redacted(json);
+                None
+            }
+            "tool_use" => {
+                let call = sink.open_call(InputFormat::Json);
+                sink.name_call(call, id, name);
+                let input = input
+                    .filter(|input| !is_empty_container(input))
+                    .map(str::to_owned);
+                Some(Block::ToolUse { call, input })
+            }
+            _ => {
+                if let Some(model) = to_model {
+                    sink.model_changed(model);
+                }
+                Some(Block::Provider {
+                    start: json.to_owned(),
+                    input: String::new(),
+                    carry: Carry::default(),
+                    set: Vec::new(),
+                })
+            }
+        }
+    }
+
+    fn block_delta<O: Output>(
+        &mut self,
+        index: Option<i64>,
+        delta: BlockDelta<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let index = index.unwrap_or(self.last_index);
+        match (self.blocks.get_mut(&index), delta) {
+            (Some(Block::Text(part)), BlockDelta::Text(text)) => sink.text(*part, text),
+            (Some(Block::Thinking(part)), BlockDelta::Thinking(text)) => sink.text(*part, text),
+            (Some(Block::ToolUse { call, input }), BlockDelta::InputJson(text)) => {
+                if !text.is_empty() {
+                    *input = None;
+                }
+                sink.call_args(*call, text);
+            }
+            (Some(Block::Thinking(part)), BlockDelta::Signature(text)) => {
+                if !text.is_empty() {
+                    sign(*part, text, sink);
+                }
+            }
+            (Some(Block::Text(part)), BlockDelta::Citation(citation)) => {
+                sink.annotate(*part, &format!("[{citation}]"));
+            }
+            (Some(Block::Provider { input, carry, .. }), BlockDelta::InputJson(text)) => {
+                if sink.take_state_bytes(text.raw.len()) {
+                    text.decode_into(input, carry);
+                }
+            }
+            (Some(Block::Provider { set, .. }), BlockDelta::Other(_, raw)) => {
+                if sink.take_state_bytes(raw.len()) {
+                    let members = wire::members(raw)
+                        .into_iter()
+                        .filter(|(key, _)| key != "type");
+                    set.extend(members.map(|(key, value)| (key, value.to_owned())));
+                }
+            }
+            (_, BlockDelta::Other(kind, _)) => {
+                let message = format!("unknown delta type {:?}", kind.text());
+                sink.warn("unknown_event", &message, None);
+            }
+            // A delta whose block was never opened, or is of another type: the delta's type opens one.
+            (known, delta) => {
+                if known.is_some() {
+                    self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
+                }
+                self.last_index = index;
+                self.block_of(index, delta, sink);
+            }
+        }
+    }
+
+    fn block_of<O: Output>(
+        &mut self,
+        index: i64,
+        delta: BlockDelta<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        sink.warn(
+            "stray_delta",
+            "a delta came for a content block that was not open",
+            None,
+        );
+        let block = match &delta {
+            BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
+                Block::Thinking(sink.open_part(PartKind::Thinking))
+            }
+            BlockDelta::InputJson(_) => Block::ToolUse {
+                call: sink.open_call(InputFormat::Json),
+                input: None,
+            },
+            _ => Block::Text(sink.open_part(PartKind::Text)),
+        };
+        self.blocks.insert(index, block);
+        self.block_delta(Some(index), delta, sink);
+    }
+
+    fn close_block<O: Output>(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+        if let Some(mut block) = self.blocks.remove(&index) {
+            Self::end_block(&mut block, how, sink);
+        }
+    }
+
+    fn end_block<O: Output>(block: &mut Block, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+        match block {
+            Block::Text(part) | Block::Thinking(part) => sink.flush_part(*part),
+            Block::ToolUse { call, input } => {
+                if let Some(input) = input.take() {
+                    sink.call_args(*call, Str::plain(&input));
+                    // Deltas that would have replaced it may be missing.
+                    let how = if how == CallEnd::Cut {
+                        CallEnd::Abandoned
+                    } else {
+                        how
+                    };
+                    sink.end_call(*call, how);
+                } else if how != CallEnd::Cut {
+                    sink.end_call(*call, how);
+                }
+            }
+            Block::Provider {
+                start,
+                input,
+                carry,
+                set,
+            } => {
+                carry.flush(input);
+                let depth = sink.options().limits.depth;
+                sink.provider_part(&provider_block(start, input, set, depth));
+            }
+        }
+    }
+}
+
+fn sign<O: Output>(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    sink.part_state(part, &format!("{{\"signature\":\"{}\"}}", signature.raw));
+}
+
+/// The block as it would have come whole: its start with what deltas brought.  Input that is no JSON stays text.
+fn provider_block(start: &str, input: &str, set: &[(String, String)], depth: usize) -> String {
+    let mut patch: Vec<(String, &str)> = set
+        .iter()
+        .map(|(key, value)| (key.clone(), value.as_str()))
+        .collect();
+    let mut scan = JsonScan::default();
+    scan.feed(input.as_bytes());
+    let mut text = String::new();
+    match scan.verdict() {
+        Verdict::Empty => {}
+        Verdict::Complete if scan.deepest() < depth => patch.push(("input".to_owned(), input)),
+        Verdict::Complete | Verdict::Open | Verdict::Wrong => {
+            wire::write_string(&mut text, input);
+            patch.push(("partial_json".to_owned(), &text));
+        }
+    }
+    if patch.is_empty() {
+        return start.to_owned();
+    }
+    wire::merge_objects(start, &wire::write_object(&patch))
+}
+
+fn is_empty_container(json: &str) -> bool {
+    let inner = json
+        .strip_prefix(['{', '['])
+        .and_then(|rest| rest.strip_suffix(['}', ']']));
+    inner.is_some_and(|inner| inner.trim().is_empty())
+}
+
+fn counts(usage: &str) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let mut input = None;
+    Reader::trusted(usage).maybe_object(|reader, key| {
+        match key {
+            "input_tokens" => input = reader.count()?,
+            "output_tokens" => counts.output = reader.count()?,
+            "cache_read_input_tokens" => counts.cache_read = reader.count()?,
+            "cache_creation_input_tokens" => counts.cache_write = reader.count()?,
+            "output_tokens_details" => reader.maybe_object(|reader, key| {
+                match key {
+                    "thinking_tokens" => counts.reasoning = reader.count()?,
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    counts.input = input.map(|input: u64| {
+        [counts.cache_read, counts.cache_write]
+            .into_iter()
+            .flatten()
+            .fold(input, u64::saturating_add)
+    });
+    Ok(counts)
+}

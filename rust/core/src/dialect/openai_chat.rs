@@ -1,0 +1,862 @@
+//! OpenAI Chat Completions stream, and every compatible server's → deltas.
+//!
+//! In: SSE frames, one JSON object each, `[DONE]` at the end; also a whole response body.  Out: what [`DeltaSink`] takes.
+//!
+//! Laws: a change of kind opens a new part (the protocol has no blocks); calls are told apart by id, then by index, then
+//! by name; reasoning is read from one of its three members; the first finish reason counts; usage is merged, last
+//! non-null member wins; an error beside choices waits for the real end.
+//! Source: platform.openai.com, "Chat Completions: streaming" (types of openai-python 3.54), the servers' own documents,
+//! and recordings of twenty vendors.
+//! Fixtures: `tests/fixtures/openai-chat/`.
+
+use std::collections::HashMap;
+
+use super::{Frame, openai_chat_usage};
+use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
+use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::provider_error::ErrorObject;
+use crate::wire::{self, Kind, Reader, Result, Str};
+
+/// One event, borrowed from its frame: what stands beside the choices, and the choice that is followed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Event<'a> {
+    id: Option<Str<'a>>,
+    model: Option<Str<'a>>,
+    whole: bool,
+    choice: Option<Choice<'a>>,
+    other_choices: bool,
+    usage: Option<&'a str>,
+    vendor_usage: Option<&'a str>,
+    timings: Option<&'a str>,
+    error: Option<&'a str>,
+    /// The whole frame, where it is an error and nothing else.
+    failed: Option<&'a str>,
+    citations: Option<&'a str>,
+    search_results: Option<&'a str>,
+}
+
+/// A choice.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Choice<'a> {
+    delta: Option<Message<'a>>,
+    message: Option<Message<'a>>,
+    finish_reason: Option<Str<'a>>,
+    logprobs: Option<&'a str>,
+    usage: Option<&'a str>,
+}
+
+/// `delta`, or `message` of a whole body.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Message<'a> {
+    content: Option<Str<'a>>,
+    content_list: Option<&'a str>,
+    refusal: Option<Str<'a>>,
+    reasoning_content: Option<Str<'a>>,
+    reasoning: Option<Str<'a>>,
+    reasoning_details: Option<&'a str>,
+    thinking_blocks: Option<&'a str>,
+    first_call: Option<ToolCall<'a>>,
+    more_calls: Vec<ToolCall<'a>>,
+    function_call: Option<ToolCall<'a>>,
+    annotations: Option<&'a str>,
+    audio: Option<&'a str>,
+    images: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct ToolCall<'a> {
+    index: Option<i64>,
+    id: Option<Str<'a>>,
+    name: Option<Str<'a>>,
+    arguments: Option<Arguments<'a>>,
+    custom: bool,
+    extra_content: Option<&'a str>,
+}
+
+/// Arguments come as text; some gateways send the object itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Arguments<'a> {
+    Text(Str<'a>),
+    Json(&'a str),
+}
+
+/// Reads a frame, following choice number `wanted`.
+pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
+    let mut chunk = Event::default();
+    let mut has_choices = false;
+    let mut error_like = frame.name == "error";
+    let mut reader = Reader::new(frame.json, frame.max_depth);
+    reader.object(|reader, key| {
+        match key {
+            "id" => chunk.id = reader.scalar()?.filter(|id| !id.is_empty()),
+            "model" => chunk.model = reader.filled_string()?,
+            "object" => {
+                let object = reader.opt_string()?.map_or("", |object| object.raw);
+                chunk.whole = object == "chat.completion";
+                error_like |= object == "error";
+            }
+            "choices" => {
+                has_choices = true;
+                reader.maybe_array(|reader| read_choice(reader, wanted, &mut chunk))?;
+            }
+            "usage" => chunk.usage = reader.opt_raw()?,
+            "x_groq" => reader.maybe_object(|reader, key| {
+                match key {
+                    "usage" => chunk.vendor_usage = reader.opt_raw()?,
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })?,
+            "timings" => chunk.timings = reader.opt_raw()?,
+            "error" => chunk.error = reader.opt_raw()?,
+            "detail" | "errors" => error_like |= reader.opt_raw()?.is_some(),
+            "type" => error_like |= reader.opt_string()?.is_some_and(|kind| kind.raw == "error"),
+            "citations" => chunk.citations = reader.opt_raw()?,
+            "search_results" => chunk.search_results = reader.opt_raw()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    reader.end()?;
+    let bare = !has_choices || (chunk.choice.is_none() && !chunk.other_choices);
+    if bare && (chunk.error.is_some() || (error_like && !has_choices)) {
+        chunk.failed = Some(frame.json);
+    }
+    Ok(chunk)
+}
+
+fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) -> Result<()> {
+    let mut choice = Choice::default();
+    let mut index = 0;
+    reader.maybe_object(|reader, key| {
+        match key {
+            "index" => index = reader.count()?.unwrap_or(0),
+            "delta" => choice.delta = read_message(reader)?,
+            "message" => choice.message = read_message(reader)?,
+            "finish_reason" => choice.finish_reason = reader.filled_string()?,
+            "logprobs" => choice.logprobs = reader.opt_raw()?,
+            "usage" => choice.usage = reader.opt_raw()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    if index == wanted && chunk.choice.is_none() {
+        chunk.choice = Some(choice);
+    } else {
+        chunk.other_choices = true;
+    }
+    Ok(())
+}
+
+fn read_message<'a>(reader: &mut Reader<'a>) -> Result<Option<Message<'a>>> {
+    if reader.kind()? != Kind::Object {
+        reader.skip()?;
+        return Ok(None);
+    }
+    let mut message = Message::default();
+    reader.object(|reader, key| {
+        match key {
+            "content" => match reader.kind()? {
+                Kind::Array => message.content_list = Some(reader.raw()?),
+                _ => message.content = reader.filled_string()?,
+            },
+            "refusal" => message.refusal = reader.filled_string()?,
+            "reasoning_content" => message.reasoning_content = reader.filled_string()?,
+            "reasoning" => message.reasoning = reader.filled_string()?,
+            "reasoning_details" => message.reasoning_details = reader.opt_raw()?,
+            "thinking_blocks" => message.thinking_blocks = reader.opt_raw()?,
+            "tool_calls" => reader.maybe_array(|reader| {
+                let call = read_tool_call(reader)?;
+                match message.first_call {
+                    None => message.first_call = Some(call),
+                    Some(_) => message.more_calls.push(call),
+                }
+                Ok(())
+            })?,
+            "function_call" if reader.kind()? == Kind::Object => {
+                let mut call = ToolCall {
+                    index: Some(-1),
+                    ..ToolCall::default()
+                };
+                read_function(reader, &mut call)?;
+                message.function_call = Some(call);
+            }
+            "annotations" => message.annotations = reader.opt_raw()?,
+            "audio" => message.audio = reader.opt_raw()?,
+            "images" => message.images = reader.opt_raw()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(Some(message))
+}
+
+fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
+    let mut call = ToolCall::default();
+    reader.maybe_object(|reader, key| {
+        match key {
+            "index" => call.index = reader.integer()?,
+            "id" => call.id = reader.scalar()?.filter(|id| !id.is_empty()),
+            "function" => read_function(reader, &mut call)?,
+            "custom" => {
+                call.custom = reader.kind()? == Kind::Object;
+                read_function(reader, &mut call)?;
+            }
+            "extra_content" => call.extra_content = reader.opt_raw()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(call)
+}
+
+fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result<()> {
+    reader.maybe_object(|reader, key| {
+        match key {
+            "name" => call.name = reader.filled_string()?,
+            "arguments" | "input" => {
+                call.arguments = match reader.kind()? {
+                    Kind::String => Some(Arguments::Text(reader.string()?)),
+                    _ => reader.opt_raw()?.map(Arguments::Json),
+                }
+            }
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })
+}
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The part that text of its kind still extends.
+    current: Option<(PartKind, PartHandle)>,
+    last_text: Option<PartHandle>,
+    thinking: Thinking,
+    calls: Vec<Call>,
+    by_id: HashMap<String, usize>,
+    by_index: HashMap<i64, usize>,
+    usage: Option<String>,
+    citations: Option<String>,
+    search_results: Option<String>,
+    audio: Option<Audio>,
+}
+
+/// The reasoning that is being streamed and what must go back with it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Thinking {
+    part: Option<PartHandle>,
+    /// Entries of `reasoning_details`, fragments joined.
+    details: Vec<Detail>,
+    /// `thinking_blocks` of a LiteLLM proxy: the last list.
+    blocks: Option<String>,
+    unsent: bool,
+}
+
+/// One entry of `reasoning_details`.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Detail {
+    kind: String,
+    index: Option<String>,
+    /// Members as JSON values; the three text members are kept unescaped and joined.
+    members: Vec<(String, String)>,
+    texts: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Call {
+    handle: CallHandle,
+    id: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Audio {
+    id: Option<String>,
+    data: String,
+    expires_at: Option<String>,
+}
+
+/// Applies an event.
+pub fn apply<O: Output>(event: Event<'_>, state: &mut State, sink: &mut DeltaSink<'_, O>) {
+    if let Some(json) = event.failed {
+        close(state, sink);
+        sink.error(failure(json, sink));
+    } else {
+        state.chunk(&event, sink);
+    }
+}
+
+/// Says what is held back until the end.
+pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
+    state.send_thinking_state(sink);
+    for (name, list) in [
+        ("citations", &state.citations),
+        ("search_results", &state.search_results),
+    ] {
+        if let (Some(list), Some(part)) = (list, state.last_text) {
+            sink.annotate(
+                part,
+                &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"),
+            );
+        }
+    }
+    state.citations = None;
+    state.search_results = None;
+    if let Some(audio) = state.audio.take().filter(|audio| !audio.data.is_empty()) {
+        let mut block = String::from("{\"type\":\"audio\",\"id\":");
+        block.push_str(audio.id.as_deref().unwrap_or("null"));
+        block.push_str(",\"data\":");
+        wire::write_string(&mut block, &audio.data);
+        block.push_str(",\"expires_at\":");
+        block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
+        block.push('}');
+        sink.provider_part(&block);
+    }
+}
+
+fn failure<O: Output>(json: &str, sink: &DeltaSink<'_, O>) -> crate::delta::Failure<Box<str>> {
+    let error = ErrorObject::read(json).unwrap_or_default();
+    error.failure(
+        &sink.options().response,
+        "the provider sent an error without a message",
+    )
+}
+
+impl State {
+    fn chunk<O: Output>(&mut self, chunk: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        sink.identity(chunk.model, chunk.id);
+        if let Some(error) = chunk.error {
+            let failure = failure(error, sink);
+            sink.defer_error(failure);
+        }
+        if chunk.other_choices {
+            sink.warn(
+                "other_choices",
+                "the stream holds several choices; one is followed",
+                None,
+            );
+        }
+        for (place, value) in [
+            (&mut self.citations, chunk.citations),
+            (&mut self.search_results, chunk.search_results),
+        ] {
+            if let Some(value) = value.filter(|value| *value != "[]") {
+                *place = Some(value.to_owned());
+            }
+        }
+        if let Some(choice) = &chunk.choice {
+            self.choice(choice, sink);
+        }
+        let choice_usage = chunk.choice.as_ref().and_then(|choice| choice.usage);
+        let usage = chunk.usage.or(chunk.vendor_usage).or(choice_usage);
+        if let Some(usage) = usage {
+            self.merge_usage(usage, sink);
+        } else if let (Some(timings), None) = (chunk.timings, &self.usage)
+            && let Ok(counts) = openai_chat_usage::timings(timings)
+        {
+            sink.usage(&counts, timings);
+        }
+        if chunk.whole
+            && chunk
+                .choice
+                .as_ref()
+                .is_some_and(|choice| choice.delta.is_none())
+        {
+            close(self, sink);
+            sink.end();
+        }
+    }
+
+    fn choice<O: Output>(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_, O>) {
+        // A full `message` beside `delta` repeats it.
+        if let Some(message) = choice.delta.as_ref().or(choice.message.as_ref()) {
+            self.message(message, sink);
+        }
+        if let Some(logprobs) = choice.logprobs.filter(|_| sink.options().logprobs)
+            && let Ok(Some(logprobs)) = contract_logprobs(logprobs)
+        {
+            let part = match self.last_text {
+                Some(part) => part,
+                None => self.part(PartKind::Text, sink),
+            };
+            sink.logprobs(part, &logprobs);
+        }
+        if let Some(reason) = choice.finish_reason.filter(|_| !sink.finished()) {
+            self.finish(reason, sink);
+        }
+    }
+
+    fn finish<O: Output>(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+        let raw = reason.text();
+        let mapped = match raw.as_str() {
+            "stop" | "eos" => FinishReason::Stop,
+            "length" | "model_length" | "model_context_window_exceeded" => FinishReason::Length,
+            "tool_calls" | "function_call" => FinishReason::ToolCalls,
+            "content_filter" | "sensitive" => FinishReason::ContentFilter,
+            "error" | "network_error" => FinishReason::Error,
+            _ => FinishReason::Other,
+        };
+        self.send_thinking_state(sink);
+        if raw == "insufficient_system_resource" {
+            let mut failure = ErrorObject::of_message("the provider ran out of capacity")
+                .failure(&sink.options().response, "");
+            failure.code = ErrorCode::Overloaded;
+            failure.provider_code = Some(raw.into());
+            sink.defer_error(failure);
+            return;
+        }
+        sink.end_calls(CallEnd::Finish(mapped));
+        sink.finish(mapped, &raw);
+    }
+
+    fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(details) = message.reasoning_details {
+            self.thinking.add_details(details, sink);
+        }
+        if let Some(blocks) = message.thinking_blocks {
+            self.thinking.blocks = Some(blocks.to_owned());
+            self.thinking.unsent = true;
+        }
+        if let Some(text) = message.reasoning_content.or(message.reasoning) {
+            self.text(PartKind::Thinking, text, sink);
+        } else if let Some(details) = message.reasoning_details {
+            self.details_text(details, sink);
+        }
+        if let Some(text) = message.content {
+            self.text(PartKind::Text, text, sink);
+        }
+        if let Some(list) = message.content_list {
+            // A text that `read` validated fails only by not being the list it is.
+            let _ = Reader::trusted(list).array(|reader| self.content_item(reader, sink));
+        }
+        if let Some(text) = message.refusal {
+            sink.refused();
+            self.text(PartKind::Refusal, text, sink);
+        }
+        if let Some(images) = message.images {
+            self.images(images, sink);
+        }
+        if let Some(audio) = message.audio {
+            self.audio(audio, sink);
+        }
+        for call in message
+            .first_call
+            .iter()
+            .chain(&message.more_calls)
+            .chain(&message.function_call)
+        {
+            self.tool_call(call, sink);
+        }
+        if let Some(annotations) = message.annotations.filter(|list| *list != "[]") {
+            let part = match self.last_text {
+                Some(part) => part,
+                None => self.part(PartKind::Text, sink),
+            };
+            sink.annotate(part, annotations);
+        }
+    }
+
+    /// The part that text of this kind extends, a new one after a change of kind.
+    fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+        if let Some((known, part)) = self.current
+            && known == kind
+        {
+            return part;
+        }
+        self.leave_part(sink);
+        if kind != PartKind::Thinking {
+            self.send_thinking_state(sink);
+        } else if self.thinking.part.is_some() {
+            self.send_thinking_state(sink);
+            self.thinking = Thinking::default();
+        }
+        let part = sink.open_part(kind);
+        self.current = Some((kind, part));
+        if kind == PartKind::Thinking {
+            self.thinking.part = Some(part);
+        } else {
+            self.last_text = Some(part);
+        }
+        part
+    }
+
+    fn leave_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some((_, part)) = self.current.take() {
+            sink.flush_part(part);
+        }
+    }
+
+    #[inline]
+    fn text<O: Output>(&mut self, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+        if !text.is_empty() {
+            let part = self.part(kind, sink);
+            sink.text(part, text);
+        }
+    }
+
+    /// An item of a content list (Mistral's form): text, thinking, or something only its provider understands.
+    fn content_item<O: Output>(
+        &mut self,
+        reader: &mut Reader<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let mut kind = None;
+        let mut text = None;
+        let mut thinking = None;
+        let start = reader.clone();
+        reader.maybe_object(|reader, key| {
+            match key {
+                "type" => kind = reader.filled_string()?,
+                "text" => text = reader.filled_string()?,
+                "thinking" => thinking = Some(reader.raw()?),
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        match (kind.map_or("", |kind| kind.raw), text, thinking) {
+            ("text", text, _) => self.text(PartKind::Text, text.unwrap_or(Str::plain("")), sink),
+            ("thinking", _, Some(list)) => {
+                let mut inner = Reader::trusted(list);
+                if inner.kind()? == Kind::String {
+                    self.text(PartKind::Thinking, inner.string()?, sink);
+                } else {
+                    inner.maybe_array(|reader| {
+                        reader.maybe_object(|reader, key| {
+                            match (key, reader.kind()?) {
+                                ("text", Kind::String) => {
+                                    self.text(PartKind::Thinking, reader.string()?, sink);
+                                }
+                                _ => reader.skip()?,
+                            }
+                            Ok(())
+                        })
+                    })?;
+                }
+            }
+            _ => {
+                self.leave_part(sink);
+                sink.provider_part(reader.since(&start));
+            }
+        }
+        Ok(())
+    }
+
+    fn images<O: Output>(&mut self, images: &str, sink: &mut DeltaSink<'_, O>) {
+        self.leave_part(sink);
+        let _ = Reader::trusted(images).maybe_array(|reader| {
+            let mut url = None;
+            let start = reader.clone();
+            reader.maybe_object(|reader, key| {
+                match key {
+                    "image_url" => reader.maybe_object(|reader, key| {
+                        match key {
+                            "url" => url = reader.filled_string()?,
+                            _ => reader.skip()?,
+                        }
+                        Ok(())
+                    })?,
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })?;
+            match url {
+                Some(url) => sink.whole_part(&image_part(&url.text())),
+                None => sink.provider_part(reader.since(&start)),
+            }
+            Ok(())
+        });
+    }
+
+    fn audio<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
+        let audio = self.audio.get_or_insert_default();
+        let mut transcript = None;
+        let _ = Reader::trusted(json).maybe_object(|reader, key| {
+            match key {
+                "id" => audio.id = reader.opt_raw()?.map(str::to_owned).or(audio.id.take()),
+                "expires_at" => audio.expires_at = reader.opt_raw()?.map(str::to_owned),
+                "transcript" => transcript = reader.filled_string()?,
+                "data" => {
+                    if let Some(data) = reader.filled_string()?
+                        && sink.take_state_bytes(data.raw.len())
+                    {
+                        audio.data.push_str(&data.text());
+                    }
+                }
+                _ => reader.skip()?,
+            }
+            Ok(())
+        });
+        if let Some(transcript) = transcript {
+            self.text(PartKind::Text, transcript, sink);
+        }
+    }
+
+    fn tool_call<O: Output>(&mut self, item: &ToolCall<'_>, sink: &mut DeltaSink<'_, O>) {
+        let Some(at) = self.find_call(item, sink) else {
+            return;
+        };
+        let Some(call) = self.calls.get_mut(at) else {
+            return;
+        };
+        if let (None, Some(id)) = (&call.id, item.id) {
+            let id = id.text();
+            self.by_id.insert(id.clone(), at);
+            call.id = Some(id);
+        }
+        let handle = call.handle;
+        if let Some(extra) = item.extra_content {
+            sink.call_state(handle, &format!("{{\"extra_content\":{extra}}}"));
+        }
+        sink.name_call(handle, item.id, item.name);
+        let text = match item.arguments {
+            Some(Arguments::Text(text)) => text,
+            Some(Arguments::Json(raw)) => Str::plain(raw),
+            None => return,
+        };
+        sink.call_args(handle, text);
+    }
+
+    /// The call that a fragment belongs to: by a known id, by its index, else a new one, else the latest.
+    fn find_call<O: Output>(
+        &mut self,
+        item: &ToolCall<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Option<usize> {
+        let id = item.id.map(|id| id.text());
+        if let Some(at) = id.as_ref().and_then(|id| self.by_id.get(id)) {
+            return Some(*at);
+        }
+        let says_arguments = item.arguments.is_some_and(|arguments| match arguments {
+            Arguments::Text(text) => !text.is_empty(),
+            Arguments::Json(_) => true,
+        });
+        let bound = item
+            .index
+            .and_then(|index| self.by_index.get(&index))
+            .copied();
+        if let Some(call) = bound.and_then(|at| self.calls.get(at)) {
+            let another_id = id.is_some() && call.id.is_some() && item.name.is_some();
+            // Servers that number every parallel call 0 and give no ids: a name after whole arguments is another call.
+            let whole_before =
+                item.name.is_some() && says_arguments && sink.has_whole_arguments(call.handle);
+            if !another_id && !whole_before {
+                return bound;
+            }
+        } else if item.name.is_none() && says_arguments && !self.calls.is_empty() {
+            return Some(self.calls.len() - 1);
+        } else if item.name.is_none() && id.is_none() && !says_arguments {
+            return None;
+        }
+        self.leave_part(sink);
+        self.send_thinking_state(sink);
+        let format = if item.custom {
+            InputFormat::Text
+        } else {
+            InputFormat::Json
+        };
+        let at = self.calls.len();
+        self.calls.push(Call {
+            handle: sink.open_call(format),
+            id: None,
+        });
+        if let Some(index) = item.index {
+            self.by_index.insert(index, at);
+        }
+        Some(at)
+    }
+
+    fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
+        let merged = match &self.usage {
+            Some(known) => wire::merge_objects(known, new),
+            None => new.to_owned(),
+        };
+        if let Ok(counts) = openai_chat_usage::counts(&merged) {
+            sink.usage(&counts, &merged);
+        }
+        self.usage = Some(merged);
+    }
+
+    /// The text of `reasoning_details`, where no other member carries it.
+    fn details_text<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
+        let _ = Reader::trusted(details).maybe_array(|reader| {
+            reader.maybe_object(|reader, key| {
+                match key {
+                    "text" | "summary" => {
+                        if let Some(text) = reader.filled_string()? {
+                            self.text(PartKind::Thinking, text, sink);
+                        }
+                    }
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })
+        });
+    }
+
+    /// Lets what must go back with the reasoning leave, if it changed since it last did.
+    fn send_thinking_state<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if !std::mem::take(&mut self.thinking.unsent) {
+            return;
+        }
+        let data = self.thinking.to_json();
+        match self.thinking.part {
+            Some(part) => sink.part_state(part, &data),
+            None => self.thinking.part = Some(sink.redacted(&data)),
+        }
+    }
+}
+
+impl Thinking {
+    fn add_details<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
+        if !sink.take_state_bytes(details.len()) {
+            return;
+        }
+        let _ = Reader::trusted(details).maybe_array(|reader| {
+            let mut new = Detail::default();
+            reader.maybe_object(|reader, key| {
+                match (key, reader.kind()?) {
+                    ("type", Kind::String) => new.kind = reader.string()?.text(),
+                    ("index", Kind::Number) => new.index = Some(reader.raw()?.to_owned()),
+                    ("text" | "summary" | "data", Kind::String) => {
+                        new.texts.push((key.to_owned(), reader.string()?.text()));
+                    }
+                    _ => new.members.push((key.to_owned(), reader.raw()?.to_owned())),
+                }
+                Ok(())
+            })?;
+            self.unsent = true;
+            match self.details.last_mut() {
+                Some(last) if last.continues(&new) => last.append(new),
+                _ => self.details.push(new),
+            }
+            Ok(())
+        });
+    }
+
+    fn to_json(&self) -> String {
+        let mut out = String::from("{");
+        if !self.details.is_empty() {
+            out.push_str("\"reasoning_details\":[");
+            for (position, detail) in self.details.iter().enumerate() {
+                if position > 0 {
+                    out.push(',');
+                }
+                detail.write(&mut out);
+            }
+            out.push(']');
+        }
+        if let Some(blocks) = &self.blocks {
+            if !self.details.is_empty() {
+                out.push(',');
+            }
+            out.push_str("\"thinking_blocks\":");
+            out.push_str(blocks);
+        }
+        out.push('}');
+        out
+    }
+}
+
+impl Detail {
+    /// Fragments of one entry follow each other; encrypted entries always come whole.
+    fn continues(&self, next: &Self) -> bool {
+        self.kind == next.kind && self.index == next.index && self.kind != "reasoning.encrypted"
+    }
+
+    fn append(&mut self, next: Self) {
+        for (name, text) in next.texts {
+            match self.texts.iter_mut().find(|(known, _)| *known == name) {
+                Some(entry) => entry.1.push_str(&text),
+                None => self.texts.push((name, text)),
+            }
+        }
+        for (name, value) in next.members {
+            match self.members.iter_mut().find(|(known, _)| *known == name) {
+                Some(entry) if value != "null" => entry.1 = value,
+                Some(_) => {}
+                None => self.members.push((name, value)),
+            }
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str("{\"type\":");
+        wire::write_string(out, &self.kind);
+        for (name, text) in &self.texts {
+            out.push_str(",\"");
+            out.push_str(name);
+            out.push_str("\":");
+            wire::write_string(out, text);
+        }
+        if let Some(index) = &self.index {
+            out.push_str(",\"index\":");
+            out.push_str(index);
+        }
+        for (name, value) in &self.members {
+            out.push(',');
+            wire::write_string(out, name);
+            out.push(':');
+            out.push_str(value);
+        }
+        out.push('}');
+    }
+}
+
+/// `{kind: image}` of a URL; a data URL is taken apart.
+fn image_part(url: &str) -> String {
+    let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
+    let inline = url
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once(";base64,"));
+    if let Some((mime_type, data)) = inline {
+        wire::write_string(&mut part, mime_type);
+        part.push_str(",\"data\":");
+        wire::write_string(&mut part, data);
+    } else {
+        part.push_str("null,\"url\":");
+        wire::write_string(&mut part, url);
+    }
+    part.push_str("}}");
+    part
+}
+
+/// `{tokens, logprobs, top}` of the provider's `{content: [{token, logprob, top_logprobs}], refusal: […]}`.
+fn contract_logprobs(json: &str) -> Result<Option<String>> {
+    let (mut tokens, mut logprobs, mut top) = (Vec::new(), Vec::new(), Vec::new());
+    Reader::trusted(json).maybe_object(|reader, key| {
+        if !matches!(key, "content" | "refusal") {
+            return reader.skip();
+        }
+        reader.maybe_array(|reader| {
+            let (mut token, mut logprob, mut alternatives) = ("null", "null", "[]");
+            reader.maybe_object(|reader, key| {
+                match key {
+                    "token" => token = reader.raw()?,
+                    "logprob" => logprob = reader.raw()?,
+                    "top_logprobs" => alternatives = reader.opt_raw()?.unwrap_or("[]"),
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })?;
+            tokens.push(token);
+            logprobs.push(logprob);
+            top.push(alternatives);
+            Ok(())
+        })
+    })?;
+    if tokens.is_empty() {
+        return Ok(None);
+    }
+    let list = |items: &[&str]| format!("[{}]", items.join(","));
+    let mut out = format!(
+        "{{\"tokens\":{},\"logprobs\":{}",
+        list(&tokens),
+        list(&logprobs)
+    );
+    if top.iter().any(|alternatives| *alternatives != "[]") {
+        out.push_str(",\"top\":");
+        out.push_str(&list(&top));
+    }
+    out.push('}');
+    Ok(Some(out))
+}

@@ -1,0 +1,207 @@
+//! Server-sent events: body bytes in any chunking → [`Frame`]s.
+//!
+//! Laws: a line ends at CR LF, LF or CR and at nothing else; a CR ends it at once, a following LF is dropped whenever it
+//! comes; every byte is searched once; the data of an event that lies whole in one feed is borrowed, never copied.
+//! Source: WHATWG HTML, "Server-sent events" (parsing an event stream), and the deviations of LLM servers: an event
+//! without a blank line at the end of the body is handed over with `closed: false`; the field `error` of old llama.cpp
+//! servers is an event named `error`; lines with unknown fields are handed over as strays (they may be bare JSON).
+
+use std::ops::ControlFlow;
+
+use super::Frame;
+
+const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
+
+/// The framer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sse {
+    /// Bytes fed before the current feed.
+    fed: u64,
+    /// Bytes of the BOM matched; 3 when that question is settled.
+    bom: usize,
+    skip_lf: bool,
+    /// The unterminated line.
+    line: Vec<u8>,
+    line_offset: u64,
+    name: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    data_offset: u64,
+    max_bytes: usize,
+}
+
+impl Sse {
+    /// A framer that refuses events over `max_bytes`.
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            ..Self::default()
+        }
+    }
+
+    /// Bytes taken so far.
+    pub fn fed(&self) -> u64 {
+        self.fed
+    }
+
+    /// Takes the next bytes and hands every finished frame to `sink`, which breaks when it wants no more.
+    pub fn feed<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        mut sink: impl FnMut(Frame<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut at = self.skip_bom(bytes);
+        let start = self.fed;
+        self.fed = start.saturating_add(bytes.len() as u64);
+        // The data of the current event while it is one line of this feed.
+        let mut whole: &'a [u8] = &[];
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            if std::mem::take(&mut self.skip_lf) && rest.first() == Some(&b'\n') {
+                at += 1;
+                continue;
+            }
+            let offset = start + at as u64;
+            let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
+                if self.line.is_empty() {
+                    self.line_offset = offset;
+                }
+                self.line.extend_from_slice(rest);
+                break;
+            };
+            let (line, tail) = rest.split_at(end);
+            self.skip_lf = tail.first() == Some(&b'\r');
+            at += end + 1;
+            if self.line.is_empty() {
+                self.take_line(line, offset, &mut whole, &mut sink)?;
+            } else {
+                self.line.extend_from_slice(line);
+                let held = std::mem::take(&mut self.line);
+                let mut copied: &[u8] = &[];
+                self.keep(&mut whole);
+                self.take_line(&held, self.line_offset, &mut copied, &mut sink)?;
+                self.keep(&mut copied);
+                self.line = held;
+                self.line.clear();
+            }
+            if self.data.len().max(whole.len()) > self.max_bytes {
+                return sink(Frame::TooLong);
+            }
+        }
+        self.keep(&mut whole);
+        if self.line.len().saturating_add(self.data.len()) > self.max_bytes {
+            return sink(Frame::TooLong);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes the end of the body: the last line needs no line end, the last event no blank line.
+    pub fn close(&mut self, mut sink: impl FnMut(Frame<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        if self.bom < BOM.len() {
+            self.line.extend(BOM.iter().take(self.bom));
+            self.bom = BOM.len();
+        }
+        if !self.line.is_empty() {
+            let line = std::mem::take(&mut self.line);
+            let mut whole: &[u8] = &[];
+            self.take_line(&line, self.line_offset, &mut whole, &mut sink)?;
+            self.keep(&mut whole);
+        }
+        let mut whole: &[u8] = &[];
+        self.dispatch(&mut whole, false, &mut sink)
+    }
+
+    /// Drops one leading BOM, which may be cut anywhere, and returns where the text begins.
+    fn skip_bom(&mut self, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while let (Some(want), Some(byte)) = (BOM.get(self.bom), bytes.get(at)) {
+            if want != byte {
+                self.line.extend(BOM.iter().take(self.bom));
+                self.bom = BOM.len();
+                break;
+            }
+            self.bom += 1;
+            at += 1;
+        }
+        at
+    }
+
+    /// Copies data that would otherwise leave with the feed it lies in.
+    fn keep(&mut self, whole: &mut &[u8]) {
+        self.data.extend_from_slice(whole);
+        *whole = &[];
+    }
+
+    fn take_line<'a>(
+        &mut self,
+        line: &'a [u8],
+        offset: u64,
+        whole: &mut &'a [u8],
+        sink: &mut impl FnMut(Frame<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if let Some(value) = line.strip_prefix(b"data:") {
+            self.take_data(value.strip_prefix(b" ").unwrap_or(value), offset, whole);
+            return ControlFlow::Continue(());
+        }
+        if line.is_empty() {
+            return self.dispatch(whole, true, sink);
+        }
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let (field, rest) = line.split_at(colon);
+        let value = rest.strip_prefix(b":").unwrap_or(rest);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"" | b"id" | b"retry" => {}
+            b"data" => self.take_data(value, offset, whole),
+            b"event" => {
+                self.name.clear();
+                self.name.extend_from_slice(value);
+            }
+            b"error" => {
+                self.name.clear();
+                self.name.extend_from_slice(b"error");
+                self.take_data(value, offset, whole);
+            }
+            _ => return sink(Frame::Stray { line, offset }),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn take_data<'a>(&mut self, value: &'a [u8], offset: u64, whole: &mut &'a [u8]) {
+        if self.has_data {
+            self.keep(whole);
+            self.data.push(b'\n');
+            self.data.extend_from_slice(value);
+        } else {
+            self.has_data = true;
+            self.data_offset = offset;
+            *whole = value;
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        whole: &mut &[u8],
+        closed: bool,
+        sink: &mut impl FnMut(Frame<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        if self.has_data {
+            self.has_data = false;
+            let data = if self.data.is_empty() {
+                *whole
+            } else {
+                &self.data
+            };
+            flow = sink(Frame::Event {
+                name: &self.name,
+                data,
+                offset: self.data_offset,
+                closed,
+            });
+            self.data.clear();
+            *whole = &[];
+        }
+        self.name.clear();
+        flow
+    }
+}

@@ -1,0 +1,622 @@
+//! Our borrowed JSON reader: frame text in, borrowed tokens out, no tree in between.
+//!
+//! Laws: every byte is validated exactly once, also in values that are skipped; a string is borrowed as it stands and
+//! unescaped only when somebody wants its text and it holds an escape; nothing recurses deeper than the depth limit.
+//! Grammar: RFC 8259.  Nothing of a provider lives here.
+
+use crate::error::{Error, ErrorKind};
+
+/// Result of reading.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A string token, escapes untouched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Str<'a> {
+    /// The text between the quotes.
+    pub raw: &'a str,
+    /// Whether `raw` holds a backslash.
+    pub escaped: bool,
+}
+
+/// What a surrogate escape left behind between two pieces of one text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carry {
+    /// A high surrogate that waits for its low one.
+    pub high: Option<u16>,
+    /// How many surrogates turned out to be alone.
+    pub lone: u32,
+}
+
+impl Carry {
+    /// Gives up waiting: a high surrogate that stayed alone becomes U+FFFD.
+    pub fn flush(&mut self, out: &mut String) {
+        if self.high.take().is_some() {
+            self.lone = self.lone.saturating_add(1);
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+
+    fn unit(&mut self, unit: u16, out: &mut String) {
+        if let Some(high) = self.high {
+            if let Some(Ok(character)) = char::decode_utf16([high, unit]).next()
+                && (0xDC00..0xE000).contains(&unit)
+            {
+                self.high = None;
+                out.push(character);
+                return;
+            }
+            self.flush(out);
+        }
+        match unit {
+            0xD800..0xDC00 => self.high = Some(unit),
+            0xDC00..0xE000 => {
+                self.lone = self.lone.saturating_add(1);
+                out.push(char::REPLACEMENT_CHARACTER);
+            }
+            _ => out.push(char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER)),
+        }
+    }
+}
+
+impl<'a> Str<'a> {
+    /// A text that needs no unescaping.
+    pub fn plain(raw: &'a str) -> Self {
+        Self {
+            raw,
+            escaped: false,
+        }
+    }
+
+    /// Whether the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// Appends the text, unescaped.  A surrogate pair may be cut between two calls with the same `carry`.
+    pub fn decode_into(&self, out: &mut String, carry: &mut Carry) {
+        if !self.escaped {
+            if !self.raw.is_empty() {
+                carry.flush(out);
+                out.push_str(self.raw);
+            }
+            return;
+        }
+        let mut rest = self.raw;
+        while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+            let (before, escape) = rest.split_at(at);
+            if !before.is_empty() {
+                carry.flush(out);
+                out.push_str(before);
+            }
+            let letter = escape.as_bytes().get(1).copied().unwrap_or(b'\\');
+            if letter == b'u' {
+                let unit = escape
+                    .get(2..6)
+                    .and_then(|hex| u16::from_str_radix(hex, 16).ok());
+                carry.unit(unit.unwrap_or(0xFFFD), out);
+                rest = escape.get(6..).unwrap_or("");
+            } else {
+                carry.flush(out);
+                out.push(match letter {
+                    b'n' => '\n',
+                    b't' => '\t',
+                    b'r' => '\r',
+                    b'b' => '\u{8}',
+                    b'f' => '\u{c}',
+                    other => char::from(other),
+                });
+                rest = escape.get(2..).unwrap_or("");
+            }
+        }
+        if !rest.is_empty() {
+            carry.flush(out);
+            out.push_str(rest);
+        }
+    }
+
+    /// The text as an own string; lone surrogates become U+FFFD.
+    pub fn text(&self) -> String {
+        let mut out = String::with_capacity(self.raw.len());
+        let mut carry = Carry::default();
+        self.decode_into(&mut out, &mut carry);
+        carry.flush(&mut out);
+        out
+    }
+
+    /// Whether the unescaped text equals `other`.
+    pub fn is(&self, other: &str) -> bool {
+        if self.escaped {
+            self.text() == other
+        } else {
+            self.raw == other
+        }
+    }
+}
+
+/// The kind of the next value, told by its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `{`
+    Object,
+    /// `[`
+    Array,
+    /// `"`
+    String,
+    /// `-` or a digit
+    Number,
+    /// `true`, `false`
+    Bool,
+    /// `null`
+    Null,
+}
+
+/// A position in a JSON text.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    max_depth: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `text`, refusing to nest deeper than `max_depth`.
+    pub fn new(text: &'a str, max_depth: usize) -> Self {
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+            max_depth,
+        }
+    }
+
+    /// A reader for text that an earlier reader accepted.
+    pub fn trusted(text: &'a str) -> Self {
+        Self::new(text, usize::MAX)
+    }
+
+    fn fail<T>(&self, kind: ErrorKind) -> Result<T> {
+        let kind = if self.at >= self.text.len() && kind != ErrorKind::TooDeep {
+            ErrorKind::UnexpectedEnd
+        } else {
+            kind
+        };
+        Err(Error {
+            kind,
+            offset: self.at,
+        })
+    }
+
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    #[inline]
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    /// The text between an earlier position of this reader and now, white space at its beginning left out.
+    pub fn since(&self, start: &Self) -> &'a str {
+        self.text.get(start.at..self.at).unwrap_or("").trim_start()
+    }
+
+    /// The kind of the value that comes next.
+    #[inline]
+    pub fn kind(&mut self) -> Result<Kind> {
+        self.space();
+        match self.byte() {
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::Array),
+            Some(b'"') => Ok(Kind::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
+            Some(b't' | b'f') => Ok(Kind::Bool),
+            Some(b'n') => Ok(Kind::Null),
+            _ => self.fail(ErrorKind::UnexpectedByte),
+        }
+    }
+
+    /// Checks that only white space follows.
+    pub fn end(&mut self) -> Result<()> {
+        self.space();
+        if self.at < self.text.len() {
+            self.fail(ErrorKind::TrailingBytes)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<()> {
+        if self.byte() == Some(byte) {
+            self.at += 1;
+            Ok(())
+        } else {
+            self.fail(ErrorKind::UnexpectedByte)
+        }
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > self.max_depth {
+            self.fail(ErrorKind::TooDeep)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Reads an object; `member` must consume each member's value.  Repeated keys are shown as often as they stand there.
+    #[inline]
+    pub fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
+        self.space();
+        self.expect(b'{')?;
+        self.enter()?;
+        self.space();
+        if self.byte() == Some(b'}') {
+            self.at += 1;
+        } else {
+            loop {
+                self.space();
+                let key = self.string()?;
+                self.space();
+                self.expect(b':')?;
+                if key.escaped {
+                    member(self, &key.text())?;
+                } else {
+                    member(self, key.raw)?;
+                }
+                self.space();
+                match self.byte() {
+                    Some(b',') => self.at += 1,
+                    Some(b'}') => {
+                        self.at += 1;
+                        break;
+                    }
+                    _ => return self.fail(ErrorKind::UnexpectedByte),
+                }
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Reads an array; `item` must consume each value.
+    #[inline]
+    pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.space();
+        self.expect(b'[')?;
+        self.enter()?;
+        self.space();
+        if self.byte() == Some(b']') {
+            self.at += 1;
+        } else {
+            loop {
+                item(self)?;
+                self.space();
+                match self.byte() {
+                    Some(b',') => self.at += 1,
+                    Some(b']') => {
+                        self.at += 1;
+                        break;
+                    }
+                    _ => return self.fail(ErrorKind::UnexpectedByte),
+                }
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Reads an object, or skips what is none.
+    pub fn maybe_object(
+        &mut self,
+        member: impl FnMut(&mut Self, &str) -> Result<()>,
+    ) -> Result<()> {
+        if self.kind()? == Kind::Object {
+            self.object(member)
+        } else {
+            self.skip()
+        }
+    }
+
+    /// Reads an array, or skips what is none.
+    pub fn maybe_array(&mut self, item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        if self.kind()? == Kind::Array {
+            self.array(item)
+        } else {
+            self.skip()
+        }
+    }
+
+    /// Reads a string token.
+    #[inline]
+    pub fn string(&mut self) -> Result<Str<'a>> {
+        self.space();
+        self.expect(b'"')?;
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            self.at = special(self.text.as_bytes(), self.at);
+            match self.byte() {
+                Some(b'"') => {
+                    let raw = self.text.get(start..self.at).unwrap_or("");
+                    self.at += 1;
+                    return Ok(Str { raw, escaped });
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.at += 1;
+                    self.escape()?;
+                }
+                _ => return self.fail(ErrorKind::ControlCharacter),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<()> {
+        match self.byte() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(b'u') => {
+                self.at += 1;
+                for _ in 0..4 {
+                    match self.byte() {
+                        Some(byte) if byte.is_ascii_hexdigit() => self.at += 1,
+                        _ => return self.fail(ErrorKind::InvalidEscape),
+                    }
+                }
+                Ok(())
+            }
+            _ => self.fail(ErrorKind::InvalidEscape),
+        }
+    }
+
+    /// Reads a string; `None` for a value of another kind, which is skipped.
+    #[inline]
+    pub fn opt_string(&mut self) -> Result<Option<Str<'a>>> {
+        if self.kind()? == Kind::String {
+            self.string().map(Some)
+        } else {
+            self.skip()?;
+            Ok(None)
+        }
+    }
+
+    /// Reads a string that says something; `None` for "" and other kinds.
+    #[inline]
+    pub fn filled_string(&mut self) -> Result<Option<Str<'a>>> {
+        Ok(self.opt_string()?.filter(|text| !text.is_empty()))
+    }
+
+    /// Reads a string, or a number as the text it is written in (ids come as both); `None` for other kinds.
+    pub fn scalar(&mut self) -> Result<Option<Str<'a>>> {
+        match self.kind()? {
+            Kind::String => self.string().map(Some),
+            Kind::Number => Ok(Some(Str::plain(self.raw()?))),
+            _ => {
+                self.skip()?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads a count: a number that is whole and not negative; `None` for everything else.
+    pub fn count(&mut self) -> Result<Option<u64>> {
+        Ok(self.number()?.and_then(|text| {
+            text.parse::<u64>()
+                .ok()
+                .or_else(|| text.parse::<f64>().ok().and_then(whole))
+        }))
+    }
+
+    /// Reads an integer; `None` for everything else.
+    pub fn integer(&mut self) -> Result<Option<i64>> {
+        Ok(self.number()?.and_then(|text| text.parse().ok()))
+    }
+
+    /// Reads a number as a float; `None` for other kinds.
+    pub fn float(&mut self) -> Result<Option<f64>> {
+        Ok(self
+            .number()?
+            .and_then(|text| text.parse().ok())
+            .filter(|value: &f64| value.is_finite()))
+    }
+
+    /// Reads a boolean; `None` for other kinds.
+    pub fn boolean(&mut self) -> Result<Option<bool>> {
+        Ok(match self.raw()? {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        })
+    }
+
+    fn number(&mut self) -> Result<Option<&'a str>> {
+        if self.kind()? == Kind::Number {
+            self.raw().map(Some)
+        } else {
+            self.skip()?;
+            Ok(None)
+        }
+    }
+
+    /// Skips a value and returns its text.
+    pub fn raw(&mut self) -> Result<&'a str> {
+        self.space();
+        let start = self.at;
+        self.skip()?;
+        Ok(self.text.get(start..self.at).unwrap_or(""))
+    }
+
+    /// Skips a value and returns its text; `None` for null.
+    pub fn opt_raw(&mut self) -> Result<Option<&'a str>> {
+        Ok(Some(self.raw()?).filter(|text| *text != "null"))
+    }
+
+    /// Validates a value and steps over it.
+    pub fn skip(&mut self) -> Result<()> {
+        match self.kind()? {
+            Kind::Object => self.object(|reader, _| reader.skip()),
+            Kind::Array => self.array(Self::skip),
+            Kind::String => self.string().map(drop),
+            Kind::Number => self.skip_number(),
+            Kind::Null => self.literal("null"),
+            Kind::Bool if self.byte() == Some(b't') => self.literal("true"),
+            Kind::Bool => self.literal("false"),
+        }
+    }
+
+    fn literal(&mut self, word: &str) -> Result<()> {
+        for byte in word.bytes() {
+            self.expect(byte)?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<()> {
+        if !matches!(self.byte(), Some(b'0'..=b'9')) {
+            return self.fail(ErrorKind::InvalidNumber);
+        }
+        while let Some(b'0'..=b'9') = self.byte() {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn skip_number(&mut self) -> Result<()> {
+        if self.byte() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.byte() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.byte() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked and a whole number below 2^53 is exact"
+)]
+fn whole(value: f64) -> Option<u64> {
+    (value >= 0.0 && value.fract() == 0.0 && value < 9_007_199_254_740_992.0)
+        .then_some(value as u64)
+}
+
+/// First position at or after `from` of a quote, a backslash or a control character; the text's length if there is none.
+/// Eight bytes a step: a byte is zero after XOR with what is searched exactly where subtracting one borrows its high bit.
+#[inline]
+pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = ONES << 7;
+    let mut at = from;
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*block);
+        let quote = word ^ (ONES * 0x22);
+        let backslash = word ^ (ONES * 0x5C);
+        let hit = ((quote.wrapping_sub(ONES) & !quote)
+            | (backslash.wrapping_sub(ONES) & !backslash)
+            | (word.wrapping_sub(ONES * 0x20) & !word))
+            & HIGH;
+        if hit != 0 {
+            return at + (hit.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(byte) = bytes.get(at) {
+        if *byte == b'"' || *byte == b'\\' || *byte < 0x20 {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Writes `text` as a JSON string, quotes included.
+pub fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut rest = text;
+    loop {
+        let at = special(rest.as_bytes(), 0);
+        let (plain, tail) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        out.push_str(plain);
+        let mut characters = tail.chars();
+        match characters.next() {
+            None => break,
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\t') => out.push_str("\\t"),
+            Some(other) => {
+                use std::fmt::Write as _;
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(other));
+            }
+        }
+        rest = characters.as_str();
+    }
+    out.push('"');
+}
+
+/// The members of an object by key, each value as its text.  Empty for a text that is no object.
+pub fn members(object: &str) -> Vec<(String, &str)> {
+    let mut found: Vec<(String, &str)> = Vec::new();
+    let mut reader = Reader::trusted(object);
+    // A text that an earlier reader accepted fails only by being no object.
+    let _ = reader.object(|reader, key| {
+        let value = reader.raw()?;
+        match found.iter_mut().find(|(known, _)| known == key) {
+            Some(entry) => entry.1 = value,
+            None => found.push((key.to_owned(), value)),
+        }
+        Ok(())
+    });
+    found
+}
+
+/// The object `base` with the members of `patch` put over it; null members of `patch` change nothing.
+pub fn merge_objects(base: &str, patch: &str) -> String {
+    let mut merged = members(base);
+    for (key, value) in members(patch) {
+        match merged.iter_mut().find(|(known, _)| *known == key) {
+            Some(entry) if value != "null" => entry.1 = value,
+            Some(_) => {}
+            None => merged.push((key, value)),
+        }
+    }
+    write_object(&merged)
+}
+
+/// An object of these members.
+pub fn write_object(members: &[(String, &str)]) -> String {
+    let mut out = String::from("{");
+    for (position, (key, value)) in members.iter().enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        write_string(&mut out, key);
+        out.push(':');
+        out.push_str(value);
+    }
+    out.push('}');
+    out
+}

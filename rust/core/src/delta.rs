@@ -501,3 +501,23 @@ impl<S: AsRef<str>> Payload<S> {
         self.map(|text| text.as_ref().into())
     }
 }
+
+impl<S: AsRef<str>> Delta<S> {
+    /// A view that borrows.
+    pub fn as_deref(&self) -> Delta<&str> {
+        Delta {
+            seq: self.seq,
+            payload: self.payload.as_deref(),
+            provider_raw: self.provider_raw.as_ref().map(AsRef::as_ref),
+        }
+    }
+
+    /// A copy that owns.
+    pub fn to_owned(&self) -> Delta<Box<str>> {
+        Delta {
+            seq: self.seq,
+            payload: self.payload.to_owned(),
+            provider_raw: self.provider_raw.as_ref().map(|raw| raw.as_ref().into()),
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! `MessageAssembler`: deltas → `Message`.
+
+use std::sync::{Arc, Mutex};
+
+use deltafold::assemble::{MessageAssembler as Core, Part, Status, Terminal, ToolCall};
+use deltafold::delta::{Delta, Usage};
+use deltafold::laws::Breach;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::batch::DeltaBatch;
+use crate::clock;
+use crate::delta::MessageDelta;
+use crate::errors;
+use crate::json;
+use crate::snapshot::{self, ToolCallBuffer};
+use crate::types::{
+    self, FINISH_REASON, MAPPING, MAPPING_PROXY, MESSAGE_FROM_FOLD, PARTS_FROM_FOLD, UUID4,
+};
+
+/// Folds the deltas of one stream into a `Message`: `idle → started → done | error`.
+///
+/// Args:
+///     run_id: the run whose deltas are taken; that of the first delta when not given.
+///
+/// Raises:
+///     MisuseError: a method was called while another thread is inside one.
+///     InternalError: a bug; the assembler cannot be used any more.
+///
+/// Example:
+///     >>> assembler = MessageAssembler()
+///     >>> for seq, (kind, payload) in enumerate([
+///     ...     ("start", {"modelId": "m", "requestId": "r"}),
+///     ...     ("text", {"textDelta": "Hi"}),
+///     ...     ("done", {"finishReason": "stop"}),
+///     ... ], 1):
+///     ...     assembler.consume(MessageDelta("run", seq, kind, payload))
+///     >>> assembler.build_final_message().text
+///     'Hi'
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct MessageAssembler {
+    fold: Mutex<Fold>,
+    /// Made at the first look at the message that began, and again after a reset.
+    message_id: Mutex<Option<Py<PyAny>>>,
+    given_run_id: Option<Arc<str>>,
+}
+
+pub(crate) struct Fold {
+    core: Core,
+    run_id: Option<Arc<str>>,
+    /// The timestamp of the first delta.
+    began: Option<u64>,
+}
+
+impl Fold {
+    /// Refuses deltas of another run; takes the first one's run.
+    pub(crate) fn enter(&mut self, run_id: &str, now: u64, seq: u64) -> Result<(), Breach> {
+        match &self.run_id {
+            Some(known) if known.as_ref() != run_id => Err(Breach {
+                seq,
+                law: format!("the delta belongs to run {run_id:?}, this message to {known:?}"),
+                field: Some("runId"),
+            }),
+            Some(_) | None => {
+                if self.run_id.is_none() {
+                    self.run_id = Some(run_id.into());
+                }
+                self.began.get_or_insert(now);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn core(&mut self) -> &mut Core {
+        &mut self.core
+    }
+
+    fn take(&mut self, run_id: &str, now: u64, delta: &Delta<&str>) -> Result<(), Breach> {
+        let (known, began) = (self.run_id.clone(), self.began);
+        self.enter(run_id, now, delta.seq)?;
+        self.core.consume(delta).inspect_err(|_| {
+            // A refused delta changes nothing, the run it named included.
+            self.run_id = known;
+            self.began = began;
+        })
+    }
+}
+
+/// What a snapshot copies out of the lock.
+struct View {
+    parts: Vec<Part>,
+    usage: Option<Usage<Box<str>>>,
+    terminal: Option<Terminal>,
+    warnings: Option<Box<str>>,
+    status: Status,
+    model_id: Box<str>,
+    request_id: Box<str>,
+    run_id: Option<Arc<str>>,
+    began: Option<u64>,
+}
+
+impl MessageAssembler {
+    pub(crate) fn fold(&self) -> &Mutex<Fold> {
+        &self.fold
+    }
+
+    fn read<R>(&self, py: Python<'_>, f: impl FnOnce(&Fold) -> R) -> PyResult<R> {
+        Ok(f(&*errors::lock(py, &self.fold, "assembler")?))
+    }
+
+    fn view(&self, py: Python<'_>) -> PyResult<View> {
+        self.read(py, |fold| View {
+            parts: fold.core.parts().to_vec(),
+            usage: fold
+                .core
+                .usage()
+                .map(|usage| usage.map(|text| Box::<str>::from(*text))),
+            terminal: fold.core.terminal().cloned(),
+            warnings: fold.core.warnings().map(Into::into),
+            status: fold.core.status(),
+            model_id: fold.core.model_id().into(),
+            request_id: fold.core.request_id().into(),
+            run_id: fold.run_id.clone(),
+            began: fold.began,
+        })
+    }
+
+    fn message_id<'py>(&self, py: Python<'py>, status: Status) -> PyResult<Bound<'py, PyAny>> {
+        if status != Status::Idle {
+            let known = errors::lock(py, &self.message_id, "assembler")?
+                .as_ref()
+                .map(|id| id.clone_ref(py));
+            if let Some(known) = known {
+                return Ok(known.into_bound(py));
+            }
+        }
+        let made = UUID4.get(py)?.call0()?;
+        if status != Status::Idle {
+            let kept = made.clone().unbind();
+            let mut place = errors::lock(py, &self.message_id, "assembler")?;
+            if place.is_none() {
+                *place = Some(kept);
+            }
+        }
+        Ok(made)
+    }
+
+    fn message<'py>(&self, py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyAny>> {
+        let meta = PyDict::new(py);
+        if let Some(usage) = &view.usage {
+            meta.set_item("usage", types::usage(py, &usage.map(AsRef::as_ref))?)?;
+        }
+        if view.status != Status::Idle {
+            meta.set_item("response_id", &*view.request_id)?;
+            meta.set_item("model_id", &*view.model_id)?;
+        }
+        match &view.terminal {
+            Some(Terminal::Done {
+                finish_reason,
+                raw_finish_reason,
+            }) => {
+                let reason = types::member(py, &FINISH_REASON, finish_reason.as_str())?;
+                meta.set_item("finish_reason", reason)?;
+                if let Some(raw) = raw_finish_reason {
+                    meta.set_item("raw_finish_reason", &**raw)?;
+                }
+            }
+            Some(Terminal::Error(_)) => meta.set_item("is_api_error_message", true)?,
+            None => {}
+        }
+        if let Some(warnings) = &view.warnings {
+            meta.set_item("warnings", json::to_python(py, warnings)?)?;
+        }
+        let fields = PyDict::new(py);
+        fields.set_item("message_id", self.message_id(py, view.status)?)?;
+        fields.set_item("run_id", view.run_id.as_deref())?;
+        let began = view.began.unwrap_or_else(clock::now);
+        fields.set_item("timestamp", clock::to_datetime(py, began)?)?;
+        fields.set_item("parts", snapshot::parts(py, &view.parts)?)?;
+        fields.set_item("meta", meta)?;
+        MESSAGE_FROM_FOLD.get(py)?.call((), Some(&fields))
+    }
+
+    fn model_error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let view = self.view(py)?;
+        let Some(Terminal::Error(failure)) = &view.terminal else {
+            return Ok(None);
+        };
+        let partial = self.message(py, &view)?;
+        errors::model_error(py, failure, view.warnings.as_deref(), Some(partial)).map(Some)
+    }
+}
+
+#[pymethods]
+impl MessageAssembler {
+    #[new]
+    #[pyo3(signature = (run_id=None))]
+    fn new(run_id: Option<&str>) -> Self {
+        let given_run_id: Option<Arc<str>> = run_id.map(Into::into);
+        let fold = Fold {
+            core: Core::default(),
+            run_id: given_run_id.clone(),
+            began: None,
+        };
+        Self {
+            fold: Mutex::new(fold),
+            message_id: Mutex::new(None),
+            given_run_id,
+        }
+    }
+
+    /// The run, `None` until it is known.
+    #[getter]
+    fn run_id(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.read(py, |fold| fold.run_id.as_deref().map(str::to_owned))
+    }
+
+    /// `idle`, `started`, `done` or `error`.
+    #[getter]
+    fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.read(py, |fold| fold.core.status().as_str())
+    }
+
+    /// The seq of the last delta; 0 before the first.
+    #[getter]
+    fn last_seq(&self, py: Python<'_>) -> PyResult<u64> {
+        self.read(py, |fold| fold.core.last_seq())
+    }
+
+    /// The parts so far, as copies.
+    #[getter]
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let parts = self.read(py, |fold| fold.core.parts().to_vec())?;
+        PARTS_FROM_FOLD
+            .get(py)?
+            .call1((snapshot::parts(py, &parts)?,))
+    }
+
+    /// The tool calls so far, by id.
+    #[getter]
+    fn tool_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let calls: Vec<(usize, ToolCall)> = self.read(py, |fold| {
+            fold.core
+                .tool_calls()
+                .map(|(at, call)| (at, call.clone()))
+                .collect()
+        })?;
+        let dict = PyDict::new(py);
+        for (part_index, call) in &calls {
+            dict.set_item(
+                &*call.id,
+                Bound::new(py, ToolCallBuffer::new(*part_index, call))?,
+            )?;
+        }
+        MAPPING_PROXY.get(py)?.call1((dict,))
+    }
+
+    /// The counts, `None` until some came.
+    #[getter]
+    fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let usage = self.read(py, |fold| {
+            fold.core
+                .usage()
+                .map(|usage| usage.map(|text| Box::<str>::from(*text)))
+        })?;
+        usage
+            .map(|usage| types::usage(py, &usage.map(AsRef::as_ref)))
+            .transpose()
+    }
+
+    /// The failure of a stream that ended in `error`, with the partial message; `None` otherwise.
+    #[getter]
+    fn error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.model_error(py)
+    }
+
+    /// The visible text so far.
+    #[getter]
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        self.read(py, |fold| fold.core.text())
+    }
+
+    /// Takes a delta, a batch, or a mapping in wire names.
+    ///
+    /// Raises:
+    ///     ContractError: a delta breaks the contract or belongs to another run; those before it in its batch were taken,
+    ///         it and later ones were not.
+    #[pyo3(signature = (delta, /))]
+    fn consume(&self, py: Python<'_>, delta: &Bound<'_, PyAny>) -> PyResult<()> {
+        let outcome = if let Ok(batch) = delta.cast::<DeltaBatch>() {
+            let batch = Arc::clone(&batch.get().core);
+            errors::guarded(py, &self.fold, "assembler", |fold| {
+                batch
+                    .iter()
+                    .try_for_each(|delta| fold.take(batch.run_id(), batch.now(), &delta))
+            })?
+        } else {
+            let made;
+            let delta = if let Ok(delta) = delta.cast::<MessageDelta>() {
+                delta
+            } else if delta.is_instance(MAPPING.get(py)?)? {
+                let class = py.get_type::<MessageDelta>();
+                made = class.call_method1("from_dict", (delta,))?;
+                made.cast::<MessageDelta>()?
+            } else {
+                let kind = delta.get_type().name()?;
+                return Err(PyTypeError::new_err(format!(
+                    "consume takes a MessageDelta, a DeltaBatch or a mapping, not {kind}"
+                )));
+            };
+            let delta = delta.get();
+            let run_id = delta.run_id_str(py)?;
+            let core = delta.as_core(py)?;
+            errors::guarded(py, &self.fold, "assembler", |fold| {
+                fold.take(run_id, delta.now(), &core)
+            })?
+        };
+        outcome.map_err(|breach| errors::breach(py, &breach))
+    }
+
+    /// The message so far; in `idle` an empty assistant message.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let view = self.view(py)?;
+        self.message(py, &view)
+    }
+
+    /// The message, after `done`.
+    ///
+    /// Raises:
+    ///     ModelError: the stream ended in `error`; `.partial_message` holds what came.
+    ///     MisuseError: the stream has not ended.
+    fn build_final_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let view = self.view(py)?;
+        match view.status {
+            Status::Done => self.message(py, &view),
+            Status::Error => match self.model_error(py)? {
+                Some(error) => Err(PyErr::from_value(error)),
+                None => Err(errors::misuse(py, "the assembler was reset meanwhile")),
+            },
+            Status::Idle | Status::Started => Err(errors::misuse(
+                py,
+                "the stream has not ended; snapshot() shows what came so far",
+            )),
+        }
+    }
+
+    /// Back to `idle`; a run id that was given stays.
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        let old = {
+            let mut fold = errors::lock(py, &self.fold, "assembler")?;
+            let run_id = self.given_run_id.clone();
+            std::mem::replace(
+                &mut *fold,
+                Fold {
+                    core: Core::default(),
+                    run_id,
+                    began: None,
+                },
+            )
+        };
+        drop(old);
+        let old = errors::lock(py, &self.message_id, "assembler")?.take();
+        drop(old);
+        Ok(())
+    }
+
+    /// The failure of a stream that ended in `error`; `None` otherwise.
+    #[pyo3(name = "get_error")]
+    fn failure<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.model_error(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.read(py, |fold| {
+            let parts: &[_] = fold.core.parts();
+            format!(
+                "<MessageAssembler {}, {} parts, last seq {}>",
+                fold.core.status().as_str(),
+                parts.len(),
+                fold.core.last_seq()
+            )
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! `DeltaBatch`: the deltas of one feed.
+
+use std::sync::Arc;
+
+use deltafold::batch::DeltaBatch as Core;
+use deltafold::delta::Payload;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
+
+use crate::clock;
+use crate::delta::MessageDelta;
+
+/// The deltas of one feed, oldest first: a sequence that makes its `MessageDelta` objects when they are looked at.
+///
+/// Example:
+///     >>> batch = Decoder("openai-chat").feed(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n')
+///     >>> [delta.kind.value for delta in batch]
+///     ['start', 'text']
+#[pyclass(frozen, module = "deltafold._core", sequence)]
+pub(crate) struct DeltaBatch {
+    pub(crate) core: Arc<Core>,
+    run_id: PyOnceLock<Py<PyString>>,
+}
+
+impl DeltaBatch {
+    pub(crate) fn new(core: Core) -> Self {
+        Self {
+            core: Arc::new(core),
+            run_id: PyOnceLock::new(),
+        }
+    }
+
+    fn delta(&self, py: Python<'_>, position: usize) -> Option<MessageDelta> {
+        let delta = self.core.get(position)?;
+        let run_id = self
+            .run_id
+            .get_or_init(py, || PyString::new(py, self.core.run_id()).unbind());
+        Some(MessageDelta::from_core(
+            py,
+            run_id.clone_ref(py),
+            &delta,
+            self.core.now(),
+        ))
+    }
+}
+
+#[pymethods]
+impl DeltaBatch {
+    #[getter]
+    fn run_id(&self) -> &str {
+        self.core.run_id()
+    }
+
+    /// When the feed was: an aware datetime in UTC.
+    #[getter]
+    fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        clock::to_datetime(py, self.core.now())
+    }
+
+    /// The visible text of these deltas, joined.
+    #[getter]
+    fn text(&self) -> String {
+        let texts = self.core.iter().map(|delta| match delta.payload {
+            Payload::Text { text, .. } => text,
+            _ => "",
+        });
+        texts.collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.core.len()
+    }
+
+    fn __getitem__(&self, py: Python<'_>, index: isize) -> PyResult<MessageDelta> {
+        let position = if index < 0 {
+            self.core.len().checked_sub(index.unsigned_abs())
+        } else {
+            Some(index.unsigned_abs())
+        };
+        position
+            .and_then(|position| self.delta(py, position))
+            .ok_or_else(|| PyIndexError::new_err("batch index out of range"))
+    }
+
+    fn __iter__(this: &Bound<'_, Self>) -> DeltaBatchIterator {
+        DeltaBatchIterator {
+            batch: this.clone().unbind(),
+            next: std::sync::atomic::AtomicUsize::new(0),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<DeltaBatch of {} deltas, run {}>",
+            self.core.len(),
+            self.core.run_id()
+        )
+    }
+}
+
+/// Iterates a batch.
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct DeltaBatchIterator {
+    batch: Py<DeltaBatch>,
+    next: std::sync::atomic::AtomicUsize,
+}
+
+#[pymethods]
+impl DeltaBatchIterator {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> Option<MessageDelta> {
+        let position = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.batch.get().delta(py, position)
+    }
+}

@@ -1,0 +1,277 @@
+//! `Decoder`: bytes in any chunking → deltas.
+
+use std::sync::{Arc, Mutex};
+
+use deltafold::assemble::FoldInto;
+use deltafold::batch::DeltaBatch as CoreBatch;
+use deltafold::decoder::Decoder as Core;
+use deltafold::delta::ErrorCode;
+use deltafold::dialect::{self, REGISTRY};
+use deltafold::finisher::Options;
+use deltafold::provider_error::Response;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+
+use crate::assembler::MessageAssembler;
+use crate::batch::DeltaBatch;
+use crate::clock;
+use crate::errors;
+use crate::limits::Limits;
+use crate::types::UUID4;
+
+/// The names of all dialects.
+#[pyfunction]
+pub(crate) fn dialects() -> Vec<&'static str> {
+    REGISTRY.iter().map(|row| row.name).collect()
+}
+
+/// Decodes one response body, fed in any chunking, into deltas.
+///
+/// Args:
+///     dialect: the wire protocol, a name of `dialects()`.
+///     run_id: the agent run; made up (a UUID) when not given.
+///     model_id: the model that was asked for; stands in where the body names none.
+///     request_id: stands in where the body names no response id.
+///     status: the HTTP status; from 400 up the stream ends in an error.
+///     headers: the response headers, in any case; retry-after and the request id are taken from them.
+///     tools: the tools that were offered, for dialects that find calls in plain text; the present ones need none.
+///     choice: which of several answers is followed (`n > 1`).
+///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.
+///     limits: bounds; see `Limits`.
+///     clock: returns the aware datetime that deltas are stamped with, once per feed; the system's UTC clock if not given.
+///
+/// Raises:
+///     UnknownDialectError: no dialect has this name; the message lists them.
+///     MisuseError: a method was called while another thread is inside one.
+///     InternalError: a bug; the decoder cannot be used any more.
+///
+/// Example:
+///     >>> decoder = Decoder("openai-chat", run_id="r1")
+///     >>> batch = decoder.feed(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\ndata: [DONE]\n\n')
+///     >>> batch.text, decoder.finished
+///     ('Hi', True)
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct Decoder {
+    core: Mutex<Core>,
+    dialect: &'static str,
+    run_id: Arc<str>,
+    clock: Option<Py<PyAny>>,
+}
+
+/// Bytes that stay as they are during a feed: exact `bytes` is borrowed, everything mutable is copied first.
+fn with_bytes<R>(data: &Bound<'_, PyAny>, f: impl FnOnce(&[u8]) -> PyResult<R>) -> PyResult<R> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return f(bytes.as_bytes());
+    }
+    if data.is_instance_of::<PyByteArray>() || data.is_instance_of::<PyMemoryView>() {
+        let copy = data.py().get_type::<PyBytes>().call1((data,))?;
+        return f(copy.cast::<PyBytes>()?.as_bytes());
+    }
+    let kind = data.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "data must be bytes, bytearray or memoryview, not {kind}"
+    )))
+}
+
+fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Response> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    if let Some(headers) = headers {
+        for item in headers.call_method0("items")?.try_iter()? {
+            pairs.push(
+                item?
+                    .extract()
+                    .map_err(|_| PyTypeError::new_err("headers must be a mapping of str to str"))?,
+            );
+        }
+    }
+    let borrowed = pairs
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    Ok(Response::new(status, borrowed))
+}
+
+impl Decoder {
+    fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        match &self.clock {
+            None => Ok(clock::now()),
+            Some(clock) => clock::from_python(&clock.bind(py).call0()?),
+        }
+    }
+
+    fn batch(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Core, &mut CoreBatch),
+    ) -> PyResult<DeltaBatch> {
+        let now = self.now(py)?;
+        let mut batch = CoreBatch::new(Arc::clone(&self.run_id), now);
+        errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
+        Ok(DeltaBatch::new(batch))
+    }
+
+    fn fold(
+        &self,
+        py: Python<'_>,
+        assembler: &Bound<'_, MessageAssembler>,
+        f: impl FnOnce(&mut Core, &mut FoldInto<'_>),
+    ) -> PyResult<usize> {
+        let now = self.now(py)?;
+        let outcome = errors::guarded_pair(
+            py,
+            (&self.core, "decoder"),
+            (assembler.get().fold(), "assembler"),
+            |core, fold| {
+                fold.enter(&self.run_id, now, core.last_seq() + 1)?;
+                let mut sink = FoldInto::new(fold.core());
+                f(core, &mut sink);
+                sink.finish()
+            },
+        )?;
+        outcome.map_err(|breach| errors::breach(py, &breach))
+    }
+}
+
+#[pymethods]
+impl Decoder {
+    #[new]
+    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, choice=0, provider_raw=false, limits=None, clock=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one keyword a fact about the stream"
+    )]
+    fn new(
+        py: Python<'_>,
+        dialect: &str,
+        run_id: Option<&str>,
+        model_id: Option<&str>,
+        request_id: Option<&str>,
+        status: u16,
+        headers: Option<&Bound<'_, PyAny>>,
+        tools: Option<&Bound<'_, PyAny>>,
+        choice: u64,
+        provider_raw: bool,
+        limits: Option<&Bound<'_, Limits>>,
+        clock: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let Some(row) = dialect::find(dialect) else {
+            let message = format!(
+                "unknown dialect {dialect:?}; known: {}",
+                dialects().join(", ")
+            );
+            return Err(errors::unknown_dialect(py, &message));
+        };
+        if let Some(tools) = tools {
+            tools.try_iter()?;
+        }
+        let run_id: Arc<str> = match run_id {
+            Some(run_id) => run_id.into(),
+            None => UUID4.get(py)?.call0()?.str()?.to_str()?.into(),
+        };
+        let options = Options {
+            dialect: row.name,
+            run_id: run_id.as_ref().into(),
+            model_id: model_id.map(Into::into),
+            request_id: request_id.map(Into::into),
+            response: response(status, headers)?,
+            choice,
+            provider_raw,
+            logprobs: false,
+            limits: limits.map(|limits| limits.get().core).unwrap_or_default(),
+        };
+        let core = Core::new(options)
+            .ok_or_else(|| errors::unknown_dialect(py, "the dialect left the registry"))?;
+        Ok(Self {
+            core: Mutex::new(core),
+            dialect: row.name,
+            run_id,
+            clock,
+        })
+    }
+
+    #[getter]
+    fn dialect(&self) -> &'static str {
+        self.dialect
+    }
+
+    #[getter]
+    fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// Whether the terminal (`done` or `error`) has left.
+    #[getter]
+    fn finished(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(errors::lock(py, &self.core, "decoder")?.finished())
+    }
+
+    /// Decodes the next bytes of the body, in any chunking; deltas that they complete, oldest first.
+    ///
+    /// Cost is linear in the number of bytes.  The GIL is held.  After the terminal everything is ignored.
+    #[pyo3(signature = (data, /))]
+    fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
+        with_bytes(data, |bytes| {
+            self.batch(py, |core, batch| core.feed(bytes, batch))
+        })
+    }
+
+    /// Decodes the next bytes straight into an assembler; how many deltas it took.
+    ///
+    /// Raises:
+    ///     ContractError: the assembler belongs to another run, or holds another stream.
+    #[pyo3(signature = (assembler, data, /))]
+    fn feed_into(
+        &self,
+        py: Python<'_>,
+        assembler: &Bound<'_, MessageAssembler>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        with_bytes(data, |bytes| {
+            self.fold(py, assembler, |core, sink| core.feed(bytes, sink))
+        })
+    }
+
+    /// Takes the end of the body; after it the stream has its terminal.  A second call does nothing.
+    fn close(&self, py: Python<'_>) -> PyResult<DeltaBatch> {
+        self.batch(py, |core, batch| core.close(batch))
+    }
+
+    /// `close()` straight into an assembler; how many deltas it took.
+    #[pyo3(signature = (assembler, /))]
+    fn close_into(
+        &self,
+        py: Python<'_>,
+        assembler: &Bound<'_, MessageAssembler>,
+    ) -> PyResult<usize> {
+        self.fold(py, assembler, |core, sink| core.close(sink))
+    }
+
+    /// Ends the stream for a reason from outside: a transport that failed, a caller that gave up.
+    ///
+    /// After a finish reason the message is whole: `done` with a warning.  After the terminal nothing happens.
+    ///
+    /// Raises:
+    ///     ValueError: `code` is no error code; the message lists them.
+    #[pyo3(signature = (code, message, retryable=None))]
+    fn fail(
+        &self,
+        py: Python<'_>,
+        code: &Bound<'_, PyString>,
+        message: &str,
+        retryable: Option<bool>,
+    ) -> PyResult<DeltaBatch> {
+        let name = code.to_str()?;
+        let Some(code) = ErrorCode::from_wire(name) else {
+            let known: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+            return Err(PyValueError::new_err(format!(
+                "unknown error code {name:?}; known: {}",
+                known.join(", ")
+            )));
+        };
+        self.batch(py, |core, batch| core.fail(code, message, retryable, batch))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Decoder of {}, run {}>", self.dialect, self.run_id)
+    }
+}

@@ -1,0 +1,626 @@
+//! `MessageDelta`: one delta as an object that owns its text.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use deltafold::delta::{Delta, DeltaKind, InputFormat, Payload, Riders};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyType};
+
+use crate::types::{self, DELTA_KIND, DELTA_SCHEMA, ERROR_CODE, FINISH_REASON, JSON_LOADS};
+use crate::{clock, errors, json, payload};
+
+/// One step of a stream.
+///
+/// Args:
+///     run_id: the agent run.
+///     seq: rises strictly from 1 within a stream.
+///     kind: a `DeltaKind` or its name.
+///     payload: the kind's members in wire names (`{"textDelta": "Hi"}`); see contract.schema.json.
+///     timestamp: an aware datetime or RFC 3339 text, kept to the millisecond; now when not given.
+///     provider_raw: the provider's own event, for debugging.
+///
+/// Raises:
+///     ContractError: a member is missing or has the wrong type; the message names it and the value's type.
+///
+/// Example:
+///     >>> MessageDelta("run", 1, "text", {"textDelta": "Hi"}).text
+///     'Hi'
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct MessageDelta {
+    run_id: Py<PyString>,
+    seq: u64,
+    now: u64,
+    body: Body,
+    raw: Option<Box<str>>,
+}
+
+/// The three frequent kinds hold Python strings, everything rare its payload.
+enum Body {
+    Text {
+        text: Py<PyString>,
+        part_index: u32,
+    },
+    Thinking {
+        text: Py<PyString>,
+        part_index: u32,
+    },
+    Args {
+        id: Py<PyString>,
+        text: Py<PyString>,
+    },
+    Rare(Payload<Box<str>>),
+}
+
+impl MessageDelta {
+    pub(crate) fn from_core(
+        py: Python<'_>,
+        run_id: Py<PyString>,
+        delta: &Delta<&str>,
+        now: u64,
+    ) -> Self {
+        let string = |text: &str| PyString::new(py, text).unbind();
+        let body = match &delta.payload {
+            Payload::Text {
+                text,
+                part_index: Some(part_index),
+                riders,
+            } if *riders == Riders::default() => Body::Text {
+                text: string(text),
+                part_index: *part_index,
+            },
+            Payload::Thinking {
+                text,
+                part_index: Some(part_index),
+                riders,
+            } if *riders == Riders::default() => Body::Thinking {
+                text: string(text),
+                part_index: *part_index,
+            },
+            Payload::ToolCallArgs { id, text } => Body::Args {
+                id: PyString::intern(py, id).unbind(),
+                text: string(text),
+            },
+            payload => Body::Rare(payload.to_owned()),
+        };
+        Self {
+            run_id,
+            seq: delta.seq,
+            now,
+            body,
+            raw: delta.provider_raw.map(Into::into),
+        }
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    pub(crate) fn run_id_str<'a>(&'a self, py: Python<'_>) -> PyResult<&'a str> {
+        self.run_id.to_str(py)
+    }
+
+    /// The delta as the core sees it, borrowed from here.
+    pub(crate) fn as_core<'a>(&'a self, py: Python<'_>) -> PyResult<Delta<&'a str>> {
+        let riders = Riders::default();
+        let payload = match &self.body {
+            Body::Text { text, part_index } => Payload::Text {
+                text: text.to_str(py)?,
+                part_index: Some(*part_index),
+                riders,
+            },
+            Body::Thinking { text, part_index } => Payload::Thinking {
+                text: text.to_str(py)?,
+                part_index: Some(*part_index),
+                riders,
+            },
+            Body::Args { id, text } => Payload::ToolCallArgs {
+                id: id.to_str(py)?,
+                text: text.to_str(py)?,
+            },
+            Body::Rare(payload) => payload.as_deref(),
+        };
+        Ok(Delta {
+            seq: self.seq,
+            payload,
+            provider_raw: self.raw.as_deref(),
+        })
+    }
+
+    fn core_kind(&self) -> DeltaKind {
+        match &self.body {
+            Body::Text { .. } => DeltaKind::Text,
+            Body::Thinking { .. } => DeltaKind::Thinking,
+            Body::Args { .. } => DeltaKind::ToolCallArgs,
+            Body::Rare(payload) => payload.kind(),
+        }
+    }
+
+    /// What rides on a text or thinking delta.
+    fn riders(&self) -> Option<&Riders<Box<str>>> {
+        match &self.body {
+            Body::Rare(Payload::Text { riders, .. } | Payload::Thinking { riders, .. }) => {
+                Some(riders)
+            }
+            _ => None,
+        }
+    }
+
+    fn from_wire(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let members = payload::Members::new(data, "the delta", None)?;
+        let seq = members
+            .count("seq")?
+            .ok_or_else(|| members.missing("seq"))?;
+        let run_id = members.text("runId")?;
+        let kind = members.text("kind")?;
+        let payload = members
+            .get("payload")?
+            .ok_or_else(|| members.missing("payload"))?;
+        let timestamp = members.get("timestamp")?;
+        Self::build(
+            py,
+            &run_id,
+            seq,
+            &kind,
+            &payload,
+            timestamp.as_ref(),
+            members.object("providerRaw")?,
+        )
+    }
+
+    fn build(
+        py: Python<'_>,
+        run_id: &str,
+        seq: u64,
+        kind: &str,
+        mapping: &Bound<'_, PyAny>,
+        timestamp: Option<&Bound<'_, PyAny>>,
+        raw: Option<Box<str>>,
+    ) -> PyResult<Self> {
+        let Some(kind) = DeltaKind::from_wire(kind) else {
+            let known: Vec<_> = DeltaKind::ALL.iter().map(|kind| kind.as_str()).collect();
+            let message = format!("unknown kind {kind:?}; known: {}", known.join(", "));
+            return Err(errors::contract(py, &message, Some(seq), Some("kind")));
+        };
+        let payload = payload::from_mapping(kind, Some(seq), mapping)?;
+        let now = match timestamp {
+            None => clock::now(),
+            Some(timestamp) => clock::from_python(timestamp).map_err(|error| {
+                errors::contract(
+                    py,
+                    &error.value(py).to_string(),
+                    Some(seq),
+                    Some("timestamp"),
+                )
+            })?,
+        };
+        let delta = Delta {
+            seq,
+            payload,
+            provider_raw: raw,
+        };
+        Ok(Self::from_core(
+            py,
+            PyString::new(py, run_id).unbind(),
+            &delta.as_deref(),
+            now,
+        ))
+    }
+}
+
+#[pymethods]
+impl MessageDelta {
+    #[new]
+    #[pyo3(signature = (run_id, seq, kind, payload, timestamp=None, provider_raw=None))]
+    fn new(
+        py: Python<'_>,
+        run_id: &Bound<'_, PyAny>,
+        seq: &Bound<'_, PyAny>,
+        kind: &Bound<'_, PyAny>,
+        payload: &Bound<'_, PyAny>,
+        timestamp: Option<&Bound<'_, PyAny>>,
+        provider_raw: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let wire = PyDict::new(py);
+        wire.set_item("runId", run_id)?;
+        wire.set_item("seq", seq)?;
+        wire.set_item("kind", kind)?;
+        wire.set_item("payload", payload)?;
+        wire.set_item("timestamp", timestamp)?;
+        wire.set_item("providerRaw", provider_raw)?;
+        Self::from_wire(py, wire.as_any())
+    }
+
+    #[getter]
+    fn run_id(&self, py: Python<'_>) -> Py<PyString> {
+        self.run_id.clone_ref(py)
+    }
+
+    #[getter]
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    #[getter]
+    fn kind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        types::member(py, &DELTA_KIND, self.core_kind().as_str())
+    }
+
+    /// The members in wire names, built on demand.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        payload::to_dict(py, &self.as_core(py)?.payload)
+    }
+
+    /// An aware datetime in UTC, exact to the millisecond.
+    #[getter]
+    fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        clock::to_datetime(py, self.now)
+    }
+
+    #[getter]
+    fn provider_raw<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.raw
+            .as_deref()
+            .map(|raw| json::to_python(py, raw))
+            .transpose()
+    }
+
+    /// The part's number, for text, thinking, tool_call_start and part.
+    #[getter]
+    fn part_index(&self) -> Option<u32> {
+        match &self.body {
+            Body::Text { part_index, .. } | Body::Thinking { part_index, .. } => Some(*part_index),
+            Body::Rare(
+                Payload::Text { part_index, .. }
+                | Payload::Thinking { part_index, .. }
+                | Payload::ToolCallStart { part_index, .. }
+                | Payload::Part { part_index, .. },
+            ) => *part_index,
+            _ => None,
+        }
+    }
+
+    /// The new text of a text or thinking delta.
+    #[getter]
+    fn text(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        match &self.body {
+            Body::Text { text, .. } | Body::Thinking { text, .. } => Some(text.clone_ref(py)),
+            Body::Rare(Payload::Text { text, .. } | Payload::Thinking { text, .. }) => {
+                Some(PyString::new(py, text).unbind())
+            }
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        optional(
+            py,
+            self.riders()
+                .and_then(|riders| riders.annotations.as_deref()),
+        )
+    }
+
+    #[getter]
+    fn refusal(&self) -> bool {
+        self.riders().is_some_and(|riders| riders.refusal)
+    }
+
+    #[getter]
+    fn redacted(&self) -> bool {
+        self.riders().is_some_and(|riders| riders.redacted)
+    }
+
+    #[getter]
+    fn logprobs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        optional(
+            py,
+            self.riders().and_then(|riders| riders.logprobs.as_deref()),
+        )
+    }
+
+    #[getter]
+    fn provider_state<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let state = match &self.body {
+            Body::Rare(
+                Payload::ToolCallStart { provider_state, .. }
+                | Payload::ToolCallEnd { provider_state, .. },
+            ) => provider_state.as_deref(),
+            _ => self
+                .riders()
+                .and_then(|riders| riders.provider_state.as_deref()),
+        };
+        optional(py, state)
+    }
+
+    #[getter]
+    fn tool_call_id(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        match &self.body {
+            Body::Args { id, .. } => Some(id.clone_ref(py)),
+            Body::Rare(
+                Payload::ToolCallStart { id, .. }
+                | Payload::ToolCallArgs { id, .. }
+                | Payload::ToolCallEnd { id, .. },
+            ) => Some(PyString::new(py, id).unbind()),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn tool_name(&self) -> Option<&str> {
+        match &self.body {
+            Body::Rare(Payload::ToolCallStart { name, .. }) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The new text of a call's arguments.
+    #[getter]
+    fn args_text(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        match &self.body {
+            Body::Args { text, .. } => Some(text.clone_ref(py)),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn input_format(&self) -> Option<&'static str> {
+        match &self.body {
+            Body::Rare(Payload::ToolCallStart { input_format, .. }) => {
+                Some(InputFormat::as_str(*input_format))
+            }
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn incomplete(&self) -> bool {
+        matches!(
+            &self.body,
+            Body::Rare(Payload::ToolCallEnd {
+                incomplete: true,
+                ..
+            })
+        )
+    }
+
+    #[getter]
+    fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match &self.body {
+            Body::Rare(Payload::Usage(usage)) => {
+                types::usage(py, &usage.map(AsRef::as_ref)).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    #[getter]
+    fn model_id(&self) -> Option<&str> {
+        match &self.body {
+            Body::Rare(Payload::Start { model_id, .. }) => Some(model_id),
+            Body::Rare(Payload::Done { model_id, .. }) => model_id.as_deref(),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn request_id(&self) -> Option<&str> {
+        match &self.body {
+            Body::Rare(Payload::Start { request_id, .. }) => Some(request_id),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn finish_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match &self.body {
+            Body::Rare(Payload::Done { finish_reason, .. }) => {
+                types::member(py, &FINISH_REASON, finish_reason.as_str()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    #[getter]
+    fn raw_finish_reason(&self) -> Option<&str> {
+        match &self.body {
+            Body::Rare(Payload::Done {
+                raw_finish_reason, ..
+            }) => raw_finish_reason.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The stream's warnings, on its terminal: `{"code", "message", "offset"?}` each.
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let warnings = match &self.body {
+            Body::Rare(Payload::Done { warnings, .. }) => warnings.as_deref(),
+            Body::Rare(Payload::Error(failure)) => failure.warnings.as_deref(),
+            _ => None,
+        };
+        json::to_python(py, warnings.unwrap_or("[]"))
+    }
+
+    #[getter]
+    fn error_code<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match &self.body {
+            Body::Rare(Payload::Error(failure)) => {
+                types::member(py, &ERROR_CODE, failure.code.as_str()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    #[getter]
+    fn error_message(&self) -> Option<&str> {
+        match &self.body {
+            Body::Rare(Payload::Error(failure)) => failure.message.as_deref(),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn retryable(&self) -> Option<bool> {
+        match &self.body {
+            Body::Rare(Payload::Error(failure)) => failure.retryable,
+            _ => None,
+        }
+    }
+
+    /// Seconds to wait before a retry.
+    #[getter]
+    fn retry_after(&self) -> Option<f64> {
+        match &self.body {
+            Body::Rare(Payload::Error(failure)) => failure.retry_after,
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn status(&self) -> Option<u16> {
+        match &self.body {
+            Body::Rare(Payload::Error(failure)) => failure.status,
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn provider_code(&self) -> Option<&str> {
+        match &self.body {
+            Body::Rare(Payload::Error(failure)) => failure.provider_code.as_deref(),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn http_request_id(&self) -> Option<&str> {
+        match &self.body {
+            Body::Rare(Payload::Error(failure)) => failure.http_request_id.as_deref(),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn part<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match &self.body {
+            Body::Rare(Payload::Part { part, .. }) => json::to_python(py, part).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The delta in wire names.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("runId", &self.run_id)?;
+        dict.set_item("seq", self.seq)?;
+        dict.set_item("kind", self.core_kind().as_str())?;
+        dict.set_item("payload", self.payload(py)?)?;
+        dict.set_item("timestamp", clock::to_text(py, self.now)?)?;
+        if let Some(raw) = self.provider_raw(py)? {
+            dict.set_item("providerRaw", raw)?;
+        }
+        Ok(dict)
+    }
+
+    /// The delta of a mapping in wire names.
+    ///
+    /// Raises:
+    ///     ContractError: a member is missing or has the wrong type.
+    #[classmethod]
+    fn from_dict(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        Self::from_wire(py, data)
+    }
+
+    /// The delta as JSON in wire names.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        json::from_python(self.to_dict(py)?.as_any()).map(String::from)
+    }
+
+    /// The delta of a JSON text in wire names.
+    ///
+    /// Raises:
+    ///     ContractError: the text is no JSON, or a member is missing or has the wrong type.
+    #[classmethod]
+    fn from_json(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let value = JSON_LOADS.get(py)?.call1((data,)).map_err(|error| {
+            errors::contract(
+                py,
+                &format!("the delta is no JSON: {}", error.value(py)),
+                None,
+                None,
+            )
+        })?;
+        Self::from_wire(py, &value)
+    }
+
+    /// Whether everything but the timestamp is equal.
+    fn same_content(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<bool> {
+        let other = other.get();
+        Ok(self.run_id_str(py)? == other.run_id_str(py)?
+            && self.as_core(py)? == other.as_core(py)?)
+    }
+
+    fn __eq__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        match other.cast::<Self>() {
+            Ok(other) => {
+                let equal = self.now == other.get().now && self.same_content(py, other)?;
+                Ok(pyo3::types::PyBool::new(py, equal).to_owned().into_any())
+            }
+            Err(_) => Ok(py.NotImplemented().into_bound(py)),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.run_id_str(py)?.hash(&mut hasher);
+        (self.seq, self.now, self.core_kind()).hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let mut payload = self.payload(py)?.repr()?.to_string();
+        if let Some((at, _)) = payload.char_indices().nth(80) {
+            payload.truncate(at);
+            payload.push('…');
+        }
+        Ok(format!(
+            "<MessageDelta {} {} {payload}>",
+            self.seq,
+            self.core_kind().as_str()
+        ))
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let py = this.py();
+        let from_json = py.get_type::<Self>().getattr("from_json")?;
+        let text = this.get().to_json(py)?;
+        Ok((from_json, (PyBytes::new(py, text.as_bytes()),)))
+    }
+
+    #[classmethod]
+    fn __get_pydantic_core_schema__<'py>(
+        class: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        DELTA_SCHEMA
+            .get(class.py())?
+            .call1((class, source, handler))
+    }
+}
+
+fn optional<'py>(py: Python<'py>, text: Option<&str>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    text.map(|text| json::to_python(py, text)).transpose()
+}

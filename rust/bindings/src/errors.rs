@@ -1,0 +1,144 @@
+//! One place where the core's errors become Python's.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use deltafold::delta::Failure;
+use deltafold::laws::Breach;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+
+use crate::json;
+use crate::types::Imported;
+
+static MISUSE: Imported = Imported::new("deltafold.errors", "MisuseError");
+static INTERNAL: Imported = Imported::new("deltafold.errors", "InternalError");
+static CONTRACT: Imported = Imported::new("deltafold.errors", "ContractError");
+static UNKNOWN_DIALECT: Imported = Imported::new("deltafold.errors", "UnknownDialectError");
+static MODEL_ERROR: Imported = Imported::new("deltafold.errors", "model_error_from_fold");
+
+fn raised(py: Python<'_>, class: &Imported, message: &str) -> PyErr {
+    match class
+        .get(py)
+        .and_then(|class| Ok(class.cast::<PyType>()?.clone()))
+    {
+        Ok(class) => PyErr::from_type(class, (message.to_owned(),)),
+        Err(error) => error,
+    }
+}
+
+/// The caller did what cannot be done.
+pub(crate) fn misuse(py: Python<'_>, message: &str) -> PyErr {
+    raised(py, &MISUSE, message)
+}
+
+/// No such dialect.
+pub(crate) fn unknown_dialect(py: Python<'_>, message: &str) -> PyErr {
+    raised(py, &UNKNOWN_DIALECT, message)
+}
+
+/// A delta that is not what the contract says.
+pub(crate) fn contract(
+    py: Python<'_>,
+    message: &str,
+    seq: Option<u64>,
+    field: Option<&str>,
+) -> PyErr {
+    let make = || {
+        let fields = PyDict::new(py);
+        fields.set_item("seq", seq)?;
+        fields.set_item("field", field)?;
+        CONTRACT.get(py)?.call((message,), Some(&fields))
+    };
+    make().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// A broken law.
+pub(crate) fn breach(py: Python<'_>, breach: &Breach) -> PyErr {
+    contract(py, &breach.to_string(), Some(breach.seq), breach.field)
+}
+
+/// The `ModelError` of a failed stream.
+pub(crate) fn model_error<'py>(
+    py: Python<'py>,
+    failure: &Failure<Box<str>>,
+    warnings: Option<&str>,
+    partial: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let fields = PyDict::new(py);
+    fields.set_item("code", failure.code.as_str())?;
+    fields.set_item("message", failure.message.as_deref().unwrap_or(""))?;
+    fields.set_item(
+        "retryable",
+        failure.retryable.unwrap_or(failure.code.retryable()),
+    )?;
+    fields.set_item("retry_after", failure.retry_after)?;
+    fields.set_item("status", failure.status)?;
+    fields.set_item("provider_code", failure.provider_code.as_deref())?;
+    fields.set_item("http_request_id", failure.http_request_id.as_deref())?;
+    fields.set_item("warnings", json::to_python(py, warnings.unwrap_or("[]"))?)?;
+    fields.set_item("partial_message", partial)?;
+    MODEL_ERROR.get(py)?.call((), Some(&fields))
+}
+
+fn busy<T>(py: Python<'_>, error: &TryLockError<T>, what: &str) -> PyErr {
+    match error {
+        TryLockError::WouldBlock => misuse(
+            py,
+            &format!("the {what} is busy: it is being used by another thread"),
+        ),
+        TryLockError::Poisoned(_) => raised(
+            py,
+            &INTERNAL,
+            &format!("the {what} failed internally before; make a new one"),
+        ),
+    }
+}
+
+fn bug(py: Python<'_>, what: &str) -> PyErr {
+    raised(
+        py,
+        &INTERNAL,
+        &format!("the {what} failed internally; this is a bug in deltafold"),
+    )
+}
+
+/// Takes a lock without waiting.
+pub(crate) fn lock<'a, T>(
+    py: Python<'_>,
+    mutex: &'a Mutex<T>,
+    what: &str,
+) -> PyResult<MutexGuard<'a, T>> {
+    mutex.try_lock().map_err(|error| busy(py, &error, what))
+}
+
+/// Runs core code under the lock; a panic in it poisons the lock and becomes `InternalError`.
+pub(crate) fn guarded<T, R>(
+    py: Python<'_>,
+    mutex: &Mutex<T>,
+    what: &str,
+    f: impl FnOnce(&mut T) -> R,
+) -> PyResult<R> {
+    let mut guard = lock(py, mutex, what)?;
+    // The guard moves in, so that a panic drops it while unwinding: that is what poisons a lock.
+    catch_unwind(AssertUnwindSafe(move || f(&mut guard))).map_err(|_| bug(py, what))
+}
+
+/// `guarded` under two locks.
+pub(crate) fn guarded_pair<A, B, R>(
+    py: Python<'_>,
+    (first, first_name): (&Mutex<A>, &str),
+    (second, second_name): (&Mutex<B>, &str),
+    f: impl FnOnce(&mut A, &mut B) -> R,
+) -> PyResult<R> {
+    let mut first = lock(py, first, first_name)?;
+    let mut second = match second.try_lock() {
+        Ok(guard) => guard,
+        Err(error) => {
+            drop(first);
+            return Err(busy(py, &error, second_name));
+        }
+    };
+    catch_unwind(AssertUnwindSafe(move || f(&mut first, &mut second)))
+        .map_err(|_| bug(py, first_name))
+}

@@ -1,0 +1,43 @@
+//! `deltafold._core`: frozen classes over the core, conversion, error mapping, nothing else.
+//!
+//! Laws: no Python object is made, dropped or called while a lock is held; a lock that is busy is `MisuseError`, never a
+//! wait; a panic becomes `InternalError` and poisons the object that it happened in.
+
+use pyo3::prelude::*;
+
+mod assembler;
+mod batch;
+mod clock;
+mod decoder;
+mod delta;
+mod errors;
+mod json;
+mod limits;
+mod payload;
+mod snapshot;
+mod types;
+
+/// The compiled half of deltafold.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use crate::assembler::MessageAssembler;
+    #[pymodule_export]
+    use crate::batch::{DeltaBatch, DeltaBatchIterator};
+    #[pymodule_export]
+    use crate::decoder::{Decoder, dialects};
+    #[pymodule_export]
+    use crate::delta::MessageDelta;
+    #[pymodule_export]
+    use crate::limits::Limits;
+    #[pymodule_export]
+    use crate::snapshot::ToolCallBuffer;
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("CONTRACT_VERSION", ::deltafold::delta::CONTRACT_VERSION)
+    }
+}

@@ -1,0 +1,122 @@
+//! `Limits`: every bound that a hostile stream can reach.
+
+use deltafold::limits::Limits as Core;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::json::MAX_DEPTH;
+
+/// Bounds of one stream; each that is reached ends it in `error{protocol_error}` that names the limit.
+///
+/// Args:
+///     event_bytes: bytes of one framed event, its unterminated line included (default 32 MiB).
+///     depth: nesting of one event's JSON, at most 1,000 (default 128).
+///     message_bytes: bytes of text, thinking and tool arguments of one message (default 256 MiB).
+///     parts: parts of one message (default 65,536).
+///     tool_calls: tool calls of one message (default 16,384).
+///     warnings: different warnings of one stream (default 1,000).
+///     provider_state_bytes: bytes of provider state and whole provider parts (default 128 MiB).
+///
+/// Raises:
+///     ValueError: a bound is 0, or the depth exceeds 1,000.
+///
+/// Example:
+///     >>> Limits(event_bytes=1 << 20).event_bytes
+///     1048576
+#[pyclass(frozen, module = "deltafold._core", eq, hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Limits {
+    pub(crate) core: Core,
+}
+
+#[pymethods]
+impl Limits {
+    #[new]
+    #[pyo3(signature = (*, event_bytes=None, depth=None, message_bytes=None, parts=None, tool_calls=None, warnings=None, provider_state_bytes=None))]
+    #[expect(clippy::too_many_arguments, reason = "one keyword a bound")]
+    fn new(
+        event_bytes: Option<usize>,
+        depth: Option<usize>,
+        message_bytes: Option<usize>,
+        parts: Option<usize>,
+        tool_calls: Option<usize>,
+        warnings: Option<usize>,
+        provider_state_bytes: Option<usize>,
+    ) -> PyResult<Self> {
+        let mut core = Core::default();
+        for (name, given, place) in [
+            ("event_bytes", event_bytes, &mut core.event_bytes),
+            ("depth", depth, &mut core.depth),
+            ("message_bytes", message_bytes, &mut core.message_bytes),
+            ("parts", parts, &mut core.parts),
+            ("tool_calls", tool_calls, &mut core.tool_calls),
+            ("warnings", warnings, &mut core.warnings),
+            (
+                "provider_state_bytes",
+                provider_state_bytes,
+                &mut core.provider_state_bytes,
+            ),
+        ] {
+            match given {
+                Some(0) => return Err(PyValueError::new_err(format!("{name} must be at least 1"))),
+                Some(value) => *place = value,
+                None => {}
+            }
+        }
+        if core.depth > MAX_DEPTH {
+            return Err(PyValueError::new_err(format!(
+                "depth must be at most {MAX_DEPTH}"
+            )));
+        }
+        Ok(Self { core })
+    }
+
+    #[getter]
+    fn event_bytes(&self) -> usize {
+        self.core.event_bytes
+    }
+
+    #[getter]
+    fn depth(&self) -> usize {
+        self.core.depth
+    }
+
+    #[getter]
+    fn message_bytes(&self) -> usize {
+        self.core.message_bytes
+    }
+
+    #[getter]
+    fn parts(&self) -> usize {
+        self.core.parts
+    }
+
+    #[getter]
+    fn tool_calls(&self) -> usize {
+        self.core.tool_calls
+    }
+
+    #[getter]
+    fn warnings(&self) -> usize {
+        self.core.warnings
+    }
+
+    #[getter]
+    fn provider_state_bytes(&self) -> usize {
+        self.core.provider_state_bytes
+    }
+
+    fn __repr__(&self) -> String {
+        let c = &self.core;
+        format!(
+            "Limits(event_bytes={}, depth={}, message_bytes={}, parts={}, tool_calls={}, warnings={}, provider_state_bytes={})",
+            c.event_bytes,
+            c.depth,
+            c.message_bytes,
+            c.parts,
+            c.tool_calls,
+            c.warnings,
+            c.provider_state_bytes
+        )
+    }
+}

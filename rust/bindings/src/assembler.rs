@@ -270,8 +270,8 @@ impl MessageAssembler {
     }
 
     /// The failure of a stream that ended in `error`, with the partial message; `None` otherwise.
-    #[getter]
-    fn error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    #[getter(error)]
+    fn failed_with<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.model_error(py)
     }
 

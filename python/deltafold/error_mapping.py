@@ -308,18 +308,11 @@ def _decide(
 ) -> ErrorCode:
     """Weigh the evidence in the order of the module's laws."""
     code = _refine_by_details(error, next(filter(None, map(_code_of_name, names)), None))
-    if code is None or code in _UNSPECIFIC:
-        phrase = _code_of_phrase(message, code)
-        if phrase is not None:
-            return phrase
-    if code is not None:
-        return code
-    numeric = _http_status(error.get("code"))
-    for candidate in (numeric, status):
-        if candidate is not None and candidate >= HTTPStatus.BAD_REQUEST:
-            found = _code_of_status(candidate)
-            return (_code_of_phrase(message, found) if found in _UNSPECIFIC else None) or found
-    return ErrorCode.SERVER_ERROR
+    if code is None:
+        statuses = (_http_status(error.get("code")), status)
+        failed = (one for one in statuses if one is not None and one >= HTTPStatus.BAD_REQUEST)
+        code = next(map(_code_of_status, failed), ErrorCode.SERVER_ERROR)
+    return _refine_by_phrase(message, code) if code in _UNSPECIFIC else code
 
 
 def _refine_by_details(error: Mapping[str, object], code: ErrorCode | None) -> ErrorCode | None:
@@ -360,13 +353,13 @@ def _code_of_status(status: int) -> ErrorCode:
     )
 
 
-def _code_of_phrase(message: str, code: ErrorCode | None) -> ErrorCode | None:
+def _refine_by_phrase(message: str, code: ErrorCode) -> ErrorCode:
     lowered = message.lower()
     if any(phrase in lowered for phrase in _CONTEXT_PHRASES):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED
-    if "overloaded" in lowered and code is not ErrorCode.INVALID_REQUEST:
+    if code is ErrorCode.SERVER_ERROR and "overloaded" in lowered:
         return ErrorCode.OVERLOADED
-    return None
+    return code
 
 
 def _code_of_classes(exception: BaseException) -> ErrorCode | None:

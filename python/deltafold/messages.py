@@ -271,7 +271,7 @@ class Message(BaseModel):
 
     @property
     def client_actions(self) -> list[ProviderPart]:
-        """The provider parts that wait for the caller: commands, patches, approvals …"""
+        """The provider parts that wait for the caller: commands, patches, approvals."""
         parts = [part for part in self.parts if isinstance(part, ProviderPart)]
         # A shell call that its provider ran itself is followed by the output, whatever it says of
         # its environment.

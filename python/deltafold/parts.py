@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -52,6 +53,18 @@ def build(
     object.__setattr__(model, "__pydantic_private__", private)
     return model
 
+
+def _check_unicode(text: str) -> str:
+    """Refuse lone surrogates, which no JSON and no provider takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        message = f"the text has a lone surrogate at character {error.start}"
+        raise ValueError(message) from error
+    return text
+
+
+Text = Annotated[str, AfterValidator(_check_unicode)]
 
 _ENVELOPE: Final = frozenset({"kind", "providerState", "provider_state"})
 """Members of a part that stand beside its payload."""
@@ -133,7 +146,7 @@ class TextPart(_Part):
     """Text for the reader. A refusal is text with `refusal`; citations are its `annotations`."""
 
     kind: Literal["text"] = "text"
-    text: str
+    text: Text
     annotations: list[object] | None = None
     refusal: bool = False
     logprobs: dict[str, object] | None = None
@@ -147,7 +160,7 @@ class ThinkingPart(_Part):
     """
 
     kind: Literal["thinking"] = "thinking"
-    text: str
+    text: Text
     redacted: bool = False
 
 
@@ -164,7 +177,7 @@ class ToolCallPart(_Part):
     tool_call_id: str
     tool_name: str
     arguments: dict[str, object] | None
-    raw_args_text: str
+    raw_args_text: Text
     parse_error: str | None = None
     parse_warning: str | None = None
     incomplete: bool = False
@@ -280,8 +293,11 @@ class FileRefPart(_Part):
     size: int | None = Field(default=None, ge=0)
 
 
-_CLIENT_BLOCK_TYPES: Final = frozenset(
-    {"local_shell_call", "apply_patch_call", "computer_call", "mcp_approval_request"}
+_CLIENT_BLOCK_TYPES: Final = (
+    "local_shell_call",
+    "apply_patch_call",
+    "computer_call",
+    "mcp_approval_request",
 )
 
 
@@ -321,7 +337,7 @@ class ToolResultPart(_Part):
     tool_call_id: str
     is_error: bool = False
     status: str | None = None
-    content: str | dict[str, object] | list[ContentPart]
+    content: Text | dict[str, object] | list[ContentPart]
 
     @model_serializer(mode="plain")
     def _to_wire(self) -> dict[str, object]:

@@ -23,7 +23,7 @@ _DURATION: Final = re.compile(
     r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?"
 )
 _TRY_AGAIN: Final = re.compile(
-    r"(?:try again|retry) in (\d+(?:\.\d+)?\s*(?:ms|m(?!s)[\d.hms]*|h[\d.ms]*|s))", re.IGNORECASE
+    r"(?:try again|retry) in ((?:\d+(?:\.\d+)?\s?(?:ms|[hs]|m(?!il)))+)", re.IGNORECASE
 )
 
 
@@ -52,7 +52,8 @@ def retry_after_seconds(
         _reset_instants(headers, now),
         _gateway_reset(error.get("metadata"), now),
     )
-    for value in (*said, *(resets if limited else ()), _in_words(message)):
+    sources: list[float | None] = [*said, *(resets if limited else ()), _in_words(message)]
+    for value in sources:
         if value is not None and value >= 0:  # false for NaN too
             return min(value, MAX_RETRY_AFTER_S)
     return None

@@ -1,0 +1,662 @@
+"""Messages: both forms of input, the wire form of output, role rules, helpers, and what a fold builds."""
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, Literal
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from deltafold.contract import FinishReason, Usage
+from deltafold.errors import ContractError
+from deltafold.messages import (
+    KINDS_OF_ROLE,
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    Meta,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+    message_from_fold,
+    part_from_wire,
+    parts_from_fold,
+)
+
+ID = UUID("0f5cba8a-1d0f-4a3c-9a94-6f6a38d3a1b2")
+TIME = "2026-01-02T03:04:05.678Z"
+STATE: dict[str, object] = {"dialect": "anthropic-messages", "modelId": "m", "data": {"s": "sig"}}
+
+MESSAGE_PART: TypeAdapter[MessagePart] = TypeAdapter(MessagePart)
+
+PARTS: list[tuple[MessagePart, dict[str, object]]] = [
+    (TextPart(text="hi"), {"kind": "text", "payload": {"text": "hi"}}),
+    (
+        TextPart(text="", annotations=[{"url": "u"}], refusal=True, logprobs={"tokens": ["a"]}),
+        {
+            "kind": "text",
+            "payload": {
+                "text": "",
+                "annotations": [{"url": "u"}],
+                "refusal": True,
+                "logprobs": {"tokens": ["a"]},
+            },
+        },
+    ),
+    (
+        ThinkingPart(text="", redacted=True, provider_state=STATE),
+        {
+            "kind": "thinking",
+            "payload": {"text": "", "redacted": True},
+            "providerState": STATE,
+        },
+    ),
+    (
+        ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text='{"a": 1.50}'),
+        {
+            "kind": "tool_call",
+            "payload": {
+                "toolCallId": "c",
+                "toolName": "f",
+                "arguments": {"a": 1.5},
+                "rawArgsText": '{"a": 1.50}',
+            },
+        },
+    ),
+    (
+        ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text="[1]"),
+        {
+            "kind": "tool_call",
+            "payload": {
+                "toolCallId": "c",
+                "toolName": "f",
+                "arguments": None,
+                "rawArgsText": "[1]",
+                "parseError": "arguments are an array, not an object",
+            },
+        },
+    ),
+    (
+        ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text="null"),
+        {
+            "kind": "tool_call",
+            "payload": {
+                "toolCallId": "c",
+                "toolName": "f",
+                "arguments": {},
+                "rawArgsText": "null",
+                "parseWarning": "arguments are null, read as an empty object",
+            },
+        },
+    ),
+    (
+        ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text='{"a', incomplete=True),
+        {
+            "kind": "tool_call",
+            "payload": {
+                "toolCallId": "c",
+                "toolName": "f",
+                "arguments": None,
+                "rawArgsText": '{"a',
+                "incomplete": True,
+            },
+        },
+    ),
+    (
+        ToolCallPart(
+            tool_call_id="c", tool_name="sh", arguments={"input": "ls"}, input_format="text"
+        ),
+        {
+            "kind": "tool_call",
+            "payload": {
+                "toolCallId": "c",
+                "toolName": "sh",
+                "arguments": {"input": "ls"},
+                "rawArgsText": "ls",
+                "inputFormat": "text",
+            },
+        },
+    ),
+    (
+        ToolResultPart(tool_call_id="c", content="42"),
+        {
+            "kind": "tool_result",
+            "payload": {"toolCallId": "c", "isError": False, "content": "42"},
+        },
+    ),
+    (
+        ToolResultPart(tool_call_id="c", content={"kind": "text"}, is_error=True, status="denied"),
+        {
+            "kind": "tool_result",
+            "payload": {
+                "toolCallId": "c",
+                "isError": True,
+                "status": "denied",
+                "content": {"kind": "text"},
+            },
+        },
+    ),
+    (
+        ToolResultPart(
+            tool_call_id="c",
+            content=[TextPart(text="see"), ImagePart(mime_type="image/png", data="aGk=")],
+        ),
+        {
+            "kind": "tool_result",
+            "payload": {
+                "toolCallId": "c",
+                "isError": False,
+                "content": [
+                    {"kind": "text", "payload": {"text": "see"}},
+                    {"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}},
+                ],
+            },
+        },
+    ),
+    (
+        ImagePart(mime_type="image/png", url="https://example.com/a.png"),
+        {
+            "kind": "image",
+            "payload": {"mimeType": "image/png", "url": "https://example.com/a.png"},
+        },
+    ),
+    (
+        FileRefPart(path="/tmp/a", mime_type="text/plain", size=3),  # noqa: S108
+        {
+            "kind": "file_ref",
+            "payload": {"path": "/tmp/a", "mimeType": "text/plain", "size": 3},  # noqa: S108
+        },
+    ),
+    (
+        ProviderPart(dialect="d", block={"type": "x", "n": 9007199254740993, "z": None}),
+        {
+            "kind": "provider",
+            "payload": {
+                "dialect": "d",
+                "block": {"type": "x", "n": 9007199254740993, "z": None},
+            },
+        },
+    ),
+]
+
+
+def flat_form(part: MessagePart) -> dict[str, object]:
+    return {name: getattr(part, name) for name in type(part).model_fields}
+
+
+@pytest.mark.parametrize(("part", "wire"), PARTS)
+def test_a_part_has_one_wire_form_and_is_read_from_it_and_from_its_fields(
+    part: MessagePart, wire: dict[str, object]
+) -> None:
+    assert part.model_dump(mode="json") == wire
+    assert json.loads(part.model_dump_json()) == wire
+    assert part.model_dump(by_alias=True) == wire
+    assert MESSAGE_PART.validate_python(wire) == part
+    assert MESSAGE_PART.validate_json(json.dumps(wire)) == part
+    assert MESSAGE_PART.validate_python(flat_form(part)) == part
+    assert MESSAGE_PART.validate_python({"kind": wire["kind"], **flat_wire(wire)}) == part
+
+
+def flat_wire(wire: dict[str, Any]) -> dict[str, object]:
+    state = {"providerState": wire["providerState"]} if "providerState" in wire else {}
+    return {**wire["payload"], **state}
+
+
+@pytest.mark.parametrize(("part", "wire"), PARTS)
+def test_a_part_is_frozen_and_survives_copies(part: MessagePart, wire: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        part.provider_state = {}
+    for twin in (copy.copy(part), copy.deepcopy(part), pickle.loads(pickle.dumps(part))):  # noqa: S301
+        assert twin == part
+        assert twin.model_dump() == wire
+        assert repr(twin) == repr(part)
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ({"kind": "text"}, "text.text\n  Field required"),
+        ({"kind": "text", "payload": {}}, "text.text\n  Field required"),
+        ({"kind": "text", "payload": 5}, "payload must be an object, not int"),
+        ({"kind": "text", "payload": {"text": 5}}, "text.text\n  Input should be a valid string"),
+        ({"kind": "text", "payload": {"text": b"x"}}, "Input should be a valid string"),
+        ({"kind": "text", "payload": {"text": "x\ud800"}}, "lone surrogate at character 1"),
+        ({"kind": "text", "payload": {"text": "x", "colour": 1}}, "text.colour\n  Extra"),
+        ({"kind": "text", "payload": {"text": "x"}, "text": "y"}, "text stands inside payload"),
+        ({"kind": "text", "payload": {"text": "x", "providerState": {}}}, "stands beside payload"),
+        ({"kind": "text", "payload": {"text": "x"}, "providerState": 1}, "valid dictionary"),
+        ({"kind": "audio", "payload": {}}, "'audio' found using 'kind'"),
+        ({"payload": {"text": "x"}}, "Unable to extract tag using discriminator 'kind'"),
+        ("text", "valid dictionary"),
+        ({"kind": "image", "mime_type": "image/png"}, "either data or url"),
+        ({"kind": "image", "mime_type": "i", "data": "", "url": ""}, "either data or url"),
+        ({"kind": "image", "url": "u"}, "image.mimeType\n  Field required"),
+        ({"kind": "file_ref", "path": "p", "size": -1}, "greater than or equal to 0"),
+        ({"kind": "file_ref", "path": "p", "size": "3"}, "valid integer"),
+        ({"kind": "tool_call", "tool_name": "f"}, "tool_call.toolCallId\n  Field required"),
+        (
+            {"kind": "tool_call", "tool_call_id": "c", "tool_name": "f", "arguments": [1]},
+            "valid dictionary",
+        ),
+        (
+            {
+                "kind": "tool_call",
+                "tool_call_id": "c",
+                "tool_name": "f",
+                "arguments": {"a": 1},
+                "incomplete": True,
+            },
+            "an incomplete call has no arguments",
+        ),
+        (
+            {
+                "kind": "tool_call",
+                "tool_call_id": "c",
+                "tool_name": "f",
+                "arguments": {"a": float("nan")},
+            },
+            "Out of range float values",
+        ),
+        (
+            {"kind": "tool_call", "tool_call_id": "c", "tool_name": "f", "arguments": {"a": {1}}},
+            "cannot be written as JSON",
+        ),
+        (
+            {"kind": "tool_call", "tool_call_id": "c", "tool_name": "f", "input_format": "xml"},
+            "'json' or 'text'",
+        ),
+        (
+            {"kind": "tool_call", "tool_call_id": "c", "tool_name": "f", "raw_args_text": 5},
+            "valid string",
+        ),
+        ({"kind": "tool_result", "tool_call_id": "c", "content": 5}, "tool_result.content"),
+        (
+            {
+                "kind": "tool_result",
+                "tool_call_id": "c",
+                "content": [{"kind": "tool_call", "payload": {}}],
+            },
+            "'tool_call' found using 'kind'",
+        ),
+        ({"kind": "provider", "dialect": "d", "block": []}, "valid dictionary"),
+    ],
+)
+def test_a_bad_part_is_refused_with_the_place_of_the_fault(data: object, complaint: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        MESSAGE_PART.validate_python(data)
+    assert complaint in str(caught.value)
+
+
+def test_a_tool_call_made_by_hand_writes_its_raw_text() -> None:
+    call = ToolCallPart(tool_call_id="c", tool_name="f", arguments={"ü": [1, None]})
+    assert call.raw_args_text == '{"ü":[1,null]}'
+    assert ToolCallPart(tool_call_id="c", tool_name="f").arguments == {}
+    assert len({call, ToolCallPart(tool_call_id="c", tool_name="f", arguments={"ü": [1, None]})}) == 1
+
+
+def a_part_of(kind: str) -> MessagePart:
+    return next(part for part, _ in PARTS if part.kind == kind)
+
+
+ALL_KINDS = ["text", "thinking", "tool_call", "tool_result", "image", "file_ref", "provider"]
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_a_role_holds_only_its_kinds(role: Role, kind: str) -> None:
+    part = a_part_of(kind)
+    if kind in KINDS_OF_ROLE[role]:
+        assert Message(role=role, parts=[part]).parts == [part]
+        return
+    with pytest.raises(ValidationError) as caught:
+        Message(role=role, parts=[a_part_of(KINDS_OF_ROLE[role][0]), part])
+    assert f"a {role} message cannot hold a {kind} part (parts[1])" in str(caught.value)
+
+
+def test_a_tool_message_answers_each_call_once() -> None:
+    one, two = (ToolResultPart(tool_call_id=name, content="x") for name in ("a", "b"))
+    assert len(Message(role=Role.TOOL, parts=[one, two]).parts) == 2
+    with pytest.raises(ValidationError, match="not two for one"):
+        Message(role=Role.TOOL, parts=[one, one])
+    with pytest.raises(ValidationError, match="at least one"):
+        Message(role=Role.TOOL, parts=[])
+
+
+WIRE_MESSAGE: dict[str, Any] = {
+    "id": str(ID),
+    "runId": "run-1",
+    "role": "assistant",
+    "parts": [wire for part, wire in PARTS if part.kind != "tool_result"],
+    "timestamp": TIME,
+    "meta": {
+        "usage": {
+            "inputTokens": 1,
+            "outputTokens": None,
+            "totalTokens": None,
+            "cost": 0.25,
+            "details": {"raw": {"x": None}},
+        },
+        "costUsd": 0.25,
+        "costSource": "provider",
+        "durationMs": 12.5,
+        "responseId": "resp",
+        "modelId": "model",
+        "finishReason": "tool_calls",
+        "rawFinishReason": "tool_use",
+        "isApiErrorMessage": True,
+        "parseErrors": [{"toolCallId": "c", "message": "m"}],
+        "warnings": [{"code": "noise", "message": "m", "offset": 3}],
+        "trace": {"span": "1"},
+        "approvals": [{"by": "me"}],
+        "my_own": {"deep": [1, {"x": None}]},
+    },
+}
+
+
+def test_json_to_message_to_json_changes_nothing() -> None:
+    text = json.dumps(WIRE_MESSAGE)
+    message = Message.from_json(text)
+    assert message.to_dict() == WIRE_MESSAGE
+    assert json.loads(message.to_json()) == WIRE_MESSAGE
+    assert json.loads(message.model_dump_json(by_alias=True)) == WIRE_MESSAGE
+    assert Message.from_dict(message.to_dict()) == message
+    assert Message.from_json(message.to_json().encode()) == message
+    assert Message.model_validate(message.model_dump()) == message
+
+
+def test_a_message_is_a_field_of_a_users_model() -> None:
+    class Conversation(BaseModel):
+        messages: list[Message]
+
+    conversation = Conversation.model_validate({"messages": [WIRE_MESSAGE]})
+    assert conversation.messages[0].meta.model_id == "model"
+    assert json.loads(conversation.model_dump_json()) == {"messages": [WIRE_MESSAGE]}
+    modes: list[Literal["validation", "serialization"]] = ["validation", "serialization"]
+    for mode in modes:
+        schema = json.dumps(Conversation.model_json_schema(mode=mode))
+        assert "toolCallId" in schema
+        assert "tool_call_id" not in schema
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"role": "robot"}, "role"),
+        ({"id": "no uuid"}, "id"),
+        ({"timestamp": "yesterday"}, "timestamp"),
+        ({"timestamp": "2026-01-02T03:04:05"}, "timezone"),
+        ({"parts": "text"}, "parts"),
+        ({"parts": [5]}, "parts.0"),
+        ({"content": "x"}, "content\n  Extra"),
+        ({"meta": []}, "meta"),
+        ({"meta": {"usage": {"inputTokens": -1}}}, "meta.usage.inputTokens"),
+        ({"meta": {"usage": {"inputTokens": True}}}, "meta.usage.inputTokens"),
+        ({"meta": {"finishReason": "bored"}}, "meta.finishReason"),
+    ],
+)
+def test_a_bad_message_is_refused_with_the_place_of_the_fault(
+    changes: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Message.from_dict({**WIRE_MESSAGE, **changes})
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"role": "user"}', b"\xff"])
+def test_text_that_is_no_message_is_refused(text: str | bytes) -> None:
+    with pytest.raises(ValidationError):
+        Message.from_json(text)
+
+
+def test_a_timestamp_is_utc_with_milliseconds() -> None:
+    east = timezone(timedelta(hours=2))
+    local = datetime(2026, 1, 2, 5, 4, 5, 678_901, tzinfo=east)
+    message = Message(role=Role.USER, parts=[], timestamp=local)
+    assert message.to_dict()["timestamp"] == TIME
+    assert Message.from_json(message.to_json()) == message
+    assert Message.user("x").timestamp.tzinfo is UTC
+
+
+def test_constructors_that_a_user_reaches_for() -> None:
+    image = ImagePart(mime_type="image/png", url="u")
+    assert Message.user("look", image).parts == [TextPart(text="look"), image]
+    assert Message.system("be kind", run_id="r").run_id == "r"
+    assert Message.assistant(ThinkingPart(text="hm"), "yes").text == "yes"
+    result = Message.tool_result("c", [TextPart(text="ok")], is_error=True, status="partial")
+    assert result.role is Role.TOOL
+    assert result.parts == [
+        ToolResultPart(
+            tool_call_id="c", content=[TextPart(text="ok")], is_error=True, status="partial"
+        )
+    ]
+    assert Message.tool_result("c", {"n": 1}).to_dict()["parts"] == [
+        {"kind": "tool_result", "payload": {"toolCallId": "c", "isError": False, "content": {"n": 1}}}
+    ]
+    with pytest.raises(ValidationError, match="a user message cannot hold a thinking part"):
+        Message.user(ThinkingPart(text="hm"))
+
+
+def test_same_content_ignores_id_and_time_only() -> None:
+    message = Message.from_dict(WIRE_MESSAGE)
+    twin = Message.from_dict({**WIRE_MESSAGE, "id": str(UUID(int=1)), "timestamp": "2027-01-02T03:04:05.000Z"})
+    assert message.same_content(twin)
+    assert message != twin
+    for changes in ({"runId": "other"}, {"parts": WIRE_MESSAGE["parts"][1:]}, {"meta": {}}):
+        assert not message.same_content(Message.from_dict({**WIRE_MESSAGE, **changes}))
+
+
+def test_helpers_read_the_parts() -> None:
+    message = Message.from_dict(WIRE_MESSAGE)
+    assert message.text == "hi"
+    assert message.thinking == ""
+    assert [call.raw_args_text for call in message.tool_calls] == [
+        '{"a": 1.50}',
+        "[1]",
+        "null",
+        '{"a',
+        "ls",
+    ]
+    assert [call.arguments for call in message.runnable_tool_calls] == [
+        {"a": 1.5},
+        {},
+        {"input": "ls"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "awaits"),
+    [
+        ({"type": "local_shell_call", "call_id": "1"}, True),
+        ({"type": "apply_patch_call"}, True),
+        ({"type": "computer_call"}, True),
+        ({"type": "mcp_approval_request", "id": "1"}, True),
+        ({"type": "shell_call", "environment": {"type": "local"}}, True),
+        ({"type": "shell_call"}, True),
+        ({"type": "shell_call", "environment": None}, True),
+        ({"type": "shell_call", "environment": {"type": "container_reference"}}, False),
+        ({"type": "tool_search_call", "execution": "client"}, True),
+        ({"type": "tool_search_call", "execution": "server"}, False),
+        ({"type": "tool_search_call"}, False),
+        ({"type": "web_search_call"}, False),
+        ({"type": ["computer_call"]}, False),
+        ({}, False),
+    ],
+)
+def test_client_actions_are_the_blocks_that_wait_for_the_caller(
+    block: dict[str, object], *, awaits: bool
+) -> None:
+    part = ProviderPart(dialect="openai-responses", block=block)
+    assert Message.assistant(part).client_actions == ([part] if awaits else [])
+
+
+def test_a_shell_call_that_its_provider_ran_waits_for_nobody() -> None:
+    call = ProviderPart(dialect="d", block={"type": "shell_call", "call_id": "1"})
+    output = ProviderPart(dialect="d", block={"type": "shell_call_output", "call_id": "1"})
+    other = ProviderPart(dialect="d", block={"type": "shell_call", "call_id": ["2"]})
+    assert Message.assistant(call, output, other).client_actions == [other]
+
+
+def folded(raw: str = '{"a": 1}', **changes: Any) -> Message:
+    call: dict[str, object] = {
+        "kind": "tool_call",
+        "tool_call_id": "c",
+        "tool_name": "f",
+        "raw_args_text": raw,
+        "incomplete": False,
+        "input_format": "json",
+        "ended": True,
+        "provider_state": None,
+    }
+    text: dict[str, object] = {
+        "kind": "text",
+        "text": "hi",
+        "annotations": None,
+        "refusal": False,
+        "provider_state": STATE,
+    }
+    thinking: dict[str, object] = {
+        "kind": "thinking",
+        "text": "hm",
+        "redacted": False,
+        "provider_state": None,
+    }
+    whole: dict[str, object] = {"kind": "part", "part": PARTS[-1][1]}
+    return message_from_fold(
+        message_id=ID,
+        run_id="r",
+        timestamp=datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC),
+        parts=[thinking, text, {**call, **changes}, whole],
+        meta={
+            "usage": Usage(input_tokens=1),
+            "finish_reason": "stop",
+            "response_id": "resp",
+            "model_id": "",
+        },
+    )
+
+
+def test_a_folded_message_equals_the_validated_one() -> None:
+    message = folded()
+    validated = Message.from_json(message.to_json())
+    assert validated == message
+    assert repr(validated.parts[2].model_dump()) == repr(message.parts[2].model_dump())
+    assert message.meta.finish_reason is FinishReason.STOP
+    assert message.meta.model_id is None
+    assert message.meta.parse_errors == []
+    assert message.role is Role.ASSISTANT
+    assert Message.model_validate(message) is message
+
+
+@pytest.mark.parametrize("read_first", [False, True])
+@pytest.mark.parametrize(
+    "clone",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda message: pickle.loads(pickle.dumps(message)),  # noqa: S301
+        lambda message: message.model_copy(deep=True),
+    ],
+)
+def test_a_folded_message_survives_copies_before_and_after_its_first_reading(
+    clone: Callable[[Message], Message], *, read_first: bool
+) -> None:
+    message = folded("[1, 2]")
+    if read_first:
+        assert message.meta.parse_errors
+    twin = clone(message)
+    assert twin == message
+    assert twin.to_json() == message.to_json()
+    assert twin.meta.parse_errors == message.meta.parse_errors
+    assert repr(twin) == repr(message)
+
+
+def test_arguments_of_a_folded_call_are_parsed_once_when_first_read() -> None:
+    call = folded().tool_calls[0]
+    assert "arguments" not in vars(call)
+    assert call.arguments is call.arguments
+    assert call.arguments == {"a": 1}
+    with pytest.raises(AttributeError):
+        _ = call.no_such_member  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
+
+
+def test_parse_errors_of_a_folded_message_are_listed_in_its_meta() -> None:
+    message = folded("{nonsense}")
+    [call] = message.tool_calls
+    assert call.arguments is None
+    assert call.parse_error is not None
+    assert message.meta.parse_errors == [{"toolCallId": "c", "message": call.parse_error}]
+    assert message.runnable_tool_calls == []
+    assert Message.from_json(message.to_json()) == message
+
+
+@pytest.mark.parametrize("changes", [{"incomplete": True}, {"ended": False}])
+def test_a_call_that_is_cut_off_or_still_open_has_no_arguments_and_no_fault(
+    changes: dict[str, object],
+) -> None:
+    message = folded('{"a": 1}', **changes)
+    [call] = message.tool_calls
+    assert (call.arguments, call.parse_error, call.parse_warning) == (None, None, None)
+    assert call.incomplete is ("incomplete" in changes)
+    assert message.runnable_tool_calls == []
+    assert message.meta.parse_errors == []
+    assert Message.from_json(message.to_json()) == message
+
+
+def test_free_text_of_a_folded_call_is_its_input() -> None:
+    [call] = folded("ls", input_format="text").tool_calls
+    assert call.arguments == {"input": "ls"}
+
+
+def test_parts_from_fold_builds_parts_alone() -> None:
+    [part] = parts_from_fold([{"kind": "part", "part": {"kind": "file_ref", "payload": {"path": "p"}}}])
+    assert part == FileRefPart(path="p")
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {},
+        {"kind": "text", "payload": {"text": "x"}},
+        {"kind": "provider", "payload": {"dialect": "d"}},
+        {"kind": "image", "payload": {"mimeType": "image/png"}},
+        {"kind": "file_ref", "payload": {"path": 3}},
+        {"kind": "provider", "payload": None},
+    ],
+)
+def test_a_bad_whole_part_is_a_contract_error(wire: dict[str, object]) -> None:
+    with pytest.raises(ContractError, match=r"^part") as caught:
+        part_from_wire(wire)
+    assert caught.value.field == "part"
+
+
+def test_meta_is_open_and_mutable() -> None:
+    meta = Meta(cost_usd=0.5)
+    meta.cost_source = "price_table"
+    mine = Meta.model_validate({"mine": 1, "costUsd": 0.5})
+    assert mine.model_dump() == {"costUsd": 0.5, "mine": 1}
+    assert meta != mine
+    assert meta == Meta(cost_usd=0.5, cost_source="price_table")
+    assert Meta().model_dump() == {}
+
+
+def test_usage_speaks_both_forms() -> None:
+    usage = Usage(input_tokens=1, output_tokens=2, total_tokens=3, cache_read_tokens=0)
+    wire = {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3, "cacheReadTokens": 0}
+    assert usage.model_dump() == wire
+    assert Usage.model_validate(wire) == usage
+    assert Usage.model_validate_json(json.dumps(wire)) == usage
+    assert Usage().model_dump() == {
+        "inputTokens": None,
+        "outputTokens": None,
+        "totalTokens": None,
+    }
+    with pytest.raises(ValidationError, match="frozen"):
+        usage.cost = 1.0  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""Arguments text to object: every rule of `arguments.py`, one row each, and input that is meant to hurt."""
+"""Arguments text to object: every rule, one row each, and input that is meant to hurt."""
 
 import json
 import time

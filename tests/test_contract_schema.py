@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
@@ -32,7 +32,7 @@ CONTRACT = Draft202012Validator(SCHEMA, format_checker=FormatChecker())
 
 TIME = "2026-01-02T03:04:05.678Z"
 STATE = {"dialect": "anthropic-messages", "modelId": "m", "data": {}}
-USAGE = {"inputTokens": 3, "outputTokens": None, "totalTokens": None}
+USAGE: dict[str, object] = {"inputTokens": 3, "outputTokens": None, "totalTokens": None}
 IMAGE = {"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}}
 
 PAYLOADS: dict[str, list[dict[str, object]]] = {
@@ -201,9 +201,10 @@ def test_a_delta_is_a_field_of_a_users_model() -> None:
     assert json.loads(frame.model_dump_json()) == document
     properties = Frame.model_json_schema()["properties"]["delta"]["properties"]
     assert set(properties) == set(DEFINITIONS["MessageDelta"]["properties"])
-    for bad in ({"delta": {}}, {"delta": 5}, {"delta": None}):
+    values: list[object] = [{}, 5, None]
+    for value in values:
         with pytest.raises(ValidationError):
-            Frame.model_validate(bad)
+            Frame.model_validate({"delta": value})
 
 
 MESSAGES = [
@@ -263,4 +264,4 @@ def test_a_bad_message_is_refused_by_the_schema_and_by_the_model(
     assert not CONTRACT.is_valid(document)
     if "timestamp" not in changes:  # the model brings any aware time to the wire's form
         with pytest.raises(ValidationError):
-            Message.from_dict(cast("dict[str, object]", document))
+            Message.from_dict(document)

@@ -292,7 +292,7 @@ def raised(
     name: str, bases: tuple[type[BaseException], ...] = (Exception,), **attributes: object
 ) -> BaseException:
     """Make an exception of an SDK that is not imported, known by its class name and attributes."""
-    exception = type(name, bases, {})("something broke")
+    exception: BaseException = type(name, bases, {})("something broke")
     for attribute, value in attributes.items():
         setattr(exception, attribute, value)
     return exception

@@ -1,4 +1,4 @@
-"""Messages: both forms of input, the wire form of output, role rules, helpers, and what a fold builds."""
+"""Messages: both forms of input, the wire form, role rules, helpers, and what a fold builds."""
 
 import copy
 import json
@@ -299,7 +299,9 @@ def test_a_tool_call_made_by_hand_writes_its_raw_text() -> None:
     call = ToolCallPart(tool_call_id="c", tool_name="f", arguments={"ü": [1, None]})
     assert call.raw_args_text == '{"ü":[1,null]}'
     assert ToolCallPart(tool_call_id="c", tool_name="f").arguments == {}
-    assert len({call, ToolCallPart(tool_call_id="c", tool_name="f", arguments={"ü": [1, None]})}) == 1
+    assert (
+        len({call, ToolCallPart(tool_call_id="c", tool_name="f", arguments={"ü": [1, None]})}) == 1
+    )
 
 
 def a_part_of(kind: str) -> MessagePart:
@@ -438,7 +440,10 @@ def test_constructors_that_a_user_reaches_for() -> None:
         )
     ]
     assert Message.tool_result("c", {"n": 1}).to_dict()["parts"] == [
-        {"kind": "tool_result", "payload": {"toolCallId": "c", "isError": False, "content": {"n": 1}}}
+        {
+            "kind": "tool_result",
+            "payload": {"toolCallId": "c", "isError": False, "content": {"n": 1}},
+        }
     ]
     with pytest.raises(ValidationError, match="a user message cannot hold a thinking part"):
         Message.user(ThinkingPart(text="hm"))
@@ -446,10 +451,17 @@ def test_constructors_that_a_user_reaches_for() -> None:
 
 def test_same_content_ignores_id_and_time_only() -> None:
     message = Message.from_dict(WIRE_MESSAGE)
-    twin = Message.from_dict({**WIRE_MESSAGE, "id": str(UUID(int=1)), "timestamp": "2027-01-02T03:04:05.000Z"})
+    twin = Message.from_dict(
+        {**WIRE_MESSAGE, "id": str(UUID(int=1)), "timestamp": "2027-01-02T03:04:05.000Z"}
+    )
     assert message.same_content(twin)
     assert message != twin
-    for changes in ({"runId": "other"}, {"parts": WIRE_MESSAGE["parts"][1:]}, {"meta": {}}):
+    others: list[dict[str, object]] = [
+        {"runId": "other"},
+        {"parts": WIRE_MESSAGE["parts"][1:]},
+        {"meta": {}},
+    ]
+    for changes in others:
         assert not message.same_content(Message.from_dict({**WIRE_MESSAGE, **changes}))
 
 
@@ -584,7 +596,7 @@ def test_arguments_of_a_folded_call_are_parsed_once_when_first_read() -> None:
     assert call.arguments is call.arguments
     assert call.arguments == {"a": 1}
     with pytest.raises(AttributeError):
-        _ = call.no_such_member  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
+        getattr(call, "no_such_member")  # noqa: B009 - the point is that it is not declared
 
 
 def test_parse_errors_of_a_folded_message_are_listed_in_its_meta() -> None:
@@ -616,7 +628,9 @@ def test_free_text_of_a_folded_call_is_its_input() -> None:
 
 
 def test_parts_from_fold_builds_parts_alone() -> None:
-    [part] = parts_from_fold([{"kind": "part", "part": {"kind": "file_ref", "payload": {"path": "p"}}}])
+    [part] = parts_from_fold(
+        [{"kind": "part", "part": {"kind": "file_ref", "payload": {"path": "p"}}}]
+    )
     assert part == FileRefPart(path="p")
 
 
@@ -659,4 +673,4 @@ def test_usage_speaks_both_forms() -> None:
         "totalTokens": None,
     }
     with pytest.raises(ValidationError, match="frozen"):
-        usage.cost = 1.0  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+        setattr(usage, "cost", 1.0)  # noqa: B010 - a checker refuses the assignment, rightly

@@ -11,7 +11,14 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Final, Protocol, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_serializer,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
@@ -66,7 +73,30 @@ class ErrorCode(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Usage(BaseModel):
+class WireModel(BaseModel):
+    """A model with camelCase names on the wire, and a serializer of its own for what is left out."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe the fields in either mode: of the serializer pydantic knows only "an object"."""
+        return handler(_without_serializer(core_schema))
+
+
+def _without_serializer(schema: CoreSchema) -> CoreSchema:
+    members: dict[str, Any] = {**schema}
+    members.pop("serialization", None)
+    if members["type"].startswith("function-"):  # a validator stands around the model
+        members["schema"] = _without_serializer(members["schema"])
+    return cast("CoreSchema", members)
+
+
+class Usage(WireModel):
     """Tokens that one request used so far, and what the provider says it cost.
 
     `input_tokens` is the whole prompt, cached tokens included; `output_tokens` is everything
@@ -74,14 +104,7 @@ class Usage(BaseModel):
     that is not known is None.
     """
 
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-        extra="forbid",
-        frozen=True,
-        strict=True,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)

@@ -17,7 +17,6 @@ from uuid import UUID, uuid4
 from pydantic import (
     AfterValidator,
     AwareDatetime,
-    BaseModel,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -27,7 +26,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from deltafold.contract import FinishReason, Usage
+from deltafold.contract import FinishReason, Usage, WireModel
 from deltafold.parts import (
     ContentPart,
     FileRefPart,
@@ -80,7 +79,7 @@ KINDS_OF_ROLE: Final = {
 """Which kinds of part a message of each role may hold."""
 
 
-class Meta(BaseModel):
+class Meta(WireModel):
     """What is known about a message beside its content. Open: your own members are kept.
 
     `cost_usd` is in US dollars and `cost_source` says who computed it; `duration_ms` is in
@@ -90,9 +89,6 @@ class Meta(BaseModel):
     """
 
     model_config = ConfigDict(
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
         extra="allow",
         protected_namespaces=(),  # `model_id` is a name of the contract
     )
@@ -158,16 +154,14 @@ def _now() -> datetime:
     return _to_milliseconds(datetime.now(UTC))
 
 
-class Message(BaseModel):
+class Message(WireModel):
     """One message of a conversation.
 
     Raises pydantic's `ValidationError` (a ValueError) for a part that its role may not hold; the
     error names both.
     """
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, extra="forbid"
-    )
+    model_config = ConfigDict(extra="forbid")
 
     id: UUID = Field(default_factory=uuid4)
     run_id: str | None = None

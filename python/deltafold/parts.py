@@ -27,7 +27,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
 from deltafold.arguments import InputFormat, parse_arguments
-from deltafold.contract import json_object
+from deltafold.contract import WireModel, json_object
 from deltafold.errors import ContractError
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -91,17 +91,10 @@ def _flatten(data: object) -> object:
     return {**envelope, **payload}
 
 
-class _Part(BaseModel):
+class _Part(WireModel):
     """What all parts share: provider state, both forms of input, and the wire form of output."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-        extra="forbid",
-        frozen=True,
-        strict=True,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     provider_state: dict[str, object] | None = None
     """`{dialect, modelId, data}`: what that provider must get back unchanged in a replay."""
@@ -130,7 +123,9 @@ class _Part(BaseModel):
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Describe the wire form, which is what a reader of the schema sends and receives."""
-        flat = handler.resolve_ref_schema(handler(core_schema))
+        flat = handler.resolve_ref_schema(
+            super().__get_pydantic_json_schema__(core_schema, handler)
+        )
         properties: dict[str, Any] = dict(flat.get("properties", {}))
         kind = properties.pop("kind", {})
         state = properties.pop("providerState", {})

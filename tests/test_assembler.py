@@ -1,33 +1,44 @@
 """Both assemblers, the extension's and the reference: what they build and what they refuse.
 
-Deltas are given in their wire form. Every table runs on both classes; generated sequences run on both
-side by side.
+Deltas are given in their wire form, and every table runs on both classes.
 """
 
 import pickle
-from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from wire_deltas import (
+    PROVIDER_PART,
+    STATE,
+    TIME,
+    WARNING,
+    Assembler,
+    Wire,
+    args,
+    assert_same,
+    call,
+    call_states,
+    consume,
+    delta,
+    done,
+    end,
+    error,
+    numbered,
+    part,
+    start,
+    state,
+    text,
+    thinking,
+    usage,
+)
 
 from deltafold import _core, reference
 from deltafold._core import Decoder, MessageDelta
-from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage
+from deltafold.contract import ErrorCode, FinishReason, Usage
 from deltafold.errors import ContractError, MisuseError, ModelError
 from deltafold.messages import Message, ProviderPart, Role, TextPart, ThinkingPart
-
-Assembler: TypeAlias = reference.MessageAssembler | _core.MessageAssembler
-Wire: TypeAlias = dict[str, object]
-
-TIME = "2026-01-02T03:04:05.678Z"
-STATE: Wire = {"dialect": "anthropic-messages", "modelId": "m", "data": {"signature": "s"}}
-PROVIDER_PART: Wire = {"kind": "provider", "payload": {"dialect": "d", "block": {"type": "x"}}}
-WARNING: Wire = {"code": "noise", "message": "one line skipped", "offset": 7}
-USAGE: Wire = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
 
 
 @pytest.fixture(
@@ -40,98 +51,6 @@ def assembler_class(request: pytest.FixtureRequest) -> type[Assembler]:
 @pytest.fixture
 def assembler(assembler_class: type[Assembler]) -> Assembler:
     return assembler_class()
-
-
-def start(**payload: object) -> tuple[str, Wire]:
-    return "start", {"modelId": "model", "requestId": "resp", **payload}
-
-
-def text(text_delta: str, **payload: object) -> tuple[str, Wire]:
-    return "text", {"textDelta": text_delta, **payload}
-
-
-def thinking(text_delta: str, **payload: object) -> tuple[str, Wire]:
-    return "thinking", {"textDelta": text_delta, **payload}
-
-
-def call(call_id: str = "c", **payload: object) -> tuple[str, Wire]:
-    return "tool_call_start", {"toolCallId": call_id, "toolName": "f", **payload}
-
-
-def args(args_text_delta: str, call_id: str = "c") -> tuple[str, Wire]:
-    return "tool_call_args", {"toolCallId": call_id, "argsTextDelta": args_text_delta}
-
-
-def end(call_id: str = "c", **payload: object) -> tuple[str, Wire]:
-    return "tool_call_end", {"toolCallId": call_id, **payload}
-
-
-def done(finish_reason: str = "stop", **payload: object) -> tuple[str, Wire]:
-    return "done", {"finishReason": finish_reason, **payload}
-
-
-def error(error_code: str = "timeout", **payload: object) -> tuple[str, Wire]:
-    return "error", {"errorCode": error_code, **payload}
-
-
-def usage(**payload: object) -> tuple[str, Wire]:
-    return "usage", {**USAGE, **payload}
-
-
-def part(part_index: int, whole: Wire = PROVIDER_PART) -> tuple[str, Wire]:
-    return "part", {"partIndex": part_index, "part": whole}
-
-
-def delta(seq: int, kind: str, payload: Wire, **changes: object) -> Wire:
-    wire: Wire = {"runId": "run", "seq": seq, "kind": kind, "payload": payload, "timestamp": TIME}
-    return {**wire, **changes}
-
-
-def numbered(*deltas: tuple[str, Wire]) -> list[Wire]:
-    return [delta(seq, kind, payload) for seq, (kind, payload) in enumerate(deltas, start=1)]
-
-
-def consume(assembler: Assembler, *deltas: tuple[str, Wire]) -> None:
-    """Number the deltas after those that the assembler has, and fold them."""
-    for seq, (kind, payload) in enumerate(deltas, start=assembler.last_seq + 1):
-        assembler.consume(delta(seq, kind, payload))
-
-
-def wire_parts(assembler: Assembler) -> list[object]:
-    return [found.model_dump(mode="json") for found in assembler.parts]
-
-
-def state(assembler: Assembler) -> dict[str, object]:
-    """Return everything that can be seen, but for what is new each time it is looked at."""
-    snapshot = assembler.snapshot().to_dict()
-    if assembler.status == "idle":
-        del snapshot["id"], snapshot["timestamp"]
-    return {
-        "snapshot": snapshot,
-        "run_id": assembler.run_id,
-        "status": assembler.status,
-        "last_seq": assembler.last_seq,
-        "parts": wire_parts(assembler),
-        "usage": assembler.usage,
-        "text": assembler.text,
-        "calls": call_states(assembler),
-        "error": None if assembler.error is None else str(assembler.error),
-    }
-
-
-def call_states(assembler: Assembler) -> dict[str, tuple[object, ...]]:
-    return {
-        name: (
-            found.tool_call_id,
-            found.tool_name,
-            found.args_text,
-            found.part_index,
-            found.input_format,
-            found.ended,
-            found.incomplete,
-        )
-        for name, found in assembler.tool_calls.items()
-    }
 
 
 def test_an_idle_assembler_shows_an_empty_assistant_message(assembler: Assembler) -> None:
@@ -281,22 +200,24 @@ def test_text_and_thinking_fall_into_parts(
     assert assembler.build_final_message().parts == parts
 
 
-@pytest.mark.parametrize(
-    ("deltas", "expected"),
-    [
-        ([call()], ("", False, False, None)),
-        ([call(), args('{"a": 1}')], ('{"a": 1}', False, False, None)),
-        ([call(), end()], ("", True, False, {})),
-        ([call(), args("{"), args("}"), end()], ("{}", True, False, {})),
-        ([call(), args('{"a'), end(incomplete=True)], ('{"a', True, True, None)),
-        ([call(), end(incomplete=True)], ("", True, True, None)),
-        ([call(), args("[]"), end()], ("[]", True, False, None)),
-    ],
-)
+Expected: TypeAlias = tuple[str, bool, bool, dict[str, object] | None]
+
+GROWING_CALLS: list[tuple[list[tuple[str, Wire]], Expected]] = [
+    ([call()], ("", False, False, None)),
+    ([call(), args('{"a": 1}')], ('{"a": 1}', False, False, None)),
+    ([call(), end()], ("", True, False, {})),
+    ([call(), args("{"), args("}"), end()], ("{}", True, False, {})),
+    ([call(), args('{"a'), end(incomplete=True)], ('{"a', True, True, None)),
+    ([call(), end(incomplete=True)], ("", True, True, None)),
+    ([call(), args("[]"), end()], ("[]", True, False, None)),
+]
+
+
+@pytest.mark.parametrize(("deltas", "expected"), GROWING_CALLS)
 def test_a_tool_call_grows_until_it_ends(
     assembler: Assembler,
     deltas: list[tuple[str, Wire]],
-    expected: tuple[str, bool, bool, dict[str, object] | None],
+    expected: Expected,
 ) -> None:
     consume(assembler, start(), text("hi"), *deltas)
     args_text, ended, incomplete, arguments = expected
@@ -605,130 +526,3 @@ def test_the_cost_of_a_long_stream_is_linear(assembler: Assembler) -> None:
         if seq % 1_000 == 0:
             assert len(assembler.text) == seq + 1
     assert len(assembler.text) == count - 2
-
-
-# Generated sequences: moves over few ids and indexes, so that good and bad ones are both frequent.
-
-call_ids = st.sampled_from(["a", "b"])
-part_indexes = st.none() | st.integers(0, 4)
-pieces = st.sampled_from(["", "x", "{", "}", '{"k": 1}', "null", "😀"])
-said_pieces = st.sampled_from(["x", "{", "}", '{"k": 1}', "null", "😀"])
-states: st.SearchStrategy[Wire | None] = st.none() | st.just(STATE)
-
-
-def optional(**members: object) -> Wire:
-    return {name: value for name, value in members.items() if value is not None}
-
-
-starts = st.builds(start)
-texts = st.builds(
-    lambda kind, piece, index, provider_state: (
-        kind,
-        {"textDelta": piece, **optional(partIndex=index, providerState=provider_state)},
-    ),
-    st.sampled_from(["text", "thinking"]),
-    pieces,
-    part_indexes,
-    states,
-)
-annotated = st.builds(
-    lambda piece, index: text(piece, **optional(partIndex=index, annotations=[{"n": 1}])),
-    pieces,
-    part_indexes,
-)
-refused = st.builds(lambda piece: text(piece, refusal=True), said_pieces)
-redacted = st.builds(lambda piece: thinking(piece, redacted=True), pieces)
-calls = st.builds(
-    lambda call_id, index, input_format: call(
-        call_id, **optional(partIndex=index, inputFormat=input_format)
-    ),
-    call_ids,
-    part_indexes,
-    st.sampled_from([None, "json", "text"]),
-)
-arguments = st.builds(args, said_pieces, call_ids)
-ends = st.builds(
-    lambda call_id, incomplete, provider_state: end(
-        call_id, **optional(incomplete=incomplete, providerState=provider_state)
-    ),
-    call_ids,
-    st.sampled_from([None, True]),
-    states,
-)
-usages = st.builds(lambda count: usage(inputTokens=count), st.none() | st.integers(0, 9))
-whole_parts = st.builds(part, st.integers(0, 4))
-dones = st.builds(done, st.sampled_from([reason.value for reason in FinishReason]))
-errors = st.builds(
-    lambda code, retryable: error(code, **optional(retryable=retryable)),
-    st.sampled_from([code.value for code in ErrorCode]),
-    st.none() | st.booleans(),
-)
-malformed = st.builds(
-    lambda kind: (kind, {}), st.sampled_from([*(kind.value for kind in DeltaKind), "audio"])
-)
-moves = st.one_of(
-    texts, annotated, refused, redacted, calls, calls, arguments, arguments, ends, ends
-) | st.one_of(usages, whole_parts)
-rare_moves = st.one_of(starts, dones, errors, malformed)
-steps = st.tuples(
-    st.one_of(moves, moves, moves, rare_moves),
-    st.sampled_from([1, 1, 1, 1, 1, 1, 1, 2, 0, -1]),
-    st.sampled_from(["run"] * 9 + ["other"]),
-)
-
-
-def outcome(assembler: Assembler, wire: Mapping[str, object]) -> tuple[str, object] | None:
-    try:
-        assembler.consume(wire)
-    except Exception as caught:  # noqa: BLE001 - whatever the one raises, the other must raise
-        return type(caught).__name__, getattr(caught, "seq", None)
-    return None
-
-
-def ending(assembler: Assembler) -> object:
-    try:
-        return content(assembler.build_final_message())
-    except ModelError as caught:
-        partial = caught.partial_message
-        assert partial is not None
-        fields = {**vars(caught), "partial_message": content(partial)}
-        return str(caught), fields
-    except MisuseError:
-        return "misuse"
-
-
-def content(message: Message) -> dict[str, object]:
-    wire = message.to_dict()
-    del wire["id"], wire["timestamp"]
-    return wire
-
-
-def assert_same(one: Assembler, other: Assembler) -> None:
-    assert one.snapshot().same_content(other.snapshot())
-    assert content(one.snapshot()) == content(other.snapshot())
-    assert (one.status, one.run_id, one.last_seq) == (other.status, other.run_id, other.last_seq)
-    assert one.usage == other.usage
-    assert one.text == other.text
-    assert call_states(one) == call_states(other)
-    assert list(one.tool_calls) == list(other.tool_calls)
-    assert one.parts == other.parts
-    assert ending(one) == ending(other)
-
-
-@settings(max_examples=400, deadline=None)
-@given(st.booleans(), st.lists(steps, max_size=25))
-def test_both_assemblers_agree_step_by_step(
-    begun: bool,  # noqa: FBT001 - hypothesis passes it by position
-    sequence: Iterable[tuple[tuple[str, Wire], int, str]],
-) -> None:
-    one, other = reference.MessageAssembler(), _core.MessageAssembler()
-    if begun:
-        consume(one, start())
-        consume(other, start())
-    for (kind, payload), rise, run_id in sequence:
-        wire = delta(max(0, one.last_seq + rise), kind, payload, runId=run_id)
-        assert outcome(one, wire) == outcome(other, wire)
-        assert_same(one, other)
-    one.reset()
-    other.reset()
-    assert_same(one, other)

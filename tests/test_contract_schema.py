@@ -30,8 +30,15 @@ SCHEMA: dict[str, Any] = json.loads(
 DEFINITIONS: dict[str, Any] = SCHEMA["$defs"]
 CONTRACT = Draft202012Validator(SCHEMA, format_checker=FormatChecker())
 
+
+def complaints(document: object) -> list[str]:
+    """Return what the schema has against a document."""
+    validator: Any = CONTRACT  # its types know no `object`
+    return [str(error.message) for error in validator.iter_errors(document)]
+
+
 TIME = "2026-01-02T03:04:05.678Z"
-STATE = {"dialect": "anthropic-messages", "modelId": "m", "data": {}}
+STATE: dict[str, object] = {"dialect": "anthropic-messages", "modelId": "m", "data": {}}
 USAGE: dict[str, object] = {"inputTokens": 3, "outputTokens": None, "totalTokens": None}
 IMAGE = {"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}}
 
@@ -156,7 +163,7 @@ def test_the_roles_agree() -> None:
 def test_a_delta_is_valid_and_goes_through_the_class_unchanged(
     document: dict[str, object],
 ) -> None:
-    CONTRACT.validate(document)
+    assert complaints(document) == []
     assert MessageDelta.from_dict(document).to_dict() == document
 
 
@@ -183,7 +190,7 @@ def test_a_delta_is_valid_and_goes_through_the_class_unchanged(
 def test_a_bad_delta_is_refused_by_the_schema_and_by_the_class(
     document: dict[str, object],
 ) -> None:
-    assert not CONTRACT.is_valid(document)
+    assert complaints(document)
     with pytest.raises(ContractError):
         MessageDelta.from_dict(document)
 
@@ -239,29 +246,29 @@ MESSAGES = [
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_message_is_valid(message: Message) -> None:
-    CONTRACT.validate(message.to_dict())
+    assert complaints(message.to_dict()) == []
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"id": 5},
-        {"timestamp": "2026-01-02"},
-        {"role": "robot"},
-        {"role": "tool"},
-        {"role": "user"},
-        {"parts": [{"kind": "text", "payload": {}}]},
-        {"parts": [{"kind": "text", "payload": {"text": "x"}, "text": "x"}]},
-        {"parts": [IMAGE | {"payload": {"mimeType": "i"}}]},
-        {"meta": {"finishReason": "bored"}},
-        {"content": "x"},
-    ],
-)
+BAD_CHANGES: list[dict[str, object]] = [
+    {"id": 5},
+    {"timestamp": "2026-01-02"},
+    {"role": "robot"},
+    {"role": "tool"},
+    {"role": "user"},
+    {"parts": [{"kind": "text", "payload": {}}]},
+    {"parts": [{"kind": "text", "payload": {"text": "x"}, "text": "x"}]},
+    {"parts": [IMAGE | {"payload": {"mimeType": "i"}}]},
+    {"meta": {"finishReason": "bored"}},
+    {"content": "x"},
+]
+
+
+@pytest.mark.parametrize("changes", BAD_CHANGES)
 def test_a_bad_message_is_refused_by_the_schema_and_by_the_model(
     changes: dict[str, object],
 ) -> None:
     document = {**MESSAGES[2].to_dict(), **changes}
-    assert not CONTRACT.is_valid(document)
+    assert complaints(document)
     if "timestamp" not in changes:  # the model brings any aware time to the wire's form
         with pytest.raises(ValidationError):
             Message.from_dict(document)

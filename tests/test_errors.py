@@ -83,8 +83,7 @@ def test_an_error_code_outside_the_closed_list_is_refused() -> None:
         an_error(code="teapot")
 
 
-@pytest.mark.parametrize("clone", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy])  # noqa: S301
-def test_a_model_error_survives_pickling_and_copying(clone: Any) -> None:
+def test_a_model_error_survives_pickling_and_copying() -> None:
     error = an_error(
         retryable=False,
         retry_after=2.0,
@@ -94,11 +93,11 @@ def test_a_model_error_survives_pickling_and_copying(clone: Any) -> None:
         warnings=[{"code": "noise", "message": "skipped"}],
         partial_message=Message.assistant("so far"),
     )
-    twin = clone(error)
-    assert type(twin) is ModelError
-    assert twin.__dict__ == error.__dict__
-    assert str(twin) == str(error)
-    assert twin.args == error.args
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
+        assert type(twin) is ModelError
+        assert vars(twin) == vars(error)
+        assert str(twin) == str(error)
+        assert twin.args == error.args
 
 
 def test_a_contract_error_survives_pickling() -> None:

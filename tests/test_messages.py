@@ -9,10 +9,10 @@ from typing import Any, Literal
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
+from sample_parts import PARTS, STATE
 
 from deltafold.contract import FinishReason, Usage
-from deltafold.errors import ContractError
 from deltafold.messages import (
     KINDS_OF_ROLE,
     FileRefPart,
@@ -24,284 +24,13 @@ from deltafold.messages import (
     Role,
     TextPart,
     ThinkingPart,
-    ToolCallPart,
     ToolResultPart,
     message_from_fold,
-    part_from_wire,
     parts_from_fold,
 )
 
 ID = UUID("0f5cba8a-1d0f-4a3c-9a94-6f6a38d3a1b2")
 TIME = "2026-01-02T03:04:05.678Z"
-STATE: dict[str, object] = {"dialect": "anthropic-messages", "modelId": "m", "data": {"s": "sig"}}
-
-MESSAGE_PART: TypeAdapter[MessagePart] = TypeAdapter(MessagePart)
-
-PARTS: list[tuple[MessagePart, dict[str, object]]] = [
-    (TextPart(text="hi"), {"kind": "text", "payload": {"text": "hi"}}),
-    (
-        TextPart(text="", annotations=[{"url": "u"}], refusal=True, logprobs={"tokens": ["a"]}),
-        {
-            "kind": "text",
-            "payload": {
-                "text": "",
-                "annotations": [{"url": "u"}],
-                "refusal": True,
-                "logprobs": {"tokens": ["a"]},
-            },
-        },
-    ),
-    (
-        ThinkingPart(text="", redacted=True, provider_state=STATE),
-        {
-            "kind": "thinking",
-            "payload": {"text": "", "redacted": True},
-            "providerState": STATE,
-        },
-    ),
-    (
-        ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text='{"a": 1.50}'),
-        {
-            "kind": "tool_call",
-            "payload": {
-                "toolCallId": "c",
-                "toolName": "f",
-                "arguments": {"a": 1.5},
-                "rawArgsText": '{"a": 1.50}',
-            },
-        },
-    ),
-    (
-        ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text="[1]"),
-        {
-            "kind": "tool_call",
-            "payload": {
-                "toolCallId": "c",
-                "toolName": "f",
-                "arguments": None,
-                "rawArgsText": "[1]",
-                "parseError": "arguments are an array, not an object",
-            },
-        },
-    ),
-    (
-        ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text="null"),
-        {
-            "kind": "tool_call",
-            "payload": {
-                "toolCallId": "c",
-                "toolName": "f",
-                "arguments": {},
-                "rawArgsText": "null",
-                "parseWarning": "arguments are null, read as an empty object",
-            },
-        },
-    ),
-    (
-        ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text='{"a', incomplete=True),
-        {
-            "kind": "tool_call",
-            "payload": {
-                "toolCallId": "c",
-                "toolName": "f",
-                "arguments": None,
-                "rawArgsText": '{"a',
-                "incomplete": True,
-            },
-        },
-    ),
-    (
-        ToolCallPart(
-            tool_call_id="c", tool_name="sh", arguments={"input": "ls"}, input_format="text"
-        ),
-        {
-            "kind": "tool_call",
-            "payload": {
-                "toolCallId": "c",
-                "toolName": "sh",
-                "arguments": {"input": "ls"},
-                "rawArgsText": "ls",
-                "inputFormat": "text",
-            },
-        },
-    ),
-    (
-        ToolResultPart(tool_call_id="c", content="42"),
-        {
-            "kind": "tool_result",
-            "payload": {"toolCallId": "c", "isError": False, "content": "42"},
-        },
-    ),
-    (
-        ToolResultPart(tool_call_id="c", content={"kind": "text"}, is_error=True, status="denied"),
-        {
-            "kind": "tool_result",
-            "payload": {
-                "toolCallId": "c",
-                "isError": True,
-                "status": "denied",
-                "content": {"kind": "text"},
-            },
-        },
-    ),
-    (
-        ToolResultPart(
-            tool_call_id="c",
-            content=[TextPart(text="see"), ImagePart(mime_type="image/png", data="aGk=")],
-        ),
-        {
-            "kind": "tool_result",
-            "payload": {
-                "toolCallId": "c",
-                "isError": False,
-                "content": [
-                    {"kind": "text", "payload": {"text": "see"}},
-                    {"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}},
-                ],
-            },
-        },
-    ),
-    (
-        ImagePart(mime_type="image/png", url="https://example.com/a.png"),
-        {
-            "kind": "image",
-            "payload": {"mimeType": "image/png", "url": "https://example.com/a.png"},
-        },
-    ),
-    (
-        FileRefPart(path="/tmp/a", mime_type="text/plain", size=3),  # noqa: S108
-        {
-            "kind": "file_ref",
-            "payload": {"path": "/tmp/a", "mimeType": "text/plain", "size": 3},  # noqa: S108
-        },
-    ),
-    (
-        ProviderPart(dialect="d", block={"type": "x", "n": 9007199254740993, "z": None}),
-        {
-            "kind": "provider",
-            "payload": {
-                "dialect": "d",
-                "block": {"type": "x", "n": 9007199254740993, "z": None},
-            },
-        },
-    ),
-]
-
-
-def flat_form(part: MessagePart) -> dict[str, object]:
-    return {name: getattr(part, name) for name in type(part).model_fields}
-
-
-@pytest.mark.parametrize(("part", "wire"), PARTS)
-def test_a_part_has_one_wire_form_and_is_read_from_it_and_from_its_fields(
-    part: MessagePart, wire: dict[str, object]
-) -> None:
-    assert part.model_dump(mode="json") == wire
-    assert json.loads(part.model_dump_json()) == wire
-    assert part.model_dump(by_alias=True) == wire
-    assert MESSAGE_PART.validate_python(wire) == part
-    assert MESSAGE_PART.validate_json(json.dumps(wire)) == part
-    assert MESSAGE_PART.validate_python(flat_form(part)) == part
-    assert MESSAGE_PART.validate_python({"kind": wire["kind"], **flat_wire(wire)}) == part
-
-
-def flat_wire(wire: dict[str, Any]) -> dict[str, object]:
-    state = {"providerState": wire["providerState"]} if "providerState" in wire else {}
-    return {**wire["payload"], **state}
-
-
-@pytest.mark.parametrize(("part", "wire"), PARTS)
-def test_a_part_is_frozen_and_survives_copies(part: MessagePart, wire: dict[str, object]) -> None:
-    with pytest.raises(ValidationError, match="frozen"):
-        part.provider_state = {}
-    for twin in (copy.copy(part), copy.deepcopy(part), pickle.loads(pickle.dumps(part))):  # noqa: S301
-        assert twin == part
-        assert twin.model_dump() == wire
-        assert repr(twin) == repr(part)
-
-
-@pytest.mark.parametrize(
-    ("data", "complaint"),
-    [
-        ({"kind": "text"}, "text.text\n  Field required"),
-        ({"kind": "text", "payload": {}}, "text.text\n  Field required"),
-        ({"kind": "text", "payload": 5}, "payload must be an object, not int"),
-        ({"kind": "text", "payload": {"text": 5}}, "text.text\n  Input should be a valid string"),
-        ({"kind": "text", "payload": {"text": b"x"}}, "Input should be a valid string"),
-        ({"kind": "text", "payload": {"text": "x\ud800"}}, "lone surrogate at character 1"),
-        ({"kind": "text", "payload": {"text": "x", "colour": 1}}, "text.colour\n  Extra"),
-        ({"kind": "text", "payload": {"text": "x"}, "text": "y"}, "text stands inside payload"),
-        ({"kind": "text", "payload": {"text": "x", "providerState": {}}}, "stands beside payload"),
-        ({"kind": "text", "payload": {"text": "x"}, "providerState": 1}, "valid dictionary"),
-        ({"kind": "audio", "payload": {}}, "'audio' found using 'kind'"),
-        ({"payload": {"text": "x"}}, "Unable to extract tag using discriminator 'kind'"),
-        ("text", "valid dictionary"),
-        ({"kind": "image", "mime_type": "image/png"}, "either data or url"),
-        ({"kind": "image", "mime_type": "i", "data": "", "url": ""}, "either data or url"),
-        ({"kind": "image", "url": "u"}, "image.mimeType\n  Field required"),
-        ({"kind": "file_ref", "path": "p", "size": -1}, "greater than or equal to 0"),
-        ({"kind": "file_ref", "path": "p", "size": "3"}, "valid integer"),
-        ({"kind": "tool_call", "tool_name": "f"}, "tool_call.toolCallId\n  Field required"),
-        (
-            {"kind": "tool_call", "tool_call_id": "c", "tool_name": "f", "arguments": [1]},
-            "valid dictionary",
-        ),
-        (
-            {
-                "kind": "tool_call",
-                "tool_call_id": "c",
-                "tool_name": "f",
-                "arguments": {"a": 1},
-                "incomplete": True,
-            },
-            "an incomplete call has no arguments",
-        ),
-        (
-            {
-                "kind": "tool_call",
-                "tool_call_id": "c",
-                "tool_name": "f",
-                "arguments": {"a": float("nan")},
-            },
-            "Out of range float values",
-        ),
-        (
-            {"kind": "tool_call", "tool_call_id": "c", "tool_name": "f", "arguments": {"a": {1}}},
-            "cannot be written as JSON",
-        ),
-        (
-            {"kind": "tool_call", "tool_call_id": "c", "tool_name": "f", "input_format": "xml"},
-            "'json' or 'text'",
-        ),
-        (
-            {"kind": "tool_call", "tool_call_id": "c", "tool_name": "f", "raw_args_text": 5},
-            "valid string",
-        ),
-        ({"kind": "tool_result", "tool_call_id": "c", "content": 5}, "tool_result.content"),
-        (
-            {
-                "kind": "tool_result",
-                "tool_call_id": "c",
-                "content": [{"kind": "tool_call", "payload": {}}],
-            },
-            "'tool_call' found using 'kind'",
-        ),
-        ({"kind": "provider", "dialect": "d", "block": []}, "valid dictionary"),
-    ],
-)
-def test_a_bad_part_is_refused_with_the_place_of_the_fault(data: object, complaint: str) -> None:
-    with pytest.raises(ValidationError) as caught:
-        MESSAGE_PART.validate_python(data)
-    assert complaint in str(caught.value)
-
-
-def test_a_tool_call_made_by_hand_writes_its_raw_text() -> None:
-    call = ToolCallPart(tool_call_id="c", tool_name="f", arguments={"ü": [1, None]})
-    assert call.raw_args_text == '{"ü":[1,null]}'
-    assert ToolCallPart(tool_call_id="c", tool_name="f").arguments == {}
-    assert (
-        len({call, ToolCallPart(tool_call_id="c", tool_name="f", arguments={"ü": [1, None]})}) == 1
-    )
 
 
 def a_part_of(kind: str) -> MessagePart:
@@ -567,16 +296,22 @@ def test_a_folded_message_equals_the_validated_one() -> None:
     assert Message.model_validate(message) is message
 
 
+def pickled(message: Message) -> Message:
+    twin = pickle.loads(pickle.dumps(message))  # noqa: S301
+    assert isinstance(twin, Message)
+    return twin
+
+
+CLONES: list[Callable[[Message], Message]] = [
+    copy.copy,
+    copy.deepcopy,
+    pickled,
+    Message.model_copy,
+]
+
+
 @pytest.mark.parametrize("read_first", [False, True])
-@pytest.mark.parametrize(
-    "clone",
-    [
-        copy.copy,
-        copy.deepcopy,
-        lambda message: pickle.loads(pickle.dumps(message)),  # noqa: S301
-        lambda message: message.model_copy(deep=True),
-    ],
-)
+@pytest.mark.parametrize("clone", CLONES)
 def test_a_folded_message_survives_copies_before_and_after_its_first_reading(
     clone: Callable[[Message], Message], *, read_first: bool
 ) -> None:
@@ -632,23 +367,6 @@ def test_parts_from_fold_builds_parts_alone() -> None:
         [{"kind": "part", "part": {"kind": "file_ref", "payload": {"path": "p"}}}]
     )
     assert part == FileRefPart(path="p")
-
-
-@pytest.mark.parametrize(
-    "wire",
-    [
-        {},
-        {"kind": "text", "payload": {"text": "x"}},
-        {"kind": "provider", "payload": {"dialect": "d"}},
-        {"kind": "image", "payload": {"mimeType": "image/png"}},
-        {"kind": "file_ref", "payload": {"path": 3}},
-        {"kind": "provider", "payload": None},
-    ],
-)
-def test_a_bad_whole_part_is_a_contract_error(wire: dict[str, object]) -> None:
-    with pytest.raises(ContractError, match=r"^part") as caught:
-        part_from_wire(wire)
-    assert caught.value.field == "part"
 
 
 def test_meta_is_open_and_mutable() -> None:

@@ -74,7 +74,7 @@ class ErrorCode(StrEnum):
 
 
 class WireModel(BaseModel):
-    """A model with camelCase names on the wire, and a serializer of its own for what is left out."""
+    """A model with camelCase names on the wire, and its own serializer for what is left out."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True

@@ -1,0 +1,201 @@
+"""The delta contract's closed lists, its usage record, and how a delta becomes a pydantic field.
+
+In: nothing.  Out: the names that every stage of the package and the extension share.
+
+Laws: the wire speaks camelCase, Python speaks snake_case; a closed list grows only with
+`CONTRACT_VERSION`; a count that is not known is None, never 0.
+Source: `contract.schema.json` at the root of the project says the same in JSON Schema.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Final, Protocol, Self, cast
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_serializer,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, core_schema
+
+CONTRACT_VERSION: Final = "1.1"
+"""1.1 adds the delta kind `part` and the part kind `provider` to the nine kinds of 1.0."""
+
+
+class DeltaKind(StrEnum):
+    """What one `MessageDelta` says."""
+
+    START = "start"
+    TEXT = "text"
+    THINKING = "thinking"
+    TOOL_CALL_START = "tool_call_start"
+    TOOL_CALL_ARGS = "tool_call_args"
+    TOOL_CALL_END = "tool_call_end"
+    USAGE = "usage"
+    DONE = "done"
+    ERROR = "error"
+    PART = "part"
+
+
+class FinishReason(StrEnum):
+    """Why a message ended, whatever word its provider used for it."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    CONTENT_FILTER = "content_filter"
+    REFUSAL = "refusal"
+    PAUSE = "pause"
+    ERROR = "error"
+    OTHER = "other"
+
+
+class ErrorCode(StrEnum):
+    """What went wrong with a request or a stream, whatever word its provider used for it."""
+
+    AUTHENTICATION = "authentication"
+    PERMISSION = "permission"
+    NOT_FOUND = "not_found"
+    INVALID_REQUEST = "invalid_request"
+    CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
+    RATE_LIMITED = "rate_limited"
+    QUOTA_EXCEEDED = "quota_exceeded"
+    OVERLOADED = "overloaded"
+    SERVER_ERROR = "server_error"
+    TIMEOUT = "timeout"
+    CONNECTION_LOST = "connection_lost"
+    CONTENT_BLOCKED = "content_blocked"
+    PROTOCOL_ERROR = "protocol_error"
+    CANCELLED = "cancelled"
+
+
+class WireModel(BaseModel):
+    """A model with camelCase names on the wire, and its own serializer for what is left out."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe the fields in either mode: of the serializer pydantic knows only "an object"."""
+        return handler(_without_serializer(core_schema))
+
+
+def _without_serializer(schema: CoreSchema) -> CoreSchema:
+    members: dict[str, Any] = {**schema}
+    members.pop("serialization", None)
+    if members["type"].startswith("function-"):  # a validator stands around the model
+        members["schema"] = _without_serializer(members["schema"])
+    return cast("CoreSchema", members)
+
+
+class Usage(WireModel):
+    """Tokens that one request used so far, and what the provider says it cost.
+
+    `input_tokens` is the whole prompt, cached tokens included; `output_tokens` is everything
+    generated, reasoning included; `total_tokens` is their sum. `cost` is in US dollars. A member
+    that is not known is None.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    total_tokens: int | None = Field(default=None, ge=0)
+    cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_read_tokens: int | None = Field(default=None, ge=0)
+    cache_write_tokens: int | None = Field(default=None, ge=0)
+    reasoning_tokens: int | None = Field(default=None, ge=0)
+    details: dict[str, object] | None = None
+
+    @model_serializer(mode="plain")
+    def _to_wire(self) -> dict[str, object]:
+        wire: dict[str, object] = {
+            "inputTokens": self.input_tokens,
+            "outputTokens": self.output_tokens,
+            "totalTokens": self.total_tokens,
+        }
+        rare = {
+            "cost": self.cost,
+            "cacheReadTokens": self.cache_read_tokens,
+            "cacheWriteTokens": self.cache_write_tokens,
+            "reasoningTokens": self.reasoning_tokens,
+            "details": self.details,
+        }
+        wire.update((name, value) for name, value in rare.items() if value is not None)
+        return wire
+
+
+def json_object(value: object) -> Mapping[str, object] | None:
+    """Return the value if it is a JSON object, else None."""
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
+
+
+def json_array(value: object) -> list[object]:
+    """Return the value if it is a JSON array, else an empty one."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+class WireDelta(Protocol):
+    """What `delta_core_schema` needs of the delta class: a way to the wire form and back."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the delta in its wire form."""
+        ...
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object], /) -> Self:
+        """Make the delta of its wire form."""
+        ...
+
+
+def delta_core_schema(
+    cls: type[WireDelta],
+    source: object,  # noqa: ARG001 - pydantic hands it over; the class itself is all that is needed
+    handler: GetCoreSchemaHandler,  # noqa: ARG001 - as above
+) -> CoreSchema:
+    """Let `MessageDelta` be the type of a field in a pydantic model.
+
+    An instance passes as it is, a mapping in wire names goes through `from_dict`; a dump in JSON
+    mode is the wire form, a dump in Python mode keeps the instance. What `from_dict` refuses
+    becomes pydantic's `ValidationError`.
+    """
+    from_wire: Callable[[dict[str, object]], WireDelta] = cls.from_dict
+    wire = core_schema.no_info_after_validator_function(
+        from_wire, core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+    )
+    return core_schema.json_or_python_schema(
+        json_schema=wire,
+        python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), wire]),
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            _delta_to_wire, when_used="json"
+        ),
+        metadata={"pydantic_js_functions": [_delta_json_schema]},
+    )
+
+
+def _delta_to_wire(delta: WireDelta) -> dict[str, object]:
+    return delta.to_dict()
+
+
+def _delta_json_schema(_schema: CoreSchema, _handler: object) -> dict[str, Any]:
+    return {
+        "title": "MessageDelta",
+        "type": "object",
+        "properties": {
+            "runId": {"type": "string"},
+            "seq": {"type": "integer", "minimum": 1},
+            "kind": {"enum": [kind.value for kind in DeltaKind]},
+            "payload": {"type": "object"},
+            "timestamp": {"type": "string", "format": "date-time"},
+            "providerRaw": {"type": "object"},
+        },
+        "required": ["runId", "seq", "kind", "payload", "timestamp"],
+    }

@@ -1,0 +1,198 @@
+"""Every exception that deltafold raises.
+
+In: the fields of a failure, from a fold or from `ErrorMapper` (`error_mapping.py`).  Out:
+exceptions.
+
+    DeltafoldError(Exception)
+    ├── ModelError                              the provider, or the way to it, failed; .code
+    .retryable .partial_message … ├── ContractError(ValueError)               a delta breaks the
+    contract; .seq .field ├── MisuseError(RuntimeError)               an object was used in a state
+    or from a place where it must not be ├── InternalError(RuntimeError)             a defect of
+    deltafold itself; the object is unusable from then on └── UnknownDialectError(ValueError)
+     no dialect of that name
+
+Laws: each is caught by the built-in that a user already catches; each survives pickling;
+`retryable` tells what the failure is like, never whether a retry is wise after text was emitted.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from deltafold.contract import ErrorCode
+from deltafold.error_mapping import RETRYABLE, ErrorFields, ErrorMapper
+
+if TYPE_CHECKING:
+    from deltafold.messages import Message
+
+__all__ = [
+    "RETRYABLE",
+    "ContractError",
+    "DeltafoldError",
+    "ErrorFields",
+    "ErrorMapper",
+    "InternalError",
+    "MisuseError",
+    "ModelError",
+    "UnknownDialectError",
+    "model_error_from_fold",
+]
+
+_ADVICE: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.AUTHENTICATION: "check the API key and the account it belongs to",
+    ErrorCode.PERMISSION: "this key may not use this model or feature; choose another key or model",
+    ErrorCode.NOT_FOUND: "check the model name and the base URL",
+    ErrorCode.INVALID_REQUEST: "the request must change before it is sent again",
+    ErrorCode.CONTEXT_LENGTH_EXCEEDED: "shorten the conversation, or choose a larger window",
+    ErrorCode.RATE_LIMITED: "wait, then send the request again",
+    ErrorCode.QUOTA_EXCEEDED: "raise the limit or add credit; waiting does not help",
+    ErrorCode.OVERLOADED: "the provider is busy; wait, then send the request again",
+    ErrorCode.SERVER_ERROR: "the failure is the provider's; send the request again later",
+    ErrorCode.TIMEOUT: "send the request again, or allow more time",
+    ErrorCode.CONNECTION_LOST: "send the request again; what arrived is in partial_message",
+    ErrorCode.CONTENT_BLOCKED: "the provider refuses this content; it must change",
+    ErrorCode.PROTOCOL_ERROR: "check the dialect and the base URL",
+    ErrorCode.CANCELLED: "the caller stopped it; what arrived is in partial_message",
+}
+
+_MAX_MESSAGE_CHARACTERS: Final = 500
+"""Of a provider's message in `str(ModelError)`: one readable line, even if a proxy sent a page."""
+
+
+class DeltafoldError(Exception):
+    """The root of every exception that deltafold raises."""
+
+
+class ModelError(DeltafoldError):
+    """A model call failed: at the provider, on the way to it, or because the caller cancelled it.
+
+    `str()` says in one line what happened and what to do next. `retry_after` is in seconds.
+    `partial_message` holds everything that was received before the failure.
+    """
+
+    def __init__(  # noqa: PLR0913 - one keyword for each fact
+        self,
+        *,
+        code: ErrorCode,
+        message: str,
+        retryable: bool,
+        retry_after: float | None = None,
+        status: int | None = None,
+        provider_code: str | None = None,
+        http_request_id: str | None = None,
+        warnings: Iterable[Mapping[str, object]] = (),
+        partial_message: "Message | None" = None,
+    ) -> None:
+        """Keep the fields; `message` is the provider's own text."""
+        super().__init__(message)
+        self.code: ErrorCode = ErrorCode(code)
+        self.message: str = message
+        self.retryable: bool = retryable
+        self.retry_after: float | None = retry_after
+        self.status: int | None = status
+        self.provider_code: str | None = provider_code
+        self.http_request_id: str | None = http_request_id
+        self.warnings: list[dict[str, object]] = [dict(warning) for warning in warnings]
+        self.partial_message: Message | None = partial_message
+
+    @classmethod
+    def from_fields(
+        cls, fields: ErrorFields, *, partial_message: "Message | None" = None
+    ) -> "ModelError":
+        """Make the error of what an `ErrorMapper` found."""
+        return cls(
+            code=fields.code,
+            message=fields.message,
+            retryable=fields.retryable,
+            retry_after=fields.retry_after,
+            status=fields.status,
+            provider_code=fields.provider_code,
+            http_request_id=fields.http_request_id,
+            partial_message=partial_message,
+        )
+
+    def __str__(self) -> str:
+        """Say in one line what happened and what to do next."""
+        message = " ".join(self.message.split())
+        if len(message) > _MAX_MESSAGE_CHARACTERS:
+            message = f"{message[:_MAX_MESSAGE_CHARACTERS]}…"
+        facts: list[str] = []
+        if self.status is not None:
+            facts.append(f"HTTP {self.status}")
+        if self.provider_code is not None and self.provider_code != self.code:
+            facts.append(self.provider_code)
+        if self.http_request_id is not None:
+            facts.append(f"request {self.http_request_id}")
+        if self.retry_after is not None:
+            facts.append(f"retry after {self.retry_after:g} s")
+        context = f" ({', '.join(facts)})" if facts else ""
+        return f"{self.code}: {message or 'no message'}{context}; {_ADVICE[self.code]}"
+
+    def __reduce__(
+        self,
+    ) -> "tuple[Callable[..., ModelError], tuple[type[ModelError], dict[str, object]]]":
+        """Pickle by attributes: Exception by itself forgets keyword-only arguments."""
+        return _restore_model_error, (type(self), dict(self.__dict__))
+
+
+def _restore_model_error(cls: type[ModelError], state: dict[str, object]) -> ModelError:
+    error = cls.__new__(cls, state["message"])
+    error.__dict__.update(state)
+    return error
+
+
+def model_error_from_fold(  # noqa: PLR0913 - one keyword for each fact
+    *,
+    code: str,
+    message: str | None,
+    retryable: bool | None,
+    retry_after: float | None = None,
+    status: int | None = None,
+    provider_code: str | None = None,
+    http_request_id: str | None = None,
+    warnings: Iterable[Mapping[str, object]] | None = None,
+    partial_message: "Message | None" = None,
+) -> ModelError:
+    """Make the error of an assembler in state `error`, from the members of its error delta.
+
+    A message that was not given is empty, `retryable` that was not given follows `RETRYABLE`.
+
+    Raises:
+        ValueError: `code` is not in the closed list.
+    """
+    error_code = ErrorCode(code)
+    return ModelError(
+        code=error_code,
+        message=message or "",
+        retryable=RETRYABLE[error_code] if retryable is None else retryable,
+        retry_after=retry_after,
+        status=status,
+        provider_code=provider_code,
+        http_request_id=http_request_id,
+        warnings=warnings or (),
+        partial_message=partial_message,
+    )
+
+
+class ContractError(DeltafoldError, ValueError):
+    """A delta breaks the contract: the wrong shape, or the wrong place in its stream.
+
+    `seq` is the delta's number and `field` the wire name of the member at fault, each where known.
+    """
+
+    def __init__(self, message: str, *, seq: int | None = None, field: str | None = None) -> None:
+        """Keep the place of the fault beside its description."""
+        super().__init__(message)
+        self.seq: int | None = seq
+        self.field: str | None = field
+
+
+class MisuseError(DeltafoldError, RuntimeError):
+    """An object was used in a state, or from a thread or callback, where it must not be."""
+
+
+class InternalError(DeltafoldError, RuntimeError):
+    """A defect of deltafold itself; please report it. The object that raised it is unusable."""
+
+
+class UnknownDialectError(DeltafoldError, ValueError):
+    """No dialect has the name that was given."""

@@ -1,0 +1,359 @@
+"""Messages: who said what, in parts, with what is known about how it came to be.
+
+In: flat Python fields, or the wire form; parts that a fold has assembled.  Out: pydantic models.
+
+Laws: in JSON a part is `{kind, payload, providerState?}` with camelCase names, in Python its fields
+are flat; both are accepted everywhere, and JSON -> Message -> JSON changes nothing. The order of
+parts is the message's order. A role holds only its own kinds. Messages that a fold builds skip
+validation: they are right by construction; what is costly in them is computed when first read.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
+from uuid import UUID, uuid4
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializationInfo,
+    model_serializer,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from deltafold.contract import FinishReason, Usage, WireModel
+from deltafold.parts import (
+    ContentPart,
+    FileRefPart,
+    ImagePart,
+    MessagePart,
+    ProviderPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+    build,
+    part_from_wire,
+    parts_from_fold,
+)
+
+__all__ = [
+    "ContentPart",
+    "FileRefPart",
+    "ImagePart",
+    "Message",
+    "MessagePart",
+    "Meta",
+    "ProviderPart",
+    "Role",
+    "TextPart",
+    "ThinkingPart",
+    "ToolCallPart",
+    "ToolResultPart",
+    "message_from_fold",
+    "part_from_wire",
+    "parts_from_fold",
+]
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+KINDS_OF_ROLE: Final = {
+    Role.SYSTEM: ("text", "thinking"),
+    Role.USER: ("text", "image", "file_ref"),
+    Role.ASSISTANT: ("text", "thinking", "tool_call", "image", "file_ref", "provider"),
+    Role.TOOL: ("tool_result",),
+}
+"""Which kinds of part a message of each role may hold."""
+
+
+class Meta(WireModel):
+    """What is known about a message beside its content. Open: your own members are kept.
+
+    `cost_usd` is in US dollars and `cost_source` says who computed it; `duration_ms` is in
+    milliseconds; `response_id` and `model_id` are the provider's; `parse_errors` lists the tool
+    calls whose arguments are no object, as `{toolCallId, message}`; `warnings` lists what was
+    decided or repaired while decoding, as `{code, message, offset?}`.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+        protected_namespaces=(),  # `model_id` is a name of the contract
+    )
+
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    cost_source: str | None = None
+    duration_ms: float | None = None
+    response_id: str | None = None
+    model_id: str | None = None
+    finish_reason: FinishReason | None = None
+    raw_finish_reason: str | None = None
+    is_api_error_message: bool = False
+    parse_errors: list[dict[str, object]] = Field(default_factory=list)
+    warnings: list[dict[str, object]] = Field(default_factory=list)
+    trace: dict[str, object] | None = None
+    approvals: list[dict[str, object]] = Field(default_factory=list)
+
+    _folded_parts: Sequence[MessagePart] = PrivateAttr(default=())
+
+    if not TYPE_CHECKING:  # a checker would take the method as leave for any attribute
+
+        def __getattr__(self, name: str) -> object:
+            """Collect the parse errors when they are first read."""
+            if name != "parse_errors":
+                return super().__getattr__(name)
+            calls = [part for part in self._folded_parts if part.kind == "tool_call"]
+            found = [
+                {"toolCallId": call.tool_call_id, "message": call.parse_error}
+                for call in calls
+                if call.parse_error is not None
+            ]
+            self.__dict__["parse_errors"] = found
+            return found
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what is said, computed or not."""
+        return isinstance(other, Meta) and self._to_wire() == other._to_wire()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    @model_serializer(mode="plain")
+    def _to_wire(self) -> dict[str, object]:
+        wire: dict[str, object] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if value is not None and value is not False and value != []:
+                wire[to_camel(name)] = value
+        wire.update(self.__pydantic_extra__ or {})
+        return wire
+
+
+def _to_milliseconds(instant: datetime) -> datetime:
+    """Bring an instant to UTC and the wire's precision: writing and reading it changes nothing."""
+    utc = instant.astimezone(UTC)
+    return utc.replace(microsecond=utc.microsecond // 1000 * 1000)
+
+
+Timestamp = Annotated[AwareDatetime, AfterValidator(_to_milliseconds)]
+
+
+def _now() -> datetime:
+    return _to_milliseconds(datetime.now(UTC))
+
+
+class Message(WireModel):
+    """One message of a conversation.
+
+    Raises pydantic's `ValidationError` (a ValueError) for a part that its role may not hold; the
+    error names both.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: UUID = Field(default_factory=uuid4)
+    run_id: str | None = None
+    role: Role
+    parts: list[MessagePart]
+    timestamp: Timestamp = Field(default_factory=_now)
+    meta: Meta = Field(default_factory=Meta)
+
+    @model_validator(mode="after")
+    def _check_role(self) -> Self:
+        allowed = KINDS_OF_ROLE[self.role]
+        for index, part in enumerate(self.parts):
+            if part.kind not in allowed:
+                message = (
+                    f"a {self.role} message cannot hold a {part.kind} part (parts[{index}]); "
+                    f"it holds: {', '.join(allowed)}"
+                )
+                raise ValueError(message)
+        if self.role is Role.TOOL:
+            self._check_results()
+        return self
+
+    def _check_results(self) -> None:
+        answered = [part.tool_call_id for part in self.parts if isinstance(part, ToolResultPart)]
+        if not answered:
+            message = "a tool message holds at least one tool_result part"
+            raise ValueError(message)
+        if len(set(answered)) != len(answered):
+            message = "a tool message holds one tool_result part for each call, not two for one"
+            raise ValueError(message)
+
+    @model_serializer(mode="plain")
+    def _to_wire(self, info: SerializationInfo) -> dict[str, object]:
+        as_json = info.mode == "json"
+        wire: dict[str, object] = {"id": self.id}
+        if self.run_id is not None:
+            wire["runId"] = self.run_id
+        wire["role"] = self.role.value
+        wire["parts"] = self.parts
+        wire["timestamp"] = _format_timestamp(self.timestamp) if as_json else self.timestamp
+        meta = self.meta.model_dump(mode="json" if as_json else "python")
+        if meta:
+            wire["meta"] = meta
+        return wire
+
+    @classmethod
+    def system(cls, *content: str | MessagePart, run_id: str | None = None) -> Self:
+        """Make a system message of texts and parts."""
+        return cls(role=Role.SYSTEM, parts=_as_parts(content), run_id=run_id)
+
+    @classmethod
+    def user(cls, *content: str | MessagePart, run_id: str | None = None) -> Self:
+        """Make a user message of texts and parts: `Message.user("What is it?", ImagePart(...))`."""
+        return cls(role=Role.USER, parts=_as_parts(content), run_id=run_id)
+
+    @classmethod
+    def assistant(cls, *content: str | MessagePart, run_id: str | None = None) -> Self:
+        """Make an assistant message of texts and parts."""
+        return cls(role=Role.ASSISTANT, parts=_as_parts(content), run_id=run_id)
+
+    @classmethod
+    def tool_result(
+        cls,
+        tool_call_id: str,
+        content: str | dict[str, object] | Sequence[ContentPart],
+        *,
+        is_error: bool = False,
+        status: str | None = None,
+        run_id: str | None = None,
+    ) -> Self:
+        """Make the tool message that answers one call with text, an object or parts."""
+        part = ToolResultPart(
+            tool_call_id=tool_call_id,
+            content=content if isinstance(content, (str, dict)) else list(content),
+            is_error=is_error,
+            status=status,
+        )
+        return cls(role=Role.TOOL, parts=[part], run_id=run_id)
+
+    @property
+    def text(self) -> str:
+        """All text parts, joined without a separator; refusals are text."""
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def thinking(self) -> str:
+        """All thinking parts, joined without a separator."""
+        return "".join(part.text for part in self.parts if isinstance(part, ThinkingPart))
+
+    @property
+    def tool_calls(self) -> list[ToolCallPart]:
+        """All tool calls in order, whatever their state."""
+        return [part for part in self.parts if isinstance(part, ToolCallPart)]
+
+    @property
+    def runnable_tool_calls(self) -> list[ToolCallPart]:
+        """The tool calls that are safe to run: ended, whole, and their arguments are an object."""
+        return [
+            call for call in self.tool_calls if call.arguments is not None and not call.incomplete
+        ]
+
+    @property
+    def client_actions(self) -> list[ProviderPart]:
+        """The provider parts that wait for the caller: commands, patches, approvals."""
+        parts = [part for part in self.parts if isinstance(part, ProviderPart)]
+        # A shell call that its provider ran itself is followed by the output, whatever it says of
+        # its environment.
+        outputs = [part.block for part in parts if part.block.get("type") == "shell_call_output"]
+        answered = [block["call_id"] for block in outputs if "call_id" in block]
+        return [
+            part
+            for part in parts
+            if part.awaits_caller
+            and ("call_id" not in part.block or part.block["call_id"] not in answered)
+        ]
+
+    def same_content(self, other: "Message") -> bool:
+        """Tell whether the other says the same: everything but id and timestamp is equal."""
+        return self._content() == other._content()  # noqa: SLF001 - the same class
+
+    def _content(self) -> dict[str, object]:
+        content = self.to_dict()
+        del content["id"], content["timestamp"]
+        return content
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the wire form: JSON's own types, camelCase names."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> Self:
+        """Make the message of its wire form, or of Python field names."""
+        return cls.model_validate(data)
+
+    def to_json(self) -> str:
+        """Return the wire form as compact JSON text."""
+        return self.model_dump_json()
+
+    @classmethod
+    def from_json(cls, data: str | bytes) -> Self:
+        """Make the message of JSON text."""
+        return cls.model_validate_json(data)
+
+
+def _as_parts(content: Sequence[str | MessagePart]) -> list[MessagePart]:
+    return [TextPart(text=item) if isinstance(item, str) else item for item in content]
+
+
+def _format_timestamp(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def message_from_fold(
+    *,
+    message_id: UUID,
+    run_id: str | None,
+    timestamp: datetime,
+    parts: list[dict[str, object]],
+    meta: dict[str, object],
+) -> Message:
+    """Build the assistant message that a fold has assembled, without validation.
+
+    `parts` are as `parts_from_fold` takes them; `meta` holds the known ones of usage,
+    finish_reason, raw_finish_reason, response_id, model_id, warnings and is_api_error_message. Ids
+    that are empty are taken as not known.
+    """
+    built = parts_from_fold(parts)
+    finish_reason = meta.get("finish_reason")
+    fields: dict[str, Any] = {
+        "usage": meta.get("usage"),
+        "cost_usd": None,
+        "cost_source": None,
+        "duration_ms": None,
+        "response_id": meta.get("response_id") or None,
+        "model_id": meta.get("model_id") or None,
+        "finish_reason": None
+        if finish_reason is None
+        else FinishReason(cast("str", finish_reason)),
+        "raw_finish_reason": meta.get("raw_finish_reason"),
+        "is_api_error_message": meta.get("is_api_error_message", False),
+        "warnings": meta.get("warnings") or [],
+        "trace": None,
+        "approvals": [],
+    }
+    return build(
+        Message,
+        {
+            "id": message_id,
+            "run_id": run_id,
+            "role": Role.ASSISTANT,
+            "parts": built,
+            "timestamp": timestamp,
+            "meta": build(Meta, fields, extra={}, private={"_folded_parts": tuple(built)}),
+        },
+    )

@@ -44,7 +44,7 @@ Status: TypeAlias = Literal["idle", "started", "done", "error"]
 _Read: TypeAlias = bytes | Exception | None
 
 # Exceptions of httpx and its kin that say that the caller's code is wrong, not the network.
-_MISUSE_NAMES = frozenset({"StreamConsumed", "StreamClosed", "StreamError"})
+_MISUSE_NAMES = frozenset({"StreamConsumed", "StreamClosed"})
 
 
 class DecoderOptions(TypedDict, total=False):

@@ -61,7 +61,7 @@ class PreparedRequest:
 class Model(ABC, Generic[ConfigT]):
     """One model of one provider.
 
-    >>> model = AnthropicModel({"model_id": "claude-sonnet-4-5"})
+    >>> model = AnthropicModel({"model_id": "claude-demo"})
     >>> message = model.stream_sync("Hello").final_message()
 
     Args:

@@ -3,8 +3,8 @@
 In: `cargo metadata --locked`.  Out: one line per finding; exit code 1 when there is one.
 
 Laws: every package outside the workspace comes from crates.io, states a licence expression that the
-allow-list satisfies, and is there in one version.  The release workflow runs cargo-deny as well, which
-also knows yanked versions and advisories; this check needs nothing but cargo.
+allow-list satisfies, and is there in one version.  The release workflow runs cargo-deny as well,
+which also knows yanked versions and advisories; this check needs nothing but cargo.
 """
 
 import json
@@ -43,8 +43,8 @@ class Package(TypedDict):
 
 
 def is_allowed(expression: str) -> bool:
-    """Whether the allow-list satisfies an SPDX expression (`A OR B`, `A AND (B OR C)`, old `A/B`)."""
-    tokens = re.findall(r"\(|\)|[^()\s]+", expression.replace("/", " OR "))
+    """Whether the allow-list satisfies an SPDX expression, the old `A/B` for `A OR B` included."""
+    tokens: list[str] = re.findall(r"\(|\)|[^()\s]+", expression.replace("/", " OR "))
     position = 0
 
     def peek() -> str | None:

@@ -1,14 +1,16 @@
 """Streams: bytes of a response in, deltas, text and the final message out.
 
-In: a `Source` of byte chunks (models/transport.py), or bytes that the caller feeds.  Out: `MessageDelta`, `DeltaBatch`,
-`str`, `Message`.  `_Core` holds all that happens between two reads; `DeltaStream` and `AsyncDeltaStream` add
-only how one waits.
+In: a `Source` of byte chunks (models/transport.py), or bytes that the caller feeds.  Out:
+`MessageDelta`, `DeltaBatch`, `str`, `Message`.  `_Core` holds all that happens between two reads;
+`DeltaStream` and `AsyncDeltaStream` add only how one waits.
 
 Laws:
 - Pull only: nothing is read before it is asked for, and at most one transport chunk ahead.
-- Iterating never raises for a failure of the provider or the network: it yields start, the error, and ends.
-  `text()` and `final_message()` raise `ModelError`.  A caller's mistake raises where it is made.
-- Closing keeps what came; before the end it counts as `cancelled`.  Cancellation is folded in and raised again.
+- Iterating never raises for a failure of the provider or the network: it yields start, the error,
+  and ends. `text()` and `final_message()` raise `ModelError`.  A caller's mistake raises where it
+  is made.
+- Closing keeps what came; before the end it counts as `cancelled`.  Cancellation is folded in and
+  raised again.
 """
 
 import contextlib
@@ -135,7 +137,16 @@ class Fold:
 class _Core:
     """One stream without its transport: what each read does to decoder and assembler."""
 
-    __slots__ = ("_dialect", "_mapper", "_options", "assembler", "busy", "decoder", "ended", "pending")
+    __slots__ = (
+        "_dialect",
+        "_mapper",
+        "_options",
+        "assembler",
+        "busy",
+        "decoder",
+        "ended",
+        "pending",
+    )
 
     def __init__(
         self, dialect: str, error_mapper: ErrorMapper | None, options: DecoderOptions
@@ -151,8 +162,10 @@ class _Core:
 
     def opened(self, source: Source | AsyncSource) -> None:
         """Start over with the response's status and headers, now that they are known."""
-        options: DecoderOptions = {"status": source.status, "headers": source.headers}
-        self.decoder = Decoder(self._dialect, **{**options, **self._options})
+        options: DecoderOptions = {**self._options}
+        options.setdefault("status", source.status)
+        options.setdefault("headers", source.headers)
+        self.decoder = Decoder(self._dialect, **options)
 
     def begin_read(self) -> None:
         if self.busy:
@@ -202,7 +215,7 @@ class _Core:
 
 
 def _is_misuse(exception: Exception) -> bool:
-    if isinstance(exception, MisuseError):
+    if isinstance(exception, MisuseError | TypeError | AttributeError):
         return True
     return any(base.__name__ in _MISUSE_NAMES for base in type(exception).__mro__)
 
@@ -319,7 +332,9 @@ class DeltaStream(_Stream):
 
     def __del__(self) -> None:
         if getattr(self, "_source", None) is not None:
-            warnings.warn(f"abandoned {self!r}: close it", ResourceWarning, stacklevel=2, source=self)
+            warnings.warn(
+                f"abandoned {self!r}: close it", ResourceWarning, stacklevel=2, source=self
+            )
             self._release()
 
     def _next_batch(self) -> DeltaBatch | None:
@@ -362,7 +377,9 @@ class DeltaStream(_Stream):
 
 
 class AsyncDeltaStream(_Stream):
-    """A stream that is read by awaiting it, under any event loop.  Made by `astream()` and `Model.stream()`.
+    """A stream that is read by awaiting it, under any event loop.
+
+    `astream()` and `Model.stream()` make it.
 
     >>> async with model.stream("Hello") as stream:
     ...     async for delta in stream:
@@ -442,7 +459,9 @@ class AsyncDeltaStream(_Stream):
 
     def __del__(self) -> None:
         if getattr(self, "_source", None) is not None:
-            warnings.warn(f"abandoned {self!r}: aclose it", ResourceWarning, stacklevel=2, source=self)
+            warnings.warn(
+                f"abandoned {self!r}: aclose it", ResourceWarning, stacklevel=2, source=self
+            )
 
     async def _next_batch(self) -> DeltaBatch | None:
         core = self._core
@@ -503,9 +522,7 @@ class _Texts:
 
     __slots__ = ("_core", "_next_batch")
 
-    def __init__(
-        self, core: _Core, next_batch: Callable[[], Awaitable[DeltaBatch | None]]
-    ) -> None:
+    def __init__(self, core: _Core, next_batch: Callable[[], Awaitable[DeltaBatch | None]]) -> None:
         self._core = core
         self._next_batch = next_batch
 
@@ -538,14 +555,15 @@ def stream(
     """Read a response that somebody else has opened.
 
     Args:
-        response: openai's or anthropic's `with_streaming_response` or raw response or `Stream`, a response of httpx,
-            httpx2 or requests, bytes, or any iterable of bytes.
+        response: openai's or anthropic's `with_streaming_response` or raw response or `Stream`, a
+            response of httpx, httpx2 or requests, bytes, or any iterable of bytes.
         dialect: the wire protocol; None takes it from an SDK's response.
         error_mapper: names the failures of the transport; None is the default table.
         options: the options of `Decoder`; status and headers come from the response unless given.
 
     Raises:
-        UnknownDialectError: the dialect is not known, or was not given and the response does not tell.
+        UnknownDialectError: the dialect is not known, or was not given and the response does not
+            tell.
         MisuseError: the response can only be awaited.
     """
     source = source_of(response)

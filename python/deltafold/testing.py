@@ -3,8 +3,8 @@
 In: `Recording`s: the exact bytes of a response body, where they were split, and the pauses between.
 Out: a server on the loopback interface that answers with them, and counts what it was asked.
 
-Laws: bytes go out as recorded, one HTTP chunk a piece; nothing but the standard library is needed; leaving
-the `with` closes every socket and ends every thread.
+Laws: bytes go out as recorded, one HTTP chunk a piece; nothing but the standard library is needed;
+leaving the `with` closes every socket and ends every thread.
 """
 
 import json
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, cast
 
 # How the body stops: whole; the connection closed in the middle; reset; or left open in silence.
 Ending: TypeAlias = Literal["end", "cut", "reset", "stall"]
@@ -36,18 +36,21 @@ class Recording:
         status: the HTTP status.
         headers: response headers beside those of the transfer itself.
         ending: how the body stops.
-        stop_after: with an ending other than `end`: after how many bytes of body, None for all of them.
+        stop_after: with an ending other than `end`: after how many bytes of body, None for all of
+            them.
     """
 
     pieces: tuple[tuple[float, bytes], ...]
     status: int = 200
-    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "text/event-stream"})
+    headers: Mapping[str, str] = field(
+        default_factory=lambda: {"content-type": "text/event-stream"}
+    )
     ending: Ending = "end"
     stop_after: int | None = None
 
     @classmethod
     def of(cls, body: bytes, *, piece_bytes: int | None = None) -> Self:
-        """Make a recording of a whole body, in one piece or in pieces of so many bytes, without pauses."""
+        """Make a recording of a whole body without pauses, in pieces of so many bytes."""
         size = piece_bytes or max(len(body), 1)
         return cls(tuple((0.0, body[at : at + size]) for at in range(0, len(body), size)))
 
@@ -99,8 +102,8 @@ class ReplayServer:
     >>> with ReplayServer({"/v1/messages": Recording.read("answer.sse")}) as server:
     ...     client = anthropic.Anthropic(base_url=server.url, api_key="unused")
 
-    A queued recording answers the next request, whatever its path; then the recordings by path do, again
-    and again; any other request gets a 404.
+    A queued recording answers the next request, whatever its path; then the recordings by path do,
+    again and again; any other request gets a 404.
 
     Args:
         recordings: answers by request path, without the query.
@@ -201,17 +204,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: _Server
+
+    @property
+    def _replaying(self) -> _Server:
+        return cast("_Server", self.server)
 
     def setup(self) -> None:
         super().setup()
-        with self.server.lock:
-            self.server.accepted += 1
-            self.server.sockets.add(self.connection)
+        with self._replaying.lock:
+            self._replaying.accepted += 1
+            self._replaying.sockets.add(self.connection)
 
     def finish(self) -> None:
-        with self.server.lock:
-            self.server.sockets.discard(self.connection)
+        with self._replaying.lock:
+            self._replaying.sockets.discard(self.connection)
         super().finish()
 
     def handle(self) -> None:
@@ -226,9 +232,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, headers, body)
-        self._replay(self.server.replay.answer_to(request))
+        self._replay(self._replaying.replay.answer_to(request))
 
-    do_GET = do_POST
+    do_GET = do_POST  # noqa: N815 - the name that the standard library looks for
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
         """Say nothing: a test reads `requests`."""
@@ -239,7 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        replay = self.server.replay
+        replay = self._replaying.replay
         left = len(recording.body)
         for delay, piece in recording.pieces:
             if delay and not replay.flat_out and not replay.pause(delay):
@@ -256,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.close_connection = True
         if ending == "stall":
-            while self.server.replay.pause(3600):
+            while self._replaying.replay.pause(3600):
                 time.sleep(0)
         elif ending == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)

@@ -2,7 +2,8 @@
 
     deltafold fold FILE --dialect anthropic-messages [--json]
 
-Exit codes: 0 the stream ended well, 1 it ended in an error (what came before is shown all the same), 2 wrong usage.
+Exit codes: 0 the stream ended well, 1 it ended in an error (what came before is shown all the
+same), 2 wrong usage.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _fold(cast("str", arguments.file), cast("str", arguments.dialect), bool(arguments.json))
 
 
-def _fold(file: str, dialect: str, json: bool) -> int:  # noqa: FBT001 - argparse hands it over
+def _fold(file: str, dialect: str, json: bool) -> int:
     try:
         folding = Fold(dialect)
         if file == "-":

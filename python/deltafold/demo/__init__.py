@@ -1,1 +1,1 @@
-"""The demo (`make demo`): both adapters stream recordings from a loopback server through the real SDK clients."""
+"""The demo: both adapters stream recordings from a loopback server, through the real SDKs."""

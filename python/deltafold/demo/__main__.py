@@ -1,6 +1,7 @@
 """Streams four recordings through both adapters and shows what becomes of them.
 
-In: the recordings beside this file.  Out: each stream as it grows, its message, its usage, and how fast it was read.
+In: the recordings beside this file.  Out: each stream as it grows, its message, its usage, and how
+fast it was read.
 """
 
 import sys

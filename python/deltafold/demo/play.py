@@ -1,6 +1,7 @@
 """Plays a recording from a loopback server and streams it through the adapter of its dialect.
 
-In: a body.  Out: the final message, or the error that ended it; on the way there, everything on the screen.
+In: a body.  Out: the final message, or the error that ended it; on the way there, everything on the
+screen.
 """
 
 from types import TracebackType

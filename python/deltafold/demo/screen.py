@@ -4,11 +4,15 @@ In: deltas.  Out: what they say, on standard output.  Nothing is kept but what i
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deltafold import DeltaKind, MessageDelta
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.text import Text
 
 
 class Screen(Protocol):
@@ -20,7 +24,7 @@ class Screen(Protocol):
 
 
 @contextmanager
-def open_screen() -> Iterator[Screen]:
+def open_screen() -> Generator[Screen]:
     """Open the best screen there is, for one stream."""
     if sys.stdout.isatty():
         try:
@@ -73,16 +77,10 @@ class PlainScreen:
         print(text or "", end="", flush=True)
 
 
-class _LiveRegion(Protocol):
-    """What is used of `rich.live.Live`."""
-
-    def update(self, renderable: object) -> None: ...
-
-
 class _LiveScreen:
     """Redraws the parts of the message in place."""
 
-    def __init__(self, live: _LiveRegion) -> None:
+    def __init__(self, live: "Live") -> None:
         self._live = live
         self._parts: dict[object, list[str]] = {}
 
@@ -103,7 +101,7 @@ class _LiveScreen:
     def _append(self, part: object, label: str, text: str | None) -> None:
         self._parts.setdefault(part, [label]).append(text or "")
 
-    def _drawing(self) -> object:
+    def _drawing(self) -> "Text":
         from rich.text import Text  # noqa: PLC0415 - there whenever a live screen is
 
         return Text("\n".join(f"  {''.join(pieces)}" for pieces in self._parts.values()))

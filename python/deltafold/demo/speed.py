@@ -1,7 +1,8 @@
 """How fast one recording is read: through deltafold, and through the SDK's own helper.
 
-In: a recording, stretched to a few thousand events and played flat out.  Out: events per second of wall time over loopback
-HTTP, the median of several runs.  Both sides use the same client, so HTTP costs both the same.
+In: a recording, stretched to a few thousand events and played flat out.  Out: events per second of
+wall time over loopback HTTP, the median of several runs.  Both sides use the same client, so HTTP
+costs both the same.
 """
 
 import statistics

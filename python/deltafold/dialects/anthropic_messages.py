@@ -1,12 +1,14 @@
 """Messages to the body of Anthropic's Messages API.
 
-Laws: `system` stands apart from the turns; turns of one speaker are one message; the results of all calls of a turn go into one
-user message, before any text; thinking goes back with its signature or not at all; empty text does not go.
-Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7 (read 2026-11).
+Laws: `system` stands apart from the turns; turns of one speaker are one message; the results of all
+calls of a turn go into one user message, before any text; thinking goes back with its signature or
+not at all; empty text does not go.
+Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
+(read 2026-11).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from deltafold.dialects.replay import (
     answered_calls,
@@ -135,14 +137,7 @@ def _block(part: MessagePart, model_id: str, answered: frozenset[str]) -> _Block
         case ThinkingPart():
             return _thinking(part, state)
         case ToolCallPart():
-            if not is_sendable(part, answered):
-                return None
-            return {
-                "type": "tool_use",
-                "id": part.tool_call_id,
-                "name": part.tool_name,
-                "input": part.arguments or {},
-            }
+            return _tool_use(part) if is_sendable(part, answered) else None
         case ToolResultPart():
             return _tool_result(part)
         case ImagePart():
@@ -156,15 +151,25 @@ def _block(part: MessagePart, model_id: str, answered: frozenset[str]) -> _Block
 def _text(part: TextPart) -> _Block | None:
     if not part.text:
         return None
-    citations = [
+    citations: list[object] = [
         note
         for note in part.annotations or ()
-        if isinstance(note, Mapping) and note.get("type") in _CITATION_TYPES
+        if isinstance(note, Mapping)
+        and cast("Mapping[str, object]", note).get("type") in _CITATION_TYPES
     ]
     block: _Block = {"type": "text", "text": part.text}
     if citations:
         block["citations"] = citations
     return block
+
+
+def _tool_use(call: ToolCallPart) -> _Block:
+    return {
+        "type": "tool_use",
+        "id": call.tool_call_id,
+        "name": call.tool_name,
+        "input": call.arguments or {},
+    }
 
 
 def _thinking(part: ThinkingPart, state: Mapping[str, object] | None) -> _Block | None:

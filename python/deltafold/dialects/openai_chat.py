@@ -1,14 +1,15 @@
 """Messages to the body of OpenAI's Chat Completions API, and of the many that copy it.
 
-Laws: system messages stay where they stand; each answer to a tool call is a `tool` message of its own, directly after the
-assistant's; arguments go back as the text that came, where that text is an object; usage is asked for, because
-nobody sends it unasked.
-Source: the Chat Completions reference, summarised in the protocol notes on openai-chat, part 8 (read 2026-11).
+Laws: system messages stay where they stand; each answer to a tool call is a `tool` message of its
+own, directly after the assistant's; arguments go back as the text that came, where that text is an
+object; usage is asked for, because nobody sends it unasked.
+Source: the Chat Completions reference, summarised in the protocol notes on openai-chat, part 8
+(read 2026-11).
 """
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from deltafold.dialects.replay import (
     answered_calls,
@@ -107,7 +108,9 @@ def _messages(messages: Sequence[Message], config: OpenAIChatConfig) -> list[_Ob
 
 
 def _open_loop_start(messages: Sequence[Message]) -> int:
-    """Return where the last user message stands: what follows it is the tool loop that is still open."""
+    """Return where the last user message stands: what follows it is the tool loop that is still
+    open.
+    """
     positions = (i for i in range(len(messages) - 1, -1, -1) if messages[i].role is Role.USER)
     return next(positions, -1)
 
@@ -128,7 +131,7 @@ def _user_content(message: Message) -> str | list[_Object]:
 
 
 def _assistant(message: Message, answered: frozenset[str]) -> _Object:
-    """Render what the assistant said; thinking and other providers' blocks are no part of it."""
+    """Render what was said; thinking and other providers' blocks are no part of it."""
     said: list[str] = []
     refused: list[str] = []
     calls: list[_Object] = []
@@ -159,7 +162,8 @@ def _tool_call(call: ToolCallPart) -> _Object:
         return {"id": call.tool_call_id, "type": "custom", "custom": custom}
     arguments = "{}"
     if call.arguments is not None:
-        # The text as it came, unless it was an object in disguise (nothing, null, a string that holds one).
+        # The text as it came, unless it was an object in disguise (nothing, null, a string that
+        # holds one).
         is_plain = call.raw_args_text.lstrip().startswith("{")
         arguments = call.raw_args_text if is_plain else json.dumps(call.arguments)
     function: _Object = {"name": call.tool_name, "arguments": arguments}
@@ -176,7 +180,7 @@ def _reasoning(message: Message, config: OpenAIChatConfig) -> _Object:
             state = own_state(part, DIALECT, config.model_id) or {}
             found = state.get("reasoning_details")
             if isinstance(found, list):
-                details.extend(found)
+                details.extend(cast("list[object]", found))
         if details:
             return {"reasoning_details": details}
     return {}

@@ -1,6 +1,9 @@
-"""What all dialects ask of a message before they send it back: whose secrets it carries, and what can still be said.
+"""What all dialects ask of a message before they send it back.
 
-Law: provider state goes back only to the dialect and the model that it came from; everybody else refuses it.
+In: messages and their parts.  Out: whose secrets they carry, and what can be said of them again.
+
+Law: provider state goes back only to the dialect and the model that it came from; everybody else
+refuses it.
 """
 
 import json
@@ -37,7 +40,7 @@ def answered_calls(messages: Sequence[Message]) -> frozenset[str]:
 
 
 def is_sendable(call: ToolCallPart, answered: frozenset[str]) -> bool:
-    """Whether a call belongs in a request: a call that was cut off does only if something answered it."""
+    """Whether a call belongs in a request: one that was cut off does only if it was answered."""
     return not call.incomplete or call.tool_call_id in answered
 
 

@@ -1,4 +1,7 @@
-"""Models: one way to call any provider.  Names load on first use, so that importing deltafold imports no SDK."""
+"""Models: one way to call any provider.
+
+Names load on first use, so that importing deltafold imports no SDK.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

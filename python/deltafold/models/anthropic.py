@@ -1,7 +1,8 @@
-"""The adapter of anthropic-messages: the request through the anthropic SDK, the response as unread bytes.
+"""The adapter of anthropic-messages, through the anthropic SDK.
 
-In: a rendered body.  Out: the SDK's raw streaming response as a source.  The SDK keeps authentication, proxies, and the Vertex
-and Bedrock forms of the endpoint; deltafold reads the bytes.
+In: a rendered body.  Out: the SDK's raw streaming response as a source.  The SDK keeps
+authentication, proxies, and the Vertex and Bedrock forms of the endpoint; deltafold reads the
+bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +15,12 @@ from deltafold.models.config import AnthropicConfig, Capability, ToolSpec
 from deltafold.models.transport import AsyncSource, Source, async_source_of, source_of
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+
     from anthropic import Anthropic, AsyncAnthropic
 
-# What the SDK wants as arguments; all else travels in extra_body, whatever this version of the SDK knows of.
+# What the SDK wants as arguments; all else travels in extra_body, whatever this version of the SDK
+# knows of.
 _NAMED = ("model", "max_tokens", "messages", "stream")
 
 
@@ -37,12 +41,18 @@ class AnthropicModel(Model[AnthropicConfig]):
 
     def _open(self, client: object, request: PreparedRequest) -> Source:
         messages = cast("Anthropic", client).messages
-        opening = messages.with_streaming_response.create(**_arguments(request))
+        opening = cast(
+            "AbstractContextManager[object]",
+            messages.with_streaming_response.create(**_arguments(request)),
+        )
         return source_of(opening.__enter__())
 
     async def _open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
         messages = cast("AsyncAnthropic", client).messages
-        opening = messages.with_streaming_response.create(**_arguments(request))
+        opening = cast(
+            "AbstractAsyncContextManager[object]",
+            messages.with_streaming_response.create(**_arguments(request)),
+        )
         return async_source_of(await opening.__aenter__())
 
     def _make_client(self, kind: ClientKind, arguments: Mapping[str, object]) -> object:

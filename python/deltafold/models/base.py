@@ -2,9 +2,10 @@
 
 In: messages, tools, settings.  Out: `AsyncDeltaStream` or `DeltaStream`.
 
-Laws: making a Model touches no network; a stream keeps the configuration that it began with; settings of the call beat
-those of the config, which beat the vendor's; what a caller got wrong raises at the call, what the provider or the network got
-wrong ends the stream.  Clients that are made here do not retry: that is the caller's choice.
+Laws: making a Model touches no network; a stream keeps the configuration that it began with;
+settings of the call beat those of the config, which beat the vendor's; what a caller got wrong
+raises at the call, what the provider or the network got wrong ends the stream.  Clients that are
+made here do not retry: that is the caller's choice.
 """
 
 import asyncio
@@ -65,11 +66,14 @@ class Model(ABC, Generic[ConfigT]):
     >>> message = model.stream_sync("Hello").final_message()
 
     Args:
-        config: the model id and settings; a mapping is checked as the adapter's config class would be.
-        client: the SDK's client to call through, of either kind; None makes one when it is first needed.
+        config: the model id and settings; a mapping is checked as the adapter's config class would
+            be.
+        client: the SDK's client to call through, of either kind; None makes one when it is first
+            needed.
         cache_config: beats the config's own.
         error_mapper: names the failures of the SDK and the network; None is the default table.
-        vendor: the row of `vendors.py` that says where to call; of no effect on a client that is given.
+        vendor: the row of `vendors.py` that says where to call; of no effect on a client that is
+            given.
 
     Raises:
         ValueError: a setting is wrong or unknown; the error names it and the nearest known one.
@@ -158,7 +162,7 @@ class Model(ABC, Generic[ConfigT]):
         *,
         tool_choice: ToolChoiceLike | None = None,
         system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,  # noqa: ARG002 - the caller's own; never sent
+        invocation_state: Mapping[str, object] | None = None,  # noqa: ARG002 - never on the wire
         request_metadata: RequestMetadata | Mapping[str, object] | None = None,
         **params: object,
     ) -> AsyncDeltaStream:
@@ -202,7 +206,7 @@ class Model(ABC, Generic[ConfigT]):
         *,
         tool_choice: ToolChoiceLike | None = None,
         system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,  # noqa: ARG002 - the caller's own; never sent
+        invocation_state: Mapping[str, object] | None = None,  # noqa: ARG002 - never on the wire
         request_metadata: RequestMetadata | Mapping[str, object] | None = None,
         **params: object,
     ) -> DeltaStream:
@@ -242,7 +246,8 @@ class Model(ABC, Generic[ConfigT]):
             raise MisuseError(f"vendor: {name!r} is not known; there are {known}")
         if vendor.dialect != self.dialect:
             raise MisuseError(
-                f"vendor: {name} speaks {vendor.dialect}, {type(self).__name__} speaks {self.dialect}"
+                f"vendor: {name} speaks {vendor.dialect}, "
+                f"{type(self).__name__} speaks {self.dialect}"
             )
         return vendor
 
@@ -268,7 +273,9 @@ class Model(ABC, Generic[ConfigT]):
 
     def _kind_of(self, client: object) -> ClientKind:
         bases = type(client).__mro__
-        kinds = [_CLIENT_BASES[base.__name__] for base in bases if base.__name__ in _CLIENT_BASES]
+        kinds: list[ClientKind] = [
+            _CLIENT_BASES[base.__name__] for base in bases if base.__name__ in _CLIENT_BASES
+        ]
         if not kinds or not any(base.__module__.split(".")[0] == self.sdk for base in bases):
             raise MisuseError(
                 f"client: {type(self).__name__} calls through a client of the {self.sdk} SDK, "
@@ -350,6 +357,8 @@ def _conversation(
 
 
 def _run_id(metadata: RequestMetadata | Mapping[str, object] | None) -> str | None:
-    if metadata is None or isinstance(metadata, RequestMetadata):
-        return metadata and metadata.run_id
-    return RequestMetadata.model_validate(metadata).run_id
+    if metadata is None:
+        return None
+    if not isinstance(metadata, RequestMetadata):
+        metadata = RequestMetadata.model_validate(metadata)
+    return metadata.run_id

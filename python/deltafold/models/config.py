@@ -1,7 +1,7 @@
-"""What a caller says to a Model: configuration, tools, tool choice, metadata, and what a Model says of itself.
+"""What a caller says to a Model, and what a Model says of itself.
 
-Laws: the field names are the ones of the contract, whatever a provider calls them; a field that an adapter does not
-know is an error that names the nearest one it does; every class is immutable.
+Laws: the field names are the ones of the contract, whatever a provider calls them; a field that an
+adapter does not know is an error that names the nearest one it does; every class is immutable.
 """
 
 import difflib
@@ -12,6 +12,10 @@ from typing import Literal, Self, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "tool"]
+
+
+def _no_parameters() -> dict[str, object]:
+    return {"type": "object", "properties": {}}
 
 
 class Capability(StrEnum):
@@ -37,16 +41,15 @@ class ToolSpec(BaseModel):
 
     Attributes:
         parameter_schema: JSON Schema of the arguments, an object schema.
-        strict: whether the provider must hold the arguments to the schema; None leaves it to the provider.
+        strict: whether the provider must hold the arguments to the schema; None leaves it to the
+            provider.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1)
     description: str | None = None
-    parameter_schema: dict[str, object] = Field(
-        default_factory=lambda: {"type": "object", "properties": {}}
-    )
+    parameter_schema: dict[str, object] = Field(default_factory=_no_parameters)
     strict: bool | None = None
 
 
@@ -125,8 +128,9 @@ class ModelConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _suggest_known_fields(cls, value: object) -> object:
-        if cls.model_config.get("extra") == "forbid" and isinstance(value, Mapping):
-            for name in cast("Mapping[object, object]", value):
+        given: object = value
+        if cls.model_config.get("extra") == "forbid" and isinstance(given, Mapping):
+            for name in cast("Mapping[object, object]", given):
                 if name not in cls.model_fields:
                     near = difflib.get_close_matches(str(name), cls.model_fields, n=1, cutoff=0.5)
                     hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -140,7 +144,7 @@ class ModelConfig(BaseModel):
 
 
 class AnthropicConfig(ModelConfig):
-    """Settings of anthropic-messages; `thinking`, `output_config` and `metadata` are the provider's own objects."""
+    """Settings of anthropic-messages; objects among them are the provider's own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -155,8 +159,8 @@ class OpenAIChatConfig(ModelConfig):
     """Settings of openai-chat.
 
     Attributes:
-        replay_reasoning: the member in which this vendor wants its reasoning back while a tool loop is open;
-            None, as OpenAI wants it, sends none.
+        replay_reasoning: the member in which this vendor wants its reasoning back while a tool loop
+            is open; None, as OpenAI wants it, sends none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,7 +1,8 @@
-"""The adapter of openai-chat: the request through the openai SDK, the response as unread bytes.
+"""The adapter of openai-chat, through the openai SDK.
 
-In: a rendered body.  Out: the SDK's raw streaming response as a source.  The SDK keeps authentication, proxies and Azure's form of
-the endpoint; deltafold reads the bytes.  Every vendor that copies the API is a row of vendors.py.
+In: a rendered body.  Out: the SDK's raw streaming response as a source.  The SDK keeps
+authentication, proxies and Azure's form of the endpoint; deltafold reads the bytes.  Every vendor
+that copies the API is a row of vendors.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +15,12 @@ from deltafold.models.config import Capability, OpenAIChatConfig, ToolSpec
 from deltafold.models.transport import AsyncSource, Source, async_source_of, source_of
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+
     from openai import AsyncOpenAI, OpenAI
 
-# What the SDK wants as arguments; all else travels in extra_body, whatever this version of the SDK knows of.
+# What the SDK wants as arguments; all else travels in extra_body, whatever this version of the SDK
+# knows of.
 _NAMED = ("model", "messages", "stream")
 
 
@@ -37,12 +41,18 @@ class OpenAIChatModel(Model[OpenAIChatConfig]):
 
     def _open(self, client: object, request: PreparedRequest) -> Source:
         completions = cast("OpenAI", client).chat.completions
-        opening = completions.with_streaming_response.create(**_arguments(request))
+        opening = cast(
+            "AbstractContextManager[object]",
+            completions.with_streaming_response.create(**_arguments(request)),
+        )
         return source_of(opening.__enter__())
 
     async def _open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
         completions = cast("AsyncOpenAI", client).chat.completions
-        opening = completions.with_streaming_response.create(**_arguments(request))
+        opening = cast(
+            "AbstractAsyncContextManager[object]",
+            completions.with_streaming_response.create(**_arguments(request)),
+        )
         return async_source_of(await opening.__aenter__())
 
     def _make_client(self, kind: ClientKind, arguments: Mapping[str, object]) -> object:

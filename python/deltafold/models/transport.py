@@ -1,10 +1,11 @@
 """Transports: whatever holds a response body becomes a source of byte chunks.
 
-In: a response of an SDK (openai's and anthropic's raw, streaming and `Stream` objects), of httpx, httpx2,
-requests or aiohttp, or plain bytes in any iterable.  Out: `Source` or `AsyncSource`: chunks, status, headers, close.
+In: a response of an SDK (openai's and anthropic's raw, streaming and `Stream` objects), of httpx,
+httpx2, requests or aiohttp, or plain bytes in any iterable.  Out: `Source` or `AsyncSource`:
+chunks, status, headers, close.
 
-Laws: nothing is imported for it, objects are known by what they offer; bytes pass through untouched, in the
-pieces in which they came; nothing is read before it is asked for.
+Laws: nothing is imported for it, objects are known by what they offer; bytes pass through
+untouched, in the pieces in which they came; nothing is read before it is asked for.
 """
 
 from collections.abc import (
@@ -21,8 +22,9 @@ from typing import Protocol, cast, runtime_checkable
 
 from deltafold.errors import MisuseError, UnknownDialectError
 
-# The SDK that a response belongs to, the ends of the request paths that stream this dialect, the dialect.
-# Another path of the same SDK (openai's /responses) is another dialect, so the package alone does not tell.
+# The SDK that a response belongs to, the ends of the request paths that stream this dialect, the
+# dialect. Another path of the same SDK (openai's /responses) is another dialect, so the package
+# alone does not tell.
 SDK_DIALECTS = (
     ("openai", ("/chat/completions",), "openai-chat"),
     ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
@@ -87,7 +89,7 @@ class _AiohttpContent(Protocol):
 
 
 def http_response(response: object) -> object:
-    """Return the HTTP response inside an SDK's response or stream object, else the object itself."""
+    """Return the HTTP response inside an SDK's object, else the object itself."""
     for holder in ("http_response", "response"):
         inner = cast("object | None", getattr(response, holder, None))
         if isinstance(inner, _SyncBody):
@@ -106,8 +108,8 @@ def dialect_of(response: object) -> str:
         if package in packages and _request_path(http_response(response)).endswith(paths):
             return dialect
     raise UnknownDialectError(
-        f"a {type(response).__module__}.{type(response).__qualname__} does not say which dialect it "
-        "speaks: name it, as in stream(response, 'openai-chat')"
+        f"a {type(response).__module__}.{type(response).__qualname__} does not say which dialect "
+        "it speaks: name it, as in stream(response, 'openai-chat')"
     )
 
 
@@ -127,14 +129,14 @@ def source_of(response: object) -> Source:
         TypeError: the object holds no bytes.
     """
     response = http_response(response)
+    name = type(response).__qualname__
     if isinstance(response, _SyncBody) and _offers(response, "__iter__"):
         return Source(response.iter_bytes(), response.close, _status(response), _headers(response))
     if isinstance(response, _RequestsBody):
         chunks = response.iter_content(None)
         return Source(chunks, response.close, _status(response), _headers(response))
     if isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content"):
-        name = type(cast("object", response)).__qualname__
-        raise MisuseError(f"the body of this {name} is asynchronous: use astream() and AsyncDeltaStream")
+        raise MisuseError(f"the body of this {name} is asynchronous: use astream()")
     plain = _plain_chunks(response)
     close = cast("Callable[[], object]", getattr(plain, "close", _nothing))
     return Source(plain, close, _status(response), _headers(response))
@@ -148,6 +150,7 @@ def async_source_of(response: object) -> AsyncSource:
         TypeError: the object holds no bytes.
     """
     response = http_response(response)
+    name = type(response).__qualname__
     if isinstance(response, _AsyncBody) and _offers(response, "__aiter__"):
         chunks = response.aiter_bytes()
         return AsyncSource(
@@ -158,8 +161,7 @@ def async_source_of(response: object) -> AsyncSource:
         chunks = cast("_AiohttpContent", content).iter_any()
         return AsyncSource(chunks, _closer(response), _status(response), _headers(response))
     if isinstance(response, _SyncBody | _RequestsBody):
-        name = type(cast("object", response)).__qualname__
-        raise MisuseError(f"the body of this {name} is synchronous: use stream() and DeltaStream")
+        raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     if isinstance(response, AsyncIterable):
         chunks = aiter(cast("AsyncIterable[bytes]", response))
     else:
@@ -174,11 +176,12 @@ def _offers(response: object, method: str) -> bool:
 
 
 def _plain_chunks(body: object) -> Iterator[bytes]:
+    name = type(body).__qualname__
     if isinstance(body, bytes | bytearray | memoryview):
-        return iter((bytes(body),))
+        return iter((bytes(cast("bytes", body)),))
     if isinstance(body, Iterable) and not isinstance(body, str):
         return iter(cast("Iterable[bytes]", body))
-    raise TypeError(f"bytes or an iterable of bytes is needed, not {type(body).__qualname__}")
+    raise TypeError(f"bytes or an iterable of bytes is needed, not {name}")
 
 
 async def _awaited(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
@@ -189,7 +192,7 @@ async def _awaited(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
 def _closing(
     chunks: AsyncIterator[bytes], close: Callable[[], Awaitable[object]]
 ) -> Callable[[], Awaitable[None]]:
-    """Close the iterator before the body: an async generator left open would be closed by the collector."""
+    """Close the iterator, which the collector would do too late, then the body."""
 
     async def close_both() -> None:
         try:

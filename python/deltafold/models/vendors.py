@@ -1,7 +1,8 @@
 """Vendors that speak a known protocol: data only, one row each.
 
-A row says which dialect, where, the environment variable that holds the key (None: no key is needed), and how the vendor
-differs from the dialect.  A vendor that needs code needs an adapter, not a row.
+A row says which dialect, where, the environment variable that holds the key (None: no key is
+needed), and how the vendor differs from the dialect.  A vendor that needs code needs an adapter,
+not a row.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,8 @@ class Vendor:
     defaults: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-# What most vendors accept in place of OpenAI's newer max_completion_tokens (openai-chat.md, part 8).
+# What most vendors accept in place of OpenAI's newer max_completion_tokens (openai-chat.md, part
+# 8).
 _OLD_LIMIT: Mapping[str, object] = {"max_tokens_member": "max_tokens"}
 # Vendors that want their reasoning back on the assistant turns of an open tool loop (part 8).
 _REASONING_BACK: Mapping[str, object] = {**_OLD_LIMIT, "replay_reasoning": "reasoning_content"}

@@ -1,0 +1,64 @@
+# Every recipe sets up what it needs: local environments .venv-*/ from the hash-pinned requirements/*.txt,
+# and a release wheel of this tree in them.  Nothing is rebuilt unless its sources changed.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+PYTHON ?=
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name target -prune -o -type f -print 2>/dev/null)
+PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
+WHEEL_SOURCES := pyproject.toml README.md LICENSE $(RUST_SOURCES) $(PYTHON_SOURCES)
+WHEEL := .venv-build/wheel.stamp
+CARGO_CHECKED := --workspace --locked --exclude deltafold-python
+
+.PHONY: help demo test lint bench wheel bless clean
+
+help: ## what can be made
+	@sed -n 's/^\([a-z]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
+
+demo: .venv-demo/installed ## both adapters stream recordings from a loopback server
+	.venv-demo/bin/python -m deltafold.demo
+
+test: .venv-test/installed ## Rust tests, then Python tests against the installed wheel
+	cargo test $(CARGO_CHECKED)
+	.venv-test/bin/python -m pytest
+
+lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licences
+	.venv-lint/bin/ruff check
+	.venv-lint/bin/ruff format --check
+	.venv-lint/bin/mypy
+	.venv-lint/bin/basedpyright
+	MYPYPATH=python .venv-lint/bin/python -m mypy.stubtest deltafold._core --mypy-config-file pyproject.toml
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	.venv-lint/bin/python tools/check_licenses.py
+
+bench: .venv-bench/installed ## ours and our peers in one run; rewrites the table in README.md
+	.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results.json
+	.venv-bench/bin/python benches/report.py .venv-bench/results.json --readme README.md
+
+wheel: $(WHEEL) ## dist/*.whl, release build
+	@ls dist/*.whl
+
+bless: .venv-test/installed ## rewrites the expectations of tests/fixtures from what the code does now
+	.venv-test/bin/python tools/bless.py
+
+clean: ## removes everything that was made
+	rm -rf .venv-*/ dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+
+$(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
+	rm -rf dist
+	.venv-build/bin/maturin build --release --locked --auditwheel skip --interpreter .venv-build/bin/python --out dist
+	@touch $@
+
+.venv-%/installed: .venv-%/ready $(WHEEL)
+	.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall dist/*.whl
+	@touch $@
+
+.venv-%/ready: requirements/%.txt tools/preflight.sh
+	@python=$$(tools/preflight.sh $(PYTHON)) && rm -rf .venv-$* && "$$python" -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+.PRECIOUS: .venv-%/ready .venv-%/installed

@@ -1,0 +1,122 @@
+"""deltafold: any LLM provider's byte stream becomes one delta contract, and folds into one message.
+
+>>> import deltafold
+>>> message = deltafold.fold(body, "anthropic-messages")
+>>> print(message.text, message.meta.usage)
+
+Models load on first use: importing this package imports no SDK and no HTTP client.
+"""
+
+from typing import TYPE_CHECKING
+
+from deltafold import models as _models
+from deltafold._core import (
+    Decoder,
+    DeltaBatch,
+    Limits,
+    MessageAssembler,
+    MessageDelta,
+    ToolCallBuffer,
+    __version__,
+    dialects,
+)
+from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
+from deltafold.errors import (
+    ContractError,
+    DeltafoldError,
+    ErrorMapper,
+    InternalError,
+    MisuseError,
+    ModelError,
+    UnknownDialectError,
+)
+from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    Meta,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from deltafold.stream import AsyncDeltaStream, DeltaStream, Fold, afold, astream, fold, stream
+
+if TYPE_CHECKING:
+    from deltafold.models import (
+        AnthropicConfig,
+        AnthropicModel,
+        CacheConfig,
+        Capability,
+        Model,
+        ModelConfig,
+        ModelInfo,
+        OpenAIChatConfig,
+        OpenAIChatModel,
+        RequestMetadata,
+        ToolChoice,
+        ToolSpec,
+    )
+
+__all__ = [
+    "CONTRACT_VERSION",
+    "AnthropicConfig",
+    "AnthropicModel",
+    "AsyncDeltaStream",
+    "CacheConfig",
+    "Capability",
+    "ContractError",
+    "Decoder",
+    "DeltaBatch",
+    "DeltaKind",
+    "DeltaStream",
+    "DeltafoldError",
+    "ErrorCode",
+    "ErrorMapper",
+    "FileRefPart",
+    "FinishReason",
+    "Fold",
+    "ImagePart",
+    "InternalError",
+    "Limits",
+    "Message",
+    "MessageAssembler",
+    "MessageDelta",
+    "MessagePart",
+    "Meta",
+    "MisuseError",
+    "Model",
+    "ModelConfig",
+    "ModelError",
+    "ModelInfo",
+    "OpenAIChatConfig",
+    "OpenAIChatModel",
+    "ProviderPart",
+    "RequestMetadata",
+    "Role",
+    "TextPart",
+    "ThinkingPart",
+    "ToolCallBuffer",
+    "ToolCallPart",
+    "ToolChoice",
+    "ToolResultPart",
+    "ToolSpec",
+    "UnknownDialectError",
+    "Usage",
+    "__version__",
+    "afold",
+    "astream",
+    "dialects",
+    "fold",
+    "stream",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__ and name in _models.__all__:
+        value: object = getattr(_models, name)
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,55 @@
+"""A folded stream as something to read or to pipe on.
+
+In: a `Fold` at its end.  Out: text.  The demo shows its messages through `lines_of` too.
+"""
+
+import json
+from collections.abc import Iterator
+
+from deltafold.messages import Message, TextPart, ThinkingPart, ToolCallPart
+from deltafold.stream import Fold
+
+
+def as_json(folding: Fold) -> str:
+    """Return the message in its wire form, indented."""
+    return json.dumps(folding.snapshot().to_dict(), ensure_ascii=False, indent=2)
+
+
+def as_text(folding: Fold) -> str:
+    """Return the message part by part, then how it ended and what it used."""
+    return "\n".join(lines_of(folding.snapshot()))
+
+
+def lines_of(message: Message) -> Iterator[str]:
+    """Yield what a person wants to know of a message, a line at a time."""
+    for part in message.parts:
+        match part:
+            case TextPart():
+                yield f"{'refusal' if part.refusal else 'text'}: {part.text}"
+            case ThinkingPart():
+                yield f"thinking: {'(redacted)' if part.redacted else part.text}"
+            case ToolCallPart():
+                yield f"tool call {part.tool_name} ({part.tool_call_id}): {_arguments(part)}"
+            case _:
+                yield f"{part.kind}: {part.model_dump_json()}"
+    meta = message.meta
+    if meta.finish_reason is not None:
+        yield f"finish reason: {meta.finish_reason}"
+    if meta.usage is not None:
+        counts = meta.usage.model_dump(exclude={"details"})
+        known = ", ".join(
+            f"{name} {value}"
+            for name, value in counts.items()
+            if value is not None and name != "details"
+        )
+        yield f"usage: {known}"
+    for warning in meta.warnings:
+        yield f"warning {warning.get('code')}: {warning.get('message')}"
+
+
+def _arguments(call: ToolCallPart) -> str:
+    if call.incomplete:
+        return f"{call.raw_args_text} (incomplete, not runnable)"
+    if call.parse_error is not None:
+        return f"{call.raw_args_text} (not runnable: {call.parse_error})"
+    return json.dumps(call.arguments, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""The demo: both adapters stream recordings from a loopback server, through the real SDKs."""

@@ -1,0 +1,85 @@
+"""Streams four recordings through both adapters and shows what becomes of them.
+
+In: the recordings beside this file.  Out: each stream as it grows, its message, its usage, and how
+fast it was read.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+from deltafold import Message, ModelError
+from deltafold.cli.report import lines_of
+
+MISSING = "the demo calls through the real SDK clients: pip install 'deltafold[demo]'"
+
+# Seconds between two events: about the pace of a fast model.
+PACE_SECONDS = 0.012
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One recording and what it is there to show."""
+
+    file: str
+    title: str
+
+    @property
+    def dialect(self) -> str:
+        """The dialect that the recording speaks."""
+        return self.file.partition(".")[0]
+
+    @property
+    def body(self) -> bytes:
+        """The recording's bytes."""
+        return (resources.files("deltafold.demo") / "recordings" / self.file).read_bytes()
+
+
+SCENES = (
+    Scene("anthropic-messages.tool-call.sse", "Anthropic: thinking, text and a tool call"),
+    Scene("openai-chat.parallel-calls.sse", "OpenAI Chat: reasoning and two parallel tool calls"),
+    Scene("anthropic-messages.cut.sse", "Anthropic: the connection breaks inside a tool call"),
+    Scene("openai-chat.error.sse", "OpenAI Chat: an error in the stream, under HTTP status 200"),
+)
+
+
+def main() -> int:
+    """Show all scenes; returns the exit code."""
+    try:
+        from deltafold.demo import play, speed  # noqa: PLC0415 - they import the extra's packages
+    except ModuleNotFoundError as missing:
+        print(f"deltafold: {missing.name} is not installed; {MISSING}", file=sys.stderr)
+        return 1
+    print("deltafold demo: recordings from a loopback server, through the real SDK clients")
+    speeds: dict[str, speed.Speed] = {}
+    with play.Player(PACE_SECONDS) as player:
+        for scene in SCENES:
+            print(f"\n{scene.title}")
+            _conclude(player.play(scene.dialect, scene.body))
+            if scene.dialect not in speeds:
+                speeds[scene.dialect] = speed.measure(scene.dialect, scene.body)
+    _compare({name: (taken.ours, taken.sdk) for name, taken in speeds.items()})
+    return 0
+
+
+def _conclude(outcome: Message | ModelError) -> None:
+    if isinstance(outcome, ModelError):
+        print(f"  = ModelError: {outcome}")
+        if outcome.partial_message is None:
+            return
+        print("  = what was received before:")
+        outcome = outcome.partial_message
+    for line in lines_of(outcome):
+        print(f"  = {line}")
+
+
+def _compare(speeds: Mapping[str, tuple[float, float]]) -> None:
+    print("\nEvents per second over loopback HTTP, the same recording stretched and flat out")
+    print(f"  {'dialect':<22}{'deltafold':>12}{'SDK helper':>12}{'ratio':>8}")
+    for dialect, (ours, sdk) in speeds.items():
+        print(f"  {dialect:<22}{ours:>12,.0f}{sdk:>12,.0f}{ours / sdk:>7.1f}x")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

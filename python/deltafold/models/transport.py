@@ -1,0 +1,227 @@
+"""Transports: whatever holds a response body becomes a source of byte chunks.
+
+In: a response of an SDK (openai's and anthropic's raw, streaming and `Stream` objects), of httpx,
+httpx2, requests or aiohttp, or plain bytes in any iterable.  Out: `Source` or `AsyncSource`:
+chunks, status, headers, close.
+
+Laws: nothing is imported for it, objects are known by what they offer; bytes pass through
+untouched, in the pieces in which they came; nothing is read before it is asked for.
+"""
+
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from dataclasses import dataclass
+from typing import Protocol, cast, runtime_checkable
+
+from deltafold.errors import MisuseError, UnknownDialectError
+
+# The SDK that a response belongs to, the ends of the request paths that stream this dialect, the
+# dialect. Another path of the same SDK (openai's /responses) is another dialect, so the package
+# alone does not tell.
+SDK_DIALECTS = (
+    ("openai", ("/chat/completions",), "openai-chat"),
+    ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
+)
+
+
+def _nothing() -> None:
+    """Close what holds nothing."""
+
+
+async def _nothing_async() -> None:
+    """Close what holds nothing."""
+
+
+@dataclass(slots=True)
+class Source:
+    """A response body that is read by waiting for it.
+
+    Attributes:
+        chunks: the body's bytes in the order and pieces in which they came.
+        close: gives the connection back or closes it; may be called twice.
+        status: the HTTP status, 200 where there was no HTTP.
+        headers: the response's headers, names in lower case.
+    """
+
+    chunks: Iterator[bytes]
+    close: Callable[[], object]
+    status: int
+    headers: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class AsyncSource:
+    """A response body that is read by awaiting it; the members are those of `Source`."""
+
+    chunks: AsyncIterator[bytes]
+    close: Callable[[], Awaitable[object]]
+    status: int
+    headers: Mapping[str, str]
+
+
+@runtime_checkable
+class _SyncBody(Protocol):
+    def iter_bytes(self) -> Iterator[bytes]: ...
+    def close(self) -> object: ...
+
+
+@runtime_checkable
+class _AsyncBody(Protocol):
+    def aiter_bytes(self) -> AsyncIterator[bytes]: ...
+    def aclose(self) -> Awaitable[object]: ...
+
+
+@runtime_checkable
+class _RequestsBody(Protocol):
+    def iter_content(self, chunk_size: int | None) -> Iterator[bytes]: ...
+    def close(self) -> object: ...
+
+
+class _AiohttpContent(Protocol):
+    def iter_any(self) -> AsyncIterator[bytes]: ...
+
+
+def http_response(response: object) -> object:
+    """Return the HTTP response inside an SDK's object, else the object itself."""
+    for holder in ("http_response", "response"):
+        inner = cast("object | None", getattr(response, holder, None))
+        if isinstance(inner, _SyncBody):
+            return inner
+    return response
+
+
+def dialect_of(response: object) -> str:
+    """Name the dialect that an SDK's response speaks.
+
+    Raises:
+        UnknownDialectError: the object is of no known SDK, or of an endpoint that names no dialect.
+    """
+    packages = {base.__module__.partition(".")[0] for base in type(response).__mro__}
+    for package, paths, dialect in SDK_DIALECTS:
+        if package in packages and _request_path(http_response(response)).endswith(paths):
+            return dialect
+    raise UnknownDialectError(
+        f"a {type(response).__module__}.{type(response).__qualname__} does not say which dialect "
+        "it speaks: name it, as in stream(response, 'openai-chat')"
+    )
+
+
+def _request_path(response: object) -> str:
+    try:
+        url = cast("object", getattr(response, "url", ""))
+    except RuntimeError:  # httpx: a response that was made by hand has no request
+        return ""
+    return str(cast("object", getattr(url, "path", url)))
+
+
+def source_of(response: object) -> Source:
+    """Return the source that reads `response`.
+
+    Raises:
+        MisuseError: the body can only be awaited.
+        TypeError: the object holds no bytes.
+    """
+    response = http_response(response)
+    name = type(response).__qualname__
+    if isinstance(response, _SyncBody) and _offers(response, "__iter__"):
+        return Source(response.iter_bytes(), response.close, _status(response), _headers(response))
+    if isinstance(response, _RequestsBody):
+        chunks = response.iter_content(None)
+        return Source(chunks, response.close, _status(response), _headers(response))
+    if isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content"):
+        raise MisuseError(f"the body of this {name} is asynchronous: use astream()")
+    plain = _plain_chunks(response)
+    close = cast("Callable[[], object]", getattr(plain, "close", _nothing))
+    return Source(plain, close, _status(response), _headers(response))
+
+
+def async_source_of(response: object) -> AsyncSource:
+    """Return the source that awaits `response`; plain iterables of bytes are taken as they are.
+
+    Raises:
+        MisuseError: the body can only be read by blocking.
+        TypeError: the object holds no bytes.
+    """
+    response = http_response(response)
+    name = type(response).__qualname__
+    if isinstance(response, _AsyncBody) and _offers(response, "__aiter__"):
+        chunks = response.aiter_bytes()
+        return AsyncSource(
+            chunks, _closing(chunks, response.aclose), _status(response), _headers(response)
+        )
+    content = cast("object | None", getattr(response, "content", None))
+    if hasattr(content, "iter_any"):  # aiohttp
+        chunks = cast("_AiohttpContent", content).iter_any()
+        return AsyncSource(chunks, _closer(response), _status(response), _headers(response))
+    if isinstance(response, _SyncBody | _RequestsBody):
+        raise MisuseError(f"the body of this {name} is synchronous: use stream()")
+    if isinstance(response, AsyncIterable):
+        chunks = aiter(cast("AsyncIterable[bytes]", response))
+    else:
+        chunks = _awaited(_plain_chunks(response))
+    return AsyncSource(chunks, _closing(chunks, _nothing_async), 200, {})
+
+
+def _offers(response: object, method: str) -> bool:
+    """Whether an httpx response's byte stream can be read this way; other responses just say so."""
+    stream = cast("object | None", getattr(response, "stream", None))
+    return stream is None or callable(stream) or hasattr(stream, method)
+
+
+def _plain_chunks(body: object) -> Iterator[bytes]:
+    name = type(body).__qualname__
+    if isinstance(body, bytes | bytearray | memoryview):
+        return iter((bytes(cast("bytes", body)),))
+    if isinstance(body, Iterable) and not isinstance(body, str):
+        return iter(cast("Iterable[bytes]", body))
+    raise TypeError(f"bytes or an iterable of bytes is needed, not {name}")
+
+
+async def _awaited(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+def _closing(
+    chunks: AsyncIterator[bytes], close: Callable[[], Awaitable[object]]
+) -> Callable[[], Awaitable[None]]:
+    """Close the iterator, which the collector would do too late, then the body."""
+
+    async def close_both() -> None:
+        try:
+            finish = cast("Callable[[], Awaitable[object]] | None", getattr(chunks, "aclose", None))
+            if finish is not None:
+                await finish()
+        finally:
+            await close()
+
+    return close_both
+
+
+def _closer(response: object) -> Callable[[], Awaitable[None]]:
+    """Close an aiohttp response, whose `close` does not wait."""
+
+    async def close() -> None:
+        cast("Callable[[], object]", getattr(response, "close", _nothing))()
+
+    return close
+
+
+def _status(response: object) -> int:
+    status = cast("object", getattr(response, "status_code", getattr(response, "status", 200)))
+    return status if isinstance(status, int) else 200
+
+
+def _headers(response: object) -> dict[str, str]:
+    headers = cast("object | None", getattr(response, "headers", None))
+    if not isinstance(headers, Mapping):
+        return {}
+    pairs = cast("Mapping[object, object]", headers).items()
+    return {str(name).lower(): str(value) for name, value in pairs}

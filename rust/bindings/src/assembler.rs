@@ -338,10 +338,13 @@ impl MessageAssembler {
                 Some(error) => Err(PyErr::from_value(error)),
                 None => Err(errors::misuse(py, "the assembler was reset meanwhile")),
             },
-            Status::Idle | Status::Started => Err(errors::misuse(
-                py,
-                "the stream has not ended; snapshot() shows what came so far",
-            )),
+            Status::Idle | Status::Started => {
+                let status = view.status.as_str();
+                let message = format!(
+                    "no final message while the stream is {status}; snapshot() shows what came so far"
+                );
+                Err(errors::misuse(py, &message))
+            }
         }
     }
 

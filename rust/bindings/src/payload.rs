@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::errors;
 use crate::json;
-use crate::types::MAPPING;
+use crate::types::{MAPPING, PART_FROM_WIRE};
 
 /// The payload as a fresh dict in wire names; absent members are left out.
 pub(crate) fn to_dict<'py>(
@@ -178,9 +178,9 @@ pub(crate) fn from_mapping(
             provider_state: members.object("providerState")?,
         },
         DeltaKind::Usage => Payload::Usage(Usage {
-            input: members.count("inputTokens")?,
-            output: members.count("outputTokens")?,
-            total: members.count("totalTokens")?,
+            input: members.count_or_null("inputTokens")?,
+            output: members.count_or_null("outputTokens")?,
+            total: members.count_or_null("totalTokens")?,
             cost: members.number("cost")?,
             cache_read: members.count("cacheReadTokens")?,
             cache_write: members.count("cacheWriteTokens")?,
@@ -327,6 +327,25 @@ impl<'a, 'py> Members<'a, 'py> {
 
     pub(crate) fn count(&self, name: &str) -> PyResult<Option<u64>> {
         self.whole(name, "an integer that is not negative")
+    }
+
+    /// A count that must be said, be it null for unknown.
+    fn count_or_null(&self, name: &str) -> PyResult<Option<u64>> {
+        if self.mapping.contains(name)? {
+            self.count(name)
+        } else {
+            Err(self.missing(name))
+        }
+    }
+
+    /// A part of one of the kinds that come whole.
+    fn whole_part(&self, name: &str) -> PyResult<Box<str>> {
+        let text = self.object(name)?.ok_or_else(|| self.missing(name))?;
+        let py = self.mapping.py();
+        PART_FROM_WIRE
+            .get(py)?
+            .call1((json::to_python(py, &text)?,))?;
+        Ok(text)
     }
 
     fn index(&self, name: &str) -> PyResult<Option<u32>> {

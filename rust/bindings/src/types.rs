@@ -39,6 +39,7 @@ pub(crate) static MESSAGE_FROM_FOLD: Imported =
     Imported::new("deltafold.messages", "message_from_fold");
 pub(crate) static PARTS_FROM_FOLD: Imported =
     Imported::new("deltafold.messages", "parts_from_fold");
+pub(crate) static PART_FROM_WIRE: Imported = Imported::new("deltafold.parts", "part_from_wire");
 pub(crate) static UUID4: Imported = Imported::new("uuid", "uuid4");
 pub(crate) static JSON_DUMPS: Imported = Imported::new("json", "dumps");
 pub(crate) static JSON_LOADS: Imported = Imported::new("json", "loads");

@@ -139,15 +139,21 @@ impl Laws {
             } => self.text_place(kind, text, part_index, &riders),
             Payload::ToolCallStart { id, part_index, .. } => {
                 if self.calls.contains_key(id) {
-                    return broken(Some("toolCallId"), "a tool call id was used before");
+                    return Err((
+                        Some("toolCallId"),
+                        format!("tool call id {id:?} was used before"),
+                    ));
                 }
                 self.new_part(part_index)
             }
             Payload::ToolCallArgs { id, .. } | Payload::ToolCallEnd { id, .. } => {
                 match self.calls.get(id) {
                     Some(call) if call.open => Ok(Place::Part(call.part)),
-                    Some(_) => broken(Some("toolCallId"), "the tool call has ended"),
-                    None => broken(Some("toolCallId"), "the tool call has not started"),
+                    Some(_) => Err((Some("toolCallId"), format!("tool call {id:?} has ended"))),
+                    None => Err((
+                        Some("toolCallId"),
+                        format!("tool call {id:?} has not started"),
+                    )),
                 }
             }
             Payload::Part { part_index, .. } => self.new_part(part_index),

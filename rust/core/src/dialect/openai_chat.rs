@@ -813,7 +813,17 @@ fn image_part(url: &str) -> String {
         part.push_str(",\"data\":");
         wire::write_string(&mut part, data);
     } else {
-        part.push_str("null,\"url\":");
+        // The type of what a URL shows is known only from its ending.
+        let path = url.split(['?', '#']).next().unwrap_or(url);
+        let mime_type = match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
+            "png" => "image/png",
+            "jpg" | "jpeg" => "image/jpeg",
+            "gif" => "image/gif",
+            "webp" => "image/webp",
+            _ => "image/*",
+        };
+        wire::write_string(&mut part, mime_type);
+        part.push_str(",\"url\":");
         wire::write_string(&mut part, url);
     }
     part.push_str("}}");

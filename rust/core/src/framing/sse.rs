@@ -80,8 +80,10 @@ impl Sse {
                 self.keep(&mut whole);
                 self.take_line(&held, self.line_offset, &mut copied, &mut sink)?;
                 self.keep(&mut copied);
+                // The buffer stays for the next cut line; what it held says nothing any more.
                 self.line = held;
                 self.line.clear();
+                self.line_offset = 0;
             }
             if self.data.len().max(whole.len()) > self.max_bytes {
                 return sink(Frame::TooLong);

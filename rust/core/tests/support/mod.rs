@@ -145,3 +145,41 @@ pub fn recordings() -> Vec<Recording> {
         })
         .collect()
 }
+
+/// A fixture of the project: a folder `<dialect>/<case>` with `wire.sse`.
+pub struct Fixture {
+    pub name: String,
+    pub dialect: String,
+    pub wire: Vec<u8>,
+    pub folder: PathBuf,
+}
+
+/// All fixtures, sorted by name.
+pub fn fixtures() -> Vec<Fixture> {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures"));
+    let mut found = Vec::new();
+    for dialect in folders(&root) {
+        for folder in folders(&dialect) {
+            let name =
+                |path: &std::path::Path| path.file_name().unwrap().to_string_lossy().into_owned();
+            found.push(Fixture {
+                name: format!("{}/{}", name(&dialect), name(&folder)),
+                dialect: name(&dialect),
+                wire: std::fs::read(folder.join("wire.sse")).expect("wire.sse"),
+                folder,
+            });
+        }
+    }
+    assert!(!found.is_empty(), "no fixtures in {}", root.display());
+    found
+}
+
+fn folders(path: &std::path::Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).expect("a folder");
+    let mut found: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,95 @@
+//! A stream that is cut off ends in exactly one terminal, keeps what came, and makes up nothing.
+
+mod support;
+
+use deltafold::assemble::MessageAssembler;
+use deltafold::delta::DeltaKind;
+use support::{decode, fold};
+
+/// Places where each stream is cut.
+const CUTS: usize = 50;
+
+fn runnable(message: &MessageAssembler) -> Vec<(String, String, String)> {
+    message
+        .tool_calls()
+        .filter(|(_, call)| call.ended && !call.incomplete)
+        .filter(|(_, call)| {
+            let args = if call.args.is_empty() {
+                "{}"
+            } else {
+                &call.args
+            };
+            call.input_format.as_str() == "text"
+                || serde_json::from_str::<serde_json::Value>(args)
+                    .is_ok_and(|value| value.is_object())
+        })
+        .map(|(_, call)| {
+            (
+                call.id.to_string(),
+                call.name.to_string(),
+                call.args.clone(),
+            )
+        })
+        .collect()
+}
+
+fn is_prefix(part: &str, whole: &str) -> bool {
+    whole.starts_with(part)
+        || part
+            .strip_suffix('\u{fffd}')
+            .is_some_and(|part| whole.starts_with(part))
+}
+
+fn check_cut(name: &str, dialect: &str, body: &[u8], at: usize, whole: &MessageAssembler) {
+    let deltas = decode(dialect, &body[..at]);
+    let terminals = deltas
+        .iter()
+        .filter(|delta| matches!(delta.payload.kind(), DeltaKind::Done | DeltaKind::Error))
+        .count();
+    assert_eq!(terminals, 1, "{name} cut at {at}");
+    let message = fold(&deltas);
+    assert!(
+        is_prefix(&message.text(), &whole.text()),
+        "{name} cut at {at}: text"
+    );
+    let thinking = support::thinking(&message);
+    assert!(
+        is_prefix(&thinking, &support::thinking(whole)),
+        "{name} cut at {at}: thinking"
+    );
+    let known = runnable(whole);
+    for call in runnable(&message) {
+        assert!(
+            known.contains(&call),
+            "{name} cut at {at}: {call:?} is not in the whole stream"
+        );
+    }
+    assert!(
+        message.parts().len() <= whole.parts().len() + 1,
+        "{name} cut at {at}: parts"
+    );
+}
+
+fn check(name: &str, dialect: &str, body: &[u8]) {
+    let whole = fold(&decode(dialect, body));
+    for number in 0..CUTS {
+        check_cut(name, dialect, body, body.len() * number / CUTS, &whole);
+    }
+}
+
+#[test]
+fn every_recording_can_be_cut_off_anywhere() {
+    for recording in support::recordings() {
+        check(&recording.id, &recording.dialect, &recording.body);
+    }
+}
+
+#[test]
+fn every_fixture_can_be_cut_off_at_every_byte() {
+    for fixture in support::fixtures() {
+        let whole = fold(&decode(&fixture.dialect, &fixture.wire));
+        for at in 0..fixture.wire.len() {
+            check_cut(&fixture.name, &fixture.dialect, &fixture.wire, at, &whole);
+        }
+    }
+}

@@ -75,9 +75,12 @@ def ask(dialect: str, way: str, url: str, **arguments: Any) -> tuple[list[str], 
     """Ask "Hello"; returns the kinds of all deltas, and the message or the error."""
     if way == "synchronous":
         client = client_of(dialect, way, url)
-        with client, MODELS[dialect]({"model_id": "m"}, client=client).stream_sync(
-            "Hello", **arguments
-        ) as stream:
+        with (
+            client,
+            MODELS[dialect]({"model_id": "m"}, client=client).stream_sync(
+                "Hello", **arguments
+            ) as stream,
+        ):
             kinds = [str(delta.kind) for delta in stream]
             try:
                 return kinds, stream.final_message()
@@ -149,7 +152,10 @@ def test_a_refused_connection_is_connection_lost(dialect: str, way: str) -> None
 @both_ways
 @pytest.mark.parametrize("ending", ["cut", "reset"])
 def test_a_connection_that_breaks_keeps_what_came(
-    dialect: str, way: str, ending: Any, server: ReplayServer  # noqa: ANN401
+    dialect: str,
+    way: str,
+    ending: Any,
+    server: ReplayServer,  # noqa: ANN401
 ) -> None:
     body = WHOLE[dialect]
     server.queue(Recording.of_events(body).stopping(ending, len(body) // 2))
@@ -284,10 +290,14 @@ def test_a_response_that_is_of_the_other_kind_is_misuse(server: ReplayServer) ->
 def test_the_wrong_kind_of_client_raises_at_the_call_and_names_both(dialect: str) -> None:
     url = "http://127.0.0.1:1"
     model = model_of(dialect, "synchronous", url)
-    with pytest.raises(MisuseError, match="asynchronous client, and this Model has the synchronous"):
+    with pytest.raises(
+        MisuseError, match="asynchronous client, and this Model has the synchronous"
+    ):
         model.stream("Hello")
     model = model_of(dialect, "asynchronous", url)
-    with pytest.raises(MisuseError, match="synchronous client, and this Model has the asynchronous"):
+    with pytest.raises(
+        MisuseError, match="synchronous client, and this Model has the asynchronous"
+    ):
         model.stream_sync("Hello")
 
 

@@ -1,4 +1,6 @@
-"""Streams: the same deltas and message whichever way they are read, and failures that keep what came."""
+"""Streams: the same deltas and message whichever way they are read, and failures that keep what
+came.
+"""
 
 import asyncio
 import gc

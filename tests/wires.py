@@ -1,4 +1,6 @@
-"""Response bodies that the tests of streams and models share: the demo's recordings, and short ones."""
+"""Response bodies that the tests of streams and models share: the demo's recordings, and short
+ones.
+"""
 
 import json
 from importlib import resources

@@ -11,7 +11,6 @@ import json
 import socket
 import struct
 import threading
-import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -181,6 +180,8 @@ class _Server(ThreadingHTTPServer):
     """Counts connections and can end those that are left open."""
 
     daemon_threads = True
+    # Tests open many connections at once; the default of 5 would refuse some.
+    request_queue_size = 128
     block_on_close = True
 
     def __init__(self, replay: ReplayServer) -> None:
@@ -262,8 +263,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.close_connection = True
         if ending == "stall":
-            while self._replaying.replay.pause(3600):
-                time.sleep(0)
+            # Silence until the client leaves or the server closes: either ends this read.
+            self.rfile.read(1)
         elif ending == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
             self.connection.close()

@@ -156,12 +156,12 @@ def async_source_of(response: object) -> AsyncSource:
         return AsyncSource(
             chunks, _closing(chunks, response.aclose), _status(response), _headers(response)
         )
+    if isinstance(response, _SyncBody | _RequestsBody):
+        raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     content = cast("object | None", getattr(response, "content", None))
     if hasattr(content, "iter_any"):  # aiohttp
         chunks = cast("_AiohttpContent", content).iter_any()
         return AsyncSource(chunks, _closer(response), _status(response), _headers(response))
-    if isinstance(response, _SyncBody | _RequestsBody):
-        raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     if isinstance(response, AsyncIterable):
         chunks = aiter(cast("AsyncIterable[bytes]", response))
     else:

@@ -1,0 +1,103 @@
+"""The `deltafold` command: what it prints, and its exit codes."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from wires import ANTHROPIC, CHAT, CHAT_ERROR
+
+from deltafold import Message
+from deltafold.cli import main
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    path = tmp_path / "body.sse"
+    path.write_bytes(ANTHROPIC)
+    return path
+
+
+def test_fold_prints_the_parts_and_the_usage(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fold", str(recording), "--dialect", "anthropic-messages"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[:4]] == [
+        "thinking",
+        "text",
+        "tool call get_forecast (toolu_01Forecast)",
+        "finish reason",
+    ]
+    assert any(line.startswith("usage: inputTokens 1948") for line in lines)
+
+
+def test_fold_prints_json_that_is_a_message(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fold", str(recording), "--dialect", "anthropic-messages", "--json"]) == 0
+    message = Message.from_json(capsys.readouterr().out)
+    assert message.runnable_tool_calls[0].tool_name == "get_forecast"
+
+
+def test_fold_reads_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(CHAT)))
+    assert main(["fold", "-", "--dialect", "openai-chat", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["parts"]) == 4
+
+
+def test_a_stream_that_ends_in_an_error_shows_what_came_and_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "error.sse"
+    path.write_bytes(CHAT_ERROR)
+    assert main(["fold", str(path), "--dialect", "openai-chat"]) == 1
+    shown = capsys.readouterr()
+    assert "The answer begins well enough" in shown.out
+    assert "overloaded" in shown.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fold", "/no/such/file", "--dialect", "openai-chat"],
+        ["fold", "-", "--dialect", "no-such-dialect"],
+    ],
+)
+def test_wrong_usage_exits_with_2_and_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) == 1
+
+
+def test_missing_arguments_exit_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["fold", "-"])
+    assert left.value.code == 2
+    assert "--dialect" in capsys.readouterr().err
+
+
+def test_the_command_runs_as_a_module(recording: Path) -> None:
+    command = [sys.executable, "-m", "deltafold.cli", "fold", str(recording)]
+    done = subprocess.run(
+        [*command, "--dialect", "anthropic-messages"], capture_output=True, check=False
+    )
+    assert done.returncode == 0
+    assert b"get_forecast" in done.stdout
+
+
+def test_importing_the_package_loads_no_sdk_and_no_http_client() -> None:
+    code = (
+        "import deltafold, deltafold.cli, sys\n"
+        "named = {'openai', 'anthropic', 'httpx', 'httpx2', 'aiohttp', 'requests', 'rich'}\n"
+        "sys.exit(', '.join(named & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,0 +1,347 @@
+"""Request bodies of both dialects, rule by rule.
+
+Checked against the protocol notes: anthropic-messages part 7, openai-chat part 8.
+"""
+
+import pytest
+
+from deltafold import (
+    CacheConfig,
+    FileRefPart,
+    ImagePart,
+    Message,
+    MisuseError,
+    OpenAIChatConfig,
+    ProviderPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolChoice,
+    ToolSpec,
+)
+from deltafold.dialects import anthropic_messages, openai_chat
+from deltafold.models import AnthropicConfig
+
+CLAUDE = AnthropicConfig(model_id="m")
+CHAT = OpenAIChatConfig(model_id="m")
+WEATHER = ToolSpec(
+    name="weather",
+    description="The weather in a city",
+    parameter_schema={"type": "object", "properties": {"city": {"type": "string"}}},
+    strict=True,
+)
+
+
+def state(data: dict[str, object], dialect: str, model_id: str = "m") -> dict[str, object]:
+    return {"dialect": dialect, "modelId": model_id, "data": data}
+
+
+def signed(text: str, model_id: str = "m") -> ThinkingPart:
+    data: dict[str, object] = {"signature": f"sig:{text}"}
+    return ThinkingPart(text=text, provider_state=state(data, "anthropic-messages", model_id))
+
+
+def call(call_id: str, raw: str = '{"city": "Brest"}', *, incomplete: bool = False) -> ToolCallPart:
+    return ToolCallPart(
+        tool_call_id=call_id, tool_name="weather", raw_args_text=raw, incomplete=incomplete
+    )
+
+
+TOOL_TURNS = [
+    Message.system("Be brief."),
+    Message.user("Weather in Brest and Nantes?"),
+    Message.assistant(signed("two calls"), TextPart(text="Looking."), call("a"), call("b", "{}")),
+    Message.tool_result("a", "rain"),
+    Message.tool_result("b", {"sky": "clear"}, is_error=True),
+    Message.user("And tomorrow?"),
+]
+
+
+def test_anthropic_renders_a_tool_conversation() -> None:
+    config = AnthropicConfig(
+        model_id="m",
+        max_tokens=9,
+        temperature=0.5,
+        stop_sequences=("END",),
+        tool_choice=ToolChoice.tool("weather"),
+        cache_config=CacheConfig(),
+        thinking={"type": "adaptive"},
+    )
+    assert anthropic_messages.request_body(TOOL_TURNS, [WEATHER], config) == {
+        "model": "m",
+        "max_tokens": 9,
+        "stream": True,
+        "system": [{"type": "text", "text": "Be brief."}],
+        "temperature": 0.5,
+        "stop_sequences": ["END"],
+        "thinking": {"type": "adaptive"},
+        "cache_control": {"type": "ephemeral"},
+        "tool_choice": {"type": "tool", "name": "weather"},
+        "tools": [
+            {
+                "name": "weather",
+                "description": "The weather in a city",
+                "input_schema": WEATHER.parameter_schema,
+                "strict": True,
+            }
+        ],
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "Weather in Brest and Nantes?"}],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "two calls", "signature": "sig:two calls"},
+                    {"type": "text", "text": "Looking."},
+                    {"type": "tool_use", "id": "a", "name": "weather", "input": {"city": "Brest"}},
+                    {"type": "tool_use", "id": "b", "name": "weather", "input": {}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": "rain"},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "b",
+                        "content": '{"sky":"clear"}',
+                        "is_error": True,
+                    },
+                    {"type": "text", "text": "And tomorrow?"},
+                ],
+            },
+        ],
+    }
+
+
+def test_openai_chat_renders_a_tool_conversation() -> None:
+    config = OpenAIChatConfig(
+        model_id="m",
+        max_tokens=9,
+        stop_sequences=("END",),
+        tool_choice=ToolChoice.tool("weather"),
+        seed=7,
+    )
+    assert openai_chat.request_body(TOOL_TURNS, [WEATHER], config) == {
+        "model": "m",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_completion_tokens": 9,
+        "stop": ["END"],
+        "seed": 7,
+        "tool_choice": {"type": "function", "function": {"name": "weather"}},
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "weather",
+                    "description": "The weather in a city",
+                    "parameters": WEATHER.parameter_schema,
+                    "strict": True,
+                },
+            }
+        ],
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Weather in Brest and Nantes?"},
+            {
+                "role": "assistant",
+                "content": "Looking.",
+                "tool_calls": [
+                    {
+                        "id": "a",
+                        "type": "function",
+                        "function": {"name": "weather", "arguments": '{"city": "Brest"}'},
+                    },
+                    {
+                        "id": "b",
+                        "type": "function",
+                        "function": {"name": "weather", "arguments": "{}"},
+                    },
+                ],
+            },
+            {"role": "tool", "tool_call_id": "a", "content": "rain"},
+            {"role": "tool", "tool_call_id": "b", "content": '{"sky":"clear"}'},
+            {"role": "user", "content": "And tomorrow?"},
+        ],
+    }
+
+
+def claude_blocks(*messages: Message) -> list[object]:
+    body = anthropic_messages.request_body([Message.user("?"), *messages], [], CLAUDE)
+    turns = body["messages"]
+    assert isinstance(turns, list)
+    return [block for turn in turns[1:] for block in turn["content"]]
+
+
+def chat_turns(*messages: Message, config: OpenAIChatConfig = CHAT) -> list[dict[str, object]]:
+    turns = openai_chat.request_body([Message.user("?"), *messages], [], config)["messages"]
+    assert isinstance(turns, list)
+    return turns[1:]
+
+
+@pytest.mark.parametrize("choice", ["auto", "required", "none"])
+def test_tool_choices_have_each_dialects_own_words(choice: str) -> None:
+    settings = {"model_id": "m", "tool_choice": choice}
+    claude = AnthropicConfig.model_validate(settings)
+    words = {"auto": "auto", "required": "any", "none": "none"}
+    body = anthropic_messages.request_body([], [WEATHER], claude)
+    assert body["tool_choice"] == {"type": words[choice]}
+    chat = OpenAIChatConfig.model_validate(settings)
+    assert openai_chat.request_body([], [WEATHER], chat)["tool_choice"] == choice
+
+
+def test_signatures_go_back_only_to_their_own_model_and_dialect() -> None:
+    foreign = ThinkingPart(text="t", provider_state=state({"signature": "s"}, "openai-chat"))
+    unsigned = ThinkingPart(text="t")
+    answer = Message.assistant(signed("mine"), signed("other", "n"), foreign, unsigned, "said")
+    assert claude_blocks(answer) == [
+        {"type": "thinking", "thinking": "mine", "signature": "sig:mine"},
+        {"type": "text", "text": "said"},
+    ]
+    assert chat_turns(answer) == [{"role": "assistant", "content": "said"}]
+
+
+def test_redacted_thinking_goes_back_as_the_secret_that_came() -> None:
+    secret = state({"data": "opaque"}, "anthropic-messages")
+    redacted = ThinkingPart(text="", redacted=True, provider_state=secret)
+    assert claude_blocks(Message.assistant(redacted)) == [
+        {"type": "redacted_thinking", "data": "opaque"}
+    ]
+
+
+def test_provider_blocks_go_back_to_their_dialect_alone() -> None:
+    block: dict[str, object] = {"type": "server_tool_use", "id": "srvtoolu_1", "input": {}}
+    answer = Message.assistant(ProviderPart(dialect="anthropic-messages", block=block))
+    assert claude_blocks(answer) == [block]
+    assert chat_turns(answer) == []
+
+
+def test_empty_text_and_empty_messages_do_not_go_to_anthropic() -> None:
+    assert claude_blocks(Message.assistant("", "on"), Message.assistant("")) == [
+        {"type": "text", "text": "on"}
+    ]
+
+
+def test_turns_of_one_speaker_are_one_message_for_anthropic() -> None:
+    body = anthropic_messages.request_body(
+        [Message.user("a"), Message.user("b"), Message.assistant("c"), Message.assistant("d")],
+        [],
+        CLAUDE,
+    )
+    turns = body["messages"]
+    assert isinstance(turns, list)
+    assert [(turn["role"], len(turn["content"])) for turn in turns] == [
+        ("user", 2),
+        ("assistant", 2),
+    ]
+
+
+def test_a_call_that_was_cut_off_goes_only_if_it_was_answered() -> None:
+    cut = Message.assistant("I tried", call("a", '{"ci', incomplete=True))
+    assert claude_blocks(cut) == [{"type": "text", "text": "I tried"}]
+    assert chat_turns(cut) == [{"role": "assistant", "content": "I tried"}]
+    result = Message.tool_result("a", "never ran", is_error=True)
+    used = {"type": "tool_use", "id": "a", "name": "weather", "input": {}}
+    assert used in claude_blocks(cut, result)
+    assert chat_turns(cut, result)[0]["tool_calls"] == [
+        {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "sent"), [("", "{}"), ("null", "{}"), ('{"a":  1}', '{"a":  1}'), ("[1]", "{}")]
+)
+def test_chat_arguments_go_back_as_they_came_where_they_are_an_object(raw: str, sent: str) -> None:
+    (turn,) = chat_turns(Message.assistant(call("a", raw)))
+    assert turn["tool_calls"] == [
+        {"id": "a", "type": "function", "function": {"name": "weather", "arguments": sent}}
+    ]
+
+
+def test_a_refusal_goes_back_as_a_refusal() -> None:
+    answer = Message.assistant(TextPart(text="No.", refusal=True))
+    assert chat_turns(answer) == [{"role": "assistant", "refusal": "No."}]
+
+
+def test_only_citations_of_its_own_kind_go_to_anthropic() -> None:
+    own = {"type": "char_location", "cited_text": "x"}
+    text = TextPart(text="said", annotations=[own, {"type": "url_citation"}])
+    assert claude_blocks(Message.assistant(text)) == [
+        {"type": "text", "text": "said", "citations": [own]}
+    ]
+
+
+def test_images_go_by_url_or_as_data() -> None:
+    data = ImagePart(mime_type="image/png", data="AAAA")
+    url = ImagePart(mime_type="image/png", url="https://example.com/a.png")
+    asked = Message.user("What?", data, url)
+    body = anthropic_messages.request_body([asked], [], CLAUDE)
+    assert isinstance(body["messages"], list)
+    assert [block.get("source") for block in body["messages"][0]["content"]] == [
+        None,
+        {"type": "base64", "media_type": "image/png", "data": "AAAA"},
+        {"type": "url", "url": "https://example.com/a.png"},
+    ]
+    chat = openai_chat.request_body([asked], [], CHAT)["messages"]
+    assert isinstance(chat, list)
+    assert chat[0]["content"] == [
+        {"type": "text", "text": "What?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+    ]
+
+
+def test_a_part_that_a_dialect_cannot_say_is_an_error_that_names_it() -> None:
+    asked = [Message.user(FileRefPart(path="/a.pdf"))]
+    with pytest.raises(MisuseError, match="file_ref"):
+        anthropic_messages.request_body(asked, [], CLAUDE)
+    with pytest.raises(MisuseError, match="file_ref"):
+        openai_chat.request_body(asked, [], CHAT)
+    picture = Message.tool_result("a", [ImagePart(mime_type="image/png", data="AAAA")])
+    with pytest.raises(MisuseError, match="image"):
+        chat_turns(picture)
+
+
+def test_an_image_in_a_tool_result_goes_to_anthropic() -> None:
+    picture = Message.tool_result("a", [ImagePart(mime_type="image/png", data="AAAA")])
+    assert claude_blocks(Message.assistant(call("a")), picture)[-1] == {
+        "type": "tool_result",
+        "tool_use_id": "a",
+        "content": [
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
+            }
+        ],
+    }
+
+
+def test_vendors_get_their_reasoning_back_while_a_tool_loop_is_open() -> None:
+    config = OpenAIChatConfig(model_id="m", replay_reasoning="reasoning_content")
+    thought = Message.assistant(ThinkingPart(text="hm"), call("a"))
+    closed = [thought, Message.tool_result("a", "rain"), Message.user("Thanks")]
+    open_turn = chat_turns(thought, Message.tool_result("a", "rain"), config=config)[0]
+    assert open_turn["reasoning_content"] == "hm"
+    assert "reasoning_content" not in chat_turns(*closed, config=config)[0]
+    assert "reasoning_content" not in chat_turns(thought)[0]
+
+
+def test_openrouter_gets_its_reasoning_details_back_unchanged() -> None:
+    config = OpenAIChatConfig(model_id="m", replay_reasoning="reasoning_details")
+    details = [{"type": "reasoning.encrypted", "data": "opaque"}]
+    own = state({"reasoning_details": details}, "openai-chat")
+    thought = Message.assistant(ThinkingPart(text="hm", provider_state=own), call("a"))
+    assert chat_turns(thought, config=config)[0]["reasoning_details"] == details
+
+
+def test_extra_body_goes_over_everything() -> None:
+    claude = AnthropicConfig(model_id="m", extra_body={"max_tokens": 1, "speed": "fast"})
+    body = anthropic_messages.request_body([], [], claude)
+    assert (body["max_tokens"], body["speed"]) == (1, "fast")
+    chat = OpenAIChatConfig(model_id="m", include_usage=False, extra_body={"top_k": 3})
+    body = openai_chat.request_body([], [], chat)
+    assert body["top_k"] == 3
+    assert "stream_options" not in body

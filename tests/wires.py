@@ -1,0 +1,37 @@
+"""Response bodies that the tests of streams and models share: the demo's recordings, and short
+ones.
+"""
+
+import json
+from importlib import resources
+from typing import Final
+
+_RECORDINGS = resources.files("deltafold.demo") / "recordings"
+
+ANTHROPIC: Final = (_RECORDINGS / "anthropic-messages.tool-call.sse").read_bytes()
+ANTHROPIC_CUT: Final = (_RECORDINGS / "anthropic-messages.cut.sse").read_bytes()
+CHAT: Final = (_RECORDINGS / "openai-chat.parallel-calls.sse").read_bytes()
+CHAT_ERROR: Final = (_RECORDINGS / "openai-chat.error.sse").read_bytes()
+
+WHOLE: Final = {"anthropic-messages": ANTHROPIC, "openai-chat": CHAT}
+
+
+def chat(*texts: str, finish_reason: str | None = "stop", done: bool = True) -> bytes:
+    """Write a Chat stream that says these texts, one event each."""
+    events = [_chat_chunk({"content": text}) for text in texts]
+    if finish_reason is not None:
+        events.append(_chat_chunk({}, finish_reason))
+    if done:
+        events.append(b"data: [DONE]\n\n")
+    return b"".join(events)
+
+
+def _chat_chunk(delta: dict[str, object], finish_reason: str | None = None) -> bytes:
+    chunk = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "m",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
+    }
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"

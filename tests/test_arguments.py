@@ -156,7 +156,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), json_values), st.booleans())
-def test_every_json_object_comes_back(value: dict[str, object], ascii_only: bool) -> None:  # noqa: FBT001
+def test_every_json_object_comes_back(value: dict[str, object], ascii_only: bool) -> None:
     raw = json.dumps(value, ensure_ascii=ascii_only)
     assert parse_arguments(raw) == (value, None, None)
 

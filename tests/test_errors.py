@@ -30,9 +30,10 @@ def mapper() -> ErrorMapper:
     return ErrorMapper(clock=lambda: NOW)
 
 
-def an_error(**changes: Any) -> ModelError:
+def an_error(**changes: object) -> ModelError:
     fields: dict[str, Any] = {"code": "rate_limited", "message": "too fast", "retryable": None}
-    return model_error_from_fold(**{**fields, **changes})
+    fields.update(changes)
+    return model_error_from_fold(**fields)
 
 
 @pytest.mark.parametrize(

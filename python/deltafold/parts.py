@@ -180,7 +180,7 @@ class ToolCallPart(_Part):
 
     if TYPE_CHECKING:
 
-        def __init__(  # noqa: D107, PLR0913
+        def __init__(
             self,
             *,
             tool_call_id: str,

@@ -425,7 +425,7 @@ def _fold_done(fold: _Fold, delta: MessageDelta) -> None:
     fold.status = "done"
     fold.finish_reason = delta.finish_reason
     fold.raw_finish_reason = delta.raw_finish_reason
-    fold.model_id = delta.model_id or fold.model_id
+    fold.model_id = fold.model_id if delta.model_id is None else delta.model_id
     fold.warnings = delta.warnings
 
 

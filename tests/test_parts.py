@@ -126,6 +126,16 @@ def test_a_bad_part_is_refused_with_the_place_of_the_fault(data: object, complai
     assert complaint in str(caught.value)
 
 
+def test_a_tool_call_is_made_of_a_mapping_only() -> None:
+    with pytest.raises(ValidationError, match="valid dictionary"):
+        ToolCallPart.model_validate(5)
+
+
+def test_arguments_that_are_null_are_not_runnable() -> None:
+    call = ToolCallPart(tool_call_id="c", tool_name="f", arguments=None)
+    assert (call.arguments, call.raw_args_text) == (None, "")
+
+
 def test_a_tool_call_made_by_hand_writes_its_raw_text() -> None:
     call = ToolCallPart(tool_call_id="c", tool_name="f", arguments={"ü": [1, None]})
     assert call.raw_args_text == '{"ü":[1,null]}'

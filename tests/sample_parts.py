@@ -102,10 +102,11 @@ PARTS: list[tuple[MessagePart, dict[str, object]]] = [
         },
     ),
     (
-        ToolResultPart(tool_call_id="c", content="42"),
+        ToolResultPart(tool_call_id="c", content="42", provider_state=STATE),
         {
             "kind": "tool_result",
             "payload": {"toolCallId": "c", "isError": False, "content": "42"},
+            "providerState": STATE,
         },
     ),
     (

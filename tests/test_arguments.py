@@ -1,6 +1,8 @@
 """Arguments text to object: every rule, one row each, and input that is meant to hurt."""
 
+import inspect
 import json
+import sys
 import time
 from typing import Literal
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltafold.arguments import MAX_DEPTH, MAX_INTEGER_DIGITS, parse_arguments
+from deltafold.arguments import MAX_DEPTH, MAX_INTEGER_DIGITS, ParsedArguments, parse_arguments
 
 LONGEST_INTEGER = "9" * MAX_INTEGER_DIGITS
 
@@ -122,6 +124,23 @@ def test_a_nesting_bomb_is_an_error(raw: str) -> None:
     assert f"deeper than {MAX_DEPTH}" in (parsed.error or "")
 
 
+def test_a_caller_near_the_recursion_limit_gets_an_error_too() -> None:
+    def parse_below(frames: int) -> ParsedArguments:
+        return parse_below(frames - 1) if frames else parse_arguments(raw)
+
+    raw = '{"a":' + "[" * 100 + "]" * 100 + "}"
+    room = sys.getrecursionlimit() - len(inspect.stack())
+    outcomes: list[ParsedArguments] = []
+    for frames in range(room - 150, room):
+        try:
+            outcomes.append(parse_below(frames))
+        except RecursionError:
+            break  # of the frames above: parsing was not reached
+    assert outcomes[0].value is not None
+    for parsed in outcomes:
+        assert parsed.error in {None, "nested too deeply"}
+
+
 def test_brackets_inside_strings_are_not_nesting() -> None:
     text = '\\"[{' * 1_000
     assert parse_arguments(json.dumps({"s": text})).value == {"s": text}
@@ -156,7 +175,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), json_values), st.booleans())
-def test_every_json_object_comes_back(value: dict[str, object], ascii_only: bool) -> None:  # noqa: FBT001
+def test_every_json_object_comes_back(value: dict[str, object], ascii_only: bool) -> None:
     raw = json.dumps(value, ensure_ascii=ascii_only)
     assert parse_arguments(raw) == (value, None, None)
 

@@ -5,6 +5,9 @@ from typing import TypeAlias
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from deltafold import _core, reference
+from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 from wire_deltas import (
     STATE,
     Assembler,
@@ -23,9 +26,6 @@ from wire_deltas import (
     thinking,
     usage,
 )
-
-from deltafold import _core, reference
-from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 
 # Generated sequences: moves over few ids and indexes, so that good and bad ones are both frequent.
 
@@ -62,7 +62,7 @@ def a_call(call_id: str, index: int | None, input_format: str | None) -> Move:
     return call(call_id, **optional(partIndex=index, inputFormat=input_format))
 
 
-def an_end(call_id: str, incomplete: bool | None, provider_state: Wire | None) -> Move:  # noqa: FBT001
+def an_end(call_id: str, incomplete: bool | None, provider_state: Wire | None) -> Move:
     return end(call_id, **optional(incomplete=incomplete, providerState=provider_state))
 
 
@@ -70,7 +70,7 @@ def a_usage(count: int | None) -> Move:
     return usage(inputTokens=count)
 
 
-def an_error(code: str, retryable: bool | None) -> Move:  # noqa: FBT001
+def an_error(code: str, retryable: bool | None) -> Move:
     return error(code, **optional(retryable=retryable))
 
 
@@ -117,7 +117,7 @@ def outcome(assembler: Assembler, wire: Mapping[str, object]) -> tuple[str, obje
 @settings(max_examples=400, deadline=None)
 @given(st.booleans(), st.lists(steps, max_size=25))
 def test_both_assemblers_agree_step_by_step(
-    begun: bool,  # noqa: FBT001 - hypothesis passes it by position
+    begun: bool,
     sequence: Iterable[tuple[tuple[str, Wire], int, str]],
 ) -> None:
     one, other = reference.MessageAssembler(), _core.MessageAssembler()

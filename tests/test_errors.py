@@ -30,9 +30,10 @@ def mapper() -> ErrorMapper:
     return ErrorMapper(clock=lambda: NOW)
 
 
-def an_error(**changes: Any) -> ModelError:
+def an_error(**changes: object) -> ModelError:
     fields: dict[str, Any] = {"code": "rate_limited", "message": "too fast", "retryable": None}
-    return model_error_from_fold(**{**fields, **changes})
+    fields.update(changes)
+    return model_error_from_fold(**fields)
 
 
 @pytest.mark.parametrize(
@@ -198,6 +199,7 @@ RESPONSES: list[tuple[int | None, object, str, bool]] = [
     (400, b"\xff\xfe", "invalid_request", False),
     (400, [], "invalid_request", False),
     (400, {"error": None}, "invalid_request", False),
+    (400, {"unrelated": 1}, "invalid_request", False),
     (400, {"error": {"code": ["x"], "type": {}, "details": 5}}, "invalid_request", False),
     (400, "[" * 100_000, "invalid_request", False),
 ]
@@ -211,6 +213,11 @@ def test_a_response_is_mapped(
     assert (fields.code, fields.retryable) == (code, retryable)
     assert fields.message
     assert "<html" not in fields.message
+
+
+def test_dates_are_read_against_the_real_clock_by_default() -> None:
+    headers = {"retry-after": "Fri, 31 Dec 2100 00:00:00 GMT"}
+    assert ErrorMapper().map_response(429, headers).retry_after == 86_400.0
 
 
 def test_x_should_retry_overrides_the_table(mapper: ErrorMapper) -> None:

@@ -10,7 +10,6 @@ from uuid import UUID
 
 import pytest
 from pydantic import BaseModel, ValidationError
-from sample_parts import PARTS, STATE
 
 from deltafold.contract import FinishReason, Usage
 from deltafold.messages import (
@@ -28,6 +27,7 @@ from deltafold.messages import (
     message_from_fold,
     parts_from_fold,
 )
+from sample_parts import PARTS, STATE
 
 ID = UUID("0f5cba8a-1d0f-4a3c-9a94-6f6a38d3a1b2")
 TIME = "2026-01-02T03:04:05.678Z"
@@ -245,7 +245,7 @@ def test_a_shell_call_that_its_provider_ran_waits_for_nobody() -> None:
     assert Message.assistant(call, output, other).client_actions == [other]
 
 
-def folded(raw: str = '{"a": 1}', **changes: Any) -> Message:
+def folded(raw: str = '{"a": 1}', **changes: object) -> Message:
     call: dict[str, object] = {
         "kind": "tool_call",
         "tool_call_id": "c",

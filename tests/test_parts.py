@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from sample_parts import PARTS
 
 from deltafold.errors import ContractError
 from deltafold.messages import (
@@ -15,6 +14,7 @@ from deltafold.messages import (
     ToolCallPart,
     part_from_wire,
 )
+from sample_parts import PARTS
 
 MESSAGE_PART: TypeAdapter[MessagePart] = TypeAdapter(MessagePart)
 
@@ -44,7 +44,7 @@ def flat_wire(wire: dict[str, Any]) -> dict[str, object]:
 @pytest.mark.parametrize(("part", "wire"), PARTS)
 def test_a_part_is_frozen_and_survives_copies(part: MessagePart, wire: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        part.provider_state = {}
+        setattr(part, "provider_state", {})  # noqa: B010 - a checker refuses the assignment, rightly
     for twin in (copy.copy(part), copy.deepcopy(part), pickle.loads(pickle.dumps(part))):  # noqa: S301
         assert twin == part
         assert twin.model_dump() == wire
@@ -124,6 +124,16 @@ def test_a_bad_part_is_refused_with_the_place_of_the_fault(data: object, complai
     with pytest.raises(ValidationError) as caught:
         MESSAGE_PART.validate_python(data)
     assert complaint in str(caught.value)
+
+
+def test_a_tool_call_is_made_of_a_mapping_only() -> None:
+    with pytest.raises(ValidationError, match="valid dictionary"):
+        ToolCallPart.model_validate(5)
+
+
+def test_arguments_that_are_null_are_not_runnable() -> None:
+    call = ToolCallPart(tool_call_id="c", tool_name="f", arguments=None)
+    assert (call.arguments, call.raw_args_text) == (None, "")
 
 
 def test_a_tool_call_made_by_hand_writes_its_raw_text() -> None:

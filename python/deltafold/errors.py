@@ -69,7 +69,7 @@ class ModelError(DeltafoldError):
     `partial_message` holds everything that was received before the failure.
     """
 
-    def __init__(  # noqa: PLR0913 - one keyword for each fact
+    def __init__(
         self,
         *,
         code: ErrorCode,
@@ -140,7 +140,7 @@ def _restore_model_error(cls: type[ModelError], state: dict[str, object]) -> Mod
     return error
 
 
-def model_error_from_fold(  # noqa: PLR0913 - one keyword for each fact
+def model_error_from_fold(
     *,
     code: str,
     message: str | None,

@@ -180,7 +180,7 @@ class ToolCallPart(_Part):
 
     if TYPE_CHECKING:
 
-        def __init__(  # noqa: D107, PLR0913
+        def __init__(
             self,
             *,
             tool_call_id: str,
@@ -394,6 +394,7 @@ def _build_text(part: dict[str, Any]) -> TextPart:
 
 
 def _build_thinking(part: dict[str, Any]) -> ThinkingPart:
+    part.pop("logprobs", None)  # belongs to text; a hand-made delta may carry it all the same
     return build(ThinkingPart, part)
 
 

@@ -17,7 +17,7 @@ from typing import Final, Literal, cast
 from uuid import UUID, uuid4
 
 from deltafold._core import DeltaBatch, MessageDelta
-from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage
+from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage, json_array
 from deltafold.errors import ContractError, MisuseError, ModelError, model_error_from_fold
 from deltafold.messages import (
     Message,
@@ -68,7 +68,7 @@ class _TextPart:
     annotations: list[object] | None = None
     refusal: bool = False
     redacted: bool = False
-    logprobs: dict[str, object] | None = None
+    logprobs: dict[str, list[object]] = field(default_factory=dict)
     provider_state: dict[str, object] | None = None
 
     def append(self, delta: MessageDelta) -> None:
@@ -77,7 +77,7 @@ class _TextPart:
             self.annotations = self.annotations or []
             self.annotations.extend(delta.annotations)
         if delta.logprobs is not None:
-            self.logprobs = _append_logprobs(self.logprobs, delta.logprobs)
+            _append_logprobs(self.logprobs, delta.logprobs)
         self.refusal = self.refusal or delta.refusal
         self.redacted = self.redacted or delta.redacted
         if delta.provider_state is not None:
@@ -95,7 +95,7 @@ class _TextPart:
             **common,
             "annotations": None if self.annotations is None else list(self.annotations),
             "refusal": self.refusal,
-            "logprobs": _copy_logprobs(self.logprobs),
+            "logprobs": {name: list(values) for name, values in self.logprobs.items()} or None,
         }
 
 
@@ -425,7 +425,7 @@ def _fold_done(fold: _Fold, delta: MessageDelta) -> None:
     fold.status = "done"
     fold.finish_reason = delta.finish_reason
     fold.raw_finish_reason = delta.raw_finish_reason
-    fold.model_id = delta.model_id or fold.model_id
+    fold.model_id = fold.model_id if delta.model_id is None else delta.model_id
     fold.warnings = delta.warnings
 
 
@@ -450,26 +450,7 @@ _FOLDS: Final[Mapping[DeltaKind, Callable[[_Fold, MessageDelta], None]]] = {
 }
 
 
-def _append_logprobs(
-    before: dict[str, object] | None, after: dict[str, object]
-) -> dict[str, object]:
-    """Append each parallel list to the one of its name."""
-    if before is None:
-        return _copy_logprobs(after) or {}
-    for name, values in after.items():
-        known = before.get(name)
-        if isinstance(known, list) and isinstance(values, list):
-            cast("list[object]", known).extend(cast("list[object]", values))
-        else:
-            before[name] = values
-    return before
-
-
-def _copy_logprobs(logprobs: dict[str, object] | None) -> dict[str, object] | None:
-    """Copy the lists, so that nobody's snapshot grows or is changed from outside."""
-    if logprobs is None:
-        return None
-    return {
-        name: list(cast("list[object]", values)) if isinstance(values, list) else values
-        for name, values in logprobs.items()
-    }
+def _append_logprobs(known: dict[str, list[object]], more: Mapping[str, object]) -> None:
+    """Append each of the parallel lists to the one of its name."""
+    for name, values in more.items():
+        known.setdefault(name, []).extend(json_array(values))

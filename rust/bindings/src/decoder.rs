@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use deltafold::assemble::FoldInto;
 use deltafold::batch::DeltaBatch as CoreBatch;
 use deltafold::decoder::Decoder as Core;
-use deltafold::delta::ErrorCode;
+use deltafold::delta::{ErrorCode, Failure};
 use deltafold::dialect::{self, REGISTRY};
 use deltafold::finisher::Options;
 use deltafold::provider_error::Response;
@@ -252,13 +252,27 @@ impl Decoder {
     ///
     /// Raises:
     ///     ValueError: `code` is no error code; the message lists them.
-    #[pyo3(signature = (code, message, retryable=None))]
+    ///
+    /// Args:
+    ///     code: an `ErrorCode` or its name.
+    ///     message: what happened.
+    ///     retryable: whether the same request may succeed later; what the code says when not given.
+    ///     retry_after: seconds to wait.
+    ///     status: the HTTP status.
+    ///     provider_code: the provider's own code.
+    ///     http_request_id: the HTTP request id; that of the headers when not given.
+    #[pyo3(signature = (code, message, retryable=None, *, retry_after=None, status=None, provider_code=None, http_request_id=None))]
+    #[expect(clippy::too_many_arguments, reason = "one keyword a piece of evidence")]
     fn fail(
         &self,
         py: Python<'_>,
         code: &Bound<'_, PyString>,
         message: &str,
         retryable: Option<bool>,
+        retry_after: Option<f64>,
+        status: Option<u16>,
+        provider_code: Option<&str>,
+        http_request_id: Option<&str>,
     ) -> PyResult<DeltaBatch> {
         let name = code.to_str()?;
         let Some(code) = ErrorCode::from_wire(name) else {
@@ -268,7 +282,15 @@ impl Decoder {
                 known.join(", ")
             )));
         };
-        self.batch(py, |core, batch| core.fail(code, message, retryable, batch))
+        let failure = Failure {
+            retryable: Some(retryable.unwrap_or_else(|| code.retryable())),
+            retry_after,
+            status,
+            provider_code: provider_code.map(Into::into),
+            http_request_id: http_request_id.map(Into::into),
+            ..Failure::new(code, message.into())
+        };
+        self.batch(py, |core, batch| core.fail(failure, batch))
     }
 
     fn __repr__(&self) -> String {

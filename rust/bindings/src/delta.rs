@@ -150,6 +150,14 @@ impl MessageDelta {
         let seq = members
             .count("seq")?
             .ok_or_else(|| members.missing("seq"))?;
+        if seq == 0 {
+            return Err(errors::contract(
+                py,
+                "seq must be at least 1, not 0",
+                Some(0),
+                Some("seq"),
+            ));
+        }
         let run_id = members.text("runId")?;
         let kind = members.text("kind")?;
         let payload = members

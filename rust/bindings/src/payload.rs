@@ -211,9 +211,7 @@ pub(crate) fn from_mapping(
         }),
         DeltaKind::Part => Payload::Part {
             part_index: members.index("partIndex")?,
-            part: members
-                .object("part")?
-                .ok_or_else(|| members.missing("part"))?,
+            part: members.whole_part("part")?,
         },
     })
 }

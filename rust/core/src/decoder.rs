@@ -122,12 +122,12 @@ impl Decoder {
                 let _ = self.framer.feed(bytes, |frame| core.frame(frame, out));
             }
             Sniff::Page(_) => {}
-            Sniff::Compressed => self.core.fail(
-                out,
-                ErrorCode::ProtocolError,
-                "the body is compressed (gzip); the transport must undo the content encoding",
-                Some(false),
-            ),
+            Sniff::Compressed => {
+                let message =
+                    "the body is compressed (gzip); the transport must undo the content encoding";
+                self.core
+                    .fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            }
         }
     }
 
@@ -149,14 +149,8 @@ impl Decoder {
 
     /// Ends the stream for a reason from outside: the transport failed, the caller gave up.  After a finish reason the
     /// message is whole and the failure only a warning.
-    pub fn fail(
-        &mut self,
-        code: ErrorCode,
-        message: &str,
-        retryable: Option<bool>,
-        out: &mut impl Output,
-    ) {
-        self.core.fail(out, code, message, retryable);
+    pub fn fail(&mut self, failure: Failure<Box<str>>, out: &mut impl Output) {
+        self.core.fail(out, failure);
     }
 }
 
@@ -408,22 +402,19 @@ impl Core {
         self.error(out, failure);
     }
 
-    fn fail(
-        &mut self,
-        out: &mut impl Output,
-        code: ErrorCode,
-        message: &str,
-        retryable: Option<bool>,
-    ) {
-        let mut failure = Failure::new(code, message.into());
-        failure.retryable = Some(retryable.unwrap_or(code.retryable()));
-        failure
+    fn fail(&mut self, out: &mut impl Output, mut failure: Failure<Box<str>>) {
+        let response = &self.options.response;
+        failure.http_request_id = failure
             .http_request_id
-            .clone_from(&self.options.response.request_id);
+            .or_else(|| response.request_id.clone());
         self.with_sink(out, |state, sink| {
             state.close(sink);
             if sink.finished() {
-                sink.warn("failed_after_finish", message, None);
+                sink.warn(
+                    "failed_after_finish",
+                    failure.message.as_deref().unwrap_or(""),
+                    None,
+                );
             }
             sink.end_of_body(failure);
         });

@@ -1,7 +1,7 @@
 """On every recorded stream both assemblers give the same message, and it is right by construction.
 
-The recordings lie beside the project, at `../shared/corpus` or where `DELTAFOLD_CORPUS` says; without
-them there is nothing to test.
+The recordings lie beside the project, at `../shared/corpus` or where `DELTAFOLD_CORPUS` says;
+without them there is nothing to test.
 """
 
 import json

@@ -417,7 +417,6 @@ def test_a_refusal_names_the_delta_and_its_member(assembler: Assembler) -> None:
         assembler.consume(delta(2, *args("{}", "nobody")))
     assert caught.value.seq == 2
     assert caught.value.field == "toolCallId"
-    assert "nobody" in str(caught.value)
 
 
 @pytest.mark.parametrize("thing", [None, 5, "start", b"start", [], [delta(1, *start())], object()])

@@ -112,10 +112,7 @@ impl MessageAssembler {
     fn view(&self, py: Python<'_>) -> PyResult<View> {
         self.read(py, |fold| View {
             parts: fold.core.parts().to_vec(),
-            usage: fold
-                .core
-                .usage()
-                .map(|usage| usage.map(|text| Box::<str>::from(*text))),
+            usage: fold.core.usage().map(|usage| usage.map(|text| Box::<str>::from(*text))),
             terminal: fold.core.terminal().cloned(),
             warnings: fold.core.warnings().map(Into::into),
             status: fold.core.status(),
@@ -156,10 +153,7 @@ impl MessageAssembler {
             meta.set_item("model_id", &*view.model_id)?;
         }
         match &view.terminal {
-            Some(Terminal::Done {
-                finish_reason,
-                raw_finish_reason,
-            }) => {
+            Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
                 let reason = types::member(py, &FINISH_REASON, finish_reason.as_str())?;
                 meta.set_item("finish_reason", reason)?;
                 if let Some(raw) = raw_finish_reason {
@@ -198,16 +192,8 @@ impl MessageAssembler {
     #[pyo3(signature = (run_id=None))]
     fn new(run_id: Option<&str>) -> Self {
         let given_run_id: Option<Arc<str>> = run_id.map(Into::into);
-        let fold = Fold {
-            core: Core::default(),
-            run_id: given_run_id.clone(),
-            began: None,
-        };
-        Self {
-            fold: Mutex::new(fold),
-            message_id: Mutex::new(None),
-            given_run_id,
-        }
+        let fold = Fold { core: Core::default(), run_id: given_run_id.clone(), began: None };
+        Self { fold: Mutex::new(fold), message_id: Mutex::new(None), given_run_id }
     }
 
     /// The run, `None` until it is known.
@@ -232,26 +218,18 @@ impl MessageAssembler {
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let parts = self.read(py, |fold| fold.core.parts().to_vec())?;
-        PARTS_FROM_FOLD
-            .get(py)?
-            .call1((snapshot::parts(py, &parts)?,))
+        PARTS_FROM_FOLD.get(py)?.call1((snapshot::parts(py, &parts)?,))
     }
 
     /// The tool calls so far, by id.
     #[getter]
     fn tool_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let calls: Vec<(usize, ToolCall)> = self.read(py, |fold| {
-            fold.core
-                .tool_calls()
-                .map(|(at, call)| (at, call.clone()))
-                .collect()
+            fold.core.tool_calls().map(|(at, call)| (at, call.clone())).collect()
         })?;
         let dict = PyDict::new(py);
         for (part_index, call) in &calls {
-            dict.set_item(
-                &*call.id,
-                Bound::new(py, ToolCallBuffer::new(*part_index, call))?,
-            )?;
+            dict.set_item(&*call.id, Bound::new(py, ToolCallBuffer::new(*part_index, call))?)?;
         }
         MAPPING_PROXY.get(py)?.call1((dict,))
     }
@@ -260,13 +238,9 @@ impl MessageAssembler {
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let usage = self.read(py, |fold| {
-            fold.core
-                .usage()
-                .map(|usage| usage.map(|text| Box::<str>::from(*text)))
+            fold.core.usage().map(|usage| usage.map(|text| Box::<str>::from(*text)))
         })?;
-        usage
-            .map(|usage| types::usage(py, &usage.map(AsRef::as_ref)))
-            .transpose()
+        usage.map(|usage| types::usage(py, &usage.map(AsRef::as_ref))).transpose()
     }
 
     /// The failure of a stream that ended in `error`, with the partial message; `None` otherwise.
@@ -291,9 +265,7 @@ impl MessageAssembler {
         let outcome = if let Ok(batch) = delta.cast::<DeltaBatch>() {
             let batch = Arc::clone(&batch.get().core);
             errors::guarded(py, &self.fold, "assembler", |fold| {
-                batch
-                    .iter()
-                    .try_for_each(|delta| fold.take(batch.run_id(), batch.now(), &delta))
+                batch.iter().try_for_each(|delta| fold.take(batch.run_id(), batch.now(), &delta))
             })?
         } else {
             let made;
@@ -353,14 +325,7 @@ impl MessageAssembler {
         let old = {
             let mut fold = errors::lock(py, &self.fold, "assembler")?;
             let run_id = self.given_run_id.clone();
-            std::mem::replace(
-                &mut *fold,
-                Fold {
-                    core: Core::default(),
-                    run_id,
-                    began: None,
-                },
-            )
+            std::mem::replace(&mut *fold, Fold { core: Core::default(), run_id, began: None })
         };
         drop(old);
         let old = errors::lock(py, &self.message_id, "assembler")?.take();

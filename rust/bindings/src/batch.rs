@@ -16,8 +16,8 @@ use crate::delta::MessageDelta;
 ///
 /// Example:
 ///     >>> batch = Decoder("openai-chat").feed(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n')
-///     >>> [delta.kind.value for delta in batch]
-///     ['start', 'text']
+///     >>> len(batch), batch[-1].text
+///     (2, 'Hi')
 #[pyclass(frozen, module = "deltafold._core", sequence)]
 pub(crate) struct DeltaBatch {
     pub(crate) core: Arc<Core>,
@@ -26,23 +26,13 @@ pub(crate) struct DeltaBatch {
 
 impl DeltaBatch {
     pub(crate) fn new(core: Core) -> Self {
-        Self {
-            core: Arc::new(core),
-            run_id: PyOnceLock::new(),
-        }
+        Self { core: Arc::new(core), run_id: PyOnceLock::new() }
     }
 
     fn delta(&self, py: Python<'_>, position: usize) -> Option<MessageDelta> {
         let delta = self.core.get(position)?;
-        let run_id = self
-            .run_id
-            .get_or_init(py, || PyString::new(py, self.core.run_id()).unbind());
-        Some(MessageDelta::from_core(
-            py,
-            run_id.clone_ref(py),
-            &delta,
-            self.core.now(),
-        ))
+        let run_id = self.run_id.get_or_init(py, || PyString::new(py, self.core.run_id()).unbind());
+        Some(MessageDelta::from_core(py, run_id.clone_ref(py), &delta, self.core.now()))
     }
 }
 
@@ -92,11 +82,7 @@ impl DeltaBatch {
     }
 
     fn __repr__(&self) -> String {
-        format!(
-            "<DeltaBatch of {} deltas, run {}>",
-            self.core.len(),
-            self.core.run_id()
-        )
+        format!("<DeltaBatch of {} deltas, run {}>", self.core.len(), self.core.run_id())
     }
 }
 

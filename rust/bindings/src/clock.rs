@@ -10,9 +10,7 @@ use crate::types::{DATETIME, TIMEDELTA, TIMEZONE};
 
 /// Now, by the system's clock.
 pub(crate) fn now() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 

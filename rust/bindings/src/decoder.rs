@@ -69,9 +69,7 @@ fn with_bytes<R>(data: &Bound<'_, PyAny>, f: impl FnOnce(&[u8]) -> PyResult<R>) 
         return f(copy.cast::<PyBytes>()?.as_bytes());
     }
     let kind = data.get_type().name()?;
-    Err(PyTypeError::new_err(format!(
-        "data must be bytes, bytearray or memoryview, not {kind}"
-    )))
+    Err(PyTypeError::new_err(format!("data must be bytes, bytearray or memoryview, not {kind}")))
 }
 
 fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Response> {
@@ -85,9 +83,7 @@ fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Respons
             );
         }
     }
-    let borrowed = pairs
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let borrowed = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Ok(Response::new(status, borrowed))
 }
 
@@ -136,10 +132,7 @@ impl Decoder {
 impl Decoder {
     #[new]
     #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, choice=0, provider_raw=false, limits=None, clock=None))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one keyword a fact about the stream"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
     fn new(
         py: Python<'_>,
         dialect: &str,
@@ -155,10 +148,7 @@ impl Decoder {
         clock: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let Some(row) = dialect::find(dialect) else {
-            let message = format!(
-                "unknown dialect {dialect:?}; known: {}",
-                dialects().join(", ")
-            );
+            let message = format!("unknown dialect {dialect:?}; known: {}", dialects().join(", "));
             return Err(errors::unknown_dialect(py, &message));
         };
         if let Some(tools) = tools {
@@ -181,12 +171,7 @@ impl Decoder {
         };
         let core = Core::new(options)
             .ok_or_else(|| errors::unknown_dialect(py, "the dialect left the registry"))?;
-        Ok(Self {
-            core: Mutex::new(core),
-            dialect: row.name,
-            run_id,
-            clock,
-        })
+        Ok(Self { core: Mutex::new(core), dialect: row.name, run_id, clock })
     }
 
     #[getter]
@@ -210,9 +195,7 @@ impl Decoder {
     /// Cost is linear in the number of bytes.  The GIL is held.  After the terminal everything is ignored.
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
-        with_bytes(data, |bytes| {
-            self.batch(py, |core, batch| core.feed(bytes, batch))
-        })
+        with_bytes(data, |bytes| self.batch(py, |core, batch| core.feed(bytes, batch)))
     }
 
     /// Decodes the next bytes straight into an assembler; how many deltas it took.
@@ -226,14 +209,12 @@ impl Decoder {
         assembler: &Bound<'_, MessageAssembler>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
-        with_bytes(data, |bytes| {
-            self.fold(py, assembler, |core, sink| core.feed(bytes, sink))
-        })
+        with_bytes(data, |bytes| self.fold(py, assembler, |core, sink| core.feed(bytes, sink)))
     }
 
     /// Takes the end of the body; after it the stream has its terminal.  A second call does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<DeltaBatch> {
-        self.batch(py, |core, batch| core.close(batch))
+        self.batch(py, Core::close)
     }
 
     /// `close()` straight into an assembler; how many deltas it took.

@@ -36,18 +36,9 @@ pub(crate) struct MessageDelta {
 
 /// The three frequent kinds hold Python strings, everything rare its payload.
 enum Body {
-    Text {
-        text: Py<PyString>,
-        part_index: u32,
-    },
-    Thinking {
-        text: Py<PyString>,
-        part_index: u32,
-    },
-    Args {
-        id: Py<PyString>,
-        text: Py<PyString>,
-    },
+    Text { text: Py<PyString>, part_index: u32 },
+    Thinking { text: Py<PyString>, part_index: u32 },
+    Args { id: Py<PyString>, text: Py<PyString> },
     Rare(Payload<Box<str>>),
 }
 
@@ -60,35 +51,22 @@ impl MessageDelta {
     ) -> Self {
         let string = |text: &str| PyString::new(py, text).unbind();
         let body = match &delta.payload {
-            Payload::Text {
-                text,
-                part_index: Some(part_index),
-                riders,
-            } if *riders == Riders::default() => Body::Text {
-                text: string(text),
-                part_index: *part_index,
-            },
-            Payload::Thinking {
-                text,
-                part_index: Some(part_index),
-                riders,
-            } if *riders == Riders::default() => Body::Thinking {
-                text: string(text),
-                part_index: *part_index,
-            },
-            Payload::ToolCallArgs { id, text } => Body::Args {
-                id: PyString::intern(py, id).unbind(),
-                text: string(text),
-            },
+            Payload::Text { text, part_index: Some(part_index), riders }
+                if *riders == Riders::default() =>
+            {
+                Body::Text { text: string(text), part_index: *part_index }
+            }
+            Payload::Thinking { text, part_index: Some(part_index), riders }
+                if *riders == Riders::default() =>
+            {
+                Body::Thinking { text: string(text), part_index: *part_index }
+            }
+            Payload::ToolCallArgs { id, text } => {
+                Body::Args { id: PyString::intern(py, id).unbind(), text: string(text) }
+            }
             payload => Body::Rare(payload.to_owned()),
         };
-        Self {
-            run_id,
-            seq: delta.seq,
-            now,
-            body,
-            raw: delta.provider_raw.map(Into::into),
-        }
+        Self { run_id, seq: delta.seq, now, body, raw: delta.provider_raw.map(Into::into) }
     }
 
     pub(crate) fn now(&self) -> u64 {
@@ -103,27 +81,18 @@ impl MessageDelta {
     pub(crate) fn as_core<'a>(&'a self, py: Python<'_>) -> PyResult<Delta<&'a str>> {
         let riders = Riders::default();
         let payload = match &self.body {
-            Body::Text { text, part_index } => Payload::Text {
-                text: text.to_str(py)?,
-                part_index: Some(*part_index),
-                riders,
-            },
-            Body::Thinking { text, part_index } => Payload::Thinking {
-                text: text.to_str(py)?,
-                part_index: Some(*part_index),
-                riders,
-            },
-            Body::Args { id, text } => Payload::ToolCallArgs {
-                id: id.to_str(py)?,
-                text: text.to_str(py)?,
-            },
+            Body::Text { text, part_index } => {
+                Payload::Text { text: text.to_str(py)?, part_index: Some(*part_index), riders }
+            }
+            Body::Thinking { text, part_index } => {
+                Payload::Thinking { text: text.to_str(py)?, part_index: Some(*part_index), riders }
+            }
+            Body::Args { id, text } => {
+                Payload::ToolCallArgs { id: id.to_str(py)?, text: text.to_str(py)? }
+            }
             Body::Rare(payload) => payload.as_deref(),
         };
-        Ok(Delta {
-            seq: self.seq,
-            payload,
-            provider_raw: self.raw.as_deref(),
-        })
+        Ok(Delta { seq: self.seq, payload, provider_raw: self.raw.as_deref() })
     }
 
     fn core_kind(&self) -> DeltaKind {
@@ -147,9 +116,7 @@ impl MessageDelta {
 
     fn from_wire(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let members = payload::Members::new(data, "the delta", None)?;
-        let seq = members
-            .count("seq")?
-            .ok_or_else(|| members.missing("seq"))?;
+        let seq = members.count("seq")?.ok_or_else(|| members.missing("seq"))?;
         if seq == 0 {
             return Err(errors::contract(
                 py,
@@ -160,9 +127,7 @@ impl MessageDelta {
         }
         let run_id = members.text("runId")?;
         let kind = members.text("kind")?;
-        let payload = members
-            .get("payload")?
-            .ok_or_else(|| members.missing("payload"))?;
+        let payload = members.get("payload")?.ok_or_else(|| members.missing("payload"))?;
         let timestamp = members.get("timestamp")?;
         Self::build(
             py,
@@ -193,25 +158,11 @@ impl MessageDelta {
         let now = match timestamp {
             None => clock::now(),
             Some(timestamp) => clock::from_python(timestamp).map_err(|error| {
-                errors::contract(
-                    py,
-                    &error.value(py).to_string(),
-                    Some(seq),
-                    Some("timestamp"),
-                )
+                errors::contract(py, &error.value(py).to_string(), Some(seq), Some("timestamp"))
             })?,
         };
-        let delta = Delta {
-            seq,
-            payload,
-            provider_raw: raw,
-        };
-        Ok(Self::from_core(
-            py,
-            PyString::new(py, run_id).unbind(),
-            &delta.as_deref(),
-            now,
-        ))
+        let delta = Delta { seq, payload, provider_raw: raw };
+        Ok(Self::from_core(py, PyString::new(py, run_id).unbind(), &delta.as_deref(), now))
     }
 }
 
@@ -267,10 +218,7 @@ impl MessageDelta {
 
     #[getter]
     fn provider_raw<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.raw
-            .as_deref()
-            .map(|raw| json::to_python(py, raw))
-            .transpose()
+        self.raw.as_deref().map(|raw| json::to_python(py, raw)).transpose()
     }
 
     /// The part's number, for text, thinking, tool_call_start and part.
@@ -302,11 +250,7 @@ impl MessageDelta {
 
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        optional(
-            py,
-            self.riders()
-                .and_then(|riders| riders.annotations.as_deref()),
-        )
+        optional(py, self.riders().and_then(|riders| riders.annotations.as_deref()))
     }
 
     #[getter]
@@ -321,10 +265,7 @@ impl MessageDelta {
 
     #[getter]
     fn logprobs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        optional(
-            py,
-            self.riders().and_then(|riders| riders.logprobs.as_deref()),
-        )
+        optional(py, self.riders().and_then(|riders| riders.logprobs.as_deref()))
     }
 
     #[getter]
@@ -334,9 +275,7 @@ impl MessageDelta {
                 Payload::ToolCallStart { provider_state, .. }
                 | Payload::ToolCallEnd { provider_state, .. },
             ) => provider_state.as_deref(),
-            _ => self
-                .riders()
-                .and_then(|riders| riders.provider_state.as_deref()),
+            _ => self.riders().and_then(|riders| riders.provider_state.as_deref()),
         };
         optional(py, state)
     }
@@ -383,13 +322,7 @@ impl MessageDelta {
 
     #[getter]
     fn incomplete(&self) -> bool {
-        matches!(
-            &self.body,
-            Body::Rare(Payload::ToolCallEnd {
-                incomplete: true,
-                ..
-            })
-        )
+        matches!(&self.body, Body::Rare(Payload::ToolCallEnd { incomplete: true, .. }))
     }
 
     #[getter]
@@ -432,9 +365,7 @@ impl MessageDelta {
     #[getter]
     fn raw_finish_reason(&self) -> Option<&str> {
         match &self.body {
-            Body::Rare(Payload::Done {
-                raw_finish_reason, ..
-            }) => raw_finish_reason.as_deref(),
+            Body::Rare(Payload::Done { raw_finish_reason, .. }) => raw_finish_reason.as_deref(),
             _ => None,
         }
     }
@@ -560,31 +491,35 @@ impl MessageDelta {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let value = JSON_LOADS.get(py)?.call1((data,)).map_err(|error| {
-            errors::contract(
-                py,
-                &format!("the delta is no JSON: {}", error.value(py)),
-                None,
-                None,
-            )
+            errors::contract(py, &format!("the delta is no JSON: {}", error.value(py)), None, None)
         })?;
         Self::from_wire(py, &value)
     }
 
-    /// Whether everything but the timestamp is equal.
+    /// Whether everything but the timestamp is equal; members that the contract leaves open compare as values.
     fn same_content(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<bool> {
         let other = other.get();
-        Ok(self.run_id_str(py)? == other.run_id_str(py)?
-            && self.as_core(py)? == other.as_core(py)?)
+        if self.seq != other.seq
+            || self.core_kind() != other.core_kind()
+            || self.run_id_str(py)? != other.run_id_str(py)?
+        {
+            return Ok(false);
+        }
+        if self.as_core(py)? == other.as_core(py)? {
+            return Ok(true);
+        }
+        // Open members are kept as JSON text, and one value has many texts.
+        Ok(self.payload(py)?.eq(other.payload(py)?)?
+            && self.provider_raw(py)?.into_pyobject(py)?.eq(other.provider_raw(py)?)?)
     }
 
     fn __eq__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = other.py();
-        match other.cast::<Self>() {
-            Ok(other) => {
-                let equal = self.now == other.get().now && self.same_content(py, other)?;
-                Ok(pyo3::types::PyBool::new(py, equal).to_owned().into_any())
-            }
-            Err(_) => Ok(py.NotImplemented().into_bound(py)),
+        if let Ok(other) = other.cast::<Self>() {
+            let equal = self.now == other.get().now && self.same_content(py, other)?;
+            Ok(pyo3::types::PyBool::new(py, equal).to_owned().into_any())
+        } else {
+            Ok(py.NotImplemented().into_bound(py))
         }
     }
 
@@ -601,11 +536,7 @@ impl MessageDelta {
             payload.truncate(at);
             payload.push('…');
         }
-        Ok(format!(
-            "<MessageDelta {} {} {payload}>",
-            self.seq,
-            self.core_kind().as_str()
-        ))
+        Ok(format!("<MessageDelta {} {} {payload}>", self.seq, self.core_kind().as_str()))
     }
 
     fn __reduce__<'py>(
@@ -623,9 +554,7 @@ impl MessageDelta {
         source: &Bound<'py, PyAny>,
         handler: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        DELTA_SCHEMA
-            .get(class.py())?
-            .call1((class, source, handler))
+        DELTA_SCHEMA.get(class.py())?.call1((class, source, handler))
     }
 }
 

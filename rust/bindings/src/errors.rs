@@ -18,10 +18,7 @@ static UNKNOWN_DIALECT: Imported = Imported::new("deltafold.errors", "UnknownDia
 static MODEL_ERROR: Imported = Imported::new("deltafold.errors", "model_error_from_fold");
 
 fn raised(py: Python<'_>, class: &Imported, message: &str) -> PyErr {
-    match class
-        .get(py)
-        .and_then(|class| Ok(class.cast::<PyType>()?.clone()))
-    {
+    match class.get(py).and_then(|class| Ok(class.cast::<PyType>()?.clone())) {
         Ok(class) => PyErr::from_type(class, (message.to_owned(),)),
         Err(error) => error,
     }
@@ -68,10 +65,7 @@ pub(crate) fn model_error<'py>(
     let fields = PyDict::new(py);
     fields.set_item("code", failure.code.as_str())?;
     fields.set_item("message", failure.message.as_deref().unwrap_or(""))?;
-    fields.set_item(
-        "retryable",
-        failure.retryable.unwrap_or(failure.code.retryable()),
-    )?;
+    fields.set_item("retryable", failure.retryable.unwrap_or(failure.code.retryable()))?;
     fields.set_item("retry_after", failure.retry_after)?;
     fields.set_item("status", failure.status)?;
     fields.set_item("provider_code", failure.provider_code.as_deref())?;
@@ -83,24 +77,17 @@ pub(crate) fn model_error<'py>(
 
 fn busy<T>(py: Python<'_>, error: &TryLockError<T>, what: &str) -> PyErr {
     match error {
-        TryLockError::WouldBlock => misuse(
-            py,
-            &format!("the {what} is busy: it is being used by another thread"),
-        ),
-        TryLockError::Poisoned(_) => raised(
-            py,
-            &INTERNAL,
-            &format!("the {what} failed internally before; make a new one"),
-        ),
+        TryLockError::WouldBlock => {
+            misuse(py, &format!("the {what} is busy: it is being used by another thread"))
+        }
+        TryLockError::Poisoned(_) => {
+            raised(py, &INTERNAL, &format!("the {what} failed internally before; make a new one"))
+        }
     }
 }
 
 fn bug(py: Python<'_>, what: &str) -> PyErr {
-    raised(
-        py,
-        &INTERNAL,
-        &format!("the {what} failed internally; this is a bug in deltafold"),
-    )
+    raised(py, &INTERNAL, &format!("the {what} failed internally; this is a bug in deltafold"))
 }
 
 /// Takes a lock without waiting.

@@ -82,9 +82,7 @@ fn number<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyAny> {
     if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
         return PyFloat::new(py, text.parse().unwrap_or(f64::INFINITY)).into_any();
     }
-    py.get_type::<PyInt>()
-        .call1((text,))
-        .unwrap_or_else(|_| PyString::new(py, text).into_any())
+    py.get_type::<PyInt>().call1((text,)).unwrap_or_else(|_| PyString::new(py, text).into_any())
 }
 
 /// The JSON text of a Python value; raises what `json.dumps` raises.

@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
 
-    use super::*;
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -33,7 +33,6 @@ pub(crate) struct Limits {
 impl Limits {
     #[new]
     #[pyo3(signature = (*, event_bytes=None, depth=None, message_bytes=None, parts=None, tool_calls=None, warnings=None, provider_state_bytes=None))]
-    #[expect(clippy::too_many_arguments, reason = "one keyword a bound")]
     fn new(
         event_bytes: Option<usize>,
         depth: Option<usize>,
@@ -51,11 +50,7 @@ impl Limits {
             ("parts", parts, &mut core.parts),
             ("tool_calls", tool_calls, &mut core.tool_calls),
             ("warnings", warnings, &mut core.warnings),
-            (
-                "provider_state_bytes",
-                provider_state_bytes,
-                &mut core.provider_state_bytes,
-            ),
+            ("provider_state_bytes", provider_state_bytes, &mut core.provider_state_bytes),
         ] {
             match given {
                 Some(0) => return Err(PyValueError::new_err(format!("{name} must be at least 1"))),
@@ -64,9 +59,7 @@ impl Limits {
             }
         }
         if core.depth > MAX_DEPTH {
-            return Err(PyValueError::new_err(format!(
-                "depth must be at most {MAX_DEPTH}"
-            )));
+            return Err(PyValueError::new_err(format!("depth must be at most {MAX_DEPTH}")));
         }
         Ok(Self { core })
     }

@@ -18,23 +18,12 @@ pub(crate) fn to_dict<'py>(
     let dict = PyDict::new(py);
     let put = Put { py, dict: &dict };
     match payload {
-        Payload::Start {
-            model_id,
-            request_id,
-        } => {
+        Payload::Start { model_id, request_id } => {
             dict.set_item("modelId", model_id)?;
             dict.set_item("requestId", request_id)?;
         }
-        Payload::Text {
-            text,
-            part_index,
-            riders,
-        }
-        | Payload::Thinking {
-            text,
-            part_index,
-            riders,
-        } => {
+        Payload::Text { text, part_index, riders }
+        | Payload::Thinking { text, part_index, riders } => {
             dict.set_item("textDelta", text)?;
             put.some("partIndex", *part_index)?;
             put.json("annotations", riders.annotations)?;
@@ -43,13 +32,7 @@ pub(crate) fn to_dict<'py>(
             put.json("logprobs", riders.logprobs)?;
             put.json("providerState", riders.provider_state)?;
         }
-        Payload::ToolCallStart {
-            id,
-            name,
-            part_index,
-            input_format,
-            provider_state,
-        } => {
+        Payload::ToolCallStart { id, name, part_index, input_format, provider_state } => {
             dict.set_item("toolCallId", id)?;
             dict.set_item("toolName", name)?;
             put.some("partIndex", *part_index)?;
@@ -62,11 +45,7 @@ pub(crate) fn to_dict<'py>(
             dict.set_item("toolCallId", id)?;
             dict.set_item("argsTextDelta", text)?;
         }
-        Payload::ToolCallEnd {
-            id,
-            incomplete,
-            provider_state,
-        } => {
+        Payload::ToolCallEnd { id, incomplete, provider_state } => {
             dict.set_item("toolCallId", id)?;
             put.flag("incomplete", *incomplete)?;
             put.json("providerState", *provider_state)?;
@@ -81,12 +60,7 @@ pub(crate) fn to_dict<'py>(
             put.some("reasoningTokens", usage.reasoning)?;
             put.json("details", usage.details)?;
         }
-        Payload::Done {
-            finish_reason,
-            raw_finish_reason,
-            model_id,
-            warnings,
-        } => {
+        Payload::Done { finish_reason, raw_finish_reason, model_id, warnings } => {
             dict.set_item("finishReason", finish_reason.as_str())?;
             put.some("rawFinishReason", *raw_finish_reason)?;
             put.some("modelId", *model_id)?;
@@ -121,11 +95,7 @@ impl<'py> Put<'_, 'py> {
     }
 
     fn flag(&self, name: &str, value: bool) -> PyResult<()> {
-        if value {
-            self.dict.set_item(name, true)
-        } else {
-            Ok(())
-        }
+        if value { self.dict.set_item(name, true) } else { Ok(()) }
     }
 
     fn json(&self, name: &str, text: Option<&str>) -> PyResult<()> {
@@ -239,11 +209,7 @@ impl<'a, 'py> Members<'a, 'py> {
         owner: &str,
         seq: Option<u64>,
     ) -> PyResult<Self> {
-        let members = Self {
-            mapping,
-            owner: owner.to_owned(),
-            seq,
-        };
+        let members = Self { mapping, owner: owner.to_owned(), seq };
         if mapping.is_instance(MAPPING.get(mapping.py())?)? {
             Ok(members)
         } else {
@@ -258,11 +224,7 @@ impl<'a, 'py> Members<'a, 'py> {
     }
 
     fn wrong(&self, name: &str, want: &str, value: &Bound<'_, PyAny>) -> PyErr {
-        let message = format!(
-            "{name} of {} must be {want}, not {}",
-            self.owner,
-            kind_of(value)
-        );
+        let message = format!("{name} of {} must be {want}, not {}", self.owner, kind_of(value));
         errors::contract(self.mapping.py(), &message, self.seq, Some(name))
     }
 
@@ -281,17 +243,11 @@ impl<'a, 'py> Members<'a, 'py> {
         let Ok(text) = value.cast::<PyString>() else {
             return Err(self.wrong(name, "a string", &value));
         };
-        match text.to_str() {
-            Ok(text) => Ok(Some(text.into())),
-            Err(_) => {
-                let message = format!("{name} of {} holds a lone surrogate", self.owner);
-                Err(errors::contract(
-                    self.mapping.py(),
-                    &message,
-                    self.seq,
-                    Some(name),
-                ))
-            }
+        if let Ok(text) = text.to_str() {
+            Ok(Some(text.into()))
+        } else {
+            let message = format!("{name} of {} holds a lone surrogate", self.owner);
+            Err(errors::contract(self.mapping.py(), &message, self.seq, Some(name)))
         }
     }
 
@@ -317,10 +273,7 @@ impl<'a, 'py> Members<'a, 'py> {
         if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
             return Err(self.wrong(name, want, &value));
         }
-        value
-            .extract::<T>()
-            .map(Some)
-            .map_err(|_| self.wrong(name, want, &value))
+        value.extract::<T>().map(Some).map_err(|_| self.wrong(name, want, &value))
     }
 
     pub(crate) fn count(&self, name: &str) -> PyResult<Option<u64>> {
@@ -329,20 +282,14 @@ impl<'a, 'py> Members<'a, 'py> {
 
     /// A count that must be said, be it null for unknown.
     fn count_or_null(&self, name: &str) -> PyResult<Option<u64>> {
-        if self.mapping.contains(name)? {
-            self.count(name)
-        } else {
-            Err(self.missing(name))
-        }
+        if self.mapping.contains(name)? { self.count(name) } else { Err(self.missing(name)) }
     }
 
     /// A part of one of the kinds that come whole.
     fn whole_part(&self, name: &str) -> PyResult<Box<str>> {
         let text = self.object(name)?.ok_or_else(|| self.missing(name))?;
         let py = self.mapping.py();
-        PART_FROM_WIRE
-            .get(py)?
-            .call1((json::to_python(py, &text)?,))?;
+        PART_FROM_WIRE.get(py)?.call1((json::to_python(py, &text)?,))?;
         Ok(text)
     }
 
@@ -359,10 +306,7 @@ impl<'a, 'py> Members<'a, 'py> {
             return Ok(None);
         };
         let numeric = value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>();
-        let number = value
-            .extract::<f64>()
-            .ok()
-            .filter(|number| number.is_finite());
+        let number = value.extract::<f64>().ok().filter(|number| number.is_finite());
         match number {
             Some(number) if numeric && !value.is_instance_of::<PyBool>() => Ok(Some(number)),
             _ => Err(self.wrong(name, "a finite number", &value)),
@@ -406,19 +350,13 @@ impl<'a, 'py> Members<'a, 'py> {
             Ok(text)
         });
         text.map(Some).map_err(|error| {
-            let message = format!(
-                "{name} of {} is no JSON: {}",
-                self.owner,
-                error.value(value.py())
-            );
+            let message =
+                format!("{name} of {} is no JSON: {}", self.owner, error.value(value.py()));
             errors::contract(value.py(), &message, self.seq, Some(name))
         })
     }
 }
 
 fn kind_of(value: &Bound<'_, PyAny>) -> String {
-    value
-        .get_type()
-        .name()
-        .map_or_else(|_| "?".to_owned(), |name| name.to_string())
+    value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }

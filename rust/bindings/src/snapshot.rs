@@ -35,9 +35,7 @@ pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py,
 }
 
 fn set_json(dict: &Bound<'_, PyDict>, name: &str, text: Option<&str>) -> PyResult<()> {
-    let value = text
-        .map(|text| json::to_python(dict.py(), text))
-        .transpose()?;
+    let value = text.map(|text| json::to_python(dict.py(), text)).transpose()?;
     dict.set_item(name, value)
 }
 

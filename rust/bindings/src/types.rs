@@ -13,18 +13,12 @@ pub(crate) struct Imported {
 
 impl Imported {
     pub(crate) const fn new(module: &'static str, name: &'static str) -> Self {
-        Self {
-            module,
-            name,
-            value: PyOnceLock::new(),
-        }
+        Self { module, name, value: PyOnceLock::new() }
     }
 
     pub(crate) fn get<'a, 'py>(&'a self, py: Python<'py>) -> PyResult<&'a Bound<'py, PyAny>> {
         let value = self.value.get_or_try_init(py, || {
-            py.import(self.module)?
-                .getattr(self.name)
-                .map(Bound::unbind)
+            py.import(self.module)?.getattr(self.name).map(Bound::unbind)
         })?;
         Ok(value.bind(py))
     }
@@ -71,10 +65,7 @@ pub(crate) fn usage<'py>(
     fields.set_item("cache_read_tokens", counts.cache_read)?;
     fields.set_item("cache_write_tokens", counts.cache_write)?;
     fields.set_item("reasoning_tokens", counts.reasoning)?;
-    let details = counts
-        .details
-        .map(|text| crate::json::to_python(py, text))
-        .transpose()?;
+    let details = counts.details.map(|text| crate::json::to_python(py, text)).transpose()?;
     fields.set_item("details", details)?;
     USAGE.get(py)?.call((), Some(&fields))
 }

@@ -10,18 +10,9 @@ use crate::delta::{Delta, DeltaKind, Output, Payload, Riders};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Record {
-    Text {
-        part: u32,
-        text: Range<usize>,
-    },
-    Thinking {
-        part: u32,
-        text: Range<usize>,
-    },
-    Args {
-        id: Range<usize>,
-        text: Range<usize>,
-    },
+    Text { part: u32, text: Range<usize> },
+    Thinking { part: u32, text: Range<usize> },
+    Args { id: Range<usize>, text: Range<usize> },
     Rare(usize),
 }
 
@@ -42,11 +33,7 @@ pub struct DeltaBatch {
 impl DeltaBatch {
     /// An empty batch of a feed at `now`, milliseconds since 1970 UTC.
     pub fn new(run_id: Arc<str>, now: u64) -> Self {
-        Self {
-            run_id,
-            now,
-            ..Self::default()
-        }
+        Self { run_id, now, ..Self::default() }
     }
 
     /// The run.
@@ -82,21 +69,14 @@ impl DeltaBatch {
                 part_index: Some(*part),
                 riders: Riders::default(),
             },
-            Record::Args { id, text } => Payload::ToolCallArgs {
-                id: self.slice(id),
-                text: self.slice(text),
-            },
+            Record::Args { id, text } => {
+                Payload::ToolCallArgs { id: self.slice(id), text: self.slice(text) }
+            }
             Record::Rare(at) => self.rare.get(*at)?.as_deref(),
         };
         let raw = self.raw.binary_search_by_key(&position, |(at, _)| *at).ok();
-        let provider_raw = raw
-            .and_then(|at| self.raw.get(at))
-            .map(|(_, raw)| raw.as_ref());
-        Some(Delta {
-            seq: self.first_seq + position as u64,
-            payload,
-            provider_raw,
-        })
+        let provider_raw = raw.and_then(|at| self.raw.get(at)).map(|(_, raw)| raw.as_ref());
+        Some(Delta { seq: self.first_seq + position as u64, payload, provider_raw })
     }
 
     /// All deltas, oldest first.
@@ -130,30 +110,21 @@ impl Output for DeltaBatch {
             self.raw.push((self.records.len(), raw.into()));
         }
         let record = match &delta.payload {
-            Payload::Text {
-                text,
-                part_index: Some(part),
-                riders,
-            } if *riders == Riders::default() => Record::Text {
-                part: *part,
-                text: self.keep(text),
-            },
-            Payload::Thinking {
-                text,
-                part_index: Some(part),
-                riders,
-            } if *riders == Riders::default() => Record::Thinking {
-                part: *part,
-                text: self.keep(text),
-            },
+            Payload::Text { text, part_index: Some(part), riders }
+                if *riders == Riders::default() =>
+            {
+                Record::Text { part: *part, text: self.keep(text) }
+            }
+            Payload::Thinking { text, part_index: Some(part), riders }
+                if *riders == Riders::default() =>
+            {
+                Record::Thinking { part: *part, text: self.keep(text) }
+            }
             Payload::ToolCallArgs { id, text } => {
                 if self.last_id.is_empty() || self.slice(&self.last_id) != *id {
                     self.last_id = self.keep(id);
                 }
-                Record::Args {
-                    id: self.last_id.clone(),
-                    text: self.keep(text),
-                }
+                Record::Args { id: self.last_id.clone(), text: self.keep(text) }
             }
             payload => {
                 self.rare.push(payload.to_owned());

@@ -125,8 +125,7 @@ impl Decoder {
             Sniff::Compressed => {
                 let message =
                     "the body is compressed (gzip); the transport must undo the content encoding";
-                self.core
-                    .fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+                self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
             }
         }
     }
@@ -160,10 +159,7 @@ impl Core {
         out: &mut O,
         f: impl FnOnce(&mut State, &mut DeltaSink<'_, Checked<'_, O>>) -> R,
     ) -> R {
-        let mut checked = Checked {
-            out,
-            laws: &mut self.laws,
-        };
+        let mut checked = Checked { out, laws: &mut self.laws };
         let mut sink = DeltaSink::new(&mut self.finisher, &mut checked);
         f(&mut self.state, &mut sink)
     }
@@ -171,28 +167,17 @@ impl Core {
     #[inline]
     fn frame(&mut self, frame: framing::Frame<'_>, out: &mut impl Output) -> ControlFlow<()> {
         match frame {
-            framing::Frame::Event {
-                name,
-                data,
-                offset,
-                closed,
-            } => {
+            framing::Frame::Event { name, data, offset, closed } => {
                 self.event(name, data, offset, closed, out);
             }
             framing::Frame::Stray { line, offset } => self.stray_line(line, offset, out),
             framing::Frame::TooLong => {
-                let message = format!(
-                    "limit reached: event_bytes ({})",
-                    self.options.limits.event_bytes
-                );
+                let message =
+                    format!("limit reached: event_bytes ({})", self.options.limits.event_bytes);
                 self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
             }
         }
-        if self.finisher.ended() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if self.finisher.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn event(
@@ -282,24 +267,10 @@ impl Core {
             })?;
             reader.end()?;
             for json in objects.into_iter().filter(|json| json.starts_with('{')) {
-                self.object(
-                    dialect::Frame {
-                        name,
-                        json,
-                        max_depth,
-                    },
-                    out,
-                )?;
+                self.object(dialect::Frame { name, json, max_depth }, out)?;
             }
         } else {
-            self.object(
-                dialect::Frame {
-                    name,
-                    json: &text,
-                    max_depth,
-                },
-                out,
-            )?;
+            self.object(dialect::Frame { name, json: &text, max_depth }, out)?;
         }
         if matches!(text, Cow::Owned(_)) {
             self.with_sink(out, |_, sink| {
@@ -356,9 +327,7 @@ impl Core {
     fn error(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
         let mut failure = failure;
         let response = &self.options.response;
-        failure.http_request_id = failure
-            .http_request_id
-            .or_else(|| response.request_id.clone());
+        failure.http_request_id = failure.http_request_id.or_else(|| response.request_id.clone());
         self.with_sink(out, |state, sink| {
             state.close(sink);
             sink.error(failure);
@@ -368,10 +337,7 @@ impl Core {
     fn end_of_body(&mut self, out: &mut impl Output, fed_anything: bool) {
         let response = &self.options.response;
         if response.status >= 400 {
-            let message = format!(
-                "HTTP status {} without an error in the body",
-                response.status
-            );
+            let message = format!("HTTP status {} without an error in the body", response.status);
             let failure = response.failure(&message);
             return self.error(out, failure);
         }
@@ -404,17 +370,11 @@ impl Core {
 
     fn fail(&mut self, out: &mut impl Output, mut failure: Failure<Box<str>>) {
         let response = &self.options.response;
-        failure.http_request_id = failure
-            .http_request_id
-            .or_else(|| response.request_id.clone());
+        failure.http_request_id = failure.http_request_id.or_else(|| response.request_id.clone());
         self.with_sink(out, |state, sink| {
             state.close(sink);
             if sink.finished() {
-                sink.warn(
-                    "failed_after_finish",
-                    failure.message.as_deref().unwrap_or(""),
-                    None,
-                );
+                sink.warn("failed_after_finish", failure.message.as_deref().unwrap_or(""), None);
             }
             sink.end_of_body(failure);
         });

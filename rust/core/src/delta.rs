@@ -418,74 +418,41 @@ impl<S> Payload<S> {
     pub fn map<'a, T>(&'a self, mut f: impl FnMut(&'a S) -> T) -> Payload<T> {
         let f = &mut f;
         match self {
-            Self::Start {
-                model_id,
-                request_id,
-            } => Payload::Start {
-                model_id: f(model_id),
-                request_id: f(request_id),
-            },
-            Self::Text {
-                text,
-                part_index,
-                riders,
-            } => Payload::Text {
-                text: f(text),
-                part_index: *part_index,
-                riders: riders.map(f),
-            },
-            Self::Thinking {
-                text,
-                part_index,
-                riders,
-            } => Payload::Thinking {
-                text: f(text),
-                part_index: *part_index,
-                riders: riders.map(f),
-            },
-            Self::ToolCallStart {
-                id,
-                name,
-                part_index,
-                input_format,
-                provider_state,
-            } => Payload::ToolCallStart {
-                id: f(id),
-                name: f(name),
-                part_index: *part_index,
-                input_format: *input_format,
-                provider_state: provider_state.as_ref().map(f),
-            },
-            Self::ToolCallArgs { id, text } => Payload::ToolCallArgs {
-                id: f(id),
-                text: f(text),
-            },
-            Self::ToolCallEnd {
-                id,
-                incomplete,
-                provider_state,
-            } => Payload::ToolCallEnd {
+            Self::Start { model_id, request_id } => {
+                Payload::Start { model_id: f(model_id), request_id: f(request_id) }
+            }
+            Self::Text { text, part_index, riders } => {
+                Payload::Text { text: f(text), part_index: *part_index, riders: riders.map(f) }
+            }
+            Self::Thinking { text, part_index, riders } => {
+                Payload::Thinking { text: f(text), part_index: *part_index, riders: riders.map(f) }
+            }
+            Self::ToolCallStart { id, name, part_index, input_format, provider_state } => {
+                Payload::ToolCallStart {
+                    id: f(id),
+                    name: f(name),
+                    part_index: *part_index,
+                    input_format: *input_format,
+                    provider_state: provider_state.as_ref().map(f),
+                }
+            }
+            Self::ToolCallArgs { id, text } => Payload::ToolCallArgs { id: f(id), text: f(text) },
+            Self::ToolCallEnd { id, incomplete, provider_state } => Payload::ToolCallEnd {
                 id: f(id),
                 incomplete: *incomplete,
                 provider_state: provider_state.as_ref().map(f),
             },
             Self::Usage(usage) => Payload::Usage(usage.map(f)),
-            Self::Done {
-                finish_reason,
-                raw_finish_reason,
-                model_id,
-                warnings,
-            } => Payload::Done {
+            Self::Done { finish_reason, raw_finish_reason, model_id, warnings } => Payload::Done {
                 finish_reason: *finish_reason,
                 raw_finish_reason: raw_finish_reason.as_ref().map(&mut *f),
                 model_id: model_id.as_ref().map(&mut *f),
                 warnings: warnings.as_ref().map(f),
             },
             Self::Error(failure) => Payload::Error(failure.map(f)),
-            Self::Part { part_index, part } => Payload::Part {
-                part_index: *part_index,
-                part: f(part),
-            },
+            Self::Part { part_index, part } => {
+                Payload::Part { part_index: *part_index, part: f(part) }
+            }
         }
     }
 }

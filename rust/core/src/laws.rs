@@ -73,23 +73,14 @@ impl Laws {
 
     /// Takes the next delta.
     pub fn check(&mut self, delta: &Delta<&str>) -> Result<Place, Breach> {
-        let place = self.judge(delta).map_err(|(field, law)| Breach {
-            seq: delta.seq,
-            law,
-            field,
-        })?;
+        let place =
+            self.judge(delta).map_err(|(field, law)| Breach { seq: delta.seq, law, field })?;
         self.last_seq = delta.seq;
         match delta.payload {
             Payload::Start { .. } => self.started = true,
             Payload::Done { .. } | Payload::Error(_) => self.ended = true,
             Payload::ToolCallStart { id, .. } => {
-                self.calls.insert(
-                    id.into(),
-                    Call {
-                        part: self.parts.len(),
-                        open: true,
-                    },
-                );
+                self.calls.insert(id.into(), Call { part: self.parts.len(), open: true });
                 self.open_calls += 1;
             }
             Payload::ToolCallEnd { id, .. } => {
@@ -112,31 +103,18 @@ impl Laws {
             return broken(None, "nothing may follow the terminal");
         }
         if delta.seq <= self.last_seq {
-            return Err((
-                Some("seq"),
-                format!("seq must rise, the last was {}", self.last_seq),
-            ));
+            return Err((Some("seq"), format!("seq must rise, the last was {}", self.last_seq)));
         }
         let kind = delta.payload.kind();
         if self.started == (kind == DeltaKind::Start) {
-            let law = if self.started {
-                "start came twice"
-            } else {
-                "start must come first"
-            };
+            let law = if self.started { "start came twice" } else { "start must come first" };
             return broken(Some("kind"), law);
         }
         match delta.payload {
-            Payload::Text {
-                text,
-                part_index,
-                riders,
+            Payload::Text { text, part_index, riders }
+            | Payload::Thinking { text, part_index, riders } => {
+                self.text_place(kind, text, part_index, &riders)
             }
-            | Payload::Thinking {
-                text,
-                part_index,
-                riders,
-            } => self.text_place(kind, text, part_index, &riders),
             Payload::ToolCallStart { id, part_index, .. } => {
                 if self.calls.contains_key(id) {
                     return Err((
@@ -150,10 +128,7 @@ impl Laws {
                 match self.calls.get(id) {
                     Some(call) if call.open => Ok(Place::Part(call.part)),
                     Some(_) => Err((Some("toolCallId"), format!("tool call {id:?} has ended"))),
-                    None => Err((
-                        Some("toolCallId"),
-                        format!("tool call {id:?} has not started"),
-                    )),
+                    None => Err((Some("toolCallId"), format!("tool call {id:?} has not started"))),
                 }
             }
             Payload::Part { part_index, .. } => self.new_part(part_index),
@@ -170,10 +145,9 @@ impl Laws {
     fn new_part(&self, index: Option<u32>) -> Result<Place, (Option<&'static str>, String)> {
         let next = self.parts.len();
         match index {
-            Some(index) if index as usize != next => Err((
-                Some("partIndex"),
-                format!("a new part must be number {next}, not {index}"),
-            )),
+            Some(index) if index as usize != next => {
+                Err((Some("partIndex"), format!("a new part must be number {next}, not {index}")))
+            }
             _ => Ok(Place::NewPart(next)),
         }
     }
@@ -186,10 +160,7 @@ impl Laws {
         riders: &Riders<&str>,
     ) -> Result<Place, (Option<&'static str>, String)> {
         if text.is_empty() && !riders.carry() {
-            return Err((
-                Some("textDelta"),
-                "an empty textDelta carries nothing".to_owned(),
-            ));
+            return Err((Some("textDelta"), "an empty textDelta carries nothing".to_owned()));
         }
         let next = self.parts.len();
         let at = match index {

@@ -26,10 +26,7 @@ pub struct Response {
 impl Response {
     /// Picks what matters out of the headers; names in any case.
     pub fn new<'a>(status: u16, headers: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut response = Self {
-            status,
-            ..Self::default()
-        };
+        let mut response = Self { status, ..Self::default() };
         let mut milliseconds = None;
         for (name, value) in headers {
             match name.to_ascii_lowercase().as_str() {
@@ -84,10 +81,7 @@ impl ErrorObject {
 
     /// An error of words alone.
     pub fn of_message(message: &str) -> Self {
-        Self {
-            message: Some(message.to_owned()),
-            ..Self::default()
-        }
+        Self { message: Some(message.to_owned()), ..Self::default() }
     }
 
     fn read_value(&mut self, reader: &mut Reader<'_>) -> Result<()> {
@@ -130,10 +124,7 @@ impl ErrorObject {
                 let value = reader.scalar()?;
                 match value.and_then(|value| value.raw.parse::<u16>().ok()) {
                     Some(number) => self.number = Some(number),
-                    None => set(
-                        &mut self.status_word,
-                        value.filter(|value| !value.is_empty()),
-                    ),
+                    None => set(&mut self.status_word, value.filter(|value| !value.is_empty())),
                 }
             }
             "details" => match reader.kind()? {
@@ -156,10 +147,8 @@ impl ErrorObject {
             match key {
                 "retryDelay" => {
                     if let Some(text) = reader.filled_string()? {
-                        self.retry_after = text
-                            .raw
-                            .strip_suffix('s')
-                            .and_then(|text| seconds(text, "s"));
+                        self.retry_after =
+                            text.raw.strip_suffix('s').and_then(|text| seconds(text, "s"));
                     }
                 }
                 "reason" => set(&mut self.code, reader.filled_string()?),
@@ -181,13 +170,10 @@ impl ErrorObject {
         let code = self.classify(response.status, message);
         Failure {
             code,
-            message: Some(message.into()).filter(|text: &Box<str>| !text.is_empty()),
+            message: Some(message.into()).filter(|_| !message.is_empty()),
             retryable: Some(response.should_retry.unwrap_or_else(|| code.retryable())),
             retry_after: self.retry_after.or(response.retry_after),
-            status: self
-                .number
-                .or(Some(response.status))
-                .filter(|status| *status >= 400),
+            status: self.number.or(Some(response.status)).filter(|status| *status >= 400),
             provider_code: self.code.or(self.kind).or(self.status_word).map(Into::into),
             http_request_id: response.request_id.clone(),
             warnings: None,
@@ -197,9 +183,7 @@ impl ErrorObject {
     fn classify(&self, http: u16, message: &str) -> ErrorCode {
         let words = [&self.code, &self.kind, &self.status_word];
         let told = words.into_iter().flatten().find_map(|word| by_word(word));
-        let told = told
-            .or_else(|| self.number.and_then(by_status))
-            .or_else(|| by_status(http));
+        let told = told.or_else(|| self.number.and_then(by_status)).or_else(|| by_status(http));
         match told {
             Some(ErrorCode::Permission) if self.moderated => ErrorCode::ContentBlocked,
             Some(ErrorCode::InvalidRequest) | None if says_too_long(message) => {

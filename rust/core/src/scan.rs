@@ -53,13 +53,7 @@ pub struct JsonScan {
 
 impl Default for JsonScan {
     fn default() -> Self {
-        Self {
-            state: State::Value,
-            in_key: false,
-            seen: false,
-            open: Vec::new(),
-            deepest: 0,
-        }
+        Self { state: State::Value, in_key: false, seen: false, open: Vec::new(), deepest: 0 }
     }
 }
 
@@ -75,11 +69,8 @@ impl JsonScan {
                     match bytes.get(at) {
                         None => {}
                         Some(b'"') => {
-                            self.state = if self.in_key {
-                                State::Colon
-                            } else {
-                                self.after_value()
-                            };
+                            self.state =
+                                if self.in_key { State::Colon } else { self.after_value() };
                             self.in_key = false;
                         }
                         Some(b'\\') => self.state = State::Escape,
@@ -118,19 +109,11 @@ impl JsonScan {
     }
 
     fn after_value(&self) -> State {
-        if self.open.is_empty() {
-            State::Done
-        } else {
-            State::Comma
-        }
+        if self.open.is_empty() { State::Done } else { State::Comma }
     }
 
     fn close(&mut self, object: bool) -> State {
-        if self.open.pop() == Some(object) {
-            self.after_value()
-        } else {
-            State::Wrong
-        }
+        if self.open.pop() == Some(object) { self.after_value() } else { State::Wrong }
     }
 
     fn value(&mut self, byte: u8) -> State {
@@ -186,11 +169,19 @@ impl JsonScan {
     fn step(&mut self, byte: u8) {
         let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         self.state = match self.state {
-            State::Value | State::FirstItem | State::FirstKey | State::Key if blank => return,
-            State::Colon | State::Comma | State::Done if blank => return,
-            State::Value => self.value(byte),
+            State::Value
+            | State::FirstItem
+            | State::FirstKey
+            | State::Key
+            | State::Colon
+            | State::Comma
+            | State::Done
+                if blank =>
+            {
+                return;
+            }
             State::FirstItem if byte == b']' => self.close(false),
-            State::FirstItem => self.value(byte),
+            State::Value | State::FirstItem => self.value(byte),
             State::FirstKey if byte == b'}' => self.close(true),
             State::FirstKey | State::Key => self.key(byte),
             State::Colon if byte == b':' => State::Value,
@@ -215,8 +206,7 @@ impl JsonScan {
                 }
             }
             State::Minus if byte == b'0' => State::Zero,
-            State::Minus if byte.is_ascii_digit() => State::Digits,
-            State::Digits if byte.is_ascii_digit() => State::Digits,
+            State::Minus | State::Digits if byte.is_ascii_digit() => State::Digits,
             State::Zero | State::Digits if byte == b'.' => State::Point,
             State::Point | State::Fraction if byte.is_ascii_digit() => State::Fraction,
             State::Zero | State::Digits | State::Fraction if matches!(byte, b'e' | b'E') => {

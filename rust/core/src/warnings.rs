@@ -39,12 +39,7 @@ impl Warnings {
             return false;
         }
         self.by_message.insert(message.to_owned(), self.list.len());
-        self.list.push(Warning {
-            code,
-            message: message.to_owned(),
-            offset,
-            count: 1,
-        });
+        self.list.push(Warning { code, message: message.to_owned(), offset, count: 1 });
         true
     }
 

@@ -61,10 +61,7 @@ impl Carry {
 impl<'a> Str<'a> {
     /// A text that needs no unescaping.
     pub fn plain(raw: &'a str) -> Self {
-        Self {
-            raw,
-            escaped: false,
-        }
+        Self { raw, escaped: false }
     }
 
     /// Whether the text is empty.
@@ -90,9 +87,7 @@ impl<'a> Str<'a> {
             }
             let letter = escape.as_bytes().get(1).copied().unwrap_or(b'\\');
             if letter == b'u' {
-                let unit = escape
-                    .get(2..6)
-                    .and_then(|hex| u16::from_str_radix(hex, 16).ok());
+                let unit = escape.get(2..6).and_then(|hex| u16::from_str_radix(hex, 16).ok());
                 carry.unit(unit.unwrap_or(0xFFFD), out);
                 rest = escape.get(6..).unwrap_or("");
             } else {
@@ -125,11 +120,7 @@ impl<'a> Str<'a> {
 
     /// Whether the unescaped text equals `other`.
     pub fn is(&self, other: &str) -> bool {
-        if self.escaped {
-            self.text() == other
-        } else {
-            self.raw == other
-        }
+        if self.escaped { self.text() == other } else { self.raw == other }
     }
 }
 
@@ -162,12 +153,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads `text`, refusing to nest deeper than `max_depth`.
     pub fn new(text: &'a str, max_depth: usize) -> Self {
-        Self {
-            text,
-            at: 0,
-            depth: 0,
-            max_depth,
-        }
+        Self { text, at: 0, depth: 0, max_depth }
     }
 
     /// A reader for text that an earlier reader accepted.
@@ -181,10 +167,7 @@ impl<'a> Reader<'a> {
         } else {
             kind
         };
-        Err(Error {
-            kind,
-            offset: self.at,
-        })
+        Err(Error { kind, offset: self.at })
     }
 
     #[inline]
@@ -222,11 +205,7 @@ impl<'a> Reader<'a> {
     /// Checks that only white space follows.
     pub fn end(&mut self) -> Result<()> {
         self.space();
-        if self.at < self.text.len() {
-            self.fail(ErrorKind::TrailingBytes)
-        } else {
-            Ok(())
-        }
+        if self.at < self.text.len() { self.fail(ErrorKind::TrailingBytes) } else { Ok(()) }
     }
 
     fn expect(&mut self, byte: u8) -> Result<()> {
@@ -240,11 +219,7 @@ impl<'a> Reader<'a> {
 
     fn enter(&mut self) -> Result<()> {
         self.depth += 1;
-        if self.depth > self.max_depth {
-            self.fail(ErrorKind::TooDeep)
-        } else {
-            Ok(())
-        }
+        if self.depth > self.max_depth { self.fail(ErrorKind::TooDeep) } else { Ok(()) }
     }
 
     /// Reads an object; `member` must consume each member's value.  Repeated keys are shown as often as they stand there.
@@ -314,20 +289,12 @@ impl<'a> Reader<'a> {
         &mut self,
         member: impl FnMut(&mut Self, &str) -> Result<()>,
     ) -> Result<()> {
-        if self.kind()? == Kind::Object {
-            self.object(member)
-        } else {
-            self.skip()
-        }
+        if self.kind()? == Kind::Object { self.object(member) } else { self.skip() }
     }
 
     /// Reads an array, or skips what is none.
     pub fn maybe_array(&mut self, item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        if self.kind()? == Kind::Array {
-            self.array(item)
-        } else {
-            self.skip()
-        }
+        if self.kind()? == Kind::Array { self.array(item) } else { self.skip() }
     }
 
     /// Reads a string token.
@@ -407,9 +374,7 @@ impl<'a> Reader<'a> {
     /// Reads a count: a number that is whole and not negative; `None` for everything else.
     pub fn count(&mut self) -> Result<Option<u64>> {
         Ok(self.number()?.and_then(|text| {
-            text.parse::<u64>()
-                .ok()
-                .or_else(|| text.parse::<f64>().ok().and_then(whole))
+            text.parse::<u64>().ok().or_else(|| text.parse::<f64>().ok().and_then(whole))
         }))
     }
 

@@ -1,5 +1,16 @@
 //! The same bytes give the same deltas and the same state, however they are cut.
 
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
 mod support;
 
 use deltafold::decoder::Decoder;
@@ -11,9 +22,7 @@ const MAX_CUTS: usize = 4_096;
 
 fn feed(decoder: &mut Decoder, bytes: &[u8]) -> Vec<Owned> {
     let mut deltas = Vec::new();
-    decoder.feed(bytes, &mut |delta: &Delta<&str>| {
-        deltas.push(delta.to_owned())
-    });
+    decoder.feed(bytes, &mut |delta: &Delta<&str>| deltas.push(delta.to_owned()));
     deltas
 }
 
@@ -43,24 +52,13 @@ fn every_cut(name: &str, dialect: &str, body: &[u8]) {
             let mut halved = before.clone();
             let mut found = feed(&mut halved, &event[..cut]);
             found.extend(feed(&mut halved, &event[cut..]));
-            assert!(
-                found == expected,
-                "{name}: deltas differ, cut {cut} of {:?}",
-                lossy(event)
-            );
-            assert!(
-                halved == whole,
-                "{name}: state differs, cut {cut} of {:?}",
-                lossy(event)
-            );
+            assert!(found == expected, "{name}: deltas differ, cut {cut} of {:?}", lossy(event));
+            assert!(halved == whole, "{name}: state differs, cut {cut} of {:?}", lossy(event));
         }
         deltas.extend(expected);
     }
     whole.close(&mut |delta: &Delta<&str>| deltas.push(delta.to_owned()));
-    assert!(
-        deltas == decode(dialect, body),
-        "{name}: by events differs from at once"
-    );
+    assert!(deltas == decode(dialect, body), "{name}: by events differs from at once");
 }
 
 fn lossy(bytes: &[u8]) -> String {

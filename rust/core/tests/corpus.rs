@@ -1,5 +1,16 @@
 //! Every recorded stream decodes to what it must decode to.
 
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -29,10 +40,9 @@ fn provider_parts(message: &MessageAssembler) -> Value {
             Part::Whole(json) => {
                 let part: Value = serde_json::from_str(json).expect("JSON");
                 match part["kind"].as_str() {
-                    Some("provider") => part["payload"]["block"]["type"]
-                        .as_str()
-                        .unwrap_or("?")
-                        .to_owned(),
+                    Some("provider") => {
+                        part["payload"]["block"]["type"].as_str().unwrap_or("?").to_owned()
+                    }
                     other => other.unwrap_or("?").to_owned(),
                 }
             }
@@ -61,38 +71,20 @@ fn differences(expected: &Value, message: &MessageAssembler) -> Vec<(&'static st
         }
     };
     let (terminal, finish, raw, code, words) = match message.terminal() {
-        Some(Terminal::Done {
-            finish_reason,
-            raw_finish_reason,
-        }) => (
-            "done",
-            Some(finish_reason.as_str()),
-            raw_finish_reason.clone(),
-            None,
-            None,
-        ),
-        Some(Terminal::Error(failure)) => (
-            "error",
-            None,
-            None,
-            Some(failure.code.as_str()),
-            failure.message.clone(),
-        ),
+        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
+            ("done", Some(finish_reason.as_str()), raw_finish_reason.clone(), None, None)
+        }
+        Some(Terminal::Error(failure)) => {
+            ("error", None, None, Some(failure.code.as_str()), failure.message.clone())
+        }
         None => ("none", None, None, None, None),
     };
-    let wanted = if expected["terminal"] == "truncated" {
-        &json!("error")
-    } else {
-        &expected["terminal"]
-    };
+    let wanted =
+        if expected["terminal"] == "truncated" { &json!("error") } else { &expected["terminal"] };
     compare("terminal", wanted, json!(terminal));
     if terminal == "done" {
         compare("finish_reason", &expected["finish_reason"], json!(finish));
-        compare(
-            "raw_finish_reason",
-            &expected["raw_finish_reason"],
-            json!(raw),
-        );
+        compare("raw_finish_reason", &expected["raw_finish_reason"], json!(raw));
     }
     if expected["terminal"] == "error" || expected["terminal"] == "truncated" {
         compare("error.code", &expected["error"]["code"], json!(code));
@@ -100,25 +92,14 @@ fn differences(expected: &Value, message: &MessageAssembler) -> Vec<(&'static st
             compare("error.message", &expected["error"]["message"], json!(words));
         }
     }
-    for (field, have) in [
-        ("model_id", message.model_id()),
-        ("request_id", message.request_id()),
-    ] {
+    for (field, have) in [("model_id", message.model_id()), ("request_id", message.request_id())] {
         if !expected[field].is_null() {
             compare(field, &expected[field], json!(have));
         }
     }
     compare("text", &expected["text"], json!(message.text()));
-    compare(
-        "thinking",
-        &expected["thinking"],
-        json!(support::thinking(message)),
-    );
-    compare(
-        "provider_parts",
-        &expected["provider_parts"],
-        provider_parts(message),
-    );
+    compare("thinking", &expected["thinking"], json!(support::thinking(message)));
+    compare("provider_parts", &expected["provider_parts"], provider_parts(message));
     compare("usage", &expected["usage"], usage(message));
     let refusal: String = message
         .parts()
@@ -128,11 +109,7 @@ fn differences(expected: &Value, message: &MessageAssembler) -> Vec<(&'static st
             _ => None,
         })
         .collect();
-    compare(
-        "refusal",
-        &json!(expected["refusal"].as_str().unwrap_or("")),
-        json!(refusal),
-    );
+    compare("refusal", &json!(expected["refusal"].as_str().unwrap_or("")), json!(refusal));
     let calls: Vec<_> = message.tool_calls().map(|(_, call)| call).collect();
     let wanted = expected["tool_calls"].as_array().expect("a list");
     compare("calls", &json!(wanted.len()), json!(calls.len()));
@@ -142,18 +119,10 @@ fn differences(expected: &Value, message: &MessageAssembler) -> Vec<(&'static st
         }
         compare("call.name", &want["name"], json!(have.name));
         if !want["raw_args_text"].is_null() {
-            compare(
-                "call.raw_args_text",
-                &want["raw_args_text"],
-                json!(have.args),
-            );
+            compare("call.raw_args_text", &want["raw_args_text"], json!(have.args));
         }
         if !want["arguments"].is_null() {
-            let text = if have.args.is_empty() {
-                "{}"
-            } else {
-                &have.args
-            };
+            let text = if have.args.is_empty() { "{}" } else { &have.args };
             let parsed: Value = serde_json::from_str(text).unwrap_or_default();
             compare("call.arguments", &want["arguments"], parsed);
         } else if have.input_format.as_str() == "json" {
@@ -175,18 +144,11 @@ fn every_recording_decodes_to_its_expectation() {
         let deltas = support::decode(&recording.dialect, &recording.body);
         let message = support::fold(&deltas);
         for (field, want, have) in differences(&recording.expected, &message) {
-            let excepted = EXCEPTIONS
-                .iter()
-                .any(|(id, f, _)| *id == recording.id && *f == field);
+            let excepted = EXCEPTIONS.iter().any(|(id, f, _)| *id == recording.id && *f == field);
             if !excepted {
                 failures += 1;
                 let cut = |value: &Value| value.to_string().chars().take(300).collect::<String>();
-                eprintln!(
-                    "{} {field}\n  want {}\n  have {}",
-                    recording.id,
-                    cut(&want),
-                    cut(&have)
-                );
+                eprintln!("{} {field}\n  want {}\n  have {}", recording.id, cut(&want), cut(&have));
             }
         }
     }

@@ -1,5 +1,16 @@
 //! A stream that is cut off ends in exactly one terminal, keeps what came, and makes up nothing.
 
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
 mod support;
 
 use deltafold::assemble::MessageAssembler;
@@ -14,30 +25,18 @@ fn runnable(message: &MessageAssembler) -> Vec<(String, String, String)> {
         .tool_calls()
         .filter(|(_, call)| call.ended && !call.incomplete)
         .filter(|(_, call)| {
-            let args = if call.args.is_empty() {
-                "{}"
-            } else {
-                &call.args
-            };
+            let args = if call.args.is_empty() { "{}" } else { &call.args };
             call.input_format.as_str() == "text"
                 || serde_json::from_str::<serde_json::Value>(args)
                     .is_ok_and(|value| value.is_object())
         })
-        .map(|(_, call)| {
-            (
-                call.id.to_string(),
-                call.name.to_string(),
-                call.args.clone(),
-            )
-        })
+        .map(|(_, call)| (call.id.to_string(), call.name.to_string(), call.args.clone()))
         .collect()
 }
 
 fn is_prefix(part: &str, whole: &str) -> bool {
     whole.starts_with(part)
-        || part
-            .strip_suffix('\u{fffd}')
-            .is_some_and(|part| whole.starts_with(part))
+        || part.strip_suffix('\u{fffd}').is_some_and(|part| whole.starts_with(part))
 }
 
 fn check_cut(name: &str, dialect: &str, body: &[u8], at: usize, whole: &MessageAssembler) {
@@ -48,26 +47,14 @@ fn check_cut(name: &str, dialect: &str, body: &[u8], at: usize, whole: &MessageA
         .count();
     assert_eq!(terminals, 1, "{name} cut at {at}");
     let message = fold(&deltas);
-    assert!(
-        is_prefix(&message.text(), &whole.text()),
-        "{name} cut at {at}: text"
-    );
+    assert!(is_prefix(&message.text(), &whole.text()), "{name} cut at {at}: text");
     let thinking = support::thinking(&message);
-    assert!(
-        is_prefix(&thinking, &support::thinking(whole)),
-        "{name} cut at {at}: thinking"
-    );
+    assert!(is_prefix(&thinking, &support::thinking(whole)), "{name} cut at {at}: thinking");
     let known = runnable(whole);
     for call in runnable(&message) {
-        assert!(
-            known.contains(&call),
-            "{name} cut at {at}: {call:?} is not in the whole stream"
-        );
+        assert!(known.contains(&call), "{name} cut at {at}: {call:?} is not in the whole stream");
     }
-    assert!(
-        message.parts().len() <= whole.parts().len() + 1,
-        "{name} cut at {at}: parts"
-    );
+    assert!(message.parts().len() <= whole.parts().len() + 1, "{name} cut at {at}: parts");
 }
 
 fn check(name: &str, dialect: &str, body: &[u8]) {

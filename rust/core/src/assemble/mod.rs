@@ -154,12 +154,10 @@ impl MessageAssembler {
 
     /// The tool calls in order, each with the number of its part.
     pub fn tool_calls(&self) -> impl Iterator<Item = (usize, &ToolCall)> {
-        self.calls
-            .iter()
-            .filter_map(|at| match self.parts.get(*at) {
-                Some(Part::ToolCall(call)) => Some((*at, call)),
-                _ => None,
-            })
+        self.calls.iter().filter_map(|at| match self.parts.get(*at) {
+            Some(Part::ToolCall(call)) => Some((*at, call)),
+            _ => None,
+        })
     }
 
     /// The counts, when any came.
@@ -190,13 +188,7 @@ impl MessageAssembler {
     pub fn consume(&mut self, delta: &Delta<&str>) -> Result<(), Breach> {
         let place = self.laws.check(delta)?;
         match (delta.payload, place) {
-            (
-                Payload::Start {
-                    model_id,
-                    request_id,
-                },
-                _,
-            ) => {
+            (Payload::Start { model_id, request_id }, _) => {
                 self.status = Status::Started;
                 self.model_id = model_id.into();
                 self.request_id = request_id.into();
@@ -207,16 +199,7 @@ impl MessageAssembler {
             ) => {
                 self.text_part(&delta.payload, place, text, &riders);
             }
-            (
-                Payload::ToolCallStart {
-                    id,
-                    name,
-                    input_format,
-                    provider_state,
-                    ..
-                },
-                _,
-            ) => {
+            (Payload::ToolCallStart { id, name, input_format, provider_state, .. }, _) => {
                 self.calls.push(self.parts.len());
                 self.parts.push(Part::ToolCall(ToolCall {
                     id: id.into(),
@@ -233,14 +216,7 @@ impl MessageAssembler {
                     call.args.push_str(text);
                 }
             }
-            (
-                Payload::ToolCallEnd {
-                    incomplete,
-                    provider_state,
-                    ..
-                },
-                Place::Part(at),
-            ) => {
+            (Payload::ToolCallEnd { incomplete, provider_state, .. }, Place::Part(at)) => {
                 if let Some(Part::ToolCall(call)) = self.parts.get_mut(at) {
                     call.ended = true;
                     call.incomplete = incomplete;
@@ -252,25 +228,14 @@ impl MessageAssembler {
             (Payload::Usage(usage), _) => {
                 self.usage = Some(usage.map(|text| Box::<str>::from(*text)));
             }
-            (
-                Payload::Done {
-                    finish_reason,
-                    raw_finish_reason,
-                    model_id,
-                    warnings,
-                },
-                _,
-            ) => {
+            (Payload::Done { finish_reason, raw_finish_reason, model_id, warnings }, _) => {
                 self.status = Status::Done;
                 self.warnings = warnings.map(Into::into);
                 if let Some(model_id) = model_id {
                     self.model_id = model_id.into();
                 }
                 let raw_finish_reason = raw_finish_reason.map(Into::into);
-                self.terminal = Some(Terminal::Done {
-                    finish_reason,
-                    raw_finish_reason,
-                });
+                self.terminal = Some(Terminal::Done { finish_reason, raw_finish_reason });
             }
             (Payload::Error(failure), _) => {
                 self.status = Status::Error;
@@ -318,11 +283,7 @@ pub struct FoldInto<'a> {
 impl<'a> FoldInto<'a> {
     /// Folds into `assembler`.
     pub fn new(assembler: &'a mut MessageAssembler) -> Self {
-        Self {
-            assembler,
-            taken: 0,
-            breach: None,
-        }
+        Self { assembler, taken: 0, breach: None }
     }
 
     /// How many deltas were folded, or what the assembler refused.

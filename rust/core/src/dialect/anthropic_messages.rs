@@ -127,18 +127,9 @@ pub fn read(frame: Frame<'_>) -> Result<Event<'_>> {
             .map_or(Event::Ping, |delta| Event::BlockDelta { index, delta }),
         "content_block_start" => Event::BlockStart { index, block },
         "content_block_stop" => Event::BlockStop { index },
-        "message_start" => Event::Message {
-            message: message.unwrap_or("{}"),
-            whole: false,
-        },
-        "message" => Event::Message {
-            message: frame.json,
-            whole: true,
-        },
-        "message_delta" => Event::MessageDelta {
-            stop_reason: delta.stop_reason,
-            usage,
-        },
+        "message_start" => Event::Message { message: message.unwrap_or("{}"), whole: false },
+        "message" => Event::Message { message: frame.json, whole: true },
+        "message_delta" => Event::MessageDelta { stop_reason: delta.stop_reason, usage },
         "message_stop" => Event::MessageStop,
         "ping" => Event::Ping,
         "error" => Event::Error(frame.json),
@@ -299,11 +290,7 @@ impl State {
             if self.message_id == new_id {
                 return Ok(());
             }
-            sink.warn(
-                "spliced_message",
-                "another message began inside the stream",
-                None,
-            );
+            sink.warn("spliced_message", "another message began inside the stream", None);
             while let Some((index, _)) = self.blocks.first_key_value() {
                 self.close_block(*index, CallEnd::Abandoned, sink);
             }
@@ -395,9 +382,7 @@ impl State {
             "tool_use" => {
                 let call = sink.open_call(InputFormat::Json);
                 sink.name_call(call, id, name);
-                let input = input
-                    .filter(|input| !is_empty_container(input))
-                    .map(str::to_owned);
+                let input = input.filter(|input| !is_empty_container(input)).map(str::to_owned);
                 Some(Block::ToolUse { call, input })
             }
             _ => {
@@ -422,8 +407,8 @@ impl State {
     ) {
         let index = index.unwrap_or(self.last_index);
         match (self.blocks.get_mut(&index), delta) {
-            (Some(Block::Text(part)), BlockDelta::Text(text)) => sink.text(*part, text),
-            (Some(Block::Thinking(part)), BlockDelta::Thinking(text)) => sink.text(*part, text),
+            (Some(Block::Text(part)), BlockDelta::Text(text))
+            | (Some(Block::Thinking(part)), BlockDelta::Thinking(text)) => sink.text(*part, text),
             (Some(Block::ToolUse { call, input }), BlockDelta::InputJson(text)) => {
                 if !text.is_empty() {
                     *input = None;
@@ -445,9 +430,7 @@ impl State {
             }
             (Some(Block::Provider { set, .. }), BlockDelta::Other(_, raw)) => {
                 if sink.take_state_bytes(raw.len()) {
-                    let members = wire::members(raw)
-                        .into_iter()
-                        .filter(|(key, _)| key != "type");
+                    let members = wire::members(raw).into_iter().filter(|(key, _)| key != "type");
                     set.extend(members.map(|(key, value)| (key, value.to_owned())));
                 }
             }
@@ -472,19 +455,14 @@ impl State {
         delta: BlockDelta<'_>,
         sink: &mut DeltaSink<'_, O>,
     ) {
-        sink.warn(
-            "stray_delta",
-            "a delta came for a content block that was not open",
-            None,
-        );
+        sink.warn("stray_delta", "a delta came for a content block that was not open", None);
         let block = match &delta {
             BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
                 Block::Thinking(sink.open_part(PartKind::Thinking))
             }
-            BlockDelta::InputJson(_) => Block::ToolUse {
-                call: sink.open_call(InputFormat::Json),
-                input: None,
-            },
+            BlockDelta::InputJson(_) => {
+                Block::ToolUse { call: sink.open_call(InputFormat::Json), input: None }
+            }
             _ => Block::Text(sink.open_part(PartKind::Text)),
         };
         self.blocks.insert(index, block);
@@ -504,22 +482,13 @@ impl State {
                 if let Some(input) = input.take() {
                     sink.call_args(*call, Str::plain(&input));
                     // Deltas that would have replaced it may be missing.
-                    let how = if how == CallEnd::Cut {
-                        CallEnd::Abandoned
-                    } else {
-                        how
-                    };
+                    let how = if how == CallEnd::Cut { CallEnd::Abandoned } else { how };
                     sink.end_call(*call, how);
                 } else if how != CallEnd::Cut {
                     sink.end_call(*call, how);
                 }
             }
-            Block::Provider {
-                start,
-                input,
-                carry,
-                set,
-            } => {
+            Block::Provider { start, input, carry, set } => {
                 carry.flush(input);
                 let depth = sink.options().limits.depth;
                 sink.provider_part(&provider_block(start, input, set, depth));
@@ -534,10 +503,8 @@ fn sign<O: Output>(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_
 
 /// The block as it would have come whole: its start with what deltas brought.  Input that is no JSON stays text.
 fn provider_block(start: &str, input: &str, set: &[(String, String)], depth: usize) -> String {
-    let mut patch: Vec<(String, &str)> = set
-        .iter()
-        .map(|(key, value)| (key.clone(), value.as_str()))
-        .collect();
+    let mut patch: Vec<(String, &str)> =
+        set.iter().map(|(key, value)| (key.clone(), value.as_str())).collect();
     let mut scan = JsonScan::default();
     scan.feed(input.as_bytes());
     let mut text = String::new();
@@ -556,9 +523,7 @@ fn provider_block(start: &str, input: &str, set: &[(String, String)], depth: usi
 }
 
 fn is_empty_container(json: &str) -> bool {
-    let inner = json
-        .strip_prefix(['{', '['])
-        .and_then(|rest| rest.strip_suffix(['}', ']']));
+    let inner = json.strip_prefix(['{', '[']).and_then(|rest| rest.strip_suffix(['}', ']']));
     inner.is_some_and(|inner| inner.trim().is_empty())
 }
 

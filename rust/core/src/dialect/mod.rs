@@ -9,7 +9,6 @@ use crate::wire::Result;
 
 pub mod anthropic_messages;
 pub mod openai_chat;
-mod openai_chat_usage;
 
 /// One framed JSON object.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +23,7 @@ pub struct Frame<'a> {
 
 /// The state of one stream's dialect.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one a stream, never moved after it is made")]
 pub enum State {
     /// Anthropic Messages.
     AnthropicMessages(anthropic_messages::State),
@@ -46,10 +46,7 @@ pub const REGISTRY: &[Dialect] = &[
         name: "anthropic-messages",
         state: || State::AnthropicMessages(anthropic_messages::State::default()),
     },
-    Dialect {
-        name: "openai-chat",
-        state: || State::OpenAiChat(openai_chat::State::default()),
-    },
+    Dialect { name: "openai-chat", state: || State::OpenAiChat(openai_chat::State::default()) },
 ];
 
 /// The row of this name.
@@ -71,7 +68,7 @@ impl State {
             }
             Self::OpenAiChat(state) => {
                 let event = openai_chat::read(frame, sink.options().choice)?;
-                openai_chat::apply(event, state, sink);
+                openai_chat::apply(&event, state, sink);
             }
         }
         Ok(())

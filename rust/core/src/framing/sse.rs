@@ -33,10 +33,7 @@ pub struct Sse {
 impl Sse {
     /// A framer that refuses events over `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
-        Self {
-            max_bytes,
-            ..Self::default()
-        }
+        Self { max_bytes, ..Self::default() }
     }
 
     /// Bytes taken so far.
@@ -189,17 +186,8 @@ impl Sse {
         let mut flow = ControlFlow::Continue(());
         if self.has_data {
             self.has_data = false;
-            let data = if self.data.is_empty() {
-                *whole
-            } else {
-                &self.data
-            };
-            flow = sink(Frame::Event {
-                name: &self.name,
-                data,
-                offset: self.data_offset,
-                closed,
-            });
+            let data = if self.data.is_empty() { *whole } else { &self.data };
+            flow = sink(Frame::Event { name: &self.name, data, offset: self.data_offset, closed });
             self.data.clear();
             *whole = &[];
         }

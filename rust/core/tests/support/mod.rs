@@ -26,10 +26,7 @@ pub fn options(dialect: &str) -> Options {
         run_id: "run".into(),
         model_id: None,
         request_id: None,
-        response: Response {
-            status: 200,
-            ..Response::default()
-        },
+        response: Response { status: 200, ..Response::default() },
         choice: 0,
         provider_raw: false,
         logprobs: false,
@@ -66,9 +63,7 @@ pub fn decode(dialect: &str, body: &[u8]) -> Vec<Owned> {
 pub fn fold(deltas: &[Owned]) -> MessageAssembler {
     let mut assembler = MessageAssembler::default();
     for delta in deltas {
-        assembler
-            .consume(&delta.as_deref())
-            .expect("a lawful delta");
+        assembler.consume(&delta.as_deref()).expect("a lawful delta");
     }
     assembler
 }
@@ -90,10 +85,7 @@ pub fn corpus() -> Option<PathBuf> {
     if path.join("manifest.jsonl").is_file() {
         Some(path)
     } else {
-        eprintln!(
-            "skipped: no recorded streams at {} (set DELTAFOLD_CORPUS)",
-            path.display()
-        );
+        eprintln!("skipped: no recorded streams at {} (set DELTAFOLD_CORPUS)", path.display());
         None
     }
 }
@@ -101,9 +93,7 @@ pub fn corpus() -> Option<PathBuf> {
 /// A line of a JSON lines file, by `id`.
 pub fn json_lines(path: &std::path::Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path).expect("a readable file");
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 /// A recorded stream and what it must decode to.
@@ -129,9 +119,7 @@ pub fn recordings() -> Vec<Recording> {
         .into_iter()
         .filter(|line| line["framing"] == "sse" && line["terminal"] != "unsupported")
         .filter(|line| {
-            line["reader"]
-                .as_str()
-                .is_some_and(|r| deltafold::dialect::find(r).is_some())
+            line["reader"].as_str().is_some_and(|r| deltafold::dialect::find(r).is_some())
         })
         .map(|line| {
             let id = line["id"].as_str().unwrap().to_owned();
@@ -176,10 +164,8 @@ pub fn fixtures() -> Vec<Fixture> {
 
 fn folders(path: &std::path::Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).expect("a folder");
-    let mut found: Vec<_> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_dir())
-        .collect();
+    let mut found: Vec<_> =
+        entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     found.sort();
     found
 }

@@ -11,220 +11,18 @@
 
 use std::collections::HashMap;
 
-use super::{Frame, openai_chat_usage};
+mod read;
+mod reasoning;
+mod usage;
+
+use read::{Arguments, Choice, Message, ToolCall};
+pub use read::{Event, read};
+use reasoning::Thinking;
+
 use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::provider_error::ErrorObject;
 use crate::wire::{self, Kind, Reader, Result, Str};
-
-/// One event, borrowed from its frame: what stands beside the choices, and the choice that is followed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Event<'a> {
-    id: Option<Str<'a>>,
-    model: Option<Str<'a>>,
-    whole: bool,
-    choice: Option<Choice<'a>>,
-    other_choices: bool,
-    usage: Option<&'a str>,
-    vendor_usage: Option<&'a str>,
-    timings: Option<&'a str>,
-    error: Option<&'a str>,
-    /// The whole frame, where it is an error and nothing else.
-    failed: Option<&'a str>,
-    citations: Option<&'a str>,
-    search_results: Option<&'a str>,
-}
-
-/// A choice.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Choice<'a> {
-    delta: Option<Message<'a>>,
-    message: Option<Message<'a>>,
-    finish_reason: Option<Str<'a>>,
-    logprobs: Option<&'a str>,
-    usage: Option<&'a str>,
-}
-
-/// `delta`, or `message` of a whole body.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Message<'a> {
-    content: Option<Str<'a>>,
-    content_list: Option<&'a str>,
-    refusal: Option<Str<'a>>,
-    reasoning_content: Option<Str<'a>>,
-    reasoning: Option<Str<'a>>,
-    reasoning_details: Option<&'a str>,
-    thinking_blocks: Option<&'a str>,
-    first_call: Option<ToolCall<'a>>,
-    more_calls: Vec<ToolCall<'a>>,
-    function_call: Option<ToolCall<'a>>,
-    annotations: Option<&'a str>,
-    audio: Option<&'a str>,
-    images: Option<&'a str>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct ToolCall<'a> {
-    index: Option<i64>,
-    id: Option<Str<'a>>,
-    name: Option<Str<'a>>,
-    arguments: Option<Arguments<'a>>,
-    custom: bool,
-    extra_content: Option<&'a str>,
-}
-
-/// Arguments come as text; some gateways send the object itself.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Arguments<'a> {
-    Text(Str<'a>),
-    Json(&'a str),
-}
-
-/// Reads a frame, following choice number `wanted`.
-pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
-    let mut chunk = Event::default();
-    let mut has_choices = false;
-    let mut error_like = frame.name == "error";
-    let mut reader = Reader::new(frame.json, frame.max_depth);
-    reader.object(|reader, key| {
-        match key {
-            "id" => chunk.id = reader.scalar()?.filter(|id| !id.is_empty()),
-            "model" => chunk.model = reader.filled_string()?,
-            "object" => {
-                let object = reader.opt_string()?.map_or("", |object| object.raw);
-                chunk.whole = object == "chat.completion";
-                error_like |= object == "error";
-            }
-            "choices" => {
-                has_choices = true;
-                reader.maybe_array(|reader| read_choice(reader, wanted, &mut chunk))?;
-            }
-            "usage" => chunk.usage = reader.opt_raw()?,
-            "x_groq" => reader.maybe_object(|reader, key| {
-                match key {
-                    "usage" => chunk.vendor_usage = reader.opt_raw()?,
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })?,
-            "timings" => chunk.timings = reader.opt_raw()?,
-            "error" => chunk.error = reader.opt_raw()?,
-            "detail" | "errors" => error_like |= reader.opt_raw()?.is_some(),
-            "type" => error_like |= reader.opt_string()?.is_some_and(|kind| kind.raw == "error"),
-            "citations" => chunk.citations = reader.opt_raw()?,
-            "search_results" => chunk.search_results = reader.opt_raw()?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    reader.end()?;
-    let bare = !has_choices || (chunk.choice.is_none() && !chunk.other_choices);
-    if bare && (chunk.error.is_some() || (error_like && !has_choices)) {
-        chunk.failed = Some(frame.json);
-    }
-    Ok(chunk)
-}
-
-fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) -> Result<()> {
-    let mut choice = Choice::default();
-    let mut index = 0;
-    reader.maybe_object(|reader, key| {
-        match key {
-            "index" => index = reader.count()?.unwrap_or(0),
-            "delta" => choice.delta = read_message(reader)?,
-            "message" => choice.message = read_message(reader)?,
-            "finish_reason" => choice.finish_reason = reader.filled_string()?,
-            "logprobs" => choice.logprobs = reader.opt_raw()?,
-            "usage" => choice.usage = reader.opt_raw()?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    if index == wanted && chunk.choice.is_none() {
-        chunk.choice = Some(choice);
-    } else {
-        chunk.other_choices = true;
-    }
-    Ok(())
-}
-
-fn read_message<'a>(reader: &mut Reader<'a>) -> Result<Option<Message<'a>>> {
-    if reader.kind()? != Kind::Object {
-        reader.skip()?;
-        return Ok(None);
-    }
-    let mut message = Message::default();
-    reader.object(|reader, key| {
-        match key {
-            "content" => match reader.kind()? {
-                Kind::Array => message.content_list = Some(reader.raw()?),
-                _ => message.content = reader.filled_string()?,
-            },
-            "refusal" => message.refusal = reader.filled_string()?,
-            "reasoning_content" => message.reasoning_content = reader.filled_string()?,
-            "reasoning" => message.reasoning = reader.filled_string()?,
-            "reasoning_details" => message.reasoning_details = reader.opt_raw()?,
-            "thinking_blocks" => message.thinking_blocks = reader.opt_raw()?,
-            "tool_calls" => reader.maybe_array(|reader| {
-                let call = read_tool_call(reader)?;
-                match message.first_call {
-                    None => message.first_call = Some(call),
-                    Some(_) => message.more_calls.push(call),
-                }
-                Ok(())
-            })?,
-            "function_call" if reader.kind()? == Kind::Object => {
-                let mut call = ToolCall {
-                    index: Some(-1),
-                    ..ToolCall::default()
-                };
-                read_function(reader, &mut call)?;
-                message.function_call = Some(call);
-            }
-            "annotations" => message.annotations = reader.opt_raw()?,
-            "audio" => message.audio = reader.opt_raw()?,
-            "images" => message.images = reader.opt_raw()?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(Some(message))
-}
-
-fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
-    let mut call = ToolCall::default();
-    reader.maybe_object(|reader, key| {
-        match key {
-            "index" => call.index = reader.integer()?,
-            "id" => call.id = reader.scalar()?.filter(|id| !id.is_empty()),
-            "function" => read_function(reader, &mut call)?,
-            "custom" => {
-                call.custom = reader.kind()? == Kind::Object;
-                read_function(reader, &mut call)?;
-            }
-            "extra_content" => call.extra_content = reader.opt_raw()?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(call)
-}
-
-fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result<()> {
-    reader.maybe_object(|reader, key| {
-        match key {
-            "name" => call.name = reader.filled_string()?,
-            "arguments" | "input" => {
-                call.arguments = match reader.kind()? {
-                    Kind::String => Some(Arguments::Text(reader.string()?)),
-                    _ => reader.opt_raw()?.map(Arguments::Json),
-                }
-            }
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })
-}
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -242,27 +40,6 @@ pub struct State {
     audio: Option<Audio>,
 }
 
-/// The reasoning that is being streamed and what must go back with it.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Thinking {
-    part: Option<PartHandle>,
-    /// Entries of `reasoning_details`, fragments joined.
-    details: Vec<Detail>,
-    /// `thinking_blocks` of a LiteLLM proxy: the last list.
-    blocks: Option<String>,
-    unsent: bool,
-}
-
-/// One entry of `reasoning_details`.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Detail {
-    kind: String,
-    index: Option<String>,
-    /// Members as JSON values; the three text members are kept unescaped and joined.
-    members: Vec<(String, String)>,
-    texts: Vec<(String, String)>,
-}
-
 #[derive(Clone, Debug, PartialEq)]
 struct Call {
     handle: CallHandle,
@@ -277,27 +54,22 @@ struct Audio {
 }
 
 /// Applies an event.
-pub fn apply<O: Output>(event: Event<'_>, state: &mut State, sink: &mut DeltaSink<'_, O>) {
+pub fn apply<O: Output>(event: &Event<'_>, state: &mut State, sink: &mut DeltaSink<'_, O>) {
     if let Some(json) = event.failed {
         close(state, sink);
         sink.error(failure(json, sink));
     } else {
-        state.chunk(&event, sink);
+        state.chunk(event, sink);
     }
 }
 
 /// Says what is held back until the end.
 pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
     state.send_thinking_state(sink);
-    for (name, list) in [
-        ("citations", &state.citations),
-        ("search_results", &state.search_results),
-    ] {
+    for (name, list) in [("citations", &state.citations), ("search_results", &state.search_results)]
+    {
         if let (Some(list), Some(part)) = (list, state.last_text) {
-            sink.annotate(
-                part,
-                &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"),
-            );
+            sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"));
         }
     }
     state.citations = None;
@@ -316,10 +88,7 @@ pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
 
 fn failure<O: Output>(json: &str, sink: &DeltaSink<'_, O>) -> crate::delta::Failure<Box<str>> {
     let error = ErrorObject::read(json).unwrap_or_default();
-    error.failure(
-        &sink.options().response,
-        "the provider sent an error without a message",
-    )
+    error.failure(&sink.options().response, "the provider sent an error without a message")
 }
 
 impl State {
@@ -330,11 +99,7 @@ impl State {
             sink.defer_error(failure);
         }
         if chunk.other_choices {
-            sink.warn(
-                "other_choices",
-                "the stream holds several choices; one is followed",
-                None,
-            );
+            sink.warn("other_choices", "the stream holds several choices; one is followed", None);
         }
         for (place, value) in [
             (&mut self.citations, chunk.citations),
@@ -352,16 +117,11 @@ impl State {
         if let Some(usage) = usage {
             self.merge_usage(usage, sink);
         } else if let (Some(timings), None) = (chunk.timings, &self.usage)
-            && let Ok(counts) = openai_chat_usage::timings(timings)
+            && let Ok(counts) = usage::timings(timings)
         {
             sink.usage(&counts, timings);
         }
-        if chunk.whole
-            && chunk
-                .choice
-                .as_ref()
-                .is_some_and(|choice| choice.delta.is_none())
-        {
+        if chunk.whole && chunk.choice.as_ref().is_some_and(|choice| choice.delta.is_none()) {
             close(self, sink);
             sink.end();
         }
@@ -439,11 +199,8 @@ impl State {
         if let Some(audio) = message.audio {
             self.audio(audio, sink);
         }
-        for call in message
-            .first_call
-            .iter()
-            .chain(&message.more_calls)
-            .chain(&message.function_call)
+        for call in
+            message.first_call.iter().chain(&message.more_calls).chain(&message.function_call)
         {
             self.tool_call(call, sink);
         }
@@ -630,10 +387,7 @@ impl State {
             Arguments::Text(text) => !text.is_empty(),
             Arguments::Json(_) => true,
         });
-        let bound = item
-            .index
-            .and_then(|index| self.by_index.get(&index))
-            .copied();
+        let bound = item.index.and_then(|index| self.by_index.get(&index)).copied();
         if let Some(call) = bound.and_then(|at| self.calls.get(at)) {
             let another_id = id.is_some() && call.id.is_some() && item.name.is_some();
             // Servers that number every parallel call 0 and give no ids: a name after whole arguments is another call.
@@ -649,16 +403,9 @@ impl State {
         }
         self.leave_part(sink);
         self.send_thinking_state(sink);
-        let format = if item.custom {
-            InputFormat::Text
-        } else {
-            InputFormat::Json
-        };
+        let format = if item.custom { InputFormat::Text } else { InputFormat::Json };
         let at = self.calls.len();
-        self.calls.push(Call {
-            handle: sink.open_call(format),
-            id: None,
-        });
+        self.calls.push(Call { handle: sink.open_call(format), id: None });
         if let Some(index) = item.index {
             self.by_index.insert(index, at);
         }
@@ -670,7 +417,7 @@ impl State {
             Some(known) => wire::merge_objects(known, new),
             None => new.to_owned(),
         };
-        if let Ok(counts) = openai_chat_usage::counts(&merged) {
+        if let Ok(counts) = usage::counts(&merged) {
             sink.usage(&counts, &merged);
         }
         self.usage = Some(merged);
@@ -706,108 +453,10 @@ impl State {
     }
 }
 
-impl Thinking {
-    fn add_details<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
-        if !sink.take_state_bytes(details.len()) {
-            return;
-        }
-        let _ = Reader::trusted(details).maybe_array(|reader| {
-            let mut new = Detail::default();
-            reader.maybe_object(|reader, key| {
-                match (key, reader.kind()?) {
-                    ("type", Kind::String) => new.kind = reader.string()?.text(),
-                    ("index", Kind::Number) => new.index = Some(reader.raw()?.to_owned()),
-                    ("text" | "summary" | "data", Kind::String) => {
-                        new.texts.push((key.to_owned(), reader.string()?.text()));
-                    }
-                    _ => new.members.push((key.to_owned(), reader.raw()?.to_owned())),
-                }
-                Ok(())
-            })?;
-            self.unsent = true;
-            match self.details.last_mut() {
-                Some(last) if last.continues(&new) => last.append(new),
-                _ => self.details.push(new),
-            }
-            Ok(())
-        });
-    }
-
-    fn to_json(&self) -> String {
-        let mut out = String::from("{");
-        if !self.details.is_empty() {
-            out.push_str("\"reasoning_details\":[");
-            for (position, detail) in self.details.iter().enumerate() {
-                if position > 0 {
-                    out.push(',');
-                }
-                detail.write(&mut out);
-            }
-            out.push(']');
-        }
-        if let Some(blocks) = &self.blocks {
-            if !self.details.is_empty() {
-                out.push(',');
-            }
-            out.push_str("\"thinking_blocks\":");
-            out.push_str(blocks);
-        }
-        out.push('}');
-        out
-    }
-}
-
-impl Detail {
-    /// Fragments of one entry follow each other; encrypted entries always come whole.
-    fn continues(&self, next: &Self) -> bool {
-        self.kind == next.kind && self.index == next.index && self.kind != "reasoning.encrypted"
-    }
-
-    fn append(&mut self, next: Self) {
-        for (name, text) in next.texts {
-            match self.texts.iter_mut().find(|(known, _)| *known == name) {
-                Some(entry) => entry.1.push_str(&text),
-                None => self.texts.push((name, text)),
-            }
-        }
-        for (name, value) in next.members {
-            match self.members.iter_mut().find(|(known, _)| *known == name) {
-                Some(entry) if value != "null" => entry.1 = value,
-                Some(_) => {}
-                None => self.members.push((name, value)),
-            }
-        }
-    }
-
-    fn write(&self, out: &mut String) {
-        out.push_str("{\"type\":");
-        wire::write_string(out, &self.kind);
-        for (name, text) in &self.texts {
-            out.push_str(",\"");
-            out.push_str(name);
-            out.push_str("\":");
-            wire::write_string(out, text);
-        }
-        if let Some(index) = &self.index {
-            out.push_str(",\"index\":");
-            out.push_str(index);
-        }
-        for (name, value) in &self.members {
-            out.push(',');
-            wire::write_string(out, name);
-            out.push(':');
-            out.push_str(value);
-        }
-        out.push('}');
-    }
-}
-
 /// `{kind: image}` of a URL; a data URL is taken apart.
 fn image_part(url: &str) -> String {
     let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
-    let inline = url
-        .strip_prefix("data:")
-        .and_then(|rest| rest.split_once(";base64,"));
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     if let Some((mime_type, data)) = inline {
         wire::write_string(&mut part, mime_type);
         part.push_str(",\"data\":");
@@ -858,11 +507,7 @@ fn contract_logprobs(json: &str) -> Result<Option<String>> {
         return Ok(None);
     }
     let list = |items: &[&str]| format!("[{}]", items.join(","));
-    let mut out = format!(
-        "{{\"tokens\":{},\"logprobs\":{}",
-        list(&tokens),
-        list(&logprobs)
-    );
+    let mut out = format!("{{\"tokens\":{},\"logprobs\":{}", list(&tokens), list(&logprobs));
     if top.iter().any(|alternatives| *alternatives != "[]") {
         out.push_str(",\"top\":");
         out.push_str(&list(&top));

@@ -92,14 +92,10 @@ impl Record {
     fn counts(self) -> Counts {
         let cached = self.cached.or(self.cached_elsewhere);
         let reasoning = self.reasoning.or(self.reasoning_elsewhere);
-        let excludes_cache = self
-            .prompt
-            .zip(cached)
-            .is_some_and(|(prompt, cached)| cached > prompt);
+        let excludes_cache =
+            self.prompt.zip(cached).is_some_and(|(prompt, cached)| cached > prompt);
         let input = if excludes_cache {
-            self.prompt
-                .zip(cached)
-                .and_then(|(prompt, cached)| prompt.checked_add(cached))
+            self.prompt.zip(cached).and_then(|(prompt, cached)| prompt.checked_add(cached))
         } else {
             self.prompt
         };
@@ -109,19 +105,13 @@ impl Record {
             .filter(|(_, reasoning)| *reasoning > 0)
             .and_then(|(completion, reasoning)| completion.checked_add(reasoning));
         let sum = |output: Option<u64>| {
-            self.prompt
-                .zip(output)
-                .and_then(|(prompt, output)| prompt.checked_add(output))
+            self.prompt.zip(output).and_then(|(prompt, output)| prompt.checked_add(output))
         };
         let excludes_reasoning =
             with_reasoning.is_some() && self.total.is_some() && sum(with_reasoning) == self.total;
         Counts {
             input,
-            output: if excludes_reasoning {
-                with_reasoning
-            } else {
-                self.completion
-            },
+            output: if excludes_reasoning { with_reasoning } else { self.completion },
             cost: self.cost,
             cache_read: cached,
             cache_write: self.cache_write,

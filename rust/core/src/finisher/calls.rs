@@ -1,0 +1,316 @@
+//! Tool calls: when one starts, what its arguments are, how it ends.
+//!
+//! Laws: a call starts once it has a name and an id, at its first arguments after its name, or at its end; arguments that
+//! come before the name wait for it; a first fragment that is exactly `{}` waits for what follows (some servers send it
+//! before the real arguments); an end says whether the text is whole.
+
+use std::collections::HashMap;
+
+use super::{DeltaSink, Finisher};
+use crate::delta::{FinishReason, InputFormat, Output, Payload};
+use crate::scan::{JsonScan, Verdict};
+use crate::wire::{Carry, Str};
+
+/// A tool call that a dialect opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallHandle(usize);
+
+/// How a call's arguments came to their end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// The provider closed the call.
+    Provider,
+    /// The message's finish reason or end marker.
+    Finish(FinishReason),
+    /// The stream failed or just stopped.
+    Cut,
+    /// Its message was abandoned, or what was sent is known to be half of it.
+    Abandoned,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Call {
+    id: String,
+    given_id: bool,
+    name: Option<String>,
+    stage: Stage,
+    format: InputFormat,
+    scan: JsonScan,
+    carry: Carry,
+    /// Arguments that wait: for a name, or (exactly `{}`) for what follows.
+    pending: String,
+    sent: bool,
+    provider_state: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Started,
+    Ended,
+}
+
+impl<O: Output> DeltaSink<'_, O> {
+    /// Opens a tool call; it starts at its name and id, at its first arguments, or at its end.
+    pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
+        let bound = self.options().limits.tool_calls;
+        let used = self.finisher.calls.len() + 1;
+        if self.finisher.line.within("tool_calls", used, bound) {
+            self.finisher.calls.push(Call {
+                id: String::new(),
+                given_id: false,
+                name: None,
+                stage: Stage::Waiting,
+                format,
+                scan: JsonScan::default(),
+                carry: Carry::default(),
+                pending: String::new(),
+                sent: false,
+                provider_state: None,
+            });
+        }
+        CallHandle(used - 1)
+    }
+
+    /// Names the call.  The first name counts; once it has started, another id or name is only warned of.
+    pub fn name_call(&mut self, call: CallHandle, id: Option<Str<'_>>, name: Option<Str<'_>>) {
+        if !self.open() {
+            return;
+        }
+        let Some(state) = self.finisher.calls.get_mut(call.0) else {
+            return;
+        };
+        let mut late = None;
+        if let Some(id) = id.filter(|id| !id.is_empty()) {
+            if !state.given_id && state.stage == Stage::Waiting {
+                state.id = id.text();
+                state.given_id = true;
+            } else if state.stage != Stage::Waiting && !state.given_id {
+                late = Some("an id that came after its tool call had started was ignored");
+            }
+        }
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            match &state.name {
+                None => state.name = Some(name.text()),
+                Some(known) if name.is(known) => {}
+                Some(_) => late = Some("a second, different name of a tool call was ignored"),
+            }
+        }
+        let ready = state.stage == Stage::Waiting
+            && state.name.is_some()
+            && (state.given_id || !state.pending.is_empty());
+        if let Some(message) = late {
+            self.warn("tool_call_identity", message, None);
+        }
+        if ready {
+            self.start_call(call);
+        }
+    }
+
+    /// Sets what the provider must get back with this call; `data` is a JSON value.
+    pub fn call_state(&mut self, call: CallHandle, data: &str) {
+        let state = self.finisher.line.provider_state(data);
+        if self.finisher.line.take_state_bytes(state.len())
+            && let Some(call) = self.finisher.calls.get_mut(call.0)
+        {
+            call.provider_state = Some(state);
+        }
+    }
+
+    /// More text of the call's arguments.
+    #[inline]
+    pub fn call_args(&mut self, call: CallHandle, text: Str<'_>) {
+        if text.is_empty() || !self.open() {
+            return;
+        }
+        let Finisher { line, calls, scratch, .. } = &mut *self.finisher;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage != Stage::Ended) else {
+            return;
+        };
+        let lone = state.carry.lone;
+        let plain = if !text.escaped && state.carry.high.is_none() {
+            text.raw
+        } else {
+            scratch.clear();
+            text.decode_into(scratch, &mut state.carry);
+            scratch.as_str()
+        };
+        if plain.is_empty() || !line.take_message_bytes(plain.len()) {
+            return;
+        }
+        state.scan.feed(plain.as_bytes());
+        let lone_now = state.carry;
+        if state.name.is_none() {
+            state.pending.push_str(plain);
+        } else if state.format == InputFormat::Json
+            && !state.sent
+            && state.pending.is_empty()
+            && plain == "{}"
+        {
+            state.pending.push_str(plain);
+            if state.stage == Stage::Waiting {
+                self.start_call(call);
+            }
+        } else if state.stage == Stage::Waiting {
+            let held = plain.to_owned();
+            self.start_call(call);
+            self.send_args(call, &held);
+        } else {
+            if state.pending == "{}" {
+                // What was held gives way to what follows, for the scanner too.
+                state.pending.clear();
+                state.scan = JsonScan::default();
+                state.scan.feed(plain.as_bytes());
+            }
+            state.sent = true;
+            line.send(self.out, Payload::ToolCallArgs { id: &state.id, text: plain });
+        }
+        if lone_now.lone > lone {
+            self.warn_lone(lone_now);
+        }
+    }
+
+    /// Whether the arguments that were sent are one whole JSON value.
+    pub fn has_whole_arguments(&self, call: CallHandle) -> bool {
+        self.finisher
+            .calls
+            .get(call.0)
+            .is_some_and(|call| call.sent && call.scan.verdict() == Verdict::Complete)
+    }
+
+    fn send_args(&mut self, call: CallHandle, text: &str) {
+        let Finisher { line, calls, .. } = &mut *self.finisher;
+        if let Some(state) = calls.get_mut(call.0)
+            && !text.is_empty()
+        {
+            state.sent = true;
+            line.send(self.out, Payload::ToolCallArgs { id: &state.id, text });
+        }
+    }
+
+    fn start_call(&mut self, call: CallHandle) {
+        let Finisher { line, calls, ids, started_calls, .. } = &mut *self.finisher;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == Stage::Waiting)
+        else {
+            return;
+        };
+        let Some(index) = line.open_part() else {
+            return;
+        };
+        // Made-up ids derive from the response id, so `start` settles that first.
+        line.start(self.out);
+        if !state.given_id {
+            state.id = made_up_id(&line.options.run_id, &line.response_id, call.0);
+        }
+        state.id = unique(ids, &state.id);
+        state.stage = Stage::Started;
+        *started_calls += 1;
+        let provider_state = state.provider_state.take();
+        line.send(
+            self.out,
+            Payload::ToolCallStart {
+                id: &state.id,
+                name: state.name.as_deref().unwrap_or(""),
+                part_index: Some(index),
+                input_format: state.format,
+                provider_state: provider_state.as_deref(),
+            },
+        );
+        let pending = std::mem::take(&mut state.pending);
+        if pending == "{}" && state.format == InputFormat::Json {
+            state.pending = pending;
+        } else {
+            self.send_args(call, &pending);
+        }
+    }
+
+    /// Ends a call.
+    pub fn end_call(&mut self, call: CallHandle, how: CallEnd) {
+        if self.ended() {
+            return;
+        }
+        let Some(state) = self.finisher.calls.get_mut(call.0) else {
+            return;
+        };
+        if state.stage == Stage::Waiting {
+            if !state.given_id && state.name.is_none() && state.pending.is_empty() {
+                state.stage = Stage::Ended;
+                return;
+            }
+            self.start_call(call);
+        }
+        let Finisher { line, calls, scratch, .. } = &mut *self.finisher;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == Stage::Started)
+        else {
+            return;
+        };
+        state.stage = Stage::Ended;
+        let held = std::mem::take(&mut state.pending);
+        scratch.clear();
+        scratch.push_str(&held);
+        state.carry.flush(scratch);
+        let carry = state.carry;
+        if !scratch.is_empty() {
+            if held.is_empty() {
+                state.scan.feed(scratch.as_bytes());
+            }
+            line.send(self.out, Payload::ToolCallArgs { id: &state.id, text: scratch });
+        }
+        let cut = matches!(how, CallEnd::Cut | CallEnd::Finish(FinishReason::Length));
+        let incomplete = how == CallEnd::Abandoned
+            || (how == CallEnd::Cut && !held.is_empty())
+            || match state.format {
+                InputFormat::Text => cut,
+                InputFormat::Json => match state.scan.verdict() {
+                    Verdict::Open => true,
+                    Verdict::Empty => cut,
+                    Verdict::Complete | Verdict::Wrong => false,
+                },
+            };
+        let provider_state = state.provider_state.take();
+        line.send(
+            self.out,
+            Payload::ToolCallEnd {
+                id: &state.id,
+                incomplete,
+                provider_state: provider_state.as_deref(),
+            },
+        );
+        state.scan = JsonScan::default();
+        self.warn_lone(carry);
+    }
+
+    /// Ends every call that is open, in the order in which they were opened.
+    pub fn end_calls(&mut self, how: CallEnd) {
+        for position in self.finisher.first_open..self.finisher.calls.len() {
+            self.end_call(CallHandle(position), how);
+        }
+        self.finisher.first_open = self.finisher.calls.len();
+    }
+}
+
+/// The id of a call that has none: the same for the same run, response and ordinal (FNV-1a, 64 bits).
+fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
+    let ordinal = ordinal.to_string();
+    let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
+    for text in [run_id, response_id, &ordinal] {
+        for byte in text.bytes().chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+    format!("call_{hash:016x}")
+}
+
+/// `id`, or `id_2`, `id_3` … when earlier calls have it.
+fn unique(ids: &mut HashMap<String, u32>, id: &str) -> String {
+    let mut candidate = id.to_owned();
+    while ids.contains_key(&candidate) {
+        let count = ids.get_mut(id).map_or(2, |count| {
+            *count = count.saturating_add(1);
+            *count
+        });
+        candidate = format!("{id}_{count}");
+    }
+    ids.insert(candidate.clone(), 1);
+    candidate
+}

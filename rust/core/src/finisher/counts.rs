@@ -1,0 +1,59 @@
+//! Token counts as a dialect merged them, and the contract's arithmetic over them.
+
+use crate::delta::Usage;
+
+/// Merged counts of a dialect, before the contract's arithmetic.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Tokens of the whole prompt.
+    pub input: Option<u64>,
+    /// Tokens generated.
+    pub output: Option<u64>,
+    /// US dollars.
+    pub cost: Option<f64>,
+    /// Prompt tokens read from a cache.
+    pub cache_read: Option<u64>,
+    /// Prompt tokens written to a cache.
+    pub cache_write: Option<u64>,
+    /// Tokens spent on reasoning.
+    pub reasoning: Option<u64>,
+    /// Audio tokens of the prompt.
+    pub audio_input: Option<u64>,
+    /// Audio tokens generated.
+    pub audio_output: Option<u64>,
+}
+
+impl Counts {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Total = input + output; reasoning never exceeds output (13 of 2,023 recorded streams say it does).
+    pub(super) fn to_usage(&self, raw: &str) -> Usage<Box<str>> {
+        use std::fmt::Write as _;
+        let mut details = String::from("{");
+        for (name, value) in
+            [("audioInputTokens", self.audio_input), ("audioOutputTokens", self.audio_output)]
+        {
+            if let Some(value) = value {
+                // Writing to a String cannot fail.
+                let _ = write!(details, "\"{name}\":{value},");
+            }
+        }
+        let _ = write!(details, "\"raw\":{raw}}}");
+        let total =
+            self.input.zip(self.output).and_then(|(input, output)| input.checked_add(output));
+        Usage {
+            input: self.input,
+            output: self.output,
+            total,
+            cost: self.cost,
+            cache_read: self.cache_read,
+            cache_write: self.cache_write,
+            reasoning: self
+                .reasoning
+                .map(|count| self.output.map_or(count, |output| count.min(output))),
+            details: Some(details.into()),
+        }
+    }
+}

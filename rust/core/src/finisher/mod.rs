@@ -1,0 +1,460 @@
+//! What every dialect leaves to one place: seq, `start`, part numbers, call ids, start/end pairing, usage, finish reason,
+//! and the one terminal.
+//!
+//! In: what `apply` says through [`DeltaSink`].  Out: lawful deltas, to an [`Output`].
+//! Laws: those of [`crate::laws`]; nothing leaves after the terminal; a limit that was reached ends the stream.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+mod calls;
+mod counts;
+mod line;
+
+use calls::Call;
+pub use calls::{CallEnd, CallHandle};
+pub use counts::Counts;
+use line::{Line, Phase};
+
+use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Riders, Usage};
+use crate::limits::Limits;
+use crate::provider_error::Response;
+use crate::warnings::Warnings;
+use crate::wire::{Carry, Str, write_string};
+
+/// What the caller knows of a stream before its first byte.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The registry's name.
+    pub dialect: &'static str,
+    /// The agent run.
+    pub run_id: Box<str>,
+    /// The model that was asked for.
+    pub model_id: Option<Box<str>>,
+    /// Stands in where the body names no response id.
+    pub request_id: Option<Box<str>>,
+    /// Status and headers.
+    pub response: Response,
+    /// Which of several answers is followed.
+    pub choice: u64,
+    /// Whether the first delta of a frame carries the frame's JSON.
+    pub provider_raw: bool,
+    /// Whether log probabilities ride on text deltas.
+    pub logprobs: bool,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// What a part holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// Visible text.
+    Text,
+    /// Visible text that declines.
+    Refusal,
+    /// Reasoning.
+    Thinking,
+}
+
+/// A part that a dialect opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartHandle(usize);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Part {
+    kind: PartKind,
+    index: Option<u32>,
+    carry: Carry,
+}
+
+/// The finisher's state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finisher {
+    line: Line,
+    parts: Vec<Part>,
+    calls: Vec<Call>,
+    /// Every call before it has ended.
+    first_open: usize,
+    started_calls: usize,
+    ids: HashMap<String, u32>,
+    usage: Option<Usage<Box<str>>>,
+    finish: Option<(FinishReason, String)>,
+    deferred: Option<Failure<Box<str>>>,
+    refused: bool,
+    warnings: Warnings,
+    scratch: String,
+}
+
+impl Finisher {
+    /// Before the first byte.
+    pub fn new(options: Arc<Options>) -> Self {
+        Self {
+            line: Line {
+                options,
+                phase: Phase::Waiting,
+                seq: 0,
+                model: String::new(),
+                response_id: String::new(),
+                started_model: String::new(),
+                next_part: 0,
+                message_bytes: 0,
+                state_bytes: 0,
+                raw: None,
+                breach: None,
+            },
+            parts: Vec::new(),
+            calls: Vec::new(),
+            first_open: 0,
+            started_calls: 0,
+            ids: HashMap::new(),
+            usage: None,
+            finish: None,
+            deferred: None,
+            refused: false,
+            warnings: Warnings::default(),
+            scratch: String::new(),
+        }
+    }
+
+    /// Whether the terminal has left.
+    pub fn ended(&self) -> bool {
+        self.line.phase == Phase::Ended
+    }
+
+    /// The seq of the last delta that left.
+    pub fn last_seq(&self) -> u64 {
+        self.line.seq
+    }
+}
+
+/// What `apply` may say.
+pub struct DeltaSink<'a, O> {
+    finisher: &'a mut Finisher,
+    out: &'a mut O,
+}
+
+impl<'a, O: Output> DeltaSink<'a, O> {
+    /// Lets `finisher` speak to `out`.
+    pub fn new(finisher: &'a mut Finisher, out: &'a mut O) -> Self {
+        Self { finisher, out }
+    }
+
+    /// What the caller knew before the first byte.
+    pub fn options(&self) -> &Options {
+        &self.finisher.line.options
+    }
+
+    /// Whether the terminal has left.
+    pub fn ended(&self) -> bool {
+        self.finisher.ended()
+    }
+
+    /// Whether content may still leave: no terminal, no limit reached, no error remembered.
+    fn open(&self) -> bool {
+        !self.ended() && self.finisher.line.breach.is_none() && self.finisher.deferred.is_none()
+    }
+
+    /// Keeps the frame's JSON for its first delta, when asked for.
+    pub fn begin_frame(&mut self, json: &str) {
+        if self.options().provider_raw {
+            self.finisher.line.raw = Some(json.to_owned());
+        }
+    }
+
+    /// After each frame: a limit that was reached ends the stream.
+    pub fn end_frame(&mut self) {
+        self.finisher.line.raw = None;
+        if let Some(message) = self.finisher.line.breach.take() {
+            self.error(Failure::new(ErrorCode::ProtocolError, message.into()));
+        }
+    }
+
+    /// Names model and response id; the first name of each counts.  `start` leaves once both are known.
+    pub fn identity(&mut self, model: Option<Str<'_>>, response_id: Option<Str<'_>>) {
+        if self.ended() {
+            return;
+        }
+        let line = &mut self.finisher.line;
+        if let Some(model) = model
+            && line.model.is_empty()
+        {
+            line.model = model.text();
+        }
+        if line.phase == Phase::Waiting {
+            if let Some(id) = response_id
+                && line.response_id.is_empty()
+            {
+                line.response_id = id.text();
+            }
+            if !line.model.is_empty() && !line.response_id.is_empty() {
+                line.start(self.out);
+            }
+        }
+    }
+
+    /// Another model took over.
+    pub fn model_changed(&mut self, model: Str<'_>) {
+        self.finisher.line.model = model.text();
+    }
+
+    /// Notes a warning; one that was noted before is only counted.
+    pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
+        let max = self.options().limits.warnings;
+        if !self.finisher.warnings.note(max, code, message, offset) {
+            self.finisher.line.within("warnings", max + 1, max);
+        }
+    }
+
+    /// Counts bytes that a dialect holds for a provider part; false when the limit is reached.
+    pub fn take_state_bytes(&mut self, added: usize) -> bool {
+        self.finisher.line.take_state_bytes(added)
+    }
+
+    fn warn_lone(&mut self, carry: Carry) {
+        if carry.lone > 0 {
+            self.warn("lone_surrogate", "a lone surrogate escape became U+FFFD", None);
+        }
+    }
+
+    /// Opens a part; it gets its number when its first delta leaves.
+    pub fn open_part(&mut self, kind: PartKind) -> PartHandle {
+        self.finisher.parts.push(Part { kind, index: None, carry: Carry::default() });
+        PartHandle(self.finisher.parts.len() - 1)
+    }
+
+    /// More text of a part.
+    #[inline]
+    pub fn text(&mut self, part: PartHandle, text: Str<'_>) {
+        if text.is_empty() || !self.open() {
+            return;
+        }
+        let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
+        let Some(part) = parts.get_mut(part.0) else {
+            return;
+        };
+        let lone = part.carry.lone;
+        let plain = if !text.escaped && part.carry.high.is_none() {
+            text.raw
+        } else {
+            scratch.clear();
+            text.decode_into(scratch, &mut part.carry);
+            scratch.as_str()
+        };
+        if !plain.is_empty() && line.take_message_bytes(plain.len()) {
+            send_text(line, self.out, part, plain, Riders::default());
+        }
+        if part.carry.lone > lone {
+            let carry = part.carry;
+            self.warn_lone(carry);
+        }
+    }
+
+    /// What rides on a part beside its text, on an empty delta.
+    fn ride(&mut self, part: PartHandle, riders: Riders<&str>) {
+        if !self.open() {
+            return;
+        }
+        self.flush_part(part);
+        let Finisher { line, parts, .. } = &mut *self.finisher;
+        let bytes = [riders.annotations, riders.logprobs, riders.provider_state];
+        let bytes = bytes.iter().flatten().map(|text| text.len()).sum();
+        if let Some(part) = parts.get_mut(part.0)
+            && line.take_state_bytes(bytes)
+        {
+            send_text(line, self.out, part, "", riders);
+        }
+    }
+
+    /// Adds citations: a JSON array.
+    pub fn annotate(&mut self, part: PartHandle, annotations: &str) {
+        self.ride(part, Riders { annotations: Some(annotations), ..Riders::default() });
+    }
+
+    /// Adds log probabilities: a JSON object of the contract's form.
+    pub fn logprobs(&mut self, part: PartHandle, logprobs: &str) {
+        self.ride(part, Riders { logprobs: Some(logprobs), ..Riders::default() });
+    }
+
+    /// Sets what the provider must get back with this part; `data` is a JSON value.
+    pub fn part_state(&mut self, part: PartHandle, data: &str) {
+        let state = self.finisher.line.provider_state(data);
+        self.ride(part, Riders { provider_state: Some(&state), ..Riders::default() });
+    }
+
+    /// A thinking part of which only the provider state exists.
+    pub fn redacted(&mut self, data: &str) -> PartHandle {
+        let part = self.open_part(PartKind::Thinking);
+        let state = self.finisher.line.provider_state(data);
+        self.ride(
+            part,
+            Riders { redacted: true, provider_state: Some(&state), ..Riders::default() },
+        );
+        part
+    }
+
+    /// No more text comes for now: a surrogate that waits for its other half stays alone.
+    pub fn flush_part(&mut self, part: PartHandle) {
+        let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
+        let Some(part) = parts.get_mut(part.0) else {
+            return;
+        };
+        if part.carry.high.is_none() {
+            return;
+        }
+        scratch.clear();
+        part.carry.flush(scratch);
+        let carry = part.carry;
+        send_text(line, self.out, part, scratch, Riders::default());
+        self.warn_lone(carry);
+    }
+
+    /// A whole part at once; `part` is a JSON object `{kind, payload}`.
+    pub fn whole_part(&mut self, part: &str) {
+        if !self.open() || !self.finisher.line.take_state_bytes(part.len()) {
+            return;
+        }
+        if let Some(index) = self.finisher.line.open_part() {
+            self.finisher.line.send(self.out, Payload::Part { part_index: Some(index), part });
+        }
+    }
+
+    /// A block that only its provider understands; `block` is its JSON.
+    pub fn provider_part(&mut self, block: &str) {
+        let mut part = String::from("{\"kind\":\"provider\",\"payload\":{\"dialect\":");
+        write_string(&mut part, self.options().dialect);
+        part.push_str(",\"block\":");
+        part.push_str(block);
+        part.push_str("}}");
+        self.whole_part(&part);
+    }
+
+    /// Takes the merged counts; a usage delta leaves when they changed.  `raw` is the provider's own record as JSON.
+    pub fn usage(&mut self, counts: &Counts, raw: &str) {
+        if self.ended() || counts.is_empty() {
+            return;
+        }
+        let usage = counts.to_usage(raw);
+        if self.finisher.usage.as_ref() != Some(&usage) {
+            let borrowed = usage.map(AsRef::as_ref);
+            self.finisher.line.send(self.out, Payload::Usage(borrowed));
+            self.finisher.usage = Some(usage);
+        }
+    }
+
+    /// Remembers why the message ended; a later reason replaces an earlier one.
+    pub fn finish(&mut self, reason: FinishReason, raw: &str) {
+        self.finisher.finish = Some((reason, raw.to_owned()));
+    }
+
+    /// Whether a finish reason was seen.
+    pub fn finished(&self) -> bool {
+        self.finisher.finish.is_some()
+    }
+
+    /// The message holds refusal text.
+    pub fn refused(&mut self) {
+        self.finisher.refused = true;
+    }
+
+    /// Remembers an error that the protocol lets other events follow: content is dropped from here on, usage is merged,
+    /// and the error ends the stream at its real end.
+    pub fn defer_error(&mut self, failure: Failure<Box<str>>) {
+        self.finisher.deferred.get_or_insert(failure);
+    }
+
+    /// Ends the stream in an error, now.
+    pub fn error(&mut self, failure: Failure<Box<str>>) {
+        if self.ended() {
+            return;
+        }
+        self.settle(CallEnd::Cut);
+        let warnings = self.finisher.warnings.to_json();
+        let mut failure = failure;
+        failure.warnings = None;
+        let mut payload = failure.map(&mut AsRef::as_ref);
+        payload.warnings = warnings.as_deref();
+        self.finisher.line.send(self.out, Payload::Error(payload));
+        self.finisher.line.phase = Phase::Ended;
+    }
+
+    /// The provider's end marker: the stream is whole.
+    pub fn end(&mut self) {
+        if self.ended() {
+            return;
+        }
+        if let Some(failure) = self.finisher.deferred.take() {
+            return self.error(failure);
+        }
+        let (reason, raw) = match self.finisher.finish.take() {
+            Some((reason, raw)) => (Some(reason), Some(raw)),
+            None => (None, None),
+        };
+        self.settle(CallEnd::Finish(reason.unwrap_or(FinishReason::Other)));
+        let called = self.finisher.started_calls > 0;
+        let finish_reason = match reason {
+            None | Some(FinishReason::Stop) if called => FinishReason::ToolCalls,
+            None | Some(FinishReason::Stop) if self.finisher.refused => FinishReason::Refusal,
+            Some(reason) => reason,
+            None => FinishReason::Other,
+        };
+        let warnings = self.finisher.warnings.to_json();
+        let line = &mut self.finisher.line;
+        line.start(self.out);
+        let model = Some(line.model.clone());
+        let model = model.filter(|model| !model.is_empty() && *model != line.started_model);
+        line.send(
+            self.out,
+            Payload::Done {
+                finish_reason,
+                raw_finish_reason: raw.as_deref(),
+                model_id: model.as_deref(),
+                warnings: warnings.as_deref(),
+            },
+        );
+        line.phase = Phase::Ended;
+    }
+
+    /// The body stopped: a stream that said its finish reason is done, any other was lost.
+    pub fn end_of_body(&mut self, lost: Failure<Box<str>>) {
+        if self.ended() {
+            return;
+        }
+        if self.finisher.deferred.is_some() || self.finished() {
+            self.end();
+        } else {
+            self.error(lost);
+        }
+    }
+
+    /// Leaves nothing open before the terminal.
+    fn settle(&mut self, how: CallEnd) {
+        for position in 0..self.finisher.parts.len() {
+            self.flush_part(PartHandle(position));
+        }
+        self.end_calls(how);
+    }
+}
+
+fn send_text<O: Output>(
+    line: &mut Line,
+    out: &mut O,
+    part: &mut Part,
+    text: &str,
+    riders: Riders<&str>,
+) {
+    if part.index.is_none() {
+        part.index = line.open_part();
+    }
+    if part.index.is_none() || (text.is_empty() && !riders.carry()) {
+        return;
+    }
+    let part_index = part.index;
+    let payload = match part.kind {
+        PartKind::Text => Payload::Text { text, part_index, riders },
+        PartKind::Refusal => {
+            Payload::Text { text, part_index, riders: Riders { refusal: true, ..riders } }
+        }
+        PartKind::Thinking => Payload::Thinking { text, part_index, riders },
+    };
+    line.send(out, payload);
+}

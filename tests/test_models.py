@@ -212,8 +212,9 @@ def test_cancelling_closes_the_connection_and_keeps_what_came(
     async def main() -> None:
         async with client_of(dialect, "asynchronous", server.url) as client:
             model = MODELS[dialect]({"model_id": "m"}, client=client)
+            stream = model.stream("Hello")
             with anyio.move_on_after(0.5) as scope:
-                async with model.stream("Hello") as stream:
+                async with stream:
                     await stream.final_message()
             assert scope.cancelled_caught
             assert stream.status == "error"

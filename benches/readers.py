@@ -1,5 +1,4 @@
-"""Who is measured: ours three ways, the hand-written baseline, and the SDKs' own helpers over an
-in-process transport.
+"""Who is measured: ours three ways, the hand-written baseline, and the SDKs in this process.
 
 In: a dialect and feeds.  Out: a function that reads them all once and returns the text, so that a
 bench can check that everybody did the whole job.

@@ -1,10 +1,11 @@
-"""Text streams, long and of the usual length, through everybody, in large feeds and one event at a
-time.
-"""
+"""Text streams of two lengths through everybody, in large feeds and one event at a time."""
+
+from typing import cast
 
 import pytest
-from bodies import DIALECTS, FEEDS, LENGTHS, Feed, feeds, text
 from pytest_benchmark.fixture import BenchmarkFixture
+
+from bodies import DIALECTS, FEEDS, LENGTHS, Feed, feeds, text
 from readers import READERS
 
 
@@ -17,7 +18,6 @@ def test_text(
 ) -> None:
     read = READERS[reader](dialect, feeds(dialect, count, feed))
     assert read() == text(count, dialect)
-    benchmark.extra_info.update(
-        {"dialect": dialect, "reader": reader, "events": count, "feed": feed}
-    )
+    about = cast("dict[str, object]", benchmark.extra_info)
+    about.update({"dialect": dialect, "reader": reader, "events": count, "feed": feed})
     benchmark(read)

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from wires import ANTHROPIC, CHAT, CHAT_ERROR
 
 from deltafold import Message
 from deltafold.cli import main
+from wires import ANTHROPIC, CHAT, CHAT_ERROR
 
 
 @pytest.fixture
@@ -86,9 +86,8 @@ def test_missing_arguments_exit_with_2(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_command_runs_as_a_module(recording: Path) -> None:
     command = [sys.executable, "-m", "deltafold.cli", "fold", str(recording)]
-    done = subprocess.run(
-        [*command, "--dialect", "anthropic-messages"], capture_output=True, check=False
-    )
+    command += ["--dialect", "anthropic-messages"]
+    done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0
     assert b"get_forecast" in done.stdout
 

@@ -3,6 +3,8 @@
 Checked against the protocol notes: anthropic-messages part 7, openai-chat part 8.
 """
 
+from typing import Any
+
 import pytest
 
 from deltafold import (
@@ -169,17 +171,19 @@ def test_openai_chat_renders_a_tool_conversation() -> None:
     }
 
 
-def claude_blocks(*messages: Message) -> list[object]:
-    body = anthropic_messages.request_body([Message.user("?"), *messages], [], CLAUDE)
-    turns = body["messages"]
-    assert isinstance(turns, list)
+def claude_turns(*messages: Message) -> list[Any]:
+    body: Any = anthropic_messages.request_body(messages, [], CLAUDE)
+    return list(body["messages"])
+
+
+def claude_blocks(*messages: Message) -> list[Any]:
+    turns = claude_turns(Message.user("?"), *messages)
     return [block for turn in turns[1:] for block in turn["content"]]
 
 
-def chat_turns(*messages: Message, config: OpenAIChatConfig = CHAT) -> list[dict[str, object]]:
-    turns = openai_chat.request_body([Message.user("?"), *messages], [], config)["messages"]
-    assert isinstance(turns, list)
-    return turns[1:]
+def chat_turns(*messages: Message, config: OpenAIChatConfig = CHAT) -> list[Any]:
+    body: Any = openai_chat.request_body([Message.user("?"), *messages], [], config)
+    return list(body["messages"][1:])
 
 
 @pytest.mark.parametrize("choice", ["auto", "required", "none"])
@@ -226,13 +230,9 @@ def test_empty_text_and_empty_messages_do_not_go_to_anthropic() -> None:
 
 
 def test_turns_of_one_speaker_are_one_message_for_anthropic() -> None:
-    body = anthropic_messages.request_body(
-        [Message.user("a"), Message.user("b"), Message.assistant("c"), Message.assistant("d")],
-        [],
-        CLAUDE,
+    turns = claude_turns(
+        Message.user("a"), Message.user("b"), Message.assistant("c"), Message.assistant("d")
     )
-    turns = body["messages"]
-    assert isinstance(turns, list)
     assert [(turn["role"], len(turn["content"])) for turn in turns] == [
         ("user", 2),
         ("assistant", 2),
@@ -244,7 +244,7 @@ def test_a_call_that_was_cut_off_goes_only_if_it_was_answered() -> None:
     assert claude_blocks(cut) == [{"type": "text", "text": "I tried"}]
     assert chat_turns(cut) == [{"role": "assistant", "content": "I tried"}]
     result = Message.tool_result("a", "never ran", is_error=True)
-    used = {"type": "tool_use", "id": "a", "name": "weather", "input": {}}
+    used: dict[str, object] = {"type": "tool_use", "id": "a", "name": "weather", "input": {}}
     assert used in claude_blocks(cut, result)
     assert chat_turns(cut, result)[0]["tool_calls"] == [
         {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
@@ -278,16 +278,14 @@ def test_images_go_by_url_or_as_data() -> None:
     data = ImagePart(mime_type="image/png", data="AAAA")
     url = ImagePart(mime_type="image/png", url="https://example.com/a.png")
     asked = Message.user("What?", data, url)
-    body = anthropic_messages.request_body([asked], [], CLAUDE)
-    assert isinstance(body["messages"], list)
-    assert [block.get("source") for block in body["messages"][0]["content"]] == [
+    (turn,) = claude_turns(asked)
+    assert [block.get("source") for block in turn["content"]] == [
         None,
         {"type": "base64", "media_type": "image/png", "data": "AAAA"},
         {"type": "url", "url": "https://example.com/a.png"},
     ]
-    chat = openai_chat.request_body([asked], [], CHAT)["messages"]
-    assert isinstance(chat, list)
-    assert chat[0]["content"] == [
+    (turn,) = chat_turns(asked)
+    assert turn["content"] == [
         {"type": "text", "text": "What?"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
         {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},

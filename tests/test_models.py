@@ -1,8 +1,9 @@
 """Models over real HTTP on the loopback interface, through the real SDK clients, both kinds."""
 
 import asyncio
+import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import anthropic
@@ -10,7 +11,6 @@ import anyio
 import openai
 import pytest
 from pydantic import ValidationError
-from wires import ANTHROPIC, ANTHROPIC_CUT, CHAT, CHAT_ERROR, WHOLE, chat
 
 import deltafold
 from deltafold import (
@@ -28,7 +28,8 @@ from deltafold import (
     ToolChoice,
     ToolSpec,
 )
-from deltafold.testing import Recording, ReplayServer
+from deltafold.testing import Ending, Recording, ReplayServer
+from wires import ANTHROPIC, ANTHROPIC_CUT, CHAT, CHAT_ERROR, WHOLE, chat
 
 T = TypeVar("T")
 Outcome = Message | ModelError
@@ -154,8 +155,8 @@ def test_a_refused_connection_is_connection_lost(dialect: str, way: str) -> None
 def test_a_connection_that_breaks_keeps_what_came(
     dialect: str,
     way: str,
-    ending: Any,
-    server: ReplayServer,  # noqa: ANN401
+    ending: Ending,
+    server: ReplayServer,
 ) -> None:
     body = WHOLE[dialect]
     server.queue(Recording.of_events(body).stopping(ending, len(body) // 2))
@@ -211,8 +212,9 @@ def test_cancelling_closes_the_connection_and_keeps_what_came(
     async def main() -> None:
         async with client_of(dialect, "asynchronous", server.url) as client:
             model = MODELS[dialect]({"model_id": "m"}, client=client)
+            stream = model.stream("Hello")
             with anyio.move_on_after(0.5) as scope:
-                async with model.stream("Hello") as stream:
+                async with stream:
                     await stream.final_message()
             assert scope.cancelled_caught
             assert stream.status == "error"
@@ -346,7 +348,10 @@ def test_extra_headers_and_query_travel_with_the_request(server: ReplayServer) -
 def test_the_system_prompt_precedes_the_system_messages(server: ReplayServer) -> None:
     with client_of("openai-chat", "synchronous", server.url) as client:
         model = OpenAIChatModel({"model_id": "m"}, client=client)
-        history = [Message.system("third"), Message.user("Hello").to_dict()]
+        history: list[Message | dict[str, object]] = [
+            Message.system("third"),
+            Message.user("Hello").to_dict(),
+        ]
         model.stream_sync(
             history, system_prompt="beaten", system_prompt_content=["first ", {"text": "second"}]
         ).final_message()
@@ -406,7 +411,7 @@ def test_a_model_makes_its_own_client_without_retries(
 
 
 def test_a_missing_sdk_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "openai", None)
+    monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MisuseError, match=r"pip install 'deltafold\[openai\]'"):
         OpenAIChatModel({"model_id": "m"}).stream_sync("Hello")
 

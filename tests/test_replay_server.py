@@ -67,13 +67,28 @@ def test_a_reset_connection_is_a_read_error() -> None:
         client.get(server.url)
 
 
-def test_a_stalled_body_stays_open_until_the_server_closes() -> None:
+def test_a_stalled_body_stays_open_until_the_client_leaves() -> None:
     recording = Recording.of(b"0123456789").stopping("stall", 4)
     with ReplayServer({"/": recording}) as server, httpx.Client(timeout=0.1) as client:
         with pytest.raises(httpx.ReadTimeout):
             client.get(server.url)
+        deadline = time.monotonic() + 5
+        while server.open_connections and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert server.open_connections == 0
+
+
+def test_closing_the_server_ends_a_stalled_body() -> None:
+    recording = Recording.of(b"0123456789").stopping("stall", 4)
+    server = ReplayServer({"/": recording})
+    with server, httpx.Client() as client, client.stream("GET", server.url) as response:
+        pieces = response.iter_raw()
+        assert next(pieces) == b"0123"
         assert server.open_connections == 1
-    assert server.open_connections == 0
+        server.close()
+        assert server.open_connections == 0
+        with pytest.raises(httpx.RemoteProtocolError):
+            next(pieces)
 
 
 def test_closing_twice_is_fine() -> None:

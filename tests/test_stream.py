@@ -1,16 +1,12 @@
-"""Streams: the same deltas and message whichever way they are read, and failures that keep what
-came.
-"""
+"""Streams: one story whichever way they are read, and failures that keep what came."""
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
 import httpx
 import pytest
 import trio
-from wires import ANTHROPIC, ANTHROPIC_CUT, CHAT, CHAT_ERROR, WHOLE, chat
 
 import deltafold
 from deltafold import (
@@ -19,11 +15,13 @@ from deltafold import (
     DeltaStream,
     ErrorCode,
     Fold,
+    Message,
     MessageDelta,
     MisuseError,
     ModelError,
     UnknownDialectError,
 )
+from wires import ANTHROPIC, ANTHROPIC_CUT, CHAT, CHAT_ERROR, WHOLE, chat
 
 T = TypeVar("T")
 
@@ -103,9 +101,11 @@ def test_afold_gives_the_same_message_as_fold(dialect: str) -> None:
         for half in halves(body):
             yield half
 
-    for given in (chunks(), body, iter(halves(body))):
-        message = run(lambda given=given: deltafold.afold(given, dialect, run_id="run"))
-        assert message.same_content(expected)
+    async def fold_each_form() -> list[Message]:
+        forms = (chunks(), body, iter(halves(body)))
+        return [await deltafold.afold(form, dialect, run_id="run") for form in forms]
+
+    assert all(message.same_content(expected) for message in run(fold_each_form))
 
 
 def test_fold_object_shows_message_text_usage_and_status_as_they_come() -> None:
@@ -214,8 +214,9 @@ def test_text_yields_all_that_came_before_it_raises(
     assert raised.value.code is code
 
     async def read() -> None:
-        async for piece in deltafold.astream(AsyncSource(body), dialect).text():
-            heard.append(piece)
+        pieces = deltafold.astream(AsyncSource(body), dialect).text()
+        while True:
+            heard.append(await anext(pieces))
 
     heard: list[str] = []
     with pytest.raises(ModelError):
@@ -252,9 +253,10 @@ def test_an_abandoned_stream_warns_and_closes_its_source() -> None:
     source = Source(chat("a", done=False), chat("b"))
     stream = deltafold.stream(source, "openai-chat")
     next(stream.batches())
+    streams = [stream]
+    del stream
     with pytest.warns(ResourceWarning, match="abandoned <DeltaStream openai-chat started>"):
-        del stream
-        gc.collect()
+        streams.clear()
     assert source.closed == 1
 
 
@@ -265,7 +267,6 @@ def test_an_abandoned_asynchronous_stream_warns() -> None:
 
     with pytest.warns(ResourceWarning, match="abandoned <AsyncDeltaStream"):
         run(read_one)
-        gc.collect()
 
 
 def test_an_interrupt_is_folded_in_and_raised_again() -> None:

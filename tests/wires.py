@@ -1,6 +1,4 @@
-"""Response bodies that the tests of streams and models share: the demo's recordings, and short
-ones.
-"""
+"""Response bodies that the tests of streams and models share."""
 
 import json
 from importlib import resources

@@ -1,8 +1,8 @@
 """Streams: bytes of a response in, deltas, text and the final message out.
 
 In: a `Source` of byte chunks (models/transport.py), or bytes that the caller feeds.  Out:
-`MessageDelta`, `DeltaBatch`, `str`, `Message`.  `_Core` holds all that happens between two reads;
-`DeltaStream` and `AsyncDeltaStream` add only how one waits.
+`MessageDelta`, `DeltaBatch`, `str`, `Message`.  `stream_core.py` holds all that happens between two
+reads; `DeltaStream` and `AsyncDeltaStream` add only how one waits.
 
 Laws:
 - Pull only: nothing is read before it is asked for, and at most one transport chunk ahead.
@@ -22,15 +22,13 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
-    Mapping,
 )
-from datetime import datetime
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, TypedDict, Unpack
+from typing import Self, Unpack
 
-from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, MessageDelta
-from deltafold.contract import DeltaKind, ErrorCode, Usage
-from deltafold.errors import ErrorMapper, MisuseError
+from deltafold._core import Decoder, DeltaBatch, MessageAssembler, MessageDelta
+from deltafold.contract import Usage
+from deltafold.errors import ErrorMapper
 from deltafold.messages import Message
 from deltafold.models.transport import (
     AsyncSource,
@@ -39,29 +37,14 @@ from deltafold.models.transport import (
     dialect_of,
     source_of,
 )
-
-Status: TypeAlias = Literal["idle", "started", "done", "error"]
-
-# What a read can bring: a chunk, the failure of the transport, or the end of the body.
-_Read: TypeAlias = bytes | Exception | None
-
-# Exceptions of httpx and its kin that say that the caller's code is wrong, not the network.
-_MISUSE_NAMES = frozenset({"StreamConsumed", "StreamClosed"})
-
-
-class DecoderOptions(TypedDict, total=False):
-    """The keyword options of `Decoder`, which every entry of this module takes."""
-
-    run_id: str | None
-    model_id: str | None
-    request_id: str | None
-    status: int
-    headers: Mapping[str, str] | None
-    tools: object | None
-    choice: int
-    provider_raw: bool
-    limits: Limits | None
-    clock: Callable[[], datetime] | None
+from deltafold.stream_core import (
+    DecoderOptions,
+    Read,
+    Status,
+    StreamCore,
+    is_misuse,
+    text_of,
+)
 
 
 class Fold:
@@ -134,98 +117,12 @@ class Fold:
         return self._assembler
 
 
-class _Core:
-    """One stream without its transport: what each read does to decoder and assembler."""
-
-    __slots__ = (
-        "_dialect",
-        "_mapper",
-        "_options",
-        "assembler",
-        "busy",
-        "decoder",
-        "ended",
-        "pending",
-    )
-
-    def __init__(
-        self, dialect: str, error_mapper: ErrorMapper | None, options: DecoderOptions
-    ) -> None:
-        self.decoder = Decoder(dialect, **options)
-        self.assembler = MessageAssembler(self.decoder.run_id)
-        self.pending: Iterator[MessageDelta] = iter(())
-        self.busy = False
-        self.ended = False
-        self._dialect = dialect
-        self._options: DecoderOptions = {**options, "run_id": self.decoder.run_id}
-        self._mapper = error_mapper or ErrorMapper()
-
-    def opened(self, source: Source | AsyncSource) -> None:
-        """Start over with the response's status and headers, now that they are known."""
-        options: DecoderOptions = {**self._options}
-        options.setdefault("status", source.status)
-        options.setdefault("headers", source.headers)
-        self.decoder = Decoder(self._dialect, **options)
-
-    def begin_read(self) -> None:
-        if self.busy:
-            raise MisuseError("this stream is being read already: one reader at a time")
-        self.busy = True
-
-    def step(self, read: _Read) -> DeltaBatch:
-        """Decode what a read brought, fold it, and hand the deltas out."""
-        if isinstance(read, Exception):
-            return self._fail(read)
-        batch = self.decoder.close() if read is None else self.decoder.feed(read)
-        self.assembler.consume(batch)
-        self.ended = read is None or self.decoder.finished
-        return batch
-
-    def step_into(self, read: _Read) -> None:
-        """Decode what a read brought straight into the assembler, which costs no Python object."""
-        if isinstance(read, Exception):
-            self._fail(read)
-            return
-        if read is None:
-            self.decoder.close_into(self.assembler)
-        else:
-            self.decoder.feed_into(self.assembler, read)
-        self.ended = read is None or self.decoder.finished
-
-    def cancel(self, message: str) -> None:
-        """End the stream at the caller's wish, unless it has ended by itself."""
-        if not self.ended:
-            self.ended = True
-            self.assembler.consume(self.decoder.fail(ErrorCode.CANCELLED, message))
-
-    def _fail(self, exception: Exception) -> DeltaBatch:
-        self.ended = True
-        failure = self._mapper.map(exception)
-        batch = self.decoder.fail(
-            failure.code,
-            failure.message,
-            failure.retryable,
-            retry_after=failure.retry_after,
-            status=failure.status,
-            provider_code=failure.provider_code,
-            http_request_id=failure.http_request_id,
-        )
-        self.assembler.consume(batch)
-        return batch
-
-
-def _is_misuse(exception: Exception) -> bool:
-    if isinstance(exception, MisuseError | TypeError | AttributeError):
-        return True
-    return any(base.__name__ in _MISUSE_NAMES for base in type(exception).__mro__)
-
-
 class _Stream:
     """What both kinds of stream show of themselves."""
 
     __slots__ = ("__weakref__", "_core")
 
-    def __init__(self, core: _Core) -> None:
+    def __init__(self, core: StreamCore) -> None:
         self._core = core
 
     def __repr__(self) -> str:
@@ -275,7 +172,7 @@ class DeltaStream(_Stream):
     ) -> None:
         self._source: Source | None = None
         self._open = open_source
-        super().__init__(_Core(dialect, error_mapper, options))
+        super().__init__(StreamCore(dialect, error_mapper, options))
 
     def __iter__(self) -> Iterator[MessageDelta]:
         core = self._core
@@ -295,7 +192,7 @@ class DeltaStream(_Stream):
         Raises:
             ModelError: the stream ended in an error, after all text that came was yielded.
         """
-        yield from _text_of(self._core.pending)
+        yield from text_of(self._core.pending)
         while (batch := self._next_batch()) is not None:
             if text := batch.text:
                 yield text
@@ -346,7 +243,7 @@ class DeltaStream(_Stream):
                 return batch
         return None
 
-    def _read(self) -> _Read:
+    def _read(self) -> Read:
         core = self._core
         core.begin_read()
         try:
@@ -355,7 +252,7 @@ class DeltaStream(_Stream):
                 core.opened(self._source)
             return next(self._source.chunks, None)
         except Exception as exception:
-            if _is_misuse(exception):
+            if is_misuse(exception):
                 raise
             return exception
         except BaseException:
@@ -401,7 +298,7 @@ class AsyncDeltaStream(_Stream):
     ) -> None:
         self._source: AsyncSource | None = None
         self._open = open_source
-        super().__init__(_Core(dialect, error_mapper, options))
+        super().__init__(StreamCore(dialect, error_mapper, options))
 
     def __aiter__(self) -> Self:
         return self
@@ -472,7 +369,7 @@ class AsyncDeltaStream(_Stream):
                 return batch
         return None
 
-    async def _read(self) -> _Read:
+    async def _read(self) -> Read:
         core = self._core
         core.begin_read()
         try:
@@ -481,7 +378,7 @@ class AsyncDeltaStream(_Stream):
                 core.opened(self._source)
             return await anext(self._source.chunks, None)
         except Exception as exception:
-            if _is_misuse(exception):
+            if is_misuse(exception):
                 raise
             return exception
         except BaseException:
@@ -522,7 +419,9 @@ class _Texts:
 
     __slots__ = ("_core", "_next_batch")
 
-    def __init__(self, core: _Core, next_batch: Callable[[], Awaitable[DeltaBatch | None]]) -> None:
+    def __init__(
+        self, core: StreamCore, next_batch: Callable[[], Awaitable[DeltaBatch | None]]
+    ) -> None:
         self._core = core
         self._next_batch = next_batch
 
@@ -530,19 +429,13 @@ class _Texts:
         return self
 
     async def __anext__(self) -> str:
-        for text in _text_of(self._core.pending):
+        for text in text_of(self._core.pending):
             return text
         while (batch := await self._next_batch()) is not None:
             if text := batch.text:
                 return text
         self._core.assembler.build_final_message()
         raise StopAsyncIteration
-
-
-def _text_of(deltas: Iterator[MessageDelta]) -> Iterator[str]:
-    for delta in deltas:
-        if delta.kind == DeltaKind.TEXT and (text := delta.text):
-            yield text
 
 
 def stream(

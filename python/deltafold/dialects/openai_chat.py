@@ -108,9 +108,7 @@ def _messages(messages: Sequence[Message], config: OpenAIChatConfig) -> list[_Ob
 
 
 def _open_loop_start(messages: Sequence[Message]) -> int:
-    """Return where the last user message stands: what follows it is the tool loop that is still
-    open.
-    """
+    """Return where the last user message stands: the tool loop after it is still open."""
     positions = (i for i in range(len(messages) - 1, -1, -1) if messages[i].role is Role.USER)
     return next(positions, -1)
 

@@ -1,15 +1,31 @@
-"""Types of the compiled extension, held true by stubtest.  The documentation lives on the objects themselves."""
+"""Types of the compiled extension, held true by stubtest; its documentation is on the objects."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Literal, Self, final
+
+from pydantic_core import CoreSchema
 
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart
 
+__all__ = [
+    "CONTRACT_VERSION",
+    "Decoder",
+    "DeltaBatch",
+    "DeltaBatchIterator",
+    "Limits",
+    "MessageAssembler",
+    "MessageDelta",
+    "ToolCallBuffer",
+    "__version__",
+    "dialects",
+]
+
 __version__: Final[str]
+CONTRACT_VERSION: Final[str]
 
 @final
 class MessageDelta:
@@ -93,7 +109,11 @@ class MessageDelta:
     @classmethod
     def from_json(cls, data: str | bytes) -> MessageDelta: ...
     def same_content(self, other: MessageDelta) -> bool: ...
-    def __eq__(self, other: object) -> bool: ...
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: Callable[[object], CoreSchema]
+    ) -> CoreSchema: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -105,21 +125,26 @@ class DeltaBatch:
     @property
     def text(self) -> str: ...
     def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[MessageDelta]: ...
+    def __iter__(self) -> DeltaBatchIterator: ...
     def __getitem__(self, index: int, /) -> MessageDelta: ...
+
+@final
+class DeltaBatchIterator:
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> MessageDelta: ...
 
 @final
 class Limits:
     def __new__(
         cls,
         *,
-        event_bytes: int = ...,
-        depth: int = ...,
-        message_bytes: int = ...,
-        parts: int = ...,
-        tool_calls: int = ...,
-        warnings: int = ...,
-        provider_state_bytes: int = ...,
+        event_bytes: int | None = None,
+        depth: int | None = None,
+        message_bytes: int | None = None,
+        parts: int | None = None,
+        tool_calls: int | None = None,
+        warnings: int | None = None,
+        provider_state_bytes: int | None = None,
     ) -> Self: ...
     @property
     def event_bytes(self) -> int: ...
@@ -135,7 +160,7 @@ class Limits:
     def warnings(self) -> int: ...
     @property
     def provider_state_bytes(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -168,7 +193,15 @@ class Decoder:
     def close(self) -> DeltaBatch: ...
     def close_into(self, assembler: MessageAssembler, /) -> int: ...
     def fail(
-        self, code: ErrorCode | str, message: str, retryable: bool | None = None
+        self,
+        code: ErrorCode | str,
+        message: str,
+        retryable: bool | None = None,
+        *,
+        retry_after: float | None = None,
+        status: int | None = None,
+        provider_code: str | None = None,
+        http_request_id: str | None = None,
     ) -> DeltaBatch: ...
 
 @final
@@ -187,7 +220,7 @@ class ToolCallBuffer:
     def ended(self) -> bool: ...
     @property
     def incomplete(self) -> bool: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final

@@ -161,6 +161,7 @@ impl<'a> Reader<'a> {
         Self::new(text, usize::MAX)
     }
 
+    #[cold]
     fn fail<T>(&self, kind: ErrorKind) -> Result<T> {
         let kind = if self.at >= self.text.len() && kind != ErrorKind::TooDeep {
             ErrorKind::UnexpectedEnd
@@ -303,22 +304,31 @@ impl<'a> Reader<'a> {
         self.space();
         self.expect(b'"')?;
         let start = self.at;
-        let mut escaped = false;
+        self.at = special(self.text.as_bytes(), start);
+        if self.byte() == Some(b'"') {
+            let raw = self.text.get(start..self.at).unwrap_or("");
+            self.at += 1;
+            return Ok(Str { raw, escaped: false });
+        }
+        self.escaped_string(start)
+    }
+
+    /// Reads on in a string that begins at `start`, from an escape or a control character.
+    fn escaped_string(&mut self, start: usize) -> Result<Str<'a>> {
         loop {
-            self.at = special(self.text.as_bytes(), self.at);
             match self.byte() {
                 Some(b'"') => {
                     let raw = self.text.get(start..self.at).unwrap_or("");
                     self.at += 1;
-                    return Ok(Str { raw, escaped });
+                    return Ok(Str { raw, escaped: true });
                 }
                 Some(b'\\') => {
-                    escaped = true;
                     self.at += 1;
                     self.escape()?;
                 }
                 _ => return self.fail(ErrorKind::ControlCharacter),
             }
+            self.at = special(self.text.as_bytes(), self.at);
         }
     }
 

@@ -109,11 +109,10 @@ impl State {
                 *place = Some(value.to_owned());
             }
         }
-        if let Some(choice) = &chunk.choice {
-            self.choice(choice, sink);
+        if chunk.has_choice {
+            self.choice(&chunk.choice, sink);
         }
-        let choice_usage = chunk.choice.as_ref().and_then(|choice| choice.usage);
-        let usage = chunk.usage.or(chunk.vendor_usage).or(choice_usage);
+        let usage = chunk.usage.or(chunk.vendor_usage).or(chunk.choice.usage);
         if let Some(usage) = usage {
             self.merge_usage(usage, sink);
         } else if let (Some(timings), None) = (chunk.timings, &self.usage)
@@ -121,16 +120,20 @@ impl State {
         {
             sink.usage(&counts, timings);
         }
-        if chunk.whole && chunk.choice.as_ref().is_some_and(|choice| choice.delta.is_none()) {
+        if chunk.whole && chunk.has_choice && !chunk.choice.has_delta {
             close(self, sink);
             sink.end();
         }
     }
 
     fn choice<O: Output>(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_, O>) {
-        // A full `message` beside `delta` repeats it.
-        if let Some(message) = choice.delta.as_ref().or(choice.message.as_ref()) {
-            self.message(message, sink);
+        if choice.has_delta {
+            self.message(&choice.delta, sink);
+        } else if let Some(json) = choice.message {
+            let mut message = Message::default();
+            // A text that `read` validated fails only by not being the object it is.
+            let _ = read::read_message(&mut Reader::trusted(json), &mut message);
+            self.message(&message, sink);
         }
         if let Some(logprobs) = choice.logprobs.filter(|_| sink.options().logprobs)
             && let Ok(Some(logprobs)) = contract_logprobs(logprobs)
@@ -199,9 +202,7 @@ impl State {
         if let Some(audio) = message.audio {
             self.audio(audio, sink);
         }
-        for call in
-            message.first_call.iter().chain(&message.more_calls).chain(&message.function_call)
-        {
+        for call in message.first_call.iter().chain(&message.more_calls) {
             self.tool_call(call, sink);
         }
         if let Some(annotations) = message.annotations.filter(|list| *list != "[]") {

@@ -8,8 +8,10 @@ use crate::wire::{Kind, Reader, Result, Str};
 pub struct Event<'a> {
     pub(super) id: Option<Str<'a>>,
     pub(super) model: Option<Str<'a>>,
+    /// The frame is a whole response body.
     pub(super) whole: bool,
-    pub(super) choice: Option<Choice<'a>>,
+    pub(super) has_choice: bool,
+    pub(super) choice: Choice<'a>,
     pub(super) other_choices: bool,
     pub(super) usage: Option<&'a str>,
     pub(super) vendor_usage: Option<&'a str>,
@@ -24,8 +26,10 @@ pub struct Event<'a> {
 /// A choice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Choice<'a> {
-    pub(super) delta: Option<Message<'a>>,
-    pub(super) message: Option<Message<'a>>,
+    pub(super) has_delta: bool,
+    pub(super) delta: Message<'a>,
+    /// A full message: repeats `delta`, or stands in for it in a whole body.
+    pub(super) message: Option<&'a str>,
     pub(super) finish_reason: Option<Str<'a>>,
     pub(super) logprobs: Option<&'a str>,
     pub(super) usage: Option<&'a str>,
@@ -43,7 +47,6 @@ pub(super) struct Message<'a> {
     pub(super) thinking_blocks: Option<&'a str>,
     pub(super) first_call: Option<ToolCall<'a>>,
     pub(super) more_calls: Vec<ToolCall<'a>>,
-    pub(super) function_call: Option<ToolCall<'a>>,
     pub(super) annotations: Option<&'a str>,
     pub(super) audio: Option<&'a str>,
     pub(super) images: Option<&'a str>,
@@ -104,7 +107,7 @@ pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
         Ok(())
     })?;
     reader.end()?;
-    let bare = !has_choices || (chunk.choice.is_none() && !chunk.other_choices);
+    let bare = !chunk.has_choice && !chunk.other_choices;
     if bare && (chunk.error.is_some() || (error_like && !has_choices)) {
         chunk.failed = Some(frame.json);
     }
@@ -112,13 +115,20 @@ pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
 }
 
 fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) -> Result<()> {
-    let mut choice = Choice::default();
+    if chunk.has_choice {
+        chunk.other_choices = true;
+        return reader.skip();
+    }
+    let choice = &mut chunk.choice;
     let mut index = 0;
     reader.maybe_object(|reader, key| {
         match key {
             "index" => index = reader.count()?.unwrap_or(0),
-            "delta" => choice.delta = read_message(reader)?,
-            "message" => choice.message = read_message(reader)?,
+            "delta" if reader.kind()? == Kind::Object => {
+                choice.has_delta = true;
+                read_message(reader, &mut choice.delta)?;
+            }
+            "message" if reader.kind()? == Kind::Object => choice.message = Some(reader.raw()?),
             "finish_reason" => choice.finish_reason = reader.filled_string()?,
             "logprobs" => choice.logprobs = reader.opt_raw()?,
             "usage" => choice.usage = reader.opt_raw()?,
@@ -126,20 +136,17 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) 
         }
         Ok(())
     })?;
-    if index == wanted && chunk.choice.is_none() {
-        chunk.choice = Some(choice);
+    if index == wanted {
+        chunk.has_choice = true;
     } else {
+        chunk.choice = Choice::default();
         chunk.other_choices = true;
     }
     Ok(())
 }
 
-fn read_message<'a>(reader: &mut Reader<'a>) -> Result<Option<Message<'a>>> {
-    if reader.kind()? != Kind::Object {
-        reader.skip()?;
-        return Ok(None);
-    }
-    let mut message = Message::default();
+/// Reads the members of a `delta`, or of the full `message` that stands in for one.
+pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a>) -> Result<()> {
     reader.object(|reader, key| {
         match key {
             "content" => match reader.kind()? {
@@ -153,16 +160,13 @@ fn read_message<'a>(reader: &mut Reader<'a>) -> Result<Option<Message<'a>>> {
             "thinking_blocks" => message.thinking_blocks = reader.opt_raw()?,
             "tool_calls" => reader.maybe_array(|reader| {
                 let call = read_tool_call(reader)?;
-                match message.first_call {
-                    None => message.first_call = Some(call),
-                    Some(_) => message.more_calls.push(call),
-                }
+                message.add_call(call);
                 Ok(())
             })?,
             "function_call" if reader.kind()? == Kind::Object => {
                 let mut call = ToolCall { index: Some(-1), ..ToolCall::default() };
                 read_function(reader, &mut call)?;
-                message.function_call = Some(call);
+                message.add_call(call);
             }
             "annotations" => message.annotations = reader.opt_raw()?,
             "audio" => message.audio = reader.opt_raw()?,
@@ -170,8 +174,16 @@ fn read_message<'a>(reader: &mut Reader<'a>) -> Result<Option<Message<'a>>> {
             _ => reader.skip()?,
         }
         Ok(())
-    })?;
-    Ok(Some(message))
+    })
+}
+
+impl<'a> Message<'a> {
+    fn add_call(&mut self, call: ToolCall<'a>) {
+        match self.first_call {
+            None => self.first_call = Some(call),
+            Some(_) => self.more_calls.push(call),
+        }
+    }
 }
 
 fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {

@@ -121,7 +121,9 @@ impl State {
         {
             sink.usage(&counts, timings);
         }
-        if chunk.whole && chunk.choice.as_ref().is_some_and(|choice| choice.delta.is_none()) {
+        let choice = chunk.choice.as_ref();
+        let whole = choice.is_some_and(|choice| choice.delta.is_none() && choice.message.is_some());
+        if chunk.whole && whole {
             close(self, sink);
             sink.end();
         }

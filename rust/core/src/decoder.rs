@@ -120,6 +120,11 @@ impl Decoder {
             Sniff::Undecided | Sniff::Stream => {
                 let core = &mut self.core;
                 let _ = self.framer.feed(bytes, |frame| core.frame(frame, out));
+                if self.core.finisher.ended() {
+                    // Nothing is read any more: what the feed still held leaves no trace.
+                    self.framer = Sse::new(self.core.options.limits.event_bytes);
+                    self.core.stray = Stray::default();
+                }
             }
             Sniff::Page(_) => {}
             Sniff::Compressed => {

@@ -18,6 +18,9 @@ use crate::provider_error::ErrorObject;
 use crate::scan::{JsonScan, Verdict};
 use crate::wire::{self, Carry, Kind, Reader, Result, Str};
 
+/// Characters of an unknown type that its warning shows.
+const MAX_NAME: usize = 100;
+
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
@@ -240,8 +243,7 @@ pub fn apply<O: Output>(event: Event<'_>, state: &mut State, sink: &mut DeltaSin
             sink.error(error.failure(&response, "the provider sent an error without a message"));
         }
         Event::Unknown(kind) => {
-            let message = format!("unknown event type {:?}", kind.text());
-            sink.warn("unknown_event", &message, None);
+            sink.warn("unknown_event", &unknown("event", kind), None);
         }
     }
 }
@@ -252,6 +254,12 @@ pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
         // A call that is still open is ended with the stream, which knows how it ended.
         state.close_block(*index, CallEnd::Cut, sink);
     }
+}
+
+/// A warning's words; a name of any length comes from the wire and only its beginning is kept.
+fn unknown(what: &str, kind: Str<'_>) -> String {
+    let name: String = kind.text().chars().take(MAX_NAME).collect();
+    format!("unknown {what} type {name:?}")
 }
 
 fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
@@ -435,8 +443,7 @@ impl State {
                 }
             }
             (_, BlockDelta::Other(kind, _)) => {
-                let message = format!("unknown delta type {:?}", kind.text());
-                sink.warn("unknown_event", &message, None);
+                sink.warn("unknown_event", &unknown("delta", kind), None);
             }
             // A delta whose block was never opened, or is of another type: the delta's type opens one.
             (known, delta) => {

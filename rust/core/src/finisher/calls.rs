@@ -248,6 +248,7 @@ impl<O: Output> DeltaSink<'_, O> {
         let held = std::mem::take(&mut state.pending);
         scratch.clear();
         scratch.push_str(&held);
+        let lone = state.carry.lone;
         state.carry.flush(scratch);
         let carry = state.carry;
         if !scratch.is_empty() {
@@ -277,7 +278,9 @@ impl<O: Output> DeltaSink<'_, O> {
             },
         );
         state.scan = JsonScan::default();
-        self.warn_lone(carry);
+        if carry.lone > lone {
+            self.warn_lone(carry);
+        }
     }
 
     /// Ends every call that is open, in the order in which they were opened.

@@ -120,7 +120,7 @@ impl State {
         {
             sink.usage(&counts, timings);
         }
-        if chunk.whole && chunk.has_choice && !chunk.choice.has_delta {
+        if chunk.whole && !chunk.choice.has_delta && chunk.choice.message.is_some() {
             close(self, sink);
             sink.end();
         }

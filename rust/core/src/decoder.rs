@@ -258,6 +258,17 @@ impl Core {
     /// Reads one JSON text, an object or an array of objects.  On an error nothing of it was applied.
     #[inline]
     fn json(&mut self, name: &str, data: &[u8], out: &mut impl Output) -> Result<(), Error> {
+        if !self.options.provider_raw
+            && self.with_sink(out, |state, sink| {
+                let repeated = state.repeated(name, data, sink);
+                if repeated {
+                    sink.end_frame();
+                }
+                repeated
+            })
+        {
+            return Ok(());
+        }
         let text = match std::str::from_utf8(data) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(data),

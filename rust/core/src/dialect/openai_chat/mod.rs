@@ -16,7 +16,7 @@ mod reasoning;
 mod usage;
 
 use read::{Arguments, Choice, Message, ToolCall};
-pub use read::{Event, read};
+pub use read::{Event, Repeat, read};
 use reasoning::Thinking;
 
 use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
@@ -261,7 +261,7 @@ impl State {
         let mut kind = None;
         let mut text = None;
         let mut thinking = None;
-        let start = reader.clone();
+        let start = reader.position();
         reader.maybe_object(|reader, key| {
             match key {
                 "type" => kind = reader.filled_string()?,
@@ -293,7 +293,7 @@ impl State {
             }
             _ => {
                 self.leave_part(sink);
-                sink.provider_part(reader.since(&start));
+                sink.provider_part(reader.since(start));
             }
         }
         Ok(())
@@ -303,7 +303,7 @@ impl State {
         self.leave_part(sink);
         let _ = Reader::trusted(images).maybe_array(|reader| {
             let mut url = None;
-            let start = reader.clone();
+            let start = reader.position();
             reader.maybe_object(|reader, key| {
                 match key {
                     "image_url" => reader.maybe_object(|reader, key| {
@@ -319,7 +319,7 @@ impl State {
             })?;
             match url {
                 Some(url) => sink.whole_part(&image_part(&url.text())),
-                None => sink.provider_part(reader.since(&start)),
+                None => sink.provider_part(reader.since(start)),
             }
             Ok(())
         });

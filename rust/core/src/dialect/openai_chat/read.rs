@@ -1,6 +1,7 @@
 //! One Chat Completions frame → [`Event`].
 
 use crate::dialect::Frame;
+use crate::dialect::template::{Template, Token};
 use crate::wire::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame: what stands beside the choices, and the choice that is followed.
@@ -70,11 +71,10 @@ pub(super) enum Arguments<'a> {
 }
 
 /// Reads a frame, following choice number `wanted`.
-pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
+pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: u64) -> Result<Event<'a>> {
     let mut chunk = Event::default();
     let mut has_choices = false;
     let mut error_like = frame.name == "error";
-    let mut reader = Reader::new(frame.json, frame.max_depth);
     reader.object(|reader, key| {
         match key {
             "id" => chunk.id = reader.scalar()?.filter(|id| !id.is_empty()),
@@ -92,7 +92,7 @@ pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
             "x_groq" => reader.maybe_object(|reader, key| {
                 match key {
                     "usage" => chunk.vendor_usage = reader.opt_raw()?,
-                    _ => reader.skip()?,
+                    _ => reader.ignore()?,
                 }
                 Ok(())
             })?,
@@ -102,7 +102,7 @@ pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
             "type" => error_like |= reader.opt_string()?.is_some_and(|kind| kind.raw == "error"),
             "citations" => chunk.citations = reader.opt_raw()?,
             "search_results" => chunk.search_results = reader.opt_raw()?,
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })?;
@@ -132,7 +132,7 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) 
             "finish_reason" => choice.finish_reason = reader.filled_string()?,
             "logprobs" => choice.logprobs = reader.opt_raw()?,
             "usage" => choice.usage = reader.opt_raw()?,
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })?;
@@ -171,7 +171,7 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
             "annotations" => message.annotations = reader.opt_raw()?,
             "audio" => message.audio = reader.opt_raw()?,
             "images" => message.images = reader.opt_raw()?,
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })
@@ -198,7 +198,7 @@ fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
                 read_function(reader, &mut call)?;
             }
             "extra_content" => call.extra_content = reader.opt_raw()?,
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })?;
@@ -215,8 +215,130 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
                     _ => reader.opt_raw()?.map(Arguments::Json),
                 }
             }
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })
+}
+
+/// The chunks that repeat: text, reasoning, arguments of one call, and nothing beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Repeat {
+    id: Option<Token>,
+    model: Option<Token>,
+    other_choices: bool,
+    content: Option<Token>,
+    reasoning_content: Option<Token>,
+    reasoning: Option<Token>,
+    call: Option<RepeatCall>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RepeatCall {
+    index: Option<i64>,
+    id: Option<Token>,
+    name: Option<Token>,
+    arguments: Token,
+    custom: bool,
+}
+
+impl Template for Repeat {
+    type Event<'a> = Event<'a>;
+
+    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+        let delta = &event.choice.delta;
+        let repeat = Self {
+            id: event.id.map(&mut token),
+            model: event.model.map(&mut token),
+            other_choices: event.other_choices,
+            content: delta.content.map(&mut token),
+            reasoning_content: delta.reasoning_content.map(&mut token),
+            reasoning: delta.reasoning.map(&mut token),
+            call: match delta.first_call {
+                Some(ToolCall {
+                    index,
+                    id,
+                    name,
+                    arguments: Some(Arguments::Text(text)),
+                    custom,
+                    ..
+                }) => Some(RepeatCall {
+                    index,
+                    id: id.map(&mut token),
+                    name: name.map(&mut token),
+                    arguments: token(text),
+                    custom,
+                }),
+                _ => None,
+            },
+        };
+        let says = repeat.content.is_some()
+            || repeat.reasoning_content.is_some()
+            || repeat.reasoning.is_some()
+            || repeat.call.is_some();
+        // An event that holds anything else is not what the repeat would be filled to.
+        let same = || {
+            let mut filled = repeat.fill(|_| Str::plain(""));
+            let mut bare = event.clone();
+            filled.blank();
+            bare.blank();
+            filled == bare
+        };
+        (says && same()).then_some(repeat)
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let mut event = Event {
+            id: self.id.map(&text),
+            model: self.model.map(&text),
+            has_choice: true,
+            other_choices: self.other_choices,
+            ..Event::default()
+        };
+        let choice = &mut event.choice;
+        choice.has_delta = true;
+        choice.delta.content = self.content.map(&text);
+        choice.delta.reasoning_content = self.reasoning_content.map(&text);
+        choice.delta.reasoning = self.reasoning.map(&text);
+        if let Some(call) = self.call {
+            choice.delta.first_call = Some(ToolCall {
+                index: call.index,
+                id: call.id.map(&text),
+                name: call.name.map(&text),
+                arguments: Some(Arguments::Text(text(call.arguments))),
+                custom: call.custom,
+                extra_content: None,
+            });
+        }
+        event
+    }
+}
+
+impl Event<'_> {
+    /// Empties the tokens that a repeat fills.
+    fn blank(&mut self) {
+        let delta = &mut self.choice.delta;
+        let blank = |token: &mut Option<Str<'_>>| {
+            if let Some(text) = token {
+                *text = Str::plain("");
+            }
+        };
+        for token in [
+            &mut self.id,
+            &mut self.model,
+            &mut delta.content,
+            &mut delta.reasoning_content,
+            &mut delta.reasoning,
+        ] {
+            blank(token);
+        }
+        if let Some(call) = &mut delta.first_call {
+            blank(&mut call.id);
+            blank(&mut call.name);
+            if let Some(Arguments::Text(text)) = &mut call.arguments {
+                *text = Str::plain("");
+            }
+        }
+    }
 }

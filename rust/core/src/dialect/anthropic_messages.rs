@@ -366,7 +366,8 @@ impl State {
         let Some(new) = usage else { return };
         let merged = match &self.usage {
             Some(known) => wire::merge_objects(known, new),
-            None => new.to_owned(),
+            // Written anew like every later one, so that white space alone is no change.
+            None => wire::merge_objects("{}", new),
         };
         if let Ok(counts) = counts(&merged) {
             sink.usage(&counts, &merged);

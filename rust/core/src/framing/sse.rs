@@ -71,6 +71,11 @@ impl Sse {
             }
             self.skip_lf = tail.first() == Some(&b'\r');
             at += end + 1;
+            // The same sum as for a line that is still open, so that cuts do not move the limit.
+            let held = self.data.len().saturating_add(whole.len());
+            if self.line.len().saturating_add(line.len()).saturating_add(held) > self.max_bytes {
+                return sink(Frame::TooLong);
+            }
             if self.line.is_empty() {
                 self.take_line(line, offset, &mut whole, &mut sink)?;
             } else {
@@ -84,9 +89,6 @@ impl Sse {
                 self.line = held;
                 self.line.clear();
                 self.line_offset = 0;
-            }
-            if self.data.len().max(whole.len()) > self.max_bytes {
-                return sink(Frame::TooLong);
             }
         }
         self.keep(&mut whole);

@@ -416,7 +416,8 @@ impl State {
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
         let merged = match &self.usage {
             Some(known) => wire::merge_objects(known, new),
-            None => new.to_owned(),
+            // Written anew like every later one, so that white space alone is no change.
+            None => wire::merge_objects("{}", new),
         };
         if let Ok(counts) = usage::counts(&merged) {
             sink.usage(&counts, &merged);

@@ -12,13 +12,13 @@ use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
 use crate::clock;
 use crate::errors;
 use crate::limits::Limits;
-use crate::types::UUID4;
 
 /// The names of all dialects.
 #[pyfunction]
@@ -156,7 +156,7 @@ impl Decoder {
         }
         let run_id: Arc<str> = match run_id {
             Some(run_id) => run_id.into(),
-            None => UUID4.get(py)?.call0()?.str()?.to_str()?.into(),
+            None => Uuid::new_v4().to_string().into(),
         };
         let options = Options {
             dialect: row.name,

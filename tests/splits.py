@@ -49,7 +49,9 @@ def decode(
     dialect: str, pieces: Iterable[bytes], **options: Unpack[DecoderOptions]
 ) -> tuple[list[MessageDelta], MessageAssembler]:
     """Decode and fold the pieces of a body of the run "run"."""
-    decoder = Decoder(dialect, **({"run_id": "run", "clock": now} | options))
+    given: DecoderOptions = {"run_id": "run", "clock": now}
+    given.update(options)
+    decoder = Decoder(dialect, **given)
     assembler = MessageAssembler("run")
     deltas: list[MessageDelta] = []
     for piece in pieces:

@@ -17,11 +17,11 @@ from protocol_bodies import (
     ENDINGS,
     OPENINGS,
     TEXT_EVENTS,
+    Wire,
     anthropic,
     block,
     call_chunk,
     chunk,
-    event,
     finish,
     message_end,
     message_start,
@@ -99,8 +99,13 @@ def test_a_nesting_bomb_reaches_the_bound_that_is_named(dialect: str, bomb: byte
 
 @BOTH
 def test_a_bare_nesting_bomb_ends_in_one_error(dialect: str) -> None:
-    for body in (b"[" * 1_000_000, b"[" * 1_000_000 + b"]" * 1_000_000):
-        assert failure_of(decode(dialect, sized(body, 65_536))[0])
+    opened, closed = b"[" * 1_000_000, b"]" * 1_000_000
+    # What never closes is a body that was cut.
+    found = failure_of(decode(dialect, sized(opened, 65_536))[0])
+    assert found.error_code is ErrorCode.CONNECTION_LOST
+    found = failure_of(decode(dialect, sized(opened + closed, 65_536))[0])
+    assert found.error_code is ErrorCode.PROTOCOL_ERROR
+    assert "limit reached: depth (128)" in (found.error_message or "")
 
 
 def test_nesting_in_arguments_is_not_the_decoders_and_raises_nothing() -> None:
@@ -141,9 +146,11 @@ def test_a_million_events_that_say_nothing_leave_nothing(dialect: str) -> None:
 
 # Every bound.
 
+NUMBERS: Wire = {"type": "input_json_delta", "partial_json": "[" + "1," * 50}
+
 LIMITED: dict[str, tuple[str, bytes, Limits]] = {
     "event_bytes": (CHAT, said("x" * 300), Limits(event_bytes=200)),
-    "depth": (CHAT, event({"choices": [[[[[[]]]]]]}), Limits(depth=5)),
+    "depth": (CHAT, b'data: {"choices":[[[[[[]]]]]]}\n\n', Limits(depth=5)),
     "message_bytes of text": (CHAT, said("x" * 60, "y" * 60), Limits(message_bytes=100)),
     "message_bytes of thinking": (
         CHAT,
@@ -197,7 +204,7 @@ LIMITED: dict[str, tuple[str, bytes, Limits]] = {
         + block(
             0,
             {"type": "server_tool_use", "id": "s", "name": "n", "input": {}},
-            *[{"type": "input_json_delta", "partial_json": "[" + "1," * 50}] * 5,
+            *[NUMBERS] * 5,
         ),
         Limits(provider_state_bytes=200),
     ),

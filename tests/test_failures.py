@@ -396,7 +396,8 @@ def test_end_turn_with_a_call_is_tool_calls() -> None:
 
 # Chunks without choices, usage after the finish reason.
 
-FILTER = event({"id": "", "model": "", "choices": [], "prompt_filter_results": [{}]})
+EMPTY: Wire = {"id": "", "model": "", "choices": []}
+FILTER = event({**EMPTY, "prompt_filter_results": [{"prompt_index": 0}]})
 
 
 @pytest.mark.parametrize("first", [FILTER, event({"choices": None}), event({}), FILTER + FILTER])

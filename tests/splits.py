@@ -8,14 +8,17 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Unpack
+from itertools import pairwise
+from typing import TypeAlias, Unpack
 
 import deltafold
-from deltafold import Decoder, Message, MessageAssembler, MessageDelta, ModelError
+from deltafold import Decoder, Message, MessageAssembler, MessageDelta, ModelError, Usage
 from deltafold.stream_core import DecoderOptions
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SIZES = range(1, 18)
+
+Calls: TypeAlias = list[tuple[str, dict[str, object] | None]]
 
 
 def now() -> datetime:
@@ -39,14 +42,16 @@ def random_pieces(body: bytes, seed: int, cuts: int) -> list[bytes]:
     chance = random.Random(seed)  # noqa: S311 - places, not secrets
     places = sorted(chance.randrange(len(body) + 1) for _ in range(cuts))
     edges = [0, *places, len(body)]
-    return [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [body[start:end] for start, end in pairwise(edges)]
 
 
 def decode(
     dialect: str, pieces: Iterable[bytes], **options: Unpack[DecoderOptions]
 ) -> tuple[list[MessageDelta], MessageAssembler]:
     """Decode and fold the pieces of a body of the run "run"."""
-    decoder = Decoder(dialect, **({"run_id": "run", "clock": now} | options))
+    given: DecoderOptions = {"run_id": "run", "clock": now}
+    given.update(options)
+    decoder = Decoder(dialect, **given)
     assembler = MessageAssembler("run")
     deltas: list[MessageDelta] = []
     for piece in pieces:
@@ -119,3 +124,38 @@ def everywhere(
         assert folded(dialect, sized(body, 7)) == expected
         assert awaited(dialect, sized(body, 7)) == expected
     return deltas, assembler.snapshot()
+
+
+def calls_of(message: Message) -> Calls:
+    """Return name and arguments of each call."""
+    return [(call.tool_name, call.arguments) for call in message.tool_calls]
+
+
+def kinds(deltas: list[MessageDelta]) -> list[str]:
+    """Return the kinds of the deltas."""
+    return [str(delta.kind) for delta in deltas]
+
+
+def warning_codes(message: Message) -> list[object]:
+    """Return the codes of the warnings of a message."""
+    return [warning["code"] for warning in message.meta.warnings or []]
+
+
+def usage_of(message: Message) -> Usage:
+    """Return the usage of a message that has one."""
+    assert message.meta.usage is not None
+    return message.meta.usage
+
+
+def ends_once(deltas: list[MessageDelta], kind: str) -> MessageDelta:
+    """Return the terminal: the only one, the last delta, and of this kind."""
+    terminals = [delta for delta in deltas if delta.kind in {"done", "error"}]
+    assert [str(delta.kind) for delta in terminals] == [kind]
+    assert deltas[-1] is terminals[0]
+    assert deltas[0].kind == "start"
+    return terminals[0]
+
+
+def failure_of(deltas: list[MessageDelta]) -> MessageDelta:
+    """Return the error that the stream ends with."""
+    return ends_once(deltas, "error")

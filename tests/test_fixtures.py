@@ -1,5 +1,6 @@
-"""Every fixture gives the deltas and the message that stand beside it, in whatever pieces it comes;
-so does, without files beside it, every recorded stream.
+"""Every fixture gives the deltas and the message that stand beside it, in whatever pieces it comes.
+
+So does, without files beside it, every recorded stream.
 
 The recordings lie beside the project, at `../shared/corpus` or where `DELTAFOLD_CORPUS` says.
 """

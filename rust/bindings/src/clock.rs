@@ -47,7 +47,9 @@ pub(crate) fn to_text(py: Python<'_>, milliseconds: u64) -> PyResult<String> {
 pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let py = value.py();
     let datetime = if let Ok(text) = value.cast::<PyString>() {
-        DATETIME.get(py)?.call_method1("fromisoformat", (text,))?
+        DATETIME.get(py)?.call_method1("fromisoformat", (text,)).map_err(|error| {
+            PyValueError::new_err(format!("timestamp is no RFC 3339 text: {}", error.value(py)))
+        })?
     } else if value.is_instance(DATETIME.get(py)?)? {
         value.clone()
     } else {

@@ -27,7 +27,7 @@ use crate::error::{Error, ErrorKind};
 use crate::finisher::{DeltaSink, Finisher, Options};
 use crate::framing::{self, sse::Sse};
 use crate::laws::Laws;
-use crate::provider_error::ErrorObject;
+use crate::provider_error::{ErrorObject, Response};
 use crate::scan::{JsonScan, Verdict};
 use crate::sniff::Sniff;
 use crate::wire::Reader;
@@ -302,12 +302,31 @@ impl Core {
 
     #[inline]
     fn object(&mut self, frame: dialect::Frame<'_>, out: &mut impl Output) -> Result<(), Error> {
+        if self.options.response.status >= 400 {
+            return self.failed_response(frame, out);
+        }
         self.with_sink(out, |state, sink| {
             sink.begin_frame(frame.json);
             state.frame(frame, sink)?;
             sink.end_frame();
             Ok(())
         })
+    }
+
+    /// An object in the body of a failed response is an error, whatever shape its sender (often a gateway) gave it.
+    #[cold]
+    fn failed_response(
+        &mut self,
+        frame: dialect::Frame<'_>,
+        out: &mut impl Output,
+    ) -> Result<(), Error> {
+        let mut reader = Reader::new(frame.json, frame.max_depth);
+        reader.skip()?;
+        reader.end()?;
+        let response = &self.options.response;
+        let failure = ErrorObject::read(frame.json)?.failure(response, &without_words(response));
+        self.error(out, failure);
+        Ok(())
     }
 
     /// A line that is no field: bare JSON begins with a bracket and may go on over several lines.
@@ -359,8 +378,7 @@ impl Core {
     fn end_of_body(&mut self, out: &mut impl Output, fed_anything: bool) {
         let response = &self.options.response;
         if response.status >= 400 {
-            let message = format!("HTTP status {} without an error in the body", response.status);
-            let failure = response.failure(&message);
+            let failure = response.failure(&without_words(response));
             return self.error(out, failure);
         }
         if !fed_anything {
@@ -405,4 +423,8 @@ impl Core {
             sink.end_of_body(failure);
         });
     }
+}
+
+fn without_words(response: &Response) -> String {
+    format!("HTTP status {} without an error in the body", response.status)
 }

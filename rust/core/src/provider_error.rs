@@ -105,7 +105,8 @@ impl ErrorObject {
                 if reader.kind()? == Kind::String {
                     set(&mut self.message, reader.filled_string()?);
                 } else {
-                    reader.skip()?;
+                    // A list of FastAPI's findings, or an error inside the message.
+                    self.read_value(reader)?;
                 }
             }
             "code" | "error_code" | "status_code" | "statusCode" | "error_type" => {
@@ -182,8 +183,16 @@ impl ErrorObject {
 
     fn classify(&self, http: u16, message: &str) -> ErrorCode {
         let words = [&self.code, &self.kind, &self.status_word];
-        let told = words.into_iter().flatten().find_map(|word| by_word(word));
-        let told = told.or_else(|| self.number.and_then(by_status)).or_else(|| by_status(http));
+        let told = words.into_iter().flatten().filter_map(|word| by_word(word));
+        let status = self.number.and_then(by_status).or_else(|| by_status(http));
+        // "Invalid request" is what many servers call every 4xx: a word or such a status that says more wins.
+        let general = |code: &ErrorCode| *code == ErrorCode::InvalidRequest;
+        let client_error = (400..500).contains(&self.number.unwrap_or(http));
+        let told = match told.clone().find(|code| !general(code)) {
+            None if told.count() > 0 && !client_error => Some(ErrorCode::InvalidRequest),
+            None => status,
+            found => found,
+        };
         match told {
             Some(ErrorCode::Permission) if self.moderated => ErrorCode::ContentBlocked,
             Some(ErrorCode::InvalidRequest) | None if says_too_long(message) => {

@@ -4,6 +4,7 @@
 //! unescaped only when somebody wants its text and it holds an escape; nothing recurses deeper than the depth limit.
 //! Grammar: RFC 8259.  Nothing of a provider lives here.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
@@ -613,33 +614,57 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// Members up to this number are compared one by one.
+const FEW_MEMBERS: usize = 32;
+
+/// Members in the order of their first appearance; beyond a few they are found by hash, so that a hostile object costs
+/// linear time.
+#[derive(Default)]
+struct Members<'a> {
+    list: Vec<(String, &'a str)>,
+    places: HashMap<String, usize>,
+}
+
+impl<'a> Members<'a> {
+    fn find(&mut self, key: &str) -> Option<&mut (String, &'a str)> {
+        let place = if self.list.len() <= FEW_MEMBERS {
+            self.list.iter().position(|(known, _)| known == key)
+        } else {
+            for (place, (known, _)) in self.list.iter().enumerate().skip(self.places.len()) {
+                self.places.insert(known.clone(), place);
+            }
+            self.places.get(key).copied()
+        };
+        self.list.get_mut(place?)
+    }
+
+    fn add(&mut self, object: &'a str, mut replace: impl FnMut(&str) -> bool) {
+        // A text that an earlier reader accepted fails only by being no object.
+        let _ = Reader::trusted(object).object(|reader, key| {
+            let value = reader.raw()?;
+            match self.find(key) {
+                Some(entry) if replace(value) => entry.1 = value,
+                Some(_) => {}
+                None => self.list.push((key.to_owned(), value)),
+            }
+            Ok(())
+        });
+    }
+}
+
 /// The members of an object by key, each value as its text.  Empty for a text that is no object.
 pub fn members(object: &str) -> Vec<(String, &str)> {
-    let mut found: Vec<(String, &str)> = Vec::new();
-    let mut reader = Reader::trusted(object);
-    // A text that an earlier reader accepted fails only by being no object.
-    let _ = reader.object(|reader, key| {
-        let value = reader.raw()?;
-        match found.iter_mut().find(|(known, _)| known == key) {
-            Some(entry) => entry.1 = value,
-            None => found.push((key.to_owned(), value)),
-        }
-        Ok(())
-    });
-    found
+    let mut found = Members::default();
+    found.add(object, |_| true);
+    found.list
 }
 
 /// The object `base` with the members of `patch` put over it; null members of `patch` change nothing.
 pub fn merge_objects(base: &str, patch: &str) -> String {
-    let mut merged = members(base);
-    for (key, value) in members(patch) {
-        match merged.iter_mut().find(|(known, _)| *known == key) {
-            Some(entry) if value != "null" => entry.1 = value,
-            Some(_) => {}
-            None => merged.push((key, value)),
-        }
-    }
-    write_object(&merged)
+    let mut merged = Members::default();
+    merged.add(base, |_| true);
+    merged.add(patch, |value| value != "null");
+    write_object(&merged.list)
 }
 
 /// An object of these members.

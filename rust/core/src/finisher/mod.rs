@@ -370,6 +370,8 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.settle(CallEnd::Cut);
         let warnings = self.finisher.warnings.to_json();
         let mut failure = failure;
+        let request_id = &self.options().response.request_id;
+        failure.http_request_id = failure.http_request_id.or_else(|| request_id.clone());
         failure.warnings = None;
         let mut payload = failure.map(&mut AsRef::as_ref);
         payload.warnings = warnings.as_deref();
@@ -381,6 +383,10 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     pub fn end(&mut self) {
         if self.ended() {
             return;
+        }
+        if let Some(message) = self.finisher.line.breach.take() {
+            // What did not fit was dropped in this very frame: that is no normal end.
+            return self.error(Failure::new(ErrorCode::ProtocolError, message.into()));
         }
         if let Some(failure) = self.finisher.deferred.take() {
             return self.error(failure);

@@ -1,0 +1,61 @@
+//! The registry: one row a wire protocol, a file of the same name beside it.
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use deltafold::decoder::Decoder;
+use deltafold::dialect::{REGISTRY, find};
+
+/// Names of the dialect files and folders, as users write them.
+fn files() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/dialect");
+    std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().replace('_', "-"))
+        .filter(|name| name != "mod")
+        .collect()
+}
+
+#[test]
+fn every_row_has_its_file_and_every_file_its_row() {
+    let names: BTreeSet<String> = REGISTRY.iter().map(|row| row.name.to_owned()).collect();
+    assert_eq!(names.len(), REGISTRY.len(), "names are unique");
+    assert_eq!(names, files());
+}
+
+#[test]
+fn a_name_finds_its_own_row_and_a_fresh_state() {
+    for row in REGISTRY {
+        let found = find(row.name).expect("a row");
+        assert_eq!(found.name, row.name);
+        assert_eq!((found.state)(), (row.state)());
+        let decoder = support::decoder(row.name);
+        assert_eq!(decoder.options().dialect, row.name);
+        assert_eq!((decoder.last_seq(), decoder.finished()), (0, false));
+    }
+}
+
+#[test]
+fn an_unknown_name_finds_nothing() {
+    for name in
+        ["", "openai", "openai_chat", "OpenAI-Chat", "openai-chat ", "anthropic-messages+qwen-xml"]
+    {
+        assert!(find(name).is_none(), "{name:?}");
+    }
+    let options =
+        deltafold::finisher::Options { dialect: "nonsense", ..support::options("openai-chat") };
+    assert!(Decoder::new(options).is_none());
+}

@@ -4,15 +4,18 @@ The same seeds give the same bodies in every run.
 """
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 
 from deltafold import Limits, Message, MessageDelta, reference
-from deltafold.stream_core import DecoderOptions
 from protocol_bodies import ANTHROPIC, CHAT
 from splits import decode, random_pieces, sized
 from test_fixtures import FIXTURES
 from wire_deltas import assert_same
+
+if TYPE_CHECKING:
+    from deltafold.stream_core import DecoderOptions
 
 PIECES = [
     *(b'"', b"{", b"}", b"[", b"]", b"\\", b"\n", b"\r", b"\n\n", b":", b",", b" ", b"\0", b"\xff"),

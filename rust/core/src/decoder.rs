@@ -307,9 +307,10 @@ impl Core {
         }
         self.with_sink(out, |state, sink| {
             sink.begin_frame(frame.json);
-            state.frame(frame, sink)?;
+            let read = state.frame(frame, sink);
+            // Also after a failure: text that is no JSON must not ride on the error.
             sink.end_frame();
-            Ok(())
+            read
         })
     }
 

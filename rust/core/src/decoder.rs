@@ -128,6 +128,12 @@ impl Decoder {
                 self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
             }
         }
+        if self.finished() {
+            // What follows the terminal is ignored: neither its bytes nor their number stay, wherever the feed was cut.
+            self.framer = Sse::default();
+            self.sniff = Sniff::default();
+            self.core.stray = Stray::default();
+        }
     }
 
     /// Takes the end of the body.  After it the stream has its terminal.

@@ -121,7 +121,8 @@ impl Decoder {
                 let core = &mut self.core;
                 let _ = self.framer.feed(bytes, |frame| core.frame(frame, out));
             }
-            Sniff::Page(_) => {}
+            // White space before the page may have gone to the framer or not: cuts decide that, so it forgets.
+            Sniff::Page(_) => self.framer = Sse::default(),
             Sniff::Compressed => {
                 let message =
                     "the body is compressed (gzip); the transport must undo the content encoding";

@@ -552,6 +552,11 @@ fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[prop::sample::Index]) {
 }
 
 #[test]
+fn a_page_after_white_space_leaves_the_same_state() {
+    chunkings_agree("openai-chat", b"\xef\xbb\xbf \t\r\n<html>", &[]);
+}
+
+#[test]
 fn the_undamaged_bodies_say_what_they_should() {
     for (dialect, body) in BODIES {
         let (deltas, _) = decode(decoder(dialect), [body.as_bytes()]);
@@ -561,7 +566,7 @@ fn the_undamaged_bodies_say_what_they_should() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_024) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_096) })]
 
     #[test]
     fn lawful_sequences_pass(choices in proptest::collection::vec(any::<(u8, u8)>(), 0..64), fails in any::<bool>()) {

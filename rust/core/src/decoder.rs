@@ -229,8 +229,10 @@ impl Core {
 
     /// Several JSON values that a proxy joined into one event: each line alone.
     fn lines(&mut self, name: &str, data: &[u8], offset: u64, error: Error, out: &mut impl Output) {
+        let kind = error.kind;
         let mut error = Some(error);
-        if memchr::memchr(b'\n', data).is_some() {
+        // Too deep is what it is; anything else may be several values, each fine alone.
+        if kind != ErrorKind::TooDeep && memchr::memchr(b'\n', data).is_some() {
             error = None;
             for line in data.split(|byte| *byte == b'\n') {
                 let line = line.trim_ascii();

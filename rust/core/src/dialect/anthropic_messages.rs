@@ -196,6 +196,8 @@ enum Block {
         input: String,
         carry: Carry,
         set: Vec<(String, String)>,
+        /// Bytes of it that are counted while it is open.
+        held: usize,
     },
 }
 
@@ -382,18 +384,22 @@ impl State {
             "tool_use" => {
                 let call = sink.open_call(InputFormat::Json);
                 sink.name_call(call, id, name);
-                let input = input.filter(|input| !is_empty_container(input)).map(str::to_owned);
+                let input = input
+                    .filter(|input| !is_empty_container(input))
+                    .filter(|input| sink.take_state_bytes(input.len()))
+                    .map(str::to_owned);
                 Some(Block::ToolUse { call, input })
             }
             _ => {
                 if let Some(model) = to_model {
                     sink.model_changed(model);
                 }
-                Some(Block::Provider {
+                sink.take_state_bytes(json.len()).then(|| Block::Provider {
                     start: json.to_owned(),
                     input: String::new(),
                     carry: Carry::default(),
                     set: Vec::new(),
+                    held: json.len(),
                 })
             }
         }
@@ -423,13 +429,15 @@ impl State {
             (Some(Block::Text(part)), BlockDelta::Citation(citation)) => {
                 sink.annotate(*part, &format!("[{citation}]"));
             }
-            (Some(Block::Provider { input, carry, .. }), BlockDelta::InputJson(text)) => {
+            (Some(Block::Provider { input, carry, held, .. }), BlockDelta::InputJson(text)) => {
                 if sink.take_state_bytes(text.raw.len()) {
+                    *held += text.raw.len();
                     text.decode_into(input, carry);
                 }
             }
-            (Some(Block::Provider { set, .. }), BlockDelta::Other(_, raw)) => {
+            (Some(Block::Provider { set, held, .. }), BlockDelta::Other(_, raw)) => {
                 if sink.take_state_bytes(raw.len()) {
+                    *held += raw.len();
                     let members = wire::members(raw).into_iter().filter(|(key, _)| key != "type");
                     set.extend(members.map(|(key, value)| (key, value.to_owned())));
                 }
@@ -488,8 +496,9 @@ impl State {
                     sink.end_call(*call, how);
                 }
             }
-            Block::Provider { start, input, carry, set } => {
+            Block::Provider { start, input, carry, set, held } => {
                 carry.flush(input);
+                sink.give_back_state_bytes(*held);
                 let depth = sink.options().limits.depth;
                 sink.provider_part(&provider_block(start, input, set, depth));
             }

@@ -17,6 +17,9 @@ pub(super) struct Thinking {
     pub(super) unsent: bool,
 }
 
+/// Members are found by comparing; a hostile entry with more of them than any known one is not joined.
+const MANY_MEMBERS: usize = 64;
+
 /// One entry of `reasoning_details`.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Detail {
@@ -81,7 +84,10 @@ impl Thinking {
 impl Detail {
     /// Fragments of one entry follow each other; encrypted entries always come whole.
     fn continues(&self, next: &Self) -> bool {
-        self.kind == next.kind && self.index == next.index && self.kind != "reasoning.encrypted"
+        self.kind == next.kind
+            && self.index == next.index
+            && self.kind != "reasoning.encrypted"
+            && self.members.len() + next.members.len() <= MANY_MEMBERS
     }
 
     fn append(&mut self, next: Self) {

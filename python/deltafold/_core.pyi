@@ -177,6 +177,7 @@ class Decoder:
         tools: object | None = None,
         choice: int = 0,
         provider_raw: bool = False,
+        logprobs: bool = False,
         limits: Limits | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> Self: ...

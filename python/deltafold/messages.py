@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
-from uuid import UUID, uuid4
+from uuid import SafeUUID, UUID, uuid4
 
 from pydantic import (
     AfterValidator,
@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from deltafold.contract import FinishReason, Usage, WireModel
+from deltafold.contract import FinishReason, Usage, WireModel, build
 from deltafold.parts import (
     ContentPart,
     FileRefPart,
@@ -37,7 +37,6 @@ from deltafold.parts import (
     ThinkingPart,
     ToolCallPart,
     ToolResultPart,
-    build,
     part_from_wire,
     parts_from_fold,
 )
@@ -314,6 +313,18 @@ def _format_timestamp(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def message_id_from_fold(number: int) -> UUID:
+    """Make the id of a message from 128 random bits.
+
+    A UUID consists of these two slots; its constructor spends more on checking them than a fold
+    spends on a short message.
+    """
+    made = UUID.__new__(UUID)
+    object.__setattr__(made, "int", number)
+    object.__setattr__(made, "is_safe", SafeUUID.unknown)
+    return made
+
+
 def message_from_fold(
     *,
     message_id: UUID,
@@ -330,6 +341,8 @@ def message_from_fold(
     """
     built = parts_from_fold(parts)
     finish_reason = meta.get("finish_reason")
+    if type(finish_reason) is str:
+        finish_reason = FinishReason(finish_reason)
     fields: dict[str, Any] = {
         "usage": meta.get("usage"),
         "cost_usd": None,
@@ -337,9 +350,7 @@ def message_from_fold(
         "duration_ms": None,
         "response_id": meta.get("response_id") or None,
         "model_id": meta.get("model_id") or None,
-        "finish_reason": None
-        if finish_reason is None
-        else FinishReason(cast("str", finish_reason)),
+        "finish_reason": finish_reason,
         "raw_finish_reason": meta.get("raw_finish_reason"),
         "is_api_error_message": meta.get("is_api_error_message", False),
         "warnings": meta.get("warnings") or [],

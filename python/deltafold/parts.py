@@ -10,7 +10,7 @@ the arguments are parsed once, when first read.
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
 from pydantic import (
     AfterValidator,
@@ -27,31 +27,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
 from deltafold.arguments import InputFormat, parse_arguments
-from deltafold.contract import WireModel, json_object
+from deltafold.contract import WireModel, build, json_object
 from deltafold.errors import ContractError
-
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
-def build(
-    cls: type[_Model],
-    fields: dict[str, Any],
-    *,
-    extra: dict[str, Any] | None = None,
-    private: dict[str, Any] | None = None,
-) -> _Model:
-    """Make a model of fields that are known to be right, at the cost of one dict.
-
-    The four slots are all that a pydantic 2 model consists of. `model_construct` sets the same ones
-    after walking every field for its alias and default, which costs more than the whole fold of a
-    short message.
-    """
-    model = cls.__new__(cls)
-    object.__setattr__(model, "__dict__", fields)
-    object.__setattr__(model, "__pydantic_fields_set__", set(fields))
-    object.__setattr__(model, "__pydantic_extra__", extra)
-    object.__setattr__(model, "__pydantic_private__", private)
-    return model
 
 
 def _check_unicode(text: str) -> str:

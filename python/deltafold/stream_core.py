@@ -36,6 +36,7 @@ class DecoderOptions(TypedDict, total=False):
     tools: object | None
     choice: int
     provider_raw: bool
+    logprobs: bool
     limits: Limits | None
     clock: Callable[[], datetime] | None
 

@@ -6,8 +6,10 @@ use deltafold::assemble::{MessageAssembler as Core, Part, Status, Terminal, Tool
 use deltafold::delta::{Delta, Usage};
 use deltafold::laws::Breach;
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
 use crate::clock;
@@ -16,7 +18,7 @@ use crate::errors;
 use crate::json;
 use crate::snapshot::{self, ToolCallBuffer};
 use crate::types::{
-    self, FINISH_REASON, MAPPING, MAPPING_PROXY, MESSAGE_FROM_FOLD, PARTS_FROM_FOLD, UUID4,
+    self, MAPPING, MAPPING_PROXY, MESSAGE_FROM_FOLD, MESSAGE_ID_FROM_FOLD, PARTS_FROM_FOLD,
 };
 
 /// Folds the deltas of one stream into a `Message`: `idle → started → done | error`.
@@ -132,7 +134,7 @@ impl MessageAssembler {
                 return Ok(known.into_bound(py));
             }
         }
-        let made = UUID4.get(py)?.call0()?;
+        let made = MESSAGE_ID_FROM_FOLD.get(py)?.call1((Uuid::new_v4().as_u128(),))?;
         if status != Status::Idle {
             let kept = made.clone().unbind();
             let mut place = errors::lock(py, &self.message_id, "assembler")?;
@@ -146,33 +148,33 @@ impl MessageAssembler {
     fn message<'py>(&self, py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyAny>> {
         let meta = PyDict::new(py);
         if let Some(usage) = &view.usage {
-            meta.set_item("usage", types::usage(py, &usage.map(AsRef::as_ref))?)?;
+            meta.set_item(intern!(py, "usage"), types::usage(py, &usage.map(AsRef::as_ref))?)?;
         }
         if view.status != Status::Idle {
-            meta.set_item("response_id", &*view.request_id)?;
-            meta.set_item("model_id", &*view.model_id)?;
+            meta.set_item(intern!(py, "response_id"), &*view.request_id)?;
+            meta.set_item(intern!(py, "model_id"), &*view.model_id)?;
         }
         match &view.terminal {
             Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-                let reason = types::member(py, &FINISH_REASON, finish_reason.as_str())?;
-                meta.set_item("finish_reason", reason)?;
+                let reason = types::finish_reason(py, *finish_reason)?;
+                meta.set_item(intern!(py, "finish_reason"), reason)?;
                 if let Some(raw) = raw_finish_reason {
-                    meta.set_item("raw_finish_reason", &**raw)?;
+                    meta.set_item(intern!(py, "raw_finish_reason"), &**raw)?;
                 }
             }
-            Some(Terminal::Error(_)) => meta.set_item("is_api_error_message", true)?,
+            Some(Terminal::Error(_)) => meta.set_item(intern!(py, "is_api_error_message"), true)?,
             None => {}
         }
         if let Some(warnings) = &view.warnings {
-            meta.set_item("warnings", json::to_python(py, warnings)?)?;
+            meta.set_item(intern!(py, "warnings"), json::to_python(py, warnings)?)?;
         }
         let fields = PyDict::new(py);
-        fields.set_item("message_id", self.message_id(py, view.status)?)?;
-        fields.set_item("run_id", view.run_id.as_deref())?;
+        fields.set_item(intern!(py, "message_id"), self.message_id(py, view.status)?)?;
+        fields.set_item(intern!(py, "run_id"), view.run_id.as_deref())?;
         let began = view.began.unwrap_or_else(clock::now);
-        fields.set_item("timestamp", clock::to_datetime(py, began)?)?;
-        fields.set_item("parts", snapshot::parts(py, &view.parts)?)?;
-        fields.set_item("meta", meta)?;
+        fields.set_item(intern!(py, "timestamp"), clock::to_datetime(py, began)?)?;
+        fields.set_item(intern!(py, "parts"), snapshot::parts(py, &view.parts)?)?;
+        fields.set_item(intern!(py, "meta"), meta)?;
         MESSAGE_FROM_FOLD.get(py)?.call((), Some(&fields))
     }
 

@@ -4,9 +4,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
 use crate::types::{DATETIME, TIMEDELTA, TIMEZONE};
+
+static UTC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static FROM_TIMESTAMP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Now, by the system's clock.
 pub(crate) fn now() -> u64 {
@@ -22,9 +26,13 @@ fn epoch(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// An aware datetime in UTC.
 pub(crate) fn to_datetime(py: Python<'_>, milliseconds: u64) -> PyResult<Bound<'_, PyAny>> {
-    let fields = PyDict::new(py);
-    fields.set_item("milliseconds", milliseconds)?;
-    epoch(py)?.add(TIMEDELTA.get(py)?.call((), Some(&fields))?)
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of the year 200,000 are exact")]
+    let seconds = milliseconds as f64 / 1_000.0;
+    let utc = UTC.get_or_try_init(py, || TIMEZONE.get(py)?.getattr("utc").map(Bound::unbind))?;
+    FROM_TIMESTAMP
+        .get_or_try_init(py, || DATETIME.get(py)?.getattr("fromtimestamp").map(Bound::unbind))?
+        .bind(py)
+        .call1((seconds, utc))
 }
 
 /// RFC 3339 with milliseconds, in UTC.
@@ -39,7 +47,9 @@ pub(crate) fn to_text(py: Python<'_>, milliseconds: u64) -> PyResult<String> {
 pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let py = value.py();
     let datetime = if let Ok(text) = value.cast::<PyString>() {
-        DATETIME.get(py)?.call_method1("fromisoformat", (text,))?
+        DATETIME.get(py)?.call_method1("fromisoformat", (text,)).map_err(|error| {
+            PyValueError::new_err(format!("timestamp is no RFC 3339 text: {}", error.value(py)))
+        })?
     } else if value.is_instance(DATETIME.get(py)?)? {
         value.clone()
     } else {

@@ -12,13 +12,13 @@ use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
 use crate::clock;
 use crate::errors;
 use crate::limits::Limits;
-use crate::types::UUID4;
 
 /// The names of all dialects.
 #[pyfunction]
@@ -38,6 +38,7 @@ pub(crate) fn dialects() -> Vec<&'static str> {
 ///     tools: the tools that were offered, for dialects that find calls in plain text; the present ones need none.
 ///     choice: which of several answers is followed (`n > 1`).
 ///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.
+///     logprobs: whether log probabilities ride on the text deltas.
 ///     limits: bounds; see `Limits`.
 ///     clock: returns the aware datetime that deltas are stamped with, once per feed; the system's UTC clock if not given.
 ///
@@ -131,7 +132,7 @@ impl Decoder {
 #[pymethods]
 impl Decoder {
     #[new]
-    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, choice=0, provider_raw=false, limits=None, clock=None))]
+    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, choice=0, provider_raw=false, logprobs=false, limits=None, clock=None))]
     #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
     fn new(
         py: Python<'_>,
@@ -144,6 +145,7 @@ impl Decoder {
         tools: Option<&Bound<'_, PyAny>>,
         choice: u64,
         provider_raw: bool,
+        logprobs: bool,
         limits: Option<&Bound<'_, Limits>>,
         clock: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
@@ -156,7 +158,7 @@ impl Decoder {
         }
         let run_id: Arc<str> = match run_id {
             Some(run_id) => run_id.into(),
-            None => UUID4.get(py)?.call0()?.str()?.to_str()?.into(),
+            None => Uuid::new_v4().to_string().into(),
         };
         let options = Options {
             dialect: row.name,
@@ -166,7 +168,7 @@ impl Decoder {
             response: response(status, headers)?,
             choice,
             provider_raw,
-            logprobs: false,
+            logprobs,
             limits: limits.map(|limits| limits.get().core).unwrap_or_default(),
         };
         let core = Core::new(options)

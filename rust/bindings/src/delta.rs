@@ -6,7 +6,7 @@ use deltafold::delta::{Delta, DeltaKind, InputFormat, Payload, Riders};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
-use crate::types::{self, DELTA_KIND, DELTA_SCHEMA, ERROR_CODE, FINISH_REASON, JSON_LOADS};
+use crate::types::{self, DELTA_SCHEMA, JSON_LOADS};
 use crate::{clock, errors, json, payload};
 
 /// One step of a stream.
@@ -201,7 +201,7 @@ impl MessageDelta {
 
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        types::member(py, &DELTA_KIND, self.core_kind().as_str())
+        types::delta_kind(py, self.core_kind())
     }
 
     /// The members in wire names, built on demand.
@@ -356,7 +356,7 @@ impl MessageDelta {
     fn finish_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match &self.body {
             Body::Rare(Payload::Done { finish_reason, .. }) => {
-                types::member(py, &FINISH_REASON, finish_reason.as_str()).map(Some)
+                types::finish_reason(py, *finish_reason).map(Some)
             }
             _ => Ok(None),
         }
@@ -384,9 +384,7 @@ impl MessageDelta {
     #[getter]
     fn error_code<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match &self.body {
-            Body::Rare(Payload::Error(failure)) => {
-                types::member(py, &ERROR_CODE, failure.code.as_str()).map(Some)
-            }
+            Body::Rare(Payload::Error(failure)) => types::error_code(py, failure.code).map(Some),
             _ => Ok(None),
         }
     }

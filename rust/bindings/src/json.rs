@@ -10,7 +10,8 @@ use crate::types::JSON_DUMPS;
 /// Nesting that is converted; text of a stream is bounded before.
 pub(crate) const MAX_DEPTH: usize = 1_000;
 
-/// The Python value of a JSON text.  Lone surrogate escapes become U+FFFD; integers beyond CPython's limit stay text.
+/// The Python value of a JSON text.  Lone surrogate escapes become U+FFFD; integers beyond CPython's limit and
+/// numbers beyond a float stay text.
 pub(crate) fn to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let mut reader = Reader::new(text, MAX_DEPTH);
     let mut failure = None;
@@ -80,7 +81,10 @@ fn number<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyAny> {
         return PyInt::new(py, small).into_any();
     }
     if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
-        return PyFloat::new(py, text.parse().unwrap_or(f64::INFINITY)).into_any();
+        return match text.parse::<f64>() {
+            Ok(float) if float.is_finite() => PyFloat::new(py, float).into_any(),
+            _ => PyString::new(py, text).into_any(),
+        };
     }
     py.get_type::<PyInt>().call1((text,)).unwrap_or_else(|_| PyString::new(py, text).into_any())
 }

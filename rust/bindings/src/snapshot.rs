@@ -1,8 +1,9 @@
 //! A message that is being folded, as Python sees it: part dicts for `deltafold.messages`, and tool call buffers.
 
 use deltafold::assemble::{Part, TextPart, ToolCall};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::json;
 
@@ -15,18 +16,22 @@ pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py,
             Part::Text(part) => text_part(&dict, "text", part)?,
             Part::Thinking(part) => text_part(&dict, "thinking", part)?,
             Part::ToolCall(call) => {
-                dict.set_item("kind", "tool_call")?;
-                dict.set_item("tool_call_id", &*call.id)?;
-                dict.set_item("tool_name", &*call.name)?;
-                dict.set_item("raw_args_text", &call.args)?;
-                dict.set_item("incomplete", call.incomplete)?;
-                dict.set_item("input_format", call.input_format.as_str())?;
-                dict.set_item("ended", call.ended)?;
-                set_json(&dict, "provider_state", call.provider_state.as_deref())?;
+                dict.set_item(intern!(dict.py(), "kind"), "tool_call")?;
+                dict.set_item(intern!(dict.py(), "tool_call_id"), &*call.id)?;
+                dict.set_item(intern!(dict.py(), "tool_name"), &*call.name)?;
+                dict.set_item(intern!(dict.py(), "raw_args_text"), &call.args)?;
+                dict.set_item(intern!(dict.py(), "incomplete"), call.incomplete)?;
+                dict.set_item(intern!(dict.py(), "input_format"), call.input_format.as_str())?;
+                dict.set_item(intern!(dict.py(), "ended"), call.ended)?;
+                set_json(
+                    &dict,
+                    intern!(dict.py(), "provider_state"),
+                    call.provider_state.as_deref(),
+                )?;
             }
             Part::Whole(part) => {
-                dict.set_item("kind", "part")?;
-                set_json(&dict, "part", Some(part))?;
+                dict.set_item(intern!(dict.py(), "kind"), "part")?;
+                set_json(&dict, intern!(dict.py(), "part"), Some(part))?;
             }
         }
         list.append(dict)?;
@@ -34,24 +39,28 @@ pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py,
     Ok(list)
 }
 
-fn set_json(dict: &Bound<'_, PyDict>, name: &str, text: Option<&str>) -> PyResult<()> {
+fn set_json(
+    dict: &Bound<'_, PyDict>,
+    name: &Bound<'_, PyString>,
+    text: Option<&str>,
+) -> PyResult<()> {
     let value = text.map(|text| json::to_python(dict.py(), text)).transpose()?;
     dict.set_item(name, value)
 }
 
 fn text_part(dict: &Bound<'_, PyDict>, kind: &str, part: &TextPart) -> PyResult<()> {
-    dict.set_item("kind", kind)?;
-    dict.set_item("text", &part.text)?;
+    dict.set_item(intern!(dict.py(), "kind"), kind)?;
+    dict.set_item(intern!(dict.py(), "text"), &part.text)?;
     if kind == "text" {
-        dict.set_item("refusal", part.refusal)?;
-        dict.set_item("annotations", joined(dict.py(), &part.annotations)?)?;
+        dict.set_item(intern!(dict.py(), "refusal"), part.refusal)?;
+        dict.set_item(intern!(dict.py(), "annotations"), joined(dict.py(), &part.annotations)?)?;
     } else {
-        dict.set_item("redacted", part.redacted)?;
+        dict.set_item(intern!(dict.py(), "redacted"), part.redacted)?;
     }
     if !part.logprobs.is_empty() {
-        dict.set_item("logprobs", logprobs(dict.py(), &part.logprobs)?)?;
+        dict.set_item(intern!(dict.py(), "logprobs"), logprobs(dict.py(), &part.logprobs)?)?;
     }
-    set_json(dict, "provider_state", part.provider_state.as_deref())
+    set_json(dict, intern!(dict.py(), "provider_state"), part.provider_state.as_deref())
 }
 
 /// Lists that came one after another as one; `None` when none came.

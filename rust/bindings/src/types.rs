@@ -1,5 +1,8 @@
 //! Python objects that are looked up once: classes of the pure-Python half, of the standard library.
 
+use deltafold::delta::{DeltaKind, ErrorCode, FinishReason};
+use pyo3::exceptions::PyIndexError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -24,17 +27,15 @@ impl Imported {
     }
 }
 
-pub(crate) static DELTA_KIND: Imported = Imported::new("deltafold.contract", "DeltaKind");
-pub(crate) static FINISH_REASON: Imported = Imported::new("deltafold.contract", "FinishReason");
-pub(crate) static ERROR_CODE: Imported = Imported::new("deltafold.contract", "ErrorCode");
-pub(crate) static USAGE: Imported = Imported::new("deltafold.contract", "Usage");
+static USAGE_FROM_FOLD: Imported = Imported::new("deltafold.contract", "usage_from_fold");
 pub(crate) static DELTA_SCHEMA: Imported = Imported::new("deltafold.contract", "delta_core_schema");
 pub(crate) static MESSAGE_FROM_FOLD: Imported =
     Imported::new("deltafold.messages", "message_from_fold");
 pub(crate) static PARTS_FROM_FOLD: Imported =
     Imported::new("deltafold.messages", "parts_from_fold");
 pub(crate) static PART_FROM_WIRE: Imported = Imported::new("deltafold.parts", "part_from_wire");
-pub(crate) static UUID4: Imported = Imported::new("uuid", "uuid4");
+pub(crate) static MESSAGE_ID_FROM_FOLD: Imported =
+    Imported::new("deltafold.messages", "message_id_from_fold");
 pub(crate) static JSON_DUMPS: Imported = Imported::new("json", "dumps");
 pub(crate) static JSON_LOADS: Imported = Imported::new("json", "loads");
 pub(crate) static DATETIME: Imported = Imported::new("datetime", "datetime");
@@ -43,29 +44,67 @@ pub(crate) static TIMEZONE: Imported = Imported::new("datetime", "timezone");
 pub(crate) static MAPPING: Imported = Imported::new("collections.abc", "Mapping");
 pub(crate) static MAPPING_PROXY: Imported = Imported::new("types", "MappingProxyType");
 
-/// A member of a closed list, by its wire name.
-pub(crate) fn member<'py>(
-    py: Python<'py>,
-    list: &Imported,
-    name: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    list.get(py)?.call1((name,))
+/// A closed list of the contract as Python's enum: its members, made once.
+pub(crate) struct ClosedList {
+    class: Imported,
+    members: PyOnceLock<Vec<Py<PyAny>>>,
 }
 
-/// The pydantic `Usage` of these counts.
+impl ClosedList {
+    const fn new(name: &'static str) -> Self {
+        Self { class: Imported::new("deltafold.contract", name), members: PyOnceLock::new() }
+    }
+
+    /// The member that stands at `position` in the core's list, which `names` spells out.
+    fn member<'py>(
+        &self,
+        py: Python<'py>,
+        position: usize,
+        names: impl Iterator<Item = &'static str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let members = self.members.get_or_try_init(py, || {
+            let class = self.class.get(py)?;
+            names.map(|name| class.call1((name,)).map(Bound::unbind)).collect::<PyResult<Vec<_>>>()
+        })?;
+        let member = members.get(position).map(|member| member.bind(py).clone());
+        member.ok_or_else(|| PyIndexError::new_err("a closed list has no such member"))
+    }
+}
+
+static DELTA_KIND: ClosedList = ClosedList::new("DeltaKind");
+static FINISH_REASON: ClosedList = ClosedList::new("FinishReason");
+static ERROR_CODE: ClosedList = ClosedList::new("ErrorCode");
+
+/// Python's member of a kind.
+pub(crate) fn delta_kind(py: Python<'_>, kind: DeltaKind) -> PyResult<Bound<'_, PyAny>> {
+    DELTA_KIND.member(py, kind as usize, DeltaKind::ALL.iter().map(|kind| kind.as_str()))
+}
+
+/// Python's member of a finish reason.
+pub(crate) fn finish_reason(py: Python<'_>, reason: FinishReason) -> PyResult<Bound<'_, PyAny>> {
+    let names = FinishReason::ALL.iter().map(|reason| reason.as_str());
+    FINISH_REASON.member(py, reason as usize, names)
+}
+
+/// Python's member of an error code.
+pub(crate) fn error_code(py: Python<'_>, code: ErrorCode) -> PyResult<Bound<'_, PyAny>> {
+    ERROR_CODE.member(py, code as usize, ErrorCode::ALL.iter().map(|code| code.as_str()))
+}
+
+/// The `Usage` of these counts.
 pub(crate) fn usage<'py>(
     py: Python<'py>,
     counts: &deltafold::delta::Usage<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
-    fields.set_item("input_tokens", counts.input)?;
-    fields.set_item("output_tokens", counts.output)?;
-    fields.set_item("total_tokens", counts.total)?;
-    fields.set_item("cost", counts.cost)?;
-    fields.set_item("cache_read_tokens", counts.cache_read)?;
-    fields.set_item("cache_write_tokens", counts.cache_write)?;
-    fields.set_item("reasoning_tokens", counts.reasoning)?;
+    fields.set_item(intern!(py, "input_tokens"), counts.input)?;
+    fields.set_item(intern!(py, "output_tokens"), counts.output)?;
+    fields.set_item(intern!(py, "total_tokens"), counts.total)?;
+    fields.set_item(intern!(py, "cost"), counts.cost)?;
+    fields.set_item(intern!(py, "cache_read_tokens"), counts.cache_read)?;
+    fields.set_item(intern!(py, "cache_write_tokens"), counts.cache_write)?;
+    fields.set_item(intern!(py, "reasoning_tokens"), counts.reasoning)?;
     let details = counts.details.map(|text| crate::json::to_python(py, text)).transpose()?;
-    fields.set_item("details", details)?;
-    USAGE.get(py)?.call((), Some(&fields))
+    fields.set_item(intern!(py, "details"), details)?;
+    USAGE_FROM_FOLD.get(py)?.call1((fields,))
 }

@@ -8,6 +8,7 @@
 //! | `[DONE]` | the end marker |
 //! | empty or blank data | ignored |
 //! | data of an event named `error` that is no JSON | an error of these words |
+//! | nothing but fields like `Data` | `error{protocol_error}` |
 //! | other data, lines that are neither field nor JSON | skipped, counted in one warning |
 //! | bare JSON outside of events (a JSON body) | gathered until it is whole, then read like an event's data |
 //! | a JSON array | each object in it is read |
@@ -47,6 +48,8 @@ struct Core {
     state: State,
     finisher: Finisher,
     stray: Stray,
+    /// A line was named `data` but for its case.
+    misspelt: bool,
     /// Checks every delta in debug builds.
     laws: Laws,
 }
@@ -88,6 +91,7 @@ impl Decoder {
                 finisher: Finisher::new(Arc::clone(&options)),
                 options,
                 stray: Stray::default(),
+                misspelt: false,
                 laws: Laws::default(),
             },
             fed_anything: false,
@@ -120,6 +124,11 @@ impl Decoder {
             Sniff::Undecided | Sniff::Stream => {
                 let core = &mut self.core;
                 let _ = self.framer.feed(bytes, |frame| core.frame(frame, out));
+                if self.core.finisher.ended() {
+                    // Nothing is read any more: what the feed still held leaves no trace.
+                    self.framer = Sse::new(self.core.options.limits.event_bytes);
+                    self.core.stray = Stray::default();
+                }
             }
             // White space before the page may have gone to the framer or not: cuts decide that, so it forgets.
             Sniff::Page(_) => self.framer = Sse::default(),
@@ -262,6 +271,17 @@ impl Core {
     /// Reads one JSON text, an object or an array of objects.  On an error nothing of it was applied.
     #[inline]
     fn json(&mut self, name: &str, data: &[u8], out: &mut impl Output) -> Result<(), Error> {
+        if !self.options.provider_raw
+            && self.with_sink(out, |state, sink| {
+                let repeated = state.repeated(name, data, sink);
+                if repeated {
+                    sink.end_frame();
+                }
+                repeated
+            })
+        {
+            return Ok(());
+        }
         let text = match std::str::from_utf8(data) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(data),
@@ -323,6 +343,8 @@ impl Core {
         let trimmed = line.trim_ascii_start();
         if self.stray.text.is_empty() {
             if !matches!(trimmed.first(), Some(b'{' | b'[')) {
+                self.misspelt |=
+                    line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"data:"));
                 if !trimmed.is_empty() && memchr::memchr(b':', line).is_none() {
                     self.noise(offset, out);
                 }
@@ -372,6 +394,10 @@ impl Core {
             let mut failure = Failure::new(ErrorCode::ProtocolError, "the body is empty".into());
             failure.retryable = Some(true);
             return self.error(out, failure);
+        }
+        if self.misspelt && self.finisher.last_seq() == 0 {
+            let message = "no field is named `data`, only others that differ in case";
+            return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
         }
         let message = "the stream stopped without any sign of its end";
         let mut lost = Failure::new(ErrorCode::ConnectionLost, message.into());

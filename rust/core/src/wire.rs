@@ -5,6 +5,7 @@
 //! Grammar: RFC 8259.  Nothing of a provider lives here.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 
@@ -144,18 +145,30 @@ pub enum Kind {
 }
 
 /// A position in a JSON text.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
     max_depth: usize,
+    /// Where the scalars lie that nobody looked at, when that is asked for.
+    trace: Option<Vec<Range<usize>>>,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `text`, refusing to nest deeper than `max_depth`.
     pub fn new(text: &'a str, max_depth: usize) -> Self {
-        Self { text, at: 0, depth: 0, max_depth }
+        Self { text, at: 0, depth: 0, max_depth, trace: None }
+    }
+
+    /// A reader that notes where the scalars lie that are ignored.
+    pub fn tracing(text: &'a str, max_depth: usize) -> Self {
+        Self { trace: Some(Vec::new()), ..Self::new(text, max_depth) }
+    }
+
+    /// The places of the ignored scalars, strings with their quotes.
+    pub fn into_trace(self) -> Vec<Range<usize>> {
+        self.trace.unwrap_or_default()
     }
 
     /// A reader for text that an earlier reader accepted.
@@ -163,6 +176,7 @@ impl<'a> Reader<'a> {
         Self::new(text, usize::MAX)
     }
 
+    #[cold]
     fn fail<T>(&self, kind: ErrorKind) -> Result<T> {
         let kind = if self.at >= self.text.len() && kind != ErrorKind::TooDeep {
             ErrorKind::UnexpectedEnd
@@ -184,9 +198,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text between an earlier position of this reader and now, white space at its beginning left out.
-    pub fn since(&self, start: &Self) -> &'a str {
-        self.text.get(start.at..self.at).unwrap_or("").trim_start()
+    /// Bytes from the start of the text to here.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The text from an earlier position to here, white space at its beginning left out.
+    pub fn since(&self, position: usize) -> &'a str {
+        self.text.get(position..self.at).unwrap_or("").trim_start()
     }
 
     /// The kind of the value that comes next.
@@ -305,42 +324,44 @@ impl<'a> Reader<'a> {
         self.space();
         self.expect(b'"')?;
         let start = self.at;
-        let mut escaped = false;
+        self.at = special(self.text.as_bytes(), start);
+        if self.byte() == Some(b'"') {
+            let raw = self.text.get(start..self.at).unwrap_or("");
+            self.at += 1;
+            return Ok(Str { raw, escaped: false });
+        }
+        self.escaped_string(start)
+    }
+
+    /// Reads on in a string that begins at `start`, from an escape or a control character.
+    fn escaped_string(&mut self, start: usize) -> Result<Str<'a>> {
         loop {
-            self.at = special(self.text.as_bytes(), self.at);
             match self.byte() {
                 Some(b'"') => {
                     let raw = self.text.get(start..self.at).unwrap_or("");
                     self.at += 1;
-                    return Ok(Str { raw, escaped });
+                    return Ok(Str { raw, escaped: true });
                 }
                 Some(b'\\') => {
-                    escaped = true;
                     self.at += 1;
                     self.escape()?;
                 }
                 _ => return self.fail(ErrorKind::ControlCharacter),
             }
+            self.at = special(self.text.as_bytes(), self.at);
         }
     }
 
     fn escape(&mut self) -> Result<()> {
-        match self.byte() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 1;
+        match escape_end(self.text.as_bytes(), self.at) {
+            Ok(end) => {
+                self.at = end;
                 Ok(())
             }
-            Some(b'u') => {
-                self.at += 1;
-                for _ in 0..4 {
-                    match self.byte() {
-                        Some(byte) if byte.is_ascii_hexdigit() => self.at += 1,
-                        _ => return self.fail(ErrorKind::InvalidEscape),
-                    }
-                }
-                Ok(())
+            Err(at) => {
+                self.at = at;
+                self.fail(ErrorKind::InvalidEscape)
             }
-            _ => self.fail(ErrorKind::InvalidEscape),
         }
     }
 
@@ -424,6 +445,25 @@ impl<'a> Reader<'a> {
         Ok(Some(self.raw()?).filter(|text| *text != "null"))
     }
 
+    /// Steps over a value that nobody looks at, valid or not for its purpose: not even its kind matters.
+    #[inline]
+    pub fn ignore(&mut self) -> Result<()> {
+        if self.trace.is_none() {
+            return self.skip();
+        }
+        match self.kind()? {
+            Kind::Object => self.object(|reader, _| reader.ignore()),
+            Kind::Array => self.array(Self::ignore),
+            _ => {
+                let start = self.at;
+                self.skip()?;
+                let end = self.at;
+                self.trace.get_or_insert_default().push(start..end);
+                Ok(())
+            }
+        }
+    }
+
     /// Validates a value and steps over it.
     pub fn skip(&mut self) -> Result<()> {
         match self.kind()? {
@@ -444,38 +484,68 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<()> {
-        if !matches!(self.byte(), Some(b'0'..=b'9')) {
-            return self.fail(ErrorKind::InvalidNumber);
-        }
-        while let Some(b'0'..=b'9') = self.byte() {
-            self.at += 1;
-        }
-        Ok(())
-    }
-
     fn skip_number(&mut self) -> Result<()> {
-        if self.byte() == Some(b'-') {
-            self.at += 1;
-        }
-        if self.byte() == Some(b'0') {
-            self.at += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.byte() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.byte() {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.byte() {
-                self.at += 1;
+        match number_end(self.text.as_bytes(), self.at) {
+            Ok(end) => {
+                self.at = end;
+                Ok(())
             }
-            self.digits()?;
+            Err(at) => {
+                self.at = at;
+                self.fail(ErrorKind::InvalidNumber)
+            }
         }
-        Ok(())
     }
+}
+
+/// Where the escape ends whose letter stands at `at`; where it goes wrong.
+pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
+    match bytes.get(at) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
+        Some(b'u') => {
+            let hex = |offset: &usize| bytes.get(at + offset).is_some_and(u8::is_ascii_hexdigit);
+            match (1..=4).find(|offset| !hex(offset)) {
+                Some(offset) => Err(at + offset),
+                None => Ok(at + 5),
+            }
+        }
+        _ => Err(at),
+    }
+}
+
+/// Where the string ends (before its quote) whose text begins at `at`, and whether it holds escapes; where it goes wrong.
+#[inline]
+pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize, bool), usize> {
+    let mut end = special(bytes, at);
+    let mut escaped = false;
+    loop {
+        match bytes.get(end) {
+            Some(b'"') => return Ok((end, escaped)),
+            Some(b'\\') => {
+                escaped = true;
+                end = special(bytes, escape_end(bytes, end + 1)?);
+            }
+            _ => return Err(end),
+        }
+    }
+}
+
+/// Where the number ends that begins at `at`; where it goes wrong.
+pub(crate) fn number_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
+    let digits = |from: usize| {
+        let count = bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
+        if count == 0 { Err(from) } else { Ok(from + count) }
+    };
+    let is = |at: usize, wanted: &[u8]| bytes.get(at).is_some_and(|byte| wanted.contains(byte));
+    let mut at = if is(at, b"-") { at + 1 } else { at };
+    at = if is(at, b"0") { at + 1 } else { digits(at)? };
+    if is(at, b".") {
+        at = digits(at + 1)?;
+    }
+    if is(at, b"eE") {
+        at = digits(if is(at + 1, b"+-") { at + 2 } else { at + 1 })?;
+    }
+    Ok(at)
 }
 
 #[expect(

@@ -12,11 +12,15 @@
 use std::collections::BTreeMap;
 
 use super::Frame;
+use super::template::{Template, Token};
 use crate::delta::{FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKind};
 use crate::provider_error::ErrorObject;
 use crate::scan::{JsonScan, Verdict};
 use crate::wire::{self, Carry, Kind, Reader, Result, Str};
+
+/// Characters of an unknown type that its warning shows.
+const MAX_NAME: usize = 100;
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +97,7 @@ struct DeltaMembers<'a> {
 }
 
 /// Reads a frame.
-pub fn read(frame: Frame<'_>) -> Result<Event<'_>> {
+pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Event<'a>> {
     let mut kind = None;
     let mut index = None;
     let mut delta = DeltaMembers::default();
@@ -102,21 +106,20 @@ pub fn read(frame: Frame<'_>) -> Result<Event<'_>> {
     let mut message = None;
     let mut usage = None;
     let mut error = false;
-    let mut reader = Reader::new(frame.json, frame.max_depth);
     reader.object(|reader, key| {
         match key {
             "type" => kind = reader.filled_string()?,
             "index" => index = reader.integer()?,
             "delta" if reader.kind()? == Kind::Object => {
-                let start = reader.clone();
+                let start = reader.position();
                 reader.object(|reader, key| read_delta_member(reader, key, &mut delta))?;
-                delta_raw = reader.since(&start);
+                delta_raw = reader.since(start);
             }
             "content_block" => block = reader.raw()?,
             "message" => message = Some(reader.raw()?),
             "usage" => usage = reader.opt_raw()?,
             "error" => error = reader.opt_raw()?.is_some(),
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })?;
@@ -151,7 +154,7 @@ fn read_delta_member<'a>(
         "signature" => delta.signature = reader.opt_string()?,
         "citation" => delta.citation = reader.opt_raw()?,
         "stop_reason" => delta.stop_reason = reader.filled_string()?,
-        _ => reader.skip()?,
+        _ => reader.ignore()?,
     }
     Ok(())
 }
@@ -168,6 +171,49 @@ impl<'a> BlockDelta<'a> {
             "citations_delta" => members.citation.map(Self::Citation),
             _ => Some(Self::Other(kind, raw)),
         }
+    }
+}
+
+/// The deltas that repeat: text, thinking, arguments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeat {
+    index: Option<i64>,
+    kind: RepeatKind,
+    text: Token,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum RepeatKind {
+    Text,
+    Thinking,
+    InputJson,
+}
+
+impl Template for Repeat {
+    type Event<'a> = Event<'a>;
+
+    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+        let Event::BlockDelta { index, delta } = event else { return None };
+        let (kind, text) = match delta {
+            BlockDelta::Text(text) => (RepeatKind::Text, text),
+            BlockDelta::Thinking(text) => (RepeatKind::Thinking, text),
+            BlockDelta::InputJson(text) => (RepeatKind::InputJson, text),
+            BlockDelta::Signature(_) | BlockDelta::Citation(_) | BlockDelta::Other(..) => {
+                return None;
+            }
+        };
+        Some(Self { index: *index, kind, text: token(*text) })
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let text = text(self.text);
+        let delta = match self.kind {
+            RepeatKind::Text => BlockDelta::Text(text),
+            RepeatKind::Thinking => BlockDelta::Thinking(text),
+            RepeatKind::InputJson => BlockDelta::InputJson(text),
+        };
+        Event::BlockDelta { index: self.index, delta }
     }
 }
 
@@ -242,8 +288,7 @@ pub fn apply<O: Output>(event: Event<'_>, state: &mut State, sink: &mut DeltaSin
             sink.error(error.failure(&response, "the provider sent an error without a message"));
         }
         Event::Unknown(kind) => {
-            let message = format!("unknown event type {:?}", kind.text());
-            sink.warn("unknown_event", &message, None);
+            sink.warn("unknown_event", &unknown("event", kind), None);
         }
     }
 }
@@ -254,6 +299,12 @@ pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
         // A call that is still open is ended with the stream, which knows how it ended.
         state.close_block(*index, CallEnd::Cut, sink);
     }
+}
+
+/// A warning's words; a name of any length comes from the wire and only its beginning is kept.
+fn unknown(what: &str, kind: Str<'_>) -> String {
+    let name: String = kind.text().chars().take(MAX_NAME).collect();
+    format!("unknown {what} type {name:?}")
 }
 
 fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
@@ -317,7 +368,8 @@ impl State {
         let Some(new) = usage else { return };
         let merged = match &self.usage {
             Some(known) => wire::merge_objects(known, new),
-            None => new.to_owned(),
+            // Written anew like every later one, so that white space alone is no change.
+            None => wire::merge_objects("{}", new),
         };
         if let Ok(counts) = counts(&merged) {
             sink.usage(&counts, &merged);
@@ -443,8 +495,7 @@ impl State {
                 }
             }
             (_, BlockDelta::Other(kind, _)) => {
-                let message = format!("unknown delta type {:?}", kind.text());
-                sink.warn("unknown_event", &message, None);
+                sink.warn("unknown_event", &unknown("delta", kind), None);
             }
             // A delta whose block was never opened, or is of another type: the delta's type opens one.
             (known, delta) => {

@@ -5,10 +5,12 @@
 
 use crate::delta::Output;
 use crate::finisher::DeltaSink;
-use crate::wire::Result;
+use crate::wire::{Reader, Result};
+use template::{Template, Templates, Token};
 
 pub mod anthropic_messages;
 pub mod openai_chat;
+pub mod template;
 
 /// One framed JSON object.
 #[derive(Clone, Copy, Debug)]
@@ -21,14 +23,14 @@ pub struct Frame<'a> {
     pub max_depth: usize,
 }
 
-/// The state of one stream's dialect.
+/// The state of one stream's dialect, and the templates that its frames repeat.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one a stream, never moved after it is made")]
 pub enum State {
     /// Anthropic Messages.
-    AnthropicMessages(anthropic_messages::State),
+    AnthropicMessages(anthropic_messages::State, Templates<anthropic_messages::Repeat>),
     /// OpenAI Chat Completions and everything compatible.
-    OpenAiChat(openai_chat::State),
+    OpenAiChat(openai_chat::State, Templates<openai_chat::Repeat>),
 }
 
 /// A row of the registry.
@@ -44,9 +46,14 @@ pub struct Dialect {
 pub const REGISTRY: &[Dialect] = &[
     Dialect {
         name: "anthropic-messages",
-        state: || State::AnthropicMessages(anthropic_messages::State::default()),
+        state: || {
+            State::AnthropicMessages(anthropic_messages::State::default(), Templates::default())
+        },
     },
-    Dialect { name: "openai-chat", state: || State::OpenAiChat(openai_chat::State::default()) },
+    Dialect {
+        name: "openai-chat",
+        state: || State::OpenAiChat(openai_chat::State::default(), Templates::default()),
+    },
 ];
 
 /// The row of this name.
@@ -54,7 +61,42 @@ pub fn find(name: &str) -> Option<&'static Dialect> {
     REGISTRY.iter().find(|row| row.name == name)
 }
 
+/// Reads a frame that is no hit, and lets the templates study it.
+fn read<'a, E: Template>(
+    templates: &mut Templates<E>,
+    frame: Frame<'a>,
+    read: impl Fn(&mut Reader<'a>) -> Result<E::Event<'a>>,
+) -> Result<E::Event<'a>> {
+    let event = read(&mut Reader::new(frame.json, frame.max_depth))?;
+    if templates.curious() && E::of(&event, |_| Token::default()).is_some() {
+        let mut tracing = Reader::tracing(frame.json, frame.max_depth);
+        read(&mut tracing)?;
+        templates.study(frame.name, frame.json, &event, &tracing.into_trace());
+    }
+    Ok(event)
+}
+
 impl State {
+    /// Applies a frame that repeats a template; false for any other.
+    #[inline]
+    pub fn repeated<O: Output>(
+        &mut self,
+        name: &str,
+        frame: &[u8],
+        sink: &mut DeltaSink<'_, O>,
+    ) -> bool {
+        match self {
+            Self::AnthropicMessages(state, templates) => templates
+                .hit(name, frame)
+                .map(|event| anthropic_messages::apply(event, state, sink))
+                .is_some(),
+            Self::OpenAiChat(state, templates) => templates
+                .hit(name, frame)
+                .map(|event| openai_chat::apply(&event, state, sink))
+                .is_some(),
+        }
+    }
+
     /// Reads one frame and applies it.  An error leaves the state as it was.
     pub fn frame<O: Output>(
         &mut self,
@@ -62,12 +104,15 @@ impl State {
         sink: &mut DeltaSink<'_, O>,
     ) -> Result<()> {
         match self {
-            Self::AnthropicMessages(state) => {
-                let event = anthropic_messages::read(frame)?;
+            Self::AnthropicMessages(state, templates) => {
+                let event =
+                    read(templates, frame, |reader| anthropic_messages::read(frame, reader))?;
                 anthropic_messages::apply(event, state, sink);
             }
-            Self::OpenAiChat(state) => {
-                let event = openai_chat::read(frame, sink.options().choice)?;
+            Self::OpenAiChat(state, templates) => {
+                let choice = sink.options().choice;
+                let event =
+                    read(templates, frame, |reader| openai_chat::read(frame, reader, choice))?;
                 openai_chat::apply(&event, state, sink);
             }
         }
@@ -77,8 +122,8 @@ impl State {
     /// Says what the state still holds back; no frame follows.
     pub fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         match self {
-            Self::AnthropicMessages(state) => anthropic_messages::close(state, sink),
-            Self::OpenAiChat(state) => openai_chat::close(state, sink),
+            Self::AnthropicMessages(state, _) => anthropic_messages::close(state, sink),
+            Self::OpenAiChat(state, _) => openai_chat::close(state, sink),
         }
     }
 }

@@ -253,6 +253,7 @@ impl<O: Output> DeltaSink<'_, O> {
         let held = std::mem::take(&mut state.pending);
         scratch.clear();
         scratch.push_str(&held);
+        let lone = state.carry.lone;
         state.carry.flush(scratch);
         let carry = state.carry;
         if !scratch.is_empty() {
@@ -282,7 +283,9 @@ impl<O: Output> DeltaSink<'_, O> {
             },
         );
         state.scan = JsonScan::default();
-        self.warn_lone(carry);
+        if carry.lone > lone {
+            self.warn_lone(carry);
+        }
     }
 
     /// Ends every call that is open, in the order in which they were opened.

@@ -66,6 +66,9 @@ impl Sse {
                 break;
             };
             let (line, tail) = rest.split_at(end);
+            if self.line.len().saturating_add(line.len()) > self.max_bytes {
+                return sink(Frame::TooLong);
+            }
             self.skip_lf = tail.first() == Some(&b'\r');
             at += end + 1;
             // The same sum as for a line that is still open, so that cuts do not move the limit.
@@ -89,7 +92,8 @@ impl Sse {
             }
         }
         self.keep(&mut whole);
-        if self.line.len().saturating_add(self.data.len()) > self.max_bytes {
+        // The line alone, as above: where a feed ends decides nothing.
+        if self.line.len() > self.max_bytes {
             return sink(Frame::TooLong);
         }
         ControlFlow::Continue(())

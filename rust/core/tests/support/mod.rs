@@ -11,10 +11,11 @@ use std::path::PathBuf;
 
 use deltafold::assemble::{MessageAssembler, Part};
 use deltafold::decoder::Decoder;
-use deltafold::delta::Delta;
+use deltafold::delta::{Delta, Payload, Riders, Usage};
 use deltafold::finisher::Options;
 use deltafold::limits::Limits;
 use deltafold::provider_error::Response;
+use serde_json::{Value, json};
 
 /// A delta that owns its text.
 pub type Owned = Delta<Box<str>>;
@@ -168,4 +169,106 @@ fn folders(path: &std::path::Path) -> Vec<PathBuf> {
         entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     found.sort();
     found
+}
+
+/// A delta of a stream named "run" in its wire form.
+pub fn wire(delta: &Owned) -> Value {
+    json!({
+        "runId": "run",
+        "seq": delta.seq,
+        "kind": delta.payload.kind().as_str(),
+        "payload": payload(&delta.payload),
+        "timestamp": "2026-01-01T00:00:00.000Z",
+    })
+}
+
+fn open(json: &str) -> Value {
+    serde_json::from_str(json).expect("JSON inside a delta")
+}
+
+fn text_payload(text: &str, part_index: Option<u32>, riders: &Riders<Box<str>>) -> Value {
+    let mut out = json!({ "textDelta": text, "partIndex": part_index });
+    for (name, value) in [
+        ("annotations", &riders.annotations),
+        ("logprobs", &riders.logprobs),
+        ("providerState", &riders.provider_state),
+    ] {
+        if let Some(value) = value {
+            out[name] = open(value);
+        }
+    }
+    for (name, flag) in [("refusal", riders.refusal), ("redacted", riders.redacted)] {
+        if flag {
+            out[name] = json!(true);
+        }
+    }
+    out
+}
+
+fn payload(payload: &Payload<Box<str>>) -> Value {
+    let mut out = match payload {
+        Payload::Start { model_id, request_id } => {
+            json!({ "modelId": model_id, "requestId": request_id })
+        }
+        Payload::Text { text, part_index, riders }
+        | Payload::Thinking { text, part_index, riders } => text_payload(text, *part_index, riders),
+        Payload::ToolCallStart { id, name, part_index, input_format, provider_state } => {
+            let format = Some(input_format.as_str()).filter(|format| *format != "json");
+            json!({
+                "toolCallId": id,
+                "toolName": name,
+                "partIndex": part_index,
+                "inputFormat": format,
+                "providerState": provider_state.as_deref().map(open),
+            })
+        }
+        Payload::ToolCallArgs { id, text } => json!({ "toolCallId": id, "argsTextDelta": text }),
+        Payload::ToolCallEnd { id, incomplete, provider_state } => json!({
+            "toolCallId": id,
+            "incomplete": Some(*incomplete).filter(|flag| *flag),
+            "providerState": provider_state.as_deref().map(open),
+        }),
+        Payload::Usage(usage) => return usage_payload(usage),
+        Payload::Done { finish_reason, raw_finish_reason, model_id, warnings } => json!({
+            "finishReason": finish_reason.as_str(),
+            "rawFinishReason": raw_finish_reason,
+            "modelId": model_id,
+            "warnings": warnings.as_deref().map(open),
+        }),
+        Payload::Error(failure) => json!({
+            "errorCode": failure.code.as_str(),
+            "message": failure.message,
+            "retryable": failure.retryable,
+            "retryAfter": failure.retry_after,
+            "status": failure.status,
+            "providerCode": failure.provider_code,
+            "httpRequestId": failure.http_request_id,
+            "warnings": failure.warnings.as_deref().map(open),
+        }),
+        Payload::Part { part_index, part } => {
+            json!({ "partIndex": part_index, "part": open(part) })
+        }
+    };
+    drop_nulls(&mut out);
+    out
+}
+
+/// The three counts are null when they are unknown, everything else is left out.
+fn usage_payload(usage: &Usage<Box<str>>) -> Value {
+    let mut rest = json!({
+        "cost": usage.cost,
+        "cacheReadTokens": usage.cache_read,
+        "cacheWriteTokens": usage.cache_write,
+        "reasoningTokens": usage.reasoning,
+        "details": usage.details.as_deref().map(open),
+    });
+    drop_nulls(&mut rest);
+    rest["inputTokens"] = json!(usage.input);
+    rest["outputTokens"] = json!(usage.output);
+    rest["totalTokens"] = json!(usage.total);
+    rest
+}
+
+fn drop_nulls(object: &mut Value) {
+    object.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
 }

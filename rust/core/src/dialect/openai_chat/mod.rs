@@ -16,7 +16,7 @@ mod reasoning;
 mod usage;
 
 use read::{Arguments, Choice, Message, ToolCall};
-pub use read::{Event, read};
+pub use read::{Event, Repeat, read};
 use reasoning::Thinking;
 
 use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
@@ -109,11 +109,10 @@ impl State {
                 *place = Some(value.to_owned());
             }
         }
-        if let Some(choice) = &chunk.choice {
-            self.choice(choice, sink);
+        if chunk.has_choice {
+            self.choice(&chunk.choice, sink);
         }
-        let choice_usage = chunk.choice.as_ref().and_then(|choice| choice.usage);
-        let usage = chunk.usage.or(chunk.vendor_usage).or(choice_usage);
+        let usage = chunk.usage.or(chunk.vendor_usage).or(chunk.choice.usage);
         if let Some(usage) = usage {
             self.merge_usage(usage, sink);
         } else if let (Some(timings), None) = (chunk.timings, &self.usage)
@@ -121,16 +120,20 @@ impl State {
         {
             sink.usage(&counts, timings);
         }
-        if chunk.whole && chunk.choice.as_ref().is_some_and(|choice| choice.delta.is_none()) {
+        if chunk.whole && !chunk.choice.has_delta && chunk.choice.message.is_some() {
             close(self, sink);
             sink.end();
         }
     }
 
     fn choice<O: Output>(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_, O>) {
-        // A full `message` beside `delta` repeats it.
-        if let Some(message) = choice.delta.as_ref().or(choice.message.as_ref()) {
-            self.message(message, sink);
+        if choice.has_delta {
+            self.message(&choice.delta, sink);
+        } else if let Some(json) = choice.message {
+            let mut message = Message::default();
+            // A text that `read` validated fails only by not being the object it is.
+            let _ = read::read_message(&mut Reader::trusted(json), &mut message);
+            self.message(&message, sink);
         }
         if let Some(logprobs) = choice.logprobs.filter(|_| sink.options().logprobs)
             && let Ok(Some(logprobs)) = contract_logprobs(logprobs)
@@ -199,9 +202,7 @@ impl State {
         if let Some(audio) = message.audio {
             self.audio(audio, sink);
         }
-        for call in
-            message.first_call.iter().chain(&message.more_calls).chain(&message.function_call)
-        {
+        for call in message.first_call.iter().chain(&message.more_calls) {
             self.tool_call(call, sink);
         }
         if let Some(annotations) = message.annotations.filter(|list| *list != "[]") {
@@ -260,7 +261,7 @@ impl State {
         let mut kind = None;
         let mut text = None;
         let mut thinking = None;
-        let start = reader.clone();
+        let start = reader.position();
         reader.maybe_object(|reader, key| {
             match key {
                 "type" => kind = reader.filled_string()?,
@@ -292,7 +293,7 @@ impl State {
             }
             _ => {
                 self.leave_part(sink);
-                sink.provider_part(reader.since(&start));
+                sink.provider_part(reader.since(start));
             }
         }
         Ok(())
@@ -302,7 +303,7 @@ impl State {
         self.leave_part(sink);
         let _ = Reader::trusted(images).maybe_array(|reader| {
             let mut url = None;
-            let start = reader.clone();
+            let start = reader.position();
             reader.maybe_object(|reader, key| {
                 match key {
                     "image_url" => reader.maybe_object(|reader, key| {
@@ -318,7 +319,7 @@ impl State {
             })?;
             match url {
                 Some(url) => sink.whole_part(&image_part(&url.text())),
-                None => sink.provider_part(reader.since(&start)),
+                None => sink.provider_part(reader.since(start)),
             }
             Ok(())
         });
@@ -415,7 +416,8 @@ impl State {
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
         let merged = match &self.usage {
             Some(known) => wire::merge_objects(known, new),
-            None => new.to_owned(),
+            // Written anew like every later one, so that white space alone is no change.
+            None => wire::merge_objects("{}", new),
         };
         if let Ok(counts) = usage::counts(&merged) {
             sink.usage(&counts, &merged);

@@ -1,6 +1,7 @@
 //! One Chat Completions frame → [`Event`].
 
 use crate::dialect::Frame;
+use crate::dialect::template::{Template, Token};
 use crate::wire::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame: what stands beside the choices, and the choice that is followed.
@@ -8,8 +9,10 @@ use crate::wire::{Kind, Reader, Result, Str};
 pub struct Event<'a> {
     pub(super) id: Option<Str<'a>>,
     pub(super) model: Option<Str<'a>>,
+    /// The frame is a whole response body.
     pub(super) whole: bool,
-    pub(super) choice: Option<Choice<'a>>,
+    pub(super) has_choice: bool,
+    pub(super) choice: Choice<'a>,
     pub(super) other_choices: bool,
     pub(super) usage: Option<&'a str>,
     pub(super) vendor_usage: Option<&'a str>,
@@ -24,8 +27,10 @@ pub struct Event<'a> {
 /// A choice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Choice<'a> {
-    pub(super) delta: Option<Message<'a>>,
-    pub(super) message: Option<Message<'a>>,
+    pub(super) has_delta: bool,
+    pub(super) delta: Message<'a>,
+    /// A full message: repeats `delta`, or stands in for it in a whole body.
+    pub(super) message: Option<&'a str>,
     pub(super) finish_reason: Option<Str<'a>>,
     pub(super) logprobs: Option<&'a str>,
     pub(super) usage: Option<&'a str>,
@@ -43,7 +48,6 @@ pub(super) struct Message<'a> {
     pub(super) thinking_blocks: Option<&'a str>,
     pub(super) first_call: Option<ToolCall<'a>>,
     pub(super) more_calls: Vec<ToolCall<'a>>,
-    pub(super) function_call: Option<ToolCall<'a>>,
     pub(super) annotations: Option<&'a str>,
     pub(super) audio: Option<&'a str>,
     pub(super) images: Option<&'a str>,
@@ -67,11 +71,10 @@ pub(super) enum Arguments<'a> {
 }
 
 /// Reads a frame, following choice number `wanted`.
-pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
+pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: u64) -> Result<Event<'a>> {
     let mut chunk = Event::default();
     let mut has_choices = false;
     let mut error_like = frame.name == "error";
-    let mut reader = Reader::new(frame.json, frame.max_depth);
     reader.object(|reader, key| {
         match key {
             "id" => chunk.id = reader.scalar()?.filter(|id| !id.is_empty()),
@@ -89,7 +92,7 @@ pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
             "x_groq" => reader.maybe_object(|reader, key| {
                 match key {
                     "usage" => chunk.vendor_usage = reader.opt_raw()?,
-                    _ => reader.skip()?,
+                    _ => reader.ignore()?,
                 }
                 Ok(())
             })?,
@@ -99,12 +102,12 @@ pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
             "type" => error_like |= reader.opt_string()?.is_some_and(|kind| kind.raw == "error"),
             "citations" => chunk.citations = reader.opt_raw()?,
             "search_results" => chunk.search_results = reader.opt_raw()?,
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })?;
     reader.end()?;
-    let bare = !has_choices || (chunk.choice.is_none() && !chunk.other_choices);
+    let bare = !chunk.has_choice && !chunk.other_choices;
     if bare && (chunk.error.is_some() || (error_like && !has_choices)) {
         chunk.failed = Some(frame.json);
     }
@@ -112,34 +115,38 @@ pub fn read(frame: Frame<'_>, wanted: u64) -> Result<Event<'_>> {
 }
 
 fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) -> Result<()> {
-    let mut choice = Choice::default();
+    if chunk.has_choice {
+        chunk.other_choices = true;
+        return reader.skip();
+    }
+    let choice = &mut chunk.choice;
     let mut index = 0;
     reader.maybe_object(|reader, key| {
         match key {
             "index" => index = reader.count()?.unwrap_or(0),
-            "delta" => choice.delta = read_message(reader)?,
-            "message" => choice.message = read_message(reader)?,
+            "delta" if reader.kind()? == Kind::Object => {
+                choice.has_delta = true;
+                read_message(reader, &mut choice.delta)?;
+            }
+            "message" if reader.kind()? == Kind::Object => choice.message = Some(reader.raw()?),
             "finish_reason" => choice.finish_reason = reader.filled_string()?,
             "logprobs" => choice.logprobs = reader.opt_raw()?,
             "usage" => choice.usage = reader.opt_raw()?,
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })?;
-    if index == wanted && chunk.choice.is_none() {
-        chunk.choice = Some(choice);
+    if index == wanted {
+        chunk.has_choice = true;
     } else {
+        chunk.choice = Choice::default();
         chunk.other_choices = true;
     }
     Ok(())
 }
 
-fn read_message<'a>(reader: &mut Reader<'a>) -> Result<Option<Message<'a>>> {
-    if reader.kind()? != Kind::Object {
-        reader.skip()?;
-        return Ok(None);
-    }
-    let mut message = Message::default();
+/// Reads the members of a `delta`, or of the full `message` that stands in for one.
+pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a>) -> Result<()> {
     reader.object(|reader, key| {
         match key {
             "content" => match reader.kind()? {
@@ -153,25 +160,30 @@ fn read_message<'a>(reader: &mut Reader<'a>) -> Result<Option<Message<'a>>> {
             "thinking_blocks" => message.thinking_blocks = reader.opt_raw()?,
             "tool_calls" => reader.maybe_array(|reader| {
                 let call = read_tool_call(reader)?;
-                match message.first_call {
-                    None => message.first_call = Some(call),
-                    Some(_) => message.more_calls.push(call),
-                }
+                message.add_call(call);
                 Ok(())
             })?,
             "function_call" if reader.kind()? == Kind::Object => {
                 let mut call = ToolCall { index: Some(-1), ..ToolCall::default() };
                 read_function(reader, &mut call)?;
-                message.function_call = Some(call);
+                message.add_call(call);
             }
             "annotations" => message.annotations = reader.opt_raw()?,
             "audio" => message.audio = reader.opt_raw()?,
             "images" => message.images = reader.opt_raw()?,
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
-    })?;
-    Ok(Some(message))
+    })
+}
+
+impl<'a> Message<'a> {
+    fn add_call(&mut self, call: ToolCall<'a>) {
+        match self.first_call {
+            None => self.first_call = Some(call),
+            Some(_) => self.more_calls.push(call),
+        }
+    }
 }
 
 fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
@@ -186,7 +198,7 @@ fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
                 read_function(reader, &mut call)?;
             }
             "extra_content" => call.extra_content = reader.opt_raw()?,
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })?;
@@ -203,8 +215,130 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
                     _ => reader.opt_raw()?.map(Arguments::Json),
                 }
             }
-            _ => reader.skip()?,
+            _ => reader.ignore()?,
         }
         Ok(())
     })
+}
+
+/// The chunks that repeat: text, reasoning, arguments of one call, and nothing beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Repeat {
+    id: Option<Token>,
+    model: Option<Token>,
+    other_choices: bool,
+    content: Option<Token>,
+    reasoning_content: Option<Token>,
+    reasoning: Option<Token>,
+    call: Option<RepeatCall>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RepeatCall {
+    index: Option<i64>,
+    id: Option<Token>,
+    name: Option<Token>,
+    arguments: Token,
+    custom: bool,
+}
+
+impl Template for Repeat {
+    type Event<'a> = Event<'a>;
+
+    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+        let delta = &event.choice.delta;
+        let repeat = Self {
+            id: event.id.map(&mut token),
+            model: event.model.map(&mut token),
+            other_choices: event.other_choices,
+            content: delta.content.map(&mut token),
+            reasoning_content: delta.reasoning_content.map(&mut token),
+            reasoning: delta.reasoning.map(&mut token),
+            call: match delta.first_call {
+                Some(ToolCall {
+                    index,
+                    id,
+                    name,
+                    arguments: Some(Arguments::Text(text)),
+                    custom,
+                    ..
+                }) => Some(RepeatCall {
+                    index,
+                    id: id.map(&mut token),
+                    name: name.map(&mut token),
+                    arguments: token(text),
+                    custom,
+                }),
+                _ => None,
+            },
+        };
+        let says = repeat.content.is_some()
+            || repeat.reasoning_content.is_some()
+            || repeat.reasoning.is_some()
+            || repeat.call.is_some();
+        // An event that holds anything else is not what the repeat would be filled to.
+        let same = || {
+            let mut filled = repeat.fill(|_| Str::plain(""));
+            let mut bare = event.clone();
+            filled.blank();
+            bare.blank();
+            filled == bare
+        };
+        (says && same()).then_some(repeat)
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let mut event = Event {
+            id: self.id.map(&text),
+            model: self.model.map(&text),
+            has_choice: true,
+            other_choices: self.other_choices,
+            ..Event::default()
+        };
+        let choice = &mut event.choice;
+        choice.has_delta = true;
+        choice.delta.content = self.content.map(&text);
+        choice.delta.reasoning_content = self.reasoning_content.map(&text);
+        choice.delta.reasoning = self.reasoning.map(&text);
+        if let Some(call) = self.call {
+            choice.delta.first_call = Some(ToolCall {
+                index: call.index,
+                id: call.id.map(&text),
+                name: call.name.map(&text),
+                arguments: Some(Arguments::Text(text(call.arguments))),
+                custom: call.custom,
+                extra_content: None,
+            });
+        }
+        event
+    }
+}
+
+impl Event<'_> {
+    /// Empties the tokens that a repeat fills.
+    fn blank(&mut self) {
+        let delta = &mut self.choice.delta;
+        let blank = |token: &mut Option<Str<'_>>| {
+            if let Some(text) = token {
+                *text = Str::plain("");
+            }
+        };
+        for token in [
+            &mut self.id,
+            &mut self.model,
+            &mut delta.content,
+            &mut delta.reasoning_content,
+            &mut delta.reasoning,
+        ] {
+            blank(token);
+        }
+        if let Some(call) = &mut delta.first_call {
+            blank(&mut call.id);
+            blank(&mut call.name);
+            if let Some(Arguments::Text(text)) = &mut call.arguments {
+                *text = Str::plain("");
+            }
+        }
+    }
 }

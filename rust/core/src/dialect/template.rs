@@ -1,0 +1,331 @@
+//! Template decoding stands in for `read` where a stream repeats itself.
+//!
+//! In: a frame's bytes.  Out: the [`Template::Event`] that `read` would have made of them, or nothing.
+//!
+//! A template is a frame that `read` accepted, cut at token borders.  Its holes are scalar values that `read` borrowed or
+//! ignored and that differed between two frames of one skeleton, and the white space before the last brace.  Literals must
+//! be equal byte for byte, what stands in a hole must be a valid token of the same kind.  `read` looks at nothing else in
+//! a hole (it tells borrowed strings apart by being empty, so an empty one is refused), hence it would have made the same
+//! event.  Any mismatch or doubt is a miss: `read` decides.
+//!
+//! Learned per stream, at most [`SLOTS`] at a time.  Held equal to `read` by property tests and fuzzing; without this file
+//! everything works as before.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use crate::wire::{Str, number_end, string_end};
+
+/// Templates kept at a time: the kinds of event that alternate in one stretch of a stream.
+const SLOTS: usize = 3;
+/// Tokens of a frame that may become holes; a frame with more is not worth a template.
+const MAX_TOKENS: usize = 48;
+/// Holes of one template.
+const MAX_HOLES: usize = 8;
+/// Frames that are studied before hits must have earned the next study.
+const FREE_STUDIES: u32 = 16;
+
+/// An event whose tokens are places, so that it outlives its frame.
+pub trait Template: Clone + Debug + PartialEq + Sized {
+    /// The event over borrowed tokens.
+    type Event<'a>;
+
+    /// The event over places; `None` for one of a kind that does not come again and again, all alike.
+    fn of(event: &Self::Event<'_>, token: impl FnMut(Str<'_>) -> Token) -> Option<Self>;
+
+    /// The event over the tokens that stand in these places.
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Self::Event<'a>;
+}
+
+/// A place in a template: the number of its token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Token(u8);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Text of a string that the event borrows: never empty.
+    Borrowed,
+    /// Text of a string that nobody looks at.
+    Ignored,
+    /// A number that nobody looks at.
+    Number,
+    /// White space before the last brace.
+    Space,
+    /// What is no hole under any circumstances.
+    Fixed,
+}
+
+/// A token of the template's frame.
+#[derive(Clone, Debug, PartialEq)]
+struct Place {
+    range: Range<usize>,
+    kind: Kind,
+    escaped: bool,
+    /// The number of the hole that it has become.
+    hole: Option<usize>,
+}
+
+/// A literal, and the hole that follows it.
+#[derive(Clone, Debug, PartialEq)]
+struct Segment {
+    literal: Range<usize>,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Slot<E> {
+    name: Box<str>,
+    frame: Box<str>,
+    places: Vec<Place>,
+    segments: Vec<Segment>,
+    /// Where the literal after the last hole begins.
+    tail: usize,
+    event: E,
+}
+
+/// The templates of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Templates<E> {
+    slots: Vec<Slot<E>>,
+    recent: usize,
+    /// Studies that are still free, or earned by hits.
+    credit: u32,
+}
+
+impl<E> Default for Templates<E> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), recent: 0, credit: FREE_STUDIES }
+    }
+}
+
+type Holes<'a> = [Str<'a>; MAX_HOLES];
+
+impl<E: Template> Templates<E> {
+    /// The event of a frame that repeats a template.
+    #[inline]
+    pub fn hit<'a>(&'a mut self, name: &str, frame: &'a [u8]) -> Option<E::Event<'a>> {
+        let mut found = None;
+        for offset in 0..self.slots.len() {
+            let at = (self.recent + offset) % self.slots.len();
+            if let Some(slot) = self.slots.get(at)
+                && slot.is_named(name)
+                && let Some(holes) = slot.matches(frame)
+            {
+                found = Some((at, holes));
+                break;
+            }
+        }
+        let (at, holes) = found?;
+        self.recent = at;
+        self.credit = self.credit.saturating_add(1).min(FREE_STUDIES);
+        let slot = self.slots.get(at)?;
+        Some(slot.event.fill(|token| slot.text(token, &holes)))
+    }
+
+    /// Whether it is worth studying another frame.
+    pub fn curious(&self) -> bool {
+        self.credit > 0
+    }
+
+    /// Studies a frame that was no hit: `ignored` are the scalars in it that `read` ignored.
+    pub fn study(
+        &mut self,
+        name: &str,
+        frame: &str,
+        event: &E::Event<'_>,
+        ignored: &[Range<usize>],
+    ) {
+        self.credit = self.credit.saturating_sub(1);
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_named(name)) {
+            if slot.widen(frame) {
+                return;
+            }
+        }
+        let Some(slot) = Slot::new(name, frame, event, ignored) else { return };
+        if self.slots.len() < SLOTS {
+            self.slots.push(slot);
+        } else if let Some(oldest) = self.slots.get_mut((self.recent + 1) % SLOTS) {
+            *oldest = slot;
+        }
+    }
+}
+
+impl<E: Template> Slot<E> {
+    fn new(
+        name: &str,
+        frame: &str,
+        event: &E::Event<'_>,
+        ignored: &[Range<usize>],
+    ) -> Option<Self> {
+        let mut places: Vec<Place> =
+            ignored.iter().map(|range| Place::ignored(frame, range)).collect();
+        let closing = frame.rfind('}')?;
+        let padding = frame.get(..closing)?.trim_end().len();
+        places.push(Place {
+            range: padding..closing,
+            kind: Kind::Space,
+            escaped: false,
+            hole: None,
+        });
+        let mut fits = true;
+        let event = E::of(event, |text| {
+            let place = Place::borrowed(frame, text);
+            fits &= place.is_some() && places.len() < MAX_TOKENS;
+            places.extend(place);
+            Token(u8::try_from(places.len().saturating_sub(1)).unwrap_or(u8::MAX))
+        })?;
+        if !fits {
+            return None;
+        }
+        let tail = frame.len();
+        let frame = frame.into();
+        let mut slot = Self { name: name.into(), frame, places, segments: Vec::new(), tail, event };
+        slot.cut();
+        Some(slot)
+    }
+
+    /// Most events have no name.  That is asked first: comparing two empty texts makes the C library read, masked out, at
+    /// addresses that are none, which costs more than everything else here.
+    #[inline]
+    fn is_named(&self, name: &str) -> bool {
+        if name.is_empty() { self.name.is_empty() } else { *self.name == *name }
+    }
+
+    /// What stands in a place: in the template's own frame, or in the hole.
+    #[inline]
+    fn text<'a>(&'a self, token: Token, holes: &Holes<'a>) -> Str<'a> {
+        let nothing = Str::plain("");
+        let Some(place) = self.places.get(usize::from(token.0)) else { return nothing };
+        match place.hole {
+            Some(hole) => holes.get(hole).copied().unwrap_or(nothing),
+            None => Str {
+                raw: self.frame.get(place.range.clone()).unwrap_or(""),
+                escaped: place.escaped,
+            },
+        }
+    }
+
+    /// Cuts the frame at the places that have become holes.
+    fn cut(&mut self) {
+        let mut holes: Vec<usize> = (0..self.places.len())
+            .filter(|at| self.places.get(*at).is_some_and(|p| p.hole.is_some()))
+            .collect();
+        holes.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
+        self.segments.clear();
+        self.tail = 0;
+        for (number, at) in holes.into_iter().enumerate() {
+            if let Some(place) = self.places.get_mut(at) {
+                place.hole = Some(number);
+                self.segments
+                    .push(Segment { literal: self.tail..place.range.start, kind: place.kind });
+                self.tail = place.range.end;
+            }
+        }
+    }
+
+    #[inline]
+    fn matches<'a>(&self, frame: &'a [u8]) -> Option<Holes<'a>> {
+        let mut holes = [Str::plain(""); MAX_HOLES];
+        let mut at = 0;
+        for (segment, hole) in self.segments.iter().zip(&mut holes) {
+            at = self.literal(&segment.literal, frame, at)?;
+            let (end, escaped) = segment.kind.end(frame, at)?;
+            let raw = std::str::from_utf8(frame.get(at..end)?).ok()?;
+            *hole = Str { raw, escaped };
+            at = end;
+        }
+        let end = self.literal(&(self.tail..self.frame.len()), frame, at)?;
+        (end == frame.len()).then_some(holes)
+    }
+
+    /// Where the literal ends that must stand at `at`.
+    #[inline]
+    fn literal(&self, literal: &Range<usize>, frame: &[u8], at: usize) -> Option<usize> {
+        let end = at + literal.len();
+        (frame.get(at..end)? == self.frame.as_bytes().get(literal.clone())?).then_some(end)
+    }
+
+    /// Makes holes of the places in which `frame` differs; false when it is of another skeleton.  A skeleton in which too
+    /// much differs stays as it is.
+    fn widen(&mut self, frame: &str) -> bool {
+        let mut order: Vec<usize> = (0..self.places.len()).collect();
+        order.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
+        let (mut mine, mut at, mut differing) = (0, 0, Vec::new());
+        for number in order {
+            let Some(place) = self.places.get(number).filter(|place| place.kind != Kind::Fixed)
+            else {
+                continue;
+            };
+            let step = || {
+                let start = self.literal(&(mine..place.range.start), frame.as_bytes(), at)?;
+                let (end, _) = place.kind.end(frame.as_bytes(), start)?;
+                Some((start, end))
+            };
+            let Some((start, end)) = step() else { return false };
+            if frame.as_bytes().get(start..end) != self.frame.as_bytes().get(place.range.clone()) {
+                differing.push(number);
+            }
+            mine = place.range.end;
+            at = end;
+        }
+        let end = self.literal(&(mine..self.frame.len()), frame.as_bytes(), at);
+        if end != Some(frame.len()) {
+            return false;
+        }
+        let holes = self.places.iter().filter(|place| place.hole.is_some()).count();
+        if holes + differing.len() > MAX_HOLES {
+            return true;
+        }
+        for number in differing {
+            if let Some(place) = self.places.get_mut(number) {
+                // Numbered when the frame is cut.
+                place.hole = Some(0);
+            }
+        }
+        self.cut();
+        true
+    }
+}
+
+impl Place {
+    fn ignored(frame: &str, token: &Range<usize>) -> Self {
+        let text = frame.get(token.clone()).unwrap_or("");
+        let (range, kind) = match text.as_bytes().first() {
+            Some(b'"') => (token.start + 1..token.end - 1, Kind::Ignored),
+            Some(b'-' | b'0'..=b'9') => (token.clone(), Kind::Number),
+            _ => (token.clone(), Kind::Fixed),
+        };
+        Self { range, kind, escaped: false, hole: None }
+    }
+
+    /// A token of the event: a string's text may become a hole, raw JSON never.
+    fn borrowed(frame: &str, text: Str<'_>) -> Option<Self> {
+        let start = (text.raw.as_ptr() as usize).checked_sub(frame.as_ptr() as usize)?;
+        let range = start..start.checked_add(text.raw.len())?;
+        if frame.get(range.clone())? != text.raw {
+            return None;
+        }
+        let quoted = start > 0
+            && frame.as_bytes().get(start - 1) == Some(&b'"')
+            && frame.as_bytes().get(range.end) == Some(&b'"');
+        let kind = if quoted { Kind::Borrowed } else { Kind::Fixed };
+        Some(Self { range, kind, escaped: text.escaped, hole: None })
+    }
+}
+
+impl Kind {
+    /// Where a token of this kind ends that begins at `at`, and whether it holds escapes.
+    #[inline]
+    fn end(self, frame: &[u8], at: usize) -> Option<(usize, bool)> {
+        match self {
+            Self::Borrowed => string_end(frame, at).ok().filter(|(end, _)| *end > at),
+            Self::Ignored => string_end(frame, at).ok(),
+            Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
+            Self::Space => {
+                let spaces = frame.iter().skip(at).take_while(|byte| byte.is_ascii_whitespace());
+                Some((at + spaces.count(), false))
+            }
+            Self::Fixed => None,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Template decoding makes the same deltas as reading every frame.
+//!
+//! A decoder that keeps the frames' JSON (`provider_raw`) reads every frame, so it is the oracle.
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
+mod support;
+
+use deltafold::decoder::Decoder;
+use proptest::prelude::*;
+use support::{Owned, decode, decode_with};
+
+fn read_every_frame(dialect: &str, body: &[u8]) -> Vec<Owned> {
+    let mut options = support::options(dialect);
+    options.provider_raw = true;
+    let mut deltas = decode_with(Decoder::new(options).expect("a dialect"), [body]);
+    for delta in &mut deltas {
+        delta.provider_raw = None;
+    }
+    deltas
+}
+
+fn same(name: &str, dialect: &str, body: &[u8]) {
+    let hits = decode(dialect, body);
+    let reads = read_every_frame(dialect, body);
+    assert!(hits == reads, "{name}: templates differ from read\n{hits:#?}\n{reads:#?}");
+}
+
+#[test]
+fn every_recording_decodes_the_same_without_templates() {
+    for recording in support::recordings() {
+        same(&recording.id, &recording.dialect, &recording.body);
+    }
+}
+
+#[test]
+fn every_fixture_decodes_the_same_without_templates() {
+    for fixture in support::fixtures() {
+        same(&fixture.name, &fixture.dialect, &fixture.wire);
+    }
+}
+
+/// Frames that tempt a template: each once more than it takes to learn.
+fn stream(frames: &[&str]) -> Vec<u8> {
+    frames.iter().flat_map(|frame| format!("data: {frame}\n\n").into_bytes()).collect()
+}
+
+#[test]
+fn frames_that_tempt_a_template_are_read_right() {
+    let text = |text: &str| {
+        format!(
+            r#"{{"id":"c1","created":7,"model":"m","choices":[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":null}}],"obfuscation":"ab"}}"#
+        )
+    };
+    let learned = [text("one"), text("two"), text("three"), text("four")];
+    let tempting = [
+        (
+            "the literal that follows, in the hole",
+            text(r#"x\"},\"finish_reason\":null}],\"obfuscation\":\"ab\"}"#),
+        ),
+        ("an escape at the edge", text(r"\\")),
+        ("an escape at both edges", text(r#"\"a\""#)),
+        ("an empty hole", text("")),
+        ("a cut escape", text(r"\u12")),
+        ("a control character", text("a\u{1}b")),
+        ("null for text", learned[0].replace("\"one\"", "null")),
+        ("a number for text", learned[0].replace("\"one\"", "5")),
+        ("a list for text", learned[0].replace("\"one\"", r#"[{"type":"text","text":"x"}]"#)),
+        ("another key", learned[0].replace("\"content\"", "\"refusal\"")),
+        ("a new key", learned[0].replace("\"index\":0,", "\"index\":0,\"logprobs\":null,")),
+        (
+            "a key twice",
+            learned[0].replace("\"content\":\"one\"", "\"content\":\"one\",\"content\":\"two\""),
+        ),
+        ("another index", learned[0].replace("\"index\":0", "\"index\":1")),
+        ("an index with a leading zero", learned[0].replace("\"index\":0", "\"index\":00")),
+        ("a number that becomes text", learned[0].replace("\"created\":7", "\"created\":\"7\"")),
+        ("a number that becomes null", learned[0].replace("\"created\":7", "\"created\":null")),
+        ("a number with a leading zero", learned[0].replace("\"created\":7", "\"created\":07")),
+        (
+            "a finish reason",
+            learned[0].replace("\"finish_reason\":null", "\"finish_reason\":\"stop\""),
+        ),
+        ("an error instead", r#"{"error":{"message":"no","code":500}}"#.to_owned()),
+        (
+            "an error beside",
+            learned[0].replace("\"created\":7", "\"error\":{\"message\":\"no\"},\"created\":7"),
+        ),
+        ("bytes behind it", format!("{}x", learned[0])),
+        ("the frame twice", format!("{}{}", learned[0], learned[0])),
+        ("cut", learned[0][..learned[0].len() - 3].to_owned()),
+        ("spaces before the brace", learned[0].replace("\"ab\"}", "\"ab\"   }")),
+        (
+            "usage",
+            learned[0].replace(
+                "\"created\":7",
+                "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1},\"created\":7",
+            ),
+        ),
+    ];
+    for (name, frame) in &tempting {
+        for repeats in 1..=3 {
+            let mut frames: Vec<&str> = learned.iter().map(String::as_str).collect();
+            frames.extend(std::iter::repeat_n(frame.as_str(), repeats));
+            frames.extend(learned.iter().map(String::as_str));
+            frames.push("[DONE]");
+            same(name, "openai-chat", &stream(&frames));
+        }
+    }
+}
+
+fn chat_frame() -> impl Strategy<Value = String> {
+    let text = prop_oneof![
+        "[a-z ]{0,6}",
+        Just(r#"\"}"#.to_owned()),
+        Just(r"\u00e9".to_owned()),
+        Just(r"\ud83d".to_owned()),
+        Just(r"\ude00".to_owned()),
+        Just("é😀".to_owned()),
+        Just(r"\\".to_owned()),
+    ];
+    let number = prop_oneof![
+        Just("7"),
+        Just("-0.5e3"),
+        Just("\"x\""),
+        Just("null"),
+        Just("07"),
+        Just("true")
+    ];
+    let member = prop_oneof![
+        Just("content"),
+        Just("reasoning"),
+        Just("reasoning_content"),
+        Just("refusal"),
+        Just("other")
+    ];
+    (text.clone(), number, member, text, 0..3_u8, 0..3_usize).prop_map(|(content, created, member, padding, index, spaces)| {
+        let gap = " ".repeat(spaces);
+        format!(r#"{{"id":"c","created":{created},"model":"m","choices":[{{"index":{},"delta":{{"{member}":"{content}"}}}}],"obfuscation":"{padding}"{gap}}}"#, index / 2)
+    })
+}
+
+fn anthropic_frame() -> impl Strategy<Value = String> {
+    let text = prop_oneof![
+        "[a-z ]{0,6}",
+        Just(r#"\"}}"#.to_owned()),
+        Just(r"\ud83d".to_owned()),
+        Just(r"\ude00".to_owned())
+    ];
+    let kind = prop_oneof![
+        Just(("text_delta", "text")),
+        Just(("input_json_delta", "partial_json")),
+        Just(("thinking_delta", "thinking")),
+        Just(("signature_delta", "signature")),
+        Just(("text_delta", "partial_json")),
+    ];
+    (text, kind, 0..3_u8, 0..3_usize, prop::bool::ANY).prop_map(|(content, (kind, member), index, spaces, stop)| {
+        let gap = " ".repeat(spaces);
+        if stop && content.is_empty() {
+            format!(r#"{{"type":"content_block_stop","index":{index}{gap}}}"#)
+        } else {
+            format!(r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"{kind}","{member}":"{content}"}}{gap}}}"#)
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn generated_chunks_decode_the_same_without_templates(frames in prop::collection::vec(chat_frame(), 1..40)) {
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        same("generated", "openai-chat", &stream(&frames));
+    }
+
+    #[test]
+    fn generated_events_decode_the_same_without_templates(frames in prop::collection::vec(anthropic_frame(), 1..40)) {
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        same("generated", "anthropic-messages", &stream(&frames));
+    }
+}

@@ -48,6 +48,8 @@ struct Core {
     state: State,
     finisher: Finisher,
     stray: Stray,
+    /// A line stood where its field's name in lower case would have been data.
+    misnamed: bool,
     /// A line was named `data` but for its case.
     misspelt: bool,
     /// Checks every delta in debug builds.
@@ -91,6 +93,7 @@ impl Decoder {
                 finisher: Finisher::new(Arc::clone(&options)),
                 options,
                 stray: Stray::default(),
+                misnamed: false,
                 misspelt: false,
                 laws: Laws::default(),
             },
@@ -345,6 +348,8 @@ impl Core {
             if !matches!(trimmed.first(), Some(b'{' | b'[')) {
                 self.misspelt |=
                     line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"data:"));
+                self.misnamed |=
+                    trimmed.get(..5).is_some_and(|field| field.eq_ignore_ascii_case(b"data:"));
                 if !trimmed.is_empty() && memchr::memchr(b':', line).is_none() {
                     self.noise(offset, out);
                 }
@@ -397,6 +402,10 @@ impl Core {
         }
         if self.misspelt && self.finisher.last_seq() == 0 {
             let message = "no field is named `data`, only others that differ in case";
+            return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+        }
+        if self.misnamed && self.finisher.last_seq() == 0 {
+            let message = "no field is named `data`; the case of field names counts";
             return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
         }
         let message = "the stream stopped without any sign of its end";

@@ -162,7 +162,12 @@ fn read_delta_member<'a>(
 impl<'a> BlockDelta<'a> {
     /// `None` when the delta says nothing.
     fn of(members: &DeltaMembers<'a>, raw: &'a str) -> Option<Self> {
-        let kind = members.kind?;
+        let Some(kind) = members.kind else {
+            // An emulation that leaves the type out: the member tells it.
+            let text = members.text.map(Self::Text);
+            let thinking = members.thinking.map(Self::Thinking);
+            return text.or(thinking).or(members.partial_json.map(Self::InputJson));
+        };
         match kind.raw {
             "text_delta" => members.text.map(Self::Text),
             "thinking_delta" => members.thinking.map(Self::Thinking),
@@ -367,7 +372,7 @@ impl State {
     fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
         let Some(new) = usage else { return };
         let merged = match &self.usage {
-            Some(known) => wire::merge_objects(known, new),
+            Some(known) => wire::merge_deep(known, new),
             // Written anew like every later one, so that white space alone is no change.
             None => wire::merge_objects("{}", new),
         };
@@ -389,6 +394,7 @@ impl State {
         let mut input = None;
         let mut citations = None;
         let mut to_model = None;
+        let mut caller = None;
         let read = Reader::trusted(json).object(|reader, key| {
             match key {
                 "type" => kind = reader.filled_string()?,
@@ -400,6 +406,8 @@ impl State {
                 "name" => name = reader.filled_string()?,
                 "input" => input = reader.opt_raw()?,
                 "citations" => citations = reader.opt_raw()?,
+                // The model itself needs no saying; a running program does, when the call goes back.
+                "caller" => caller = reader.opt_raw()?.filter(|raw| !raw.contains("\"direct\"")),
                 "to" => reader.maybe_object(|reader, key| {
                     match key {
                         "model" => to_model = reader.filled_string()?,
@@ -435,6 +443,9 @@ impl State {
             }
             "tool_use" => {
                 let call = sink.open_call(InputFormat::Json);
+                if let Some(caller) = caller {
+                    sink.call_state(call, &format!("{{\"caller\":{caller}}}"));
+                }
                 sink.name_call(call, id, name);
                 let input = input
                     .filter(|input| !is_empty_container(input))

@@ -146,6 +146,11 @@ impl<O: Output> DeltaSink<'_, O> {
         state.scan.feed(plain.as_bytes());
         let lone_now = state.carry;
         if state.name.is_none() {
+            if state.format == InputFormat::Json && state.pending == "{}" {
+                state.pending.clear();
+                state.scan = JsonScan::default();
+                state.scan.feed(plain.as_bytes());
+            }
             state.pending.push_str(plain);
         } else if state.format == InputFormat::Json
             && !state.sent

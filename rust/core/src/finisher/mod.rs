@@ -279,8 +279,15 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         }
     }
 
-    /// Adds citations: a JSON array.
+    /// Adds citations: a JSON array, or one of them alone.
     pub fn annotate(&mut self, part: PartHandle, annotations: &str) {
+        let list;
+        let annotations = if annotations.starts_with('[') {
+            annotations
+        } else {
+            list = format!("[{annotations}]");
+            &list
+        };
         self.ride(part, Riders { annotations: Some(annotations), ..Riders::default() });
     }
 

@@ -48,6 +48,8 @@ struct Core {
     state: State,
     finisher: Finisher,
     stray: Stray,
+    /// A line stood where its field's name in lower case would have been data.
+    misnamed: bool,
     /// A line was named `data` but for its case.
     misspelt: bool,
     /// Checks every delta in debug builds.
@@ -91,6 +93,7 @@ impl Decoder {
                 finisher: Finisher::new(Arc::clone(&options)),
                 options,
                 stray: Stray::default(),
+                misnamed: false,
                 misspelt: false,
                 laws: Laws::default(),
             },
@@ -130,12 +133,19 @@ impl Decoder {
                     self.core.stray = Stray::default();
                 }
             }
-            Sniff::Page(_) => {}
+            // White space before the page may have gone to the framer or not: cuts decide that, so it forgets.
+            Sniff::Page(_) => self.framer = Sse::default(),
             Sniff::Compressed => {
                 let message =
                     "the body is compressed (gzip); the transport must undo the content encoding";
                 self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
             }
+        }
+        if self.finished() {
+            // What follows the terminal is ignored: neither its bytes nor their number stay, wherever the feed was cut.
+            self.framer = Sse::default();
+            self.sniff = Sniff::default();
+            self.core.stray = Stray::default();
         }
     }
 
@@ -231,8 +241,10 @@ impl Core {
 
     /// Several JSON values that a proxy joined into one event: each line alone.
     fn lines(&mut self, name: &str, data: &[u8], offset: u64, error: Error, out: &mut impl Output) {
+        let kind = error.kind;
         let mut error = Some(error);
-        if memchr::memchr(b'\n', data).is_some() {
+        // Too deep is what it is; anything else may be several values, each fine alone.
+        if kind != ErrorKind::TooDeep && memchr::memchr(b'\n', data).is_some() {
             error = None;
             for line in data.split(|byte| *byte == b'\n') {
                 let line = line.trim_ascii();
@@ -337,6 +349,8 @@ impl Core {
             if !matches!(trimmed.first(), Some(b'{' | b'[')) {
                 self.misspelt |=
                     line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"data:"));
+                self.misnamed |=
+                    trimmed.get(..5).is_some_and(|field| field.eq_ignore_ascii_case(b"data:"));
                 if !trimmed.is_empty() && memchr::memchr(b':', line).is_none() {
                     self.noise(offset, out);
                 }
@@ -389,6 +403,10 @@ impl Core {
         }
         if self.misspelt && self.finisher.last_seq() == 0 {
             let message = "no field is named `data`, only others that differ in case";
+            return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+        }
+        if self.misnamed && self.finisher.last_seq() == 0 {
+            let message = "no field is named `data`; the case of field names counts";
             return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
         }
         let message = "the stream stopped without any sign of its end";

@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use crate::wire::write_string;
 
+/// Characters of a message that are kept.
+const MESSAGE_CHARACTERS: usize = 256;
+
 #[derive(Clone, Debug, PartialEq)]
 struct Warning {
     code: &'static str,
@@ -29,6 +32,9 @@ impl Warnings {
         message: &str,
         offset: Option<u64>,
     ) -> bool {
+        // A name that a provider made up may be as long as an event.
+        let cut = message.char_indices().nth(MESSAGE_CHARACTERS).map(|(at, _)| at);
+        let message = cut.and_then(|at| message.get(..at)).unwrap_or(message);
         if let Some(at) = self.by_message.get(message) {
             if let Some(known) = self.list.get_mut(*at) {
                 known.count = known.count.saturating_add(1);

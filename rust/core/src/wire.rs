@@ -4,6 +4,7 @@
 //! unescaped only when somebody wants its text and it holds an escape; nothing recurses deeper than the depth limit.
 //! Grammar: RFC 8259.  Nothing of a provider lives here.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -665,6 +666,26 @@ pub fn merge_objects(base: &str, patch: &str) -> String {
     merged.add(base, |_| true);
     merged.add(patch, |value| value != "null");
     write_object(&merged.list)
+}
+
+/// As [`merge_objects`], and objects under one key are merged in the same way.
+pub fn merge_deep(base: &str, patch: &str) -> String {
+    let mut known = Members::default();
+    known.add(base, |_| true);
+    let inner: Vec<(String, Cow<'_, str>)> = members(patch)
+        .into_iter()
+        .map(|(key, value)| {
+            let both = known
+                .find(&key)
+                .filter(|(_, known)| [*known, value].iter().all(|text| text.starts_with('{')));
+            let value = both
+                .map_or(Cow::Borrowed(value), |(_, known)| Cow::Owned(merge_deep(known, value)));
+            (key, value)
+        })
+        .collect();
+    let patch: Vec<(String, &str)> =
+        inner.iter().map(|(key, value)| (key.clone(), value.as_ref())).collect();
+    merge_objects(base, &write_object(&patch))
 }
 
 /// An object of these members.

@@ -162,7 +162,12 @@ fn read_delta_member<'a>(
 impl<'a> BlockDelta<'a> {
     /// `None` when the delta says nothing.
     fn of(members: &DeltaMembers<'a>, raw: &'a str) -> Option<Self> {
-        let kind = members.kind?;
+        let Some(kind) = members.kind else {
+            // An emulation that leaves the type out: the member tells it.
+            let text = members.text.map(Self::Text);
+            let thinking = members.thinking.map(Self::Thinking);
+            return text.or(thinking).or(members.partial_json.map(Self::InputJson));
+        };
         match kind.raw {
             "text_delta" => members.text.map(Self::Text),
             "thinking_delta" => members.thinking.map(Self::Thinking),
@@ -242,6 +247,8 @@ enum Block {
         input: String,
         carry: Carry,
         set: Vec<(String, String)>,
+        /// Bytes of it that are counted while it is open.
+        held: usize,
     },
 }
 
@@ -365,7 +372,7 @@ impl State {
     fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
         let Some(new) = usage else { return };
         let merged = match &self.usage {
-            Some(known) => wire::merge_objects(known, new),
+            Some(known) => wire::merge_deep(known, new),
             // Written anew like every later one, so that white space alone is no change.
             None => wire::merge_objects("{}", new),
         };
@@ -387,6 +394,7 @@ impl State {
         let mut input = None;
         let mut citations = None;
         let mut to_model = None;
+        let mut caller = None;
         let read = Reader::trusted(json).object(|reader, key| {
             match key {
                 "type" => kind = reader.filled_string()?,
@@ -398,6 +406,8 @@ impl State {
                 "name" => name = reader.filled_string()?,
                 "input" => input = reader.opt_raw()?,
                 "citations" => citations = reader.opt_raw()?,
+                // The model itself needs no saying; a running program does, when the call goes back.
+                "caller" => caller = reader.opt_raw()?.filter(|raw| !raw.contains("\"direct\"")),
                 "to" => reader.maybe_object(|reader, key| {
                     match key {
                         "model" => to_model = reader.filled_string()?,
@@ -433,19 +443,26 @@ impl State {
             }
             "tool_use" => {
                 let call = sink.open_call(InputFormat::Json);
+                if let Some(caller) = caller {
+                    sink.call_state(call, &format!("{{\"caller\":{caller}}}"));
+                }
                 sink.name_call(call, id, name);
-                let input = input.filter(|input| !is_empty_container(input)).map(str::to_owned);
+                let input = input
+                    .filter(|input| !is_empty_container(input))
+                    .filter(|input| sink.take_state_bytes(input.len()))
+                    .map(str::to_owned);
                 Some(Block::ToolUse { call, input })
             }
             _ => {
                 if let Some(model) = to_model {
                     sink.model_changed(model);
                 }
-                Some(Block::Provider {
+                sink.take_state_bytes(json.len()).then(|| Block::Provider {
                     start: json.to_owned(),
                     input: String::new(),
                     carry: Carry::default(),
                     set: Vec::new(),
+                    held: json.len(),
                 })
             }
         }
@@ -475,13 +492,15 @@ impl State {
             (Some(Block::Text(part)), BlockDelta::Citation(citation)) => {
                 sink.annotate(*part, &format!("[{citation}]"));
             }
-            (Some(Block::Provider { input, carry, .. }), BlockDelta::InputJson(text)) => {
+            (Some(Block::Provider { input, carry, held, .. }), BlockDelta::InputJson(text)) => {
                 if sink.take_state_bytes(text.raw.len()) {
+                    *held += text.raw.len();
                     text.decode_into(input, carry);
                 }
             }
-            (Some(Block::Provider { set, .. }), BlockDelta::Other(_, raw)) => {
+            (Some(Block::Provider { set, held, .. }), BlockDelta::Other(_, raw)) => {
                 if sink.take_state_bytes(raw.len()) {
+                    *held += raw.len();
                     let members = wire::members(raw).into_iter().filter(|(key, _)| key != "type");
                     set.extend(members.map(|(key, value)| (key, value.to_owned())));
                 }
@@ -539,8 +558,9 @@ impl State {
                     sink.end_call(*call, how);
                 }
             }
-            Block::Provider { start, input, carry, set } => {
+            Block::Provider { start, input, carry, set, held } => {
                 carry.flush(input);
+                sink.give_back_state_bytes(*held);
                 let depth = sink.options().limits.depth;
                 sink.provider_part(&provider_block(start, input, set, depth));
             }

@@ -77,12 +77,16 @@ impl<O: Output> DeltaSink<'_, O> {
         if !self.open() {
             return;
         }
-        let Some(state) = self.finisher.calls.get_mut(call.0) else {
+        let Finisher { line, calls, .. } = &mut *self.finisher;
+        let Some(state) = calls.get_mut(call.0) else {
             return;
         };
         let mut late = None;
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             if !state.given_id && state.stage == Stage::Waiting {
+                if !line.take_message_bytes(id.raw.len()) {
+                    return;
+                }
                 state.id = id.text();
                 state.given_id = true;
             } else if state.stage != Stage::Waiting && !state.given_id {
@@ -91,7 +95,8 @@ impl<O: Output> DeltaSink<'_, O> {
         }
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             match &state.name {
-                None => state.name = Some(name.text()),
+                None if line.take_message_bytes(name.raw.len()) => state.name = Some(name.text()),
+                None => return,
                 Some(known) if name.is(known) => {}
                 Some(_) => late = Some("a second, different name of a tool call was ignored"),
             }
@@ -141,6 +146,11 @@ impl<O: Output> DeltaSink<'_, O> {
         state.scan.feed(plain.as_bytes());
         let lone_now = state.carry;
         if state.name.is_none() {
+            if state.format == InputFormat::Json && state.pending == "{}" {
+                state.pending.clear();
+                state.scan = JsonScan::default();
+                state.scan.feed(plain.as_bytes());
+            }
             state.pending.push_str(plain);
         } else if state.format == InputFormat::Json
             && !state.sent

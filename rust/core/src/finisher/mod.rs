@@ -45,6 +45,9 @@ pub struct Options {
     pub limits: Limits,
 }
 
+/// Bytes of a usage record that are free: an order of magnitude over known providers' records.
+const USUAL_USAGE_BYTES: usize = 16 << 10;
+
 /// What a part holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
@@ -210,6 +213,12 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.finisher.line.take_state_bytes(added)
     }
 
+    /// Gives back what was counted for a block that leaves as a part, which is counted itself.
+    pub fn give_back_state_bytes(&mut self, held: usize) {
+        let line = &mut self.finisher.line;
+        line.state_bytes = line.state_bytes.saturating_sub(held);
+    }
+
     fn warn_lone(&mut self, carry: Carry) {
         if carry.lone > 0 {
             self.warn("lone_surrogate", "a lone surrogate escape became U+FFFD", None);
@@ -218,8 +227,13 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// Opens a part; it gets its number when its first delta leaves.
     pub fn open_part(&mut self, kind: PartKind) -> PartHandle {
-        self.finisher.parts.push(Part { kind, index: None, carry: Carry::default() });
-        PartHandle(self.finisher.parts.len() - 1)
+        let bound = self.options().limits.parts;
+        let used = self.finisher.parts.len() + 1;
+        // Parts that stay empty get no number, but they take memory.
+        if self.finisher.line.within("parts", used, bound) {
+            self.finisher.parts.push(Part { kind, index: None, carry: Carry::default() });
+        }
+        PartHandle(used - 1)
     }
 
     /// More text of a part.
@@ -265,8 +279,15 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         }
     }
 
-    /// Adds citations: a JSON array.
+    /// Adds citations: a JSON array, or one of them alone.
     pub fn annotate(&mut self, part: PartHandle, annotations: &str) {
+        let list;
+        let annotations = if annotations.starts_with('[') {
+            annotations
+        } else {
+            list = format!("[{annotations}]");
+            &list
+        };
         self.ride(part, Riders { annotations: Some(annotations), ..Riders::default() });
     }
 
@@ -331,6 +352,10 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// Takes the merged counts; a usage delta leaves when they changed.  `raw` is the provider's own record as JSON.
     pub fn usage(&mut self, counts: &Counts, raw: &str) {
         if self.ended() || counts.is_empty() {
+            return;
+        }
+        // Each usage delta repeats the record: beyond the size of honest ones it is a burden like provider state.
+        if !self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES)) {
             return;
         }
         let usage = counts.to_usage(raw);

@@ -129,7 +129,7 @@ impl State {
     fn choice<O: Output>(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_, O>) {
         if choice.has_delta {
             self.message(&choice.delta, sink);
-        } else if let Some(json) = choice.message {
+        } else if let Some(json) = choice.message.filter(|_| self.said_nothing()) {
             let mut message = Message::default();
             // A text that `read` validated fails only by not being the object it is.
             let _ = read::read_message(&mut Reader::trusted(json), &mut message);
@@ -138,7 +138,7 @@ impl State {
         if let Some(logprobs) = choice.logprobs.filter(|_| sink.options().logprobs)
             && let Ok(Some(logprobs)) = contract_logprobs(logprobs)
         {
-            let part = match self.last_text {
+            let part = match self.current.map(|(_, part)| part).or(self.last_text) {
                 Some(part) => part,
                 None => self.part(PartKind::Text, sink),
             };
@@ -147,6 +147,11 @@ impl State {
         if let Some(reason) = choice.finish_reason.filter(|_| !sink.finished()) {
             self.finish(reason, sink);
         }
+    }
+
+    /// Whether a full message would be news; after deltas it repeats them.
+    fn said_nothing(&self) -> bool {
+        self.last_text.is_none() && self.thinking.part.is_none() && self.calls.is_empty()
     }
 
     fn finish<O: Output>(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
@@ -173,17 +178,17 @@ impl State {
     }
 
     fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
-        if let Some(details) = message.reasoning_details {
-            self.thinking.add_details(details, sink);
-        }
-        if let Some(blocks) = message.thinking_blocks {
-            self.thinking.blocks = Some(blocks.to_owned());
-            self.thinking.unsent = true;
-        }
         if let Some(text) = message.reasoning_content.or(message.reasoning) {
             self.text(PartKind::Thinking, text, sink);
         } else if let Some(details) = message.reasoning_details {
             self.details_text(details, sink);
+        }
+        // After the text, which may have opened a new part: they belong to it.
+        if let Some(details) = message.reasoning_details {
+            self.thinking.add_details(details, sink);
+        }
+        if let Some(blocks) = message.thinking_blocks {
+            self.thinking.add_blocks(blocks, sink);
         }
         if let Some(text) = message.content {
             self.text(PartKind::Text, text, sink);
@@ -261,6 +266,14 @@ impl State {
         let mut kind = None;
         let mut text = None;
         let mut thinking = None;
+        match reader.kind()? {
+            Kind::String => {
+                self.text(PartKind::Text, reader.string()?, sink);
+                return Ok(());
+            }
+            Kind::Null => return reader.skip(),
+            _ => {}
+        }
         let start = reader.position();
         reader.maybe_object(|reader, key| {
             match key {
@@ -381,14 +394,26 @@ impl State {
         sink: &mut DeltaSink<'_, O>,
     ) -> Option<usize> {
         let id = item.id.map(|id| id.text());
-        if let Some(at) = id.as_ref().and_then(|id| self.by_id.get(id)) {
-            return Some(*at);
-        }
         let says_arguments = item.arguments.is_some_and(|arguments| match arguments {
             Arguments::Text(text) => !text.is_empty(),
             Arguments::Json(_) => true,
         });
         let bound = item.index.and_then(|index| self.by_index.get(&index)).copied();
+        if let Some(at) = id.as_ref().and_then(|id| self.by_id.get(id)).copied() {
+            // Servers that take the function's name for an id give it to each of its calls.
+            let shares = |at: &usize| self.calls.get(*at).is_some_and(|call| call.id == id);
+            if let Some(bound) = bound.filter(shares) {
+                return Some(bound);
+            }
+            let another = item.index.is_some()
+                && bound.is_none()
+                && item.name.is_some()
+                && says_arguments
+                && self.calls.get(at).is_some_and(|call| sink.has_whole_arguments(call.handle));
+            if !another {
+                return Some(at);
+            }
+        }
         if let Some(call) = bound.and_then(|at| self.calls.get(at)) {
             let another_id = id.is_some() && call.id.is_some() && item.name.is_some();
             // Servers that number every parallel call 0 and give no ids: a name after whole arguments is another call.
@@ -415,7 +440,7 @@ impl State {
 
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
         let merged = match &self.usage {
-            Some(known) => wire::merge_objects(known, new),
+            Some(known) => wire::merge_deep(known, new),
             // Written anew like every later one, so that white space alone is no change.
             None => wire::merge_objects("{}", new),
         };

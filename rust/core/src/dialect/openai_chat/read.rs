@@ -97,7 +97,10 @@ pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: u64) -> Resul
                 Ok(())
             })?,
             "timings" => chunk.timings = reader.opt_raw()?,
-            "error" => chunk.error = reader.opt_raw()?,
+            // Some servers fill every member: an empty text or false is no error.
+            "error" => {
+                chunk.error = reader.opt_raw()?.filter(|raw| !matches!(*raw, "\"\"" | "false"));
+            }
             "detail" | "errors" => error_like |= reader.opt_raw()?.is_some(),
             "type" => error_like |= reader.opt_string()?.is_some_and(|kind| kind.raw == "error"),
             "citations" => chunk.citations = reader.opt_raw()?,

@@ -12,10 +12,13 @@ pub(super) struct Thinking {
     pub(super) part: Option<PartHandle>,
     /// Entries of `reasoning_details`, fragments joined.
     details: Vec<Detail>,
-    /// `thinking_blocks` of a LiteLLM proxy: the last list.
-    pub(super) blocks: Option<String>,
+    /// `thinking_blocks` of a LiteLLM proxy, fragments joined.
+    blocks: Vec<Detail>,
     pub(super) unsent: bool,
 }
+
+/// Members are found by comparing; a hostile entry with more of them than any known one is not joined.
+const MANY_MEMBERS: usize = 64;
 
 /// One entry of `reasoning_details`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,59 +32,79 @@ struct Detail {
 
 impl Thinking {
     pub(super) fn add_details<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
-        if !sink.take_state_bytes(details.len()) {
-            return;
-        }
-        let _ = Reader::trusted(details).maybe_array(|reader| {
-            let mut new = Detail::default();
-            reader.maybe_object(|reader, key| {
-                match (key, reader.kind()?) {
-                    ("type", Kind::String) => new.kind = reader.string()?.text(),
-                    ("index", Kind::Number) => new.index = Some(reader.raw()?.to_owned()),
-                    ("text" | "summary" | "data", Kind::String) => {
-                        new.texts.push((key.to_owned(), reader.string()?.text()));
-                    }
-                    _ => new.members.push((key.to_owned(), reader.raw()?.to_owned())),
-                }
-                Ok(())
-            })?;
-            self.unsent = true;
-            match self.details.last_mut() {
-                Some(last) if last.continues(&new) => last.append(new),
-                _ => self.details.push(new),
-            }
-            Ok(())
-        });
+        self.unsent |= sink.take_state_bytes(details.len())
+            && add(&mut self.details, details, Detail::continues);
+    }
+
+    pub(super) fn add_blocks<O: Output>(&mut self, blocks: &str, sink: &mut DeltaSink<'_, O>) {
+        self.unsent |= sink.take_state_bytes(blocks.len())
+            && add(&mut self.blocks, blocks, Detail::continues_block);
     }
 
     pub(super) fn to_json(&self) -> String {
         let mut out = String::from("{");
-        if !self.details.is_empty() {
-            out.push_str("\"reasoning_details\":[");
-            for (position, detail) in self.details.iter().enumerate() {
-                if position > 0 {
-                    out.push(',');
-                }
+        for (name, list) in
+            [("reasoning_details", &self.details), ("thinking_blocks", &self.blocks)]
+        {
+            if list.is_empty() {
+                continue;
+            }
+            if out.len() > 1 {
+                out.push(',');
+            }
+            wire::write_string(&mut out, name);
+            for (position, detail) in list.iter().enumerate() {
+                out.push_str(if position == 0 { ":[" } else { "," });
                 detail.write(&mut out);
             }
             out.push(']');
-        }
-        if let Some(blocks) = &self.blocks {
-            if !self.details.is_empty() {
-                out.push(',');
-            }
-            out.push_str("\"thinking_blocks\":");
-            out.push_str(blocks);
         }
         out.push('}');
         out
     }
 }
 
+/// Adds entries to a list, a fragment to the entry that it continues; whether there were any.
+fn add(list: &mut Vec<Detail>, entries: &str, continues: fn(&Detail, &Detail) -> bool) -> bool {
+    let mut added = false;
+    let _ = Reader::trusted(entries).maybe_array(|reader| {
+        let mut new = Detail::default();
+        reader.maybe_object(|reader, key| {
+            match (key, reader.kind()?) {
+                ("type", Kind::String) => new.kind = reader.string()?.text(),
+                ("index", Kind::Number) => new.index = Some(reader.raw()?.to_owned()),
+                ("text" | "summary" | "data" | "thinking", Kind::String) => {
+                    new.texts.push((key.to_owned(), reader.string()?.text()));
+                }
+                _ => new.members.push((key.to_owned(), reader.raw()?.to_owned())),
+            }
+            Ok(())
+        })?;
+        added = true;
+        match list.last_mut() {
+            Some(last) if continues(last, &new) => last.append(new),
+            _ => list.push(new),
+        }
+        Ok(())
+    });
+    added
+}
+
 impl Detail {
+    /// A block ends with its signature; withheld ones always come whole.
+    fn continues_block(&self, next: &Self) -> bool {
+        let signed = |(name, value): &(String, String)| {
+            name == "signature" && !matches!(value.as_str(), "null" | "\"\"")
+        };
+        self.kind == "thinking" && self.continues(next) && !self.members.iter().any(signed)
+    }
+
     /// Fragments of one entry follow each other; encrypted entries always come whole.
     fn continues(&self, next: &Self) -> bool {
-        self.kind == next.kind && self.index == next.index && self.kind != "reasoning.encrypted"
+        self.kind == next.kind
+            && self.index == next.index
+            && self.kind != "reasoning.encrypted"
+            && self.members.len() + next.members.len() <= MANY_MEMBERS
     }
 
     fn append(&mut self, next: Self) {

@@ -1,0 +1,290 @@
+//! What vendors send beside the ordinary: nothing of it is lost, doubled or misplaced.
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
+mod support;
+
+use deltafold::assemble::{MessageAssembler, Part, Terminal};
+use deltafold::decoder::Decoder;
+use serde_json::{Value, json};
+use support::{decode_with, fold, options};
+
+const ANTHROPIC: &str = "anthropic-messages";
+const CHAT: &str = "openai-chat";
+
+fn message(dialect: &str, events: &[Value]) -> MessageAssembler {
+    let mut options = options(dialect);
+    options.logprobs = true;
+    let mut body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    if dialect == CHAT {
+        body.push_str("data: [DONE]\n\n");
+    }
+    fold(&decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]))
+}
+
+/// A Chat stream of these deltas, then `stop`.
+fn chat(deltas: &[Value]) -> MessageAssembler {
+    let mut events: Vec<Value> = deltas
+        .iter()
+        .map(|delta| json!({"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta}]}))
+        .collect();
+    events.push(json!({"id": "c", "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
+    message(CHAT, &events)
+}
+
+fn state(part: &Part) -> Value {
+    let json = match part {
+        Part::Text(part) | Part::Thinking(part) => part.provider_state.as_deref(),
+        Part::ToolCall(call) => call.provider_state.as_deref(),
+        Part::Whole(_) => None,
+    };
+    json.map_or(Value::Null, |json| {
+        serde_json::from_str::<Value>(json).expect("JSON")["data"].clone()
+    })
+}
+
+/// `kind(text)` of each part.
+fn shape(message: &MessageAssembler) -> Vec<String> {
+    let one = |part: &Part| match part {
+        Part::Text(part) if part.refusal => format!("refusal({})", part.text),
+        Part::Text(part) => format!("text({})", part.text),
+        Part::Thinking(part) if part.redacted => "redacted".to_owned(),
+        Part::Thinking(part) => format!("thinking({})", part.text),
+        Part::ToolCall(call) => {
+            format!("{}({}){}", call.name, call.args, if call.incomplete { "!" } else { "" })
+        }
+        Part::Whole(json) => {
+            let part: Value = serde_json::from_str(json).expect("JSON");
+            format!(
+                "{}[{}]",
+                part["kind"].as_str().unwrap(),
+                part["payload"]["block"]["type"].as_str().unwrap_or("")
+            )
+        }
+    };
+    message.parts().iter().map(one).collect()
+}
+
+fn reason(message: &MessageAssembler) -> &str {
+    match message.terminal() {
+        Some(Terminal::Done { finish_reason, .. }) => finish_reason.as_str(),
+        Some(Terminal::Error(failure)) => failure.code.as_str(),
+        None => "none",
+    }
+}
+
+#[test]
+fn reasoning_details_stay_with_the_thinking_they_came_with() {
+    let detail =
+        |text: &str, index: u64| json!({"type": "reasoning.text", "text": text, "index": index});
+    let message = chat(&[
+        json!({"reasoning": "a", "reasoning_details": [detail("a", 0)]}),
+        json!({"content": "x"}),
+        json!({"reasoning": "b", "reasoning_details": [detail("b", 1)]}),
+        json!({"content": "y"}),
+    ]);
+    assert_eq!(shape(&message), ["thinking(a)", "text(x)", "thinking(b)", "text(y)"]);
+    assert_eq!(state(&message.parts()[0]), json!({"reasoning_details": [detail("a", 0)]}));
+    assert_eq!(state(&message.parts()[2]), json!({"reasoning_details": [detail("b", 1)]}));
+}
+
+#[test]
+fn encrypted_reasoning_without_text_is_a_redacted_part_before_what_it_precedes() {
+    let detail = json!({"type": "reasoning.encrypted", "data": "e==", "index": 0});
+    let message = chat(&[json!({"reasoning_details": [detail]}), json!({"content": "x"})]);
+    assert_eq!(shape(&message), ["redacted", "text(x)"]);
+    assert_eq!(state(&message.parts()[0]), json!({"reasoning_details": [detail]}));
+}
+
+/// A LiteLLM proxy sends Anthropic's thinking in fragments, the signature with the last.
+#[test]
+fn thinking_blocks_are_joined_into_whole_blocks() {
+    let block = |text: &str, signature: &str| json!([{"type": "thinking", "thinking": text, "signature": signature}]);
+    let message = chat(&[
+        json!({"reasoning_content": "a", "thinking_blocks": block("a", "")}),
+        json!({"reasoning_content": "b", "thinking_blocks": block("b", "")}),
+        json!({"reasoning_content": "", "thinking_blocks": block("", "sig")}),
+        json!({"content": "x"}),
+    ]);
+    assert_eq!(shape(&message), ["thinking(ab)", "text(x)"]);
+    assert_eq!(state(&message.parts()[0]), json!({"thinking_blocks": block("ab", "sig")}));
+}
+
+#[test]
+fn logprobs_of_reasoning_do_not_break_the_thinking_apart() {
+    let events: Vec<Value> = ["a", "b", "c"]
+        .iter()
+        .map(|text| {
+            let logprobs =
+                json!({"content": [{"token": text, "logprob": -0.5, "top_logprobs": []}]});
+            json!({"choices": [{"index": 0, "delta": {"reasoning": text}, "logprobs": logprobs}]})
+        })
+        .collect();
+    let message = message(CHAT, &events);
+    assert_eq!(shape(&message), ["thinking(abc)"]);
+    let Part::Thinking(part) = &message.parts()[0] else { panic!("thinking") };
+    assert_eq!(part.logprobs.len(), 3);
+}
+
+#[test]
+fn a_full_message_after_its_deltas_repeats_them() {
+    let events = [
+        json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hello"}}]}),
+        json!({"object": "chat.completion.done", "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hello"}}]}),
+    ];
+    assert_eq!(shape(&message(CHAT, &events)), ["text(Hello)"]);
+    // Alone it is all there is.
+    assert_eq!(shape(&message(CHAT, &events[1..])), ["text(Hello)"]);
+}
+
+/// Some servers name every chunk `chat.completion`; a choice without delta and message ends nothing.
+#[test]
+fn a_chunk_that_is_named_like_a_whole_body_is_none() {
+    let message = message(
+        CHAT,
+        &[
+            json!({"object": "chat.completion", "choices": [{"index": 0, "content_filter_results": {}}]}),
+            json!({"object": "chat.completion", "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}]}),
+        ],
+    );
+    assert_eq!((shape(&message), reason(&message)), (vec!["text(x)".to_owned()], "stop"));
+}
+
+#[test]
+fn calls_that_share_an_id_are_two_calls() {
+    let call = |index: u64, args: &str| json!({"index": index, "id": "f", "type": "function", "function": {"name": "f", "arguments": args}});
+    let message = chat(&[json!({"tool_calls": [call(0, "{\"a\":1}"), call(1, "{\"a\":2}")]})]);
+    assert_eq!(shape(&message), ["f({\"a\":1})", "f({\"a\":2})"]);
+    let ids: Vec<&str> = message.tool_calls().map(|(_, call)| &*call.id).collect();
+    assert_eq!(ids, ["f", "f_2"]);
+    // Fragments that repeat id and name are one call.
+    let message = chat(&[
+        json!({"tool_calls": [call(0, "{\"a\"")]}),
+        json!({"tool_calls": [call(0, ":1}")]}),
+    ]);
+    assert_eq!(shape(&message), ["f({\"a\":1})"]);
+}
+
+#[test]
+fn empty_arguments_that_come_before_the_name_give_way_too() {
+    let message = chat(&[
+        json!({"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": "{}"}}]}),
+        json!({"tool_calls": [{"index": 0, "function": {"arguments": "{\"a\":1}"}}]}),
+        json!({"tool_calls": [{"index": 0, "function": {"name": "f"}}]}),
+    ]);
+    assert_eq!(shape(&message), ["f({\"a\":1})"]);
+}
+
+#[test]
+fn a_content_list_may_hold_plain_strings() {
+    let message = chat(&[json!({"content": ["a", {"type": "text", "text": "b"}, null]})]);
+    assert_eq!(shape(&message), ["text(ab)"]);
+}
+
+#[test]
+fn annotations_are_always_a_list() {
+    let annotation = json!({"type": "url_citation"});
+    for sent in [json!([annotation]), annotation.clone()] {
+        let message = chat(&[json!({"content": "x", "annotations": sent})]);
+        let Part::Text(part) = &message.parts()[0] else { panic!("text") };
+        let found: Vec<Value> =
+            part.annotations.iter().map(|json| serde_json::from_str(json).unwrap()).collect();
+        assert_eq!(found, [json!([annotation])]);
+    }
+}
+
+#[test]
+fn null_inside_a_later_usage_record_erases_nothing() {
+    let usage = |usage: Value| json!({"choices": [], "usage": usage});
+    let message = message(
+        CHAT,
+        &[
+            usage(
+                json!({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 5}, "completion_tokens_details": {"reasoning_tokens": 2}}),
+            ),
+            usage(
+                json!({"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": null, "audio_tokens": 1}, "completion_tokens_details": {}}),
+            ),
+        ],
+    );
+    let usage = message.usage().unwrap();
+    assert_eq!((usage.cache_read, usage.reasoning, usage.output), (Some(5), Some(2), Some(4)));
+    let message = self::message(
+        ANTHROPIC,
+        &[
+            json!({"type": "message_start", "message": {"id": "i", "usage": {"input_tokens": 1, "output_tokens_details": {"thinking_tokens": 3}}}}),
+            json!({"type": "message_delta", "usage": {"output_tokens": 8, "output_tokens_details": {"thinking_tokens": null}}}),
+        ],
+    );
+    assert_eq!(message.usage().unwrap().reasoning, Some(3));
+}
+
+/// Who called the tool must go back with the call.
+#[test]
+fn the_caller_of_a_tool_stays_with_its_call() {
+    let caller = json!({"type": "code_execution_20260120", "tool_id": "srvtoolu_1"});
+    let block =
+        json!({"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}, "caller": caller});
+    let streamed = message(
+        ANTHROPIC,
+        &[
+            json!({"type": "content_block_start", "index": 0, "content_block": block}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_stop"}),
+        ],
+    );
+    let whole = message(
+        ANTHROPIC,
+        &[json!({"type": "message", "id": "i", "model": "m", "content": [block]})],
+    );
+    for message in [streamed, whole] {
+        assert_eq!(shape(&message), ["f({\"a\":1})"]);
+        assert_eq!(state(&message.parts()[0]), json!({"caller": caller}));
+    }
+}
+
+#[test]
+fn fields_in_upper_case_alone_are_a_protocol_error() {
+    let body = b"Data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\nData: [DONE]\n\n";
+    let message = fold(&decode_with(support::decoder(CHAT), [&body[..]]));
+    assert_eq!(reason(&message), "protocol_error");
+}
+
+#[test]
+fn an_error_member_that_says_nothing_is_no_error() {
+    for nothing in [json!(null), json!(""), json!(false)] {
+        let message = message(
+            CHAT,
+            &[
+                json!({"error": nothing, "choices": [{"index": 0, "delta": {"content": "x"}}]}),
+                json!({"error": nothing, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+            ],
+        );
+        assert_eq!(
+            (shape(&message), reason(&message)),
+            (vec!["text(x)".to_owned()], "stop"),
+            "{nothing}"
+        );
+    }
+}
+
+#[test]
+fn a_delta_without_a_type_is_told_by_its_member() {
+    let message = message(
+        ANTHROPIC,
+        &[
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"text": "x"}}),
+        ],
+    );
+    assert_eq!(shape(&message), ["text(x)"]);
+}

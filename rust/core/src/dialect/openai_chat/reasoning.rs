@@ -82,7 +82,7 @@ fn add(list: &mut Vec<Detail>, entries: &str, continues: fn(&Detail, &Detail) ->
         })?;
         added = true;
         match list.last_mut() {
-            Some(last) if continues(last, &new) => last.append(new),
+            Some(open) if continues(open, &new) => open.append(new),
             _ => list.push(new),
         }
         Ok(())

@@ -88,7 +88,8 @@ fn judge(payloads: &[Payload<&str>]) -> (Laws, Vec<Place>, Option<Breach>) {
 
 #[test]
 fn each_law_broken_once() {
-    let rows: &[(&[Payload<&str>], Option<&str>, &str)] = &[
+    type Row<'a> = (&'a [Payload<&'a str>], Option<&'a str>, &'a str);
+    let rows: &[Row<'_>] = &[
         (&[text("a", None)], Some("kind"), "start must come first"),
         (&[done()], Some("kind"), "start must come first"),
         (&[error()], Some("kind"), "start must come first"),

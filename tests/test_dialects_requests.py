@@ -208,6 +208,19 @@ def test_signatures_go_back_only_to_their_own_model_and_dialect() -> None:
     assert chat_turns(answer) == [{"role": "assistant", "content": "said"}]
 
 
+def test_a_caller_goes_back_with_its_call_to_its_own_model() -> None:
+    caller = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
+    mine, other = (
+        call("a").model_copy(
+            update={"provider_state": state({"caller": caller}, "anthropic-messages", model_id)}
+        )
+        for model_id in ("m", "n")
+    )
+    use = {"type": "tool_use", "id": "a", "name": "weather", "input": {"city": "Brest"}}
+    assert claude_blocks(Message.assistant(mine)) == [use | {"caller": caller}]
+    assert claude_blocks(Message.assistant(other)) == [use]
+
+
 def test_redacted_thinking_goes_back_as_the_secret_that_came() -> None:
     secret = state({"data": "opaque"}, "anthropic-messages")
     redacted = ThinkingPart(text="", redacted=True, provider_state=secret)

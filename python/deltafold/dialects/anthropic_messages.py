@@ -137,7 +137,7 @@ def _block(part: MessagePart, model_id: str, answered: frozenset[str]) -> _Block
         case ThinkingPart():
             return _thinking(part, state)
         case ToolCallPart():
-            return _tool_use(part) if is_sendable(part, answered) else None
+            return _tool_use(part, state) if is_sendable(part, answered) else None
         case ToolResultPart():
             return _tool_result(part)
         case ImagePart():
@@ -163,13 +163,15 @@ def _text(part: TextPart) -> _Block | None:
     return block
 
 
-def _tool_use(call: ToolCallPart) -> _Block:
-    return {
+def _tool_use(call: ToolCallPart, state: Mapping[str, object] | None) -> _Block:
+    block: _Block = {
         "type": "tool_use",
         "id": call.tool_call_id,
         "name": call.tool_name,
         "input": call.arguments or {},
     }
+    # A call that a running server-side program made says so when it goes back.
+    return block | {"caller": state["caller"]} if state and "caller" in state else block
 
 
 def _thinking(part: ThinkingPart, state: Mapping[str, object] | None) -> _Block | None:

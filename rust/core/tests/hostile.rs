@@ -369,11 +369,16 @@ fn a_limit_reached_in_the_last_event_is_no_normal_end() {
         parts.join(",")
     );
     reaches(ANTHROPIC, limited(|limits| limits.parts = 10), "parts", &body);
-    let body = format!(
-        "{{\"object\":\"chat.completion\",\"choices\":[{{\"message\":{{\"content\":\"{}\"}},\"finish_reason\":\"stop\"}}]}}",
-        "x".repeat(200)
-    );
-    reaches(CHAT, limited(|limits| limits.message_bytes = 100), "message_bytes", &body);
+    // Audio leaves as a part at the end marker: its data fits, the part does not.
+    let body = chat(&format!("{{\"audio\":{{\"data\":\"{}\"}}}}", "A".repeat(300)));
+    let limits = limited(|limits| limits.provider_state_bytes = 350);
+    reaches(CHAT, limits, "provider_state_bytes", &(body.clone() + "data: [DONE]\n\n"));
+    // It is counted once: the part alone decides.
+    let mut options = options(CHAT);
+    options.limits.provider_state_bytes = 500;
+    let pieces = [body.as_bytes(), b"data: [DONE]\n\n"];
+    let message = fold(&decode_with(Decoder::new(options).unwrap(), pieces));
+    assert!(matches!(message.parts(), [Part::Whole(_)]));
 }
 
 #[test]

@@ -88,7 +88,8 @@ fn judge(payloads: &[Payload<&str>]) -> (Laws, Vec<Place>, Option<Breach>) {
 
 #[test]
 fn each_law_broken_once() {
-    let rows: &[(&[Payload<&str>], Option<&str>, &str)] = &[
+    type Row<'a> = (&'a [Payload<&'a str>], Option<&'a str>, &'a str);
+    let rows: &[Row<'_>] = &[
         (&[text("a", None)], Some("kind"), "start must come first"),
         (&[done()], Some("kind"), "start must come first"),
         (&[error()], Some("kind"), "start must come first"),
@@ -395,6 +396,101 @@ data: [DONE]
 
 "#,
     ),
+    // Frames that repeat each other, which templates decode.
+    (
+        "openai-chat",
+        r#"data: {"id":"c3","object":"chat.completion.chunk","created":1700,"model":"m","choices":[{"index":0,"delta":{"content":"Once "},"finish_reason":null}],"obfuscation":""}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1701,"model":"m","choices":[{"index":0,"delta":{"content":"upon "},"finish_reason":null}],"obfuscation":"x"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1702,"model":"m","choices":[{"index":0,"delta":{"content":"a "},"finish_reason":null}],"obfuscation":"xx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1703,"model":"m","choices":[{"index":0,"delta":{"content":"time "},"finish_reason":null}],"obfuscation":"xxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1704,"model":"m","choices":[{"index":0,"delta":{"content":"\u00e9 "},"finish_reason":null}],"obfuscation":"xxxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1705,"model":"m","choices":[{"index":0,"delta":{"content":"\ud83d "},"finish_reason":null}],"obfuscation":"xxxxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1706,"model":"m","choices":[{"index":0,"delta":{"content":"\ude00 "},"finish_reason":null}],"obfuscation":"xxxxxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1707,"model":"m","choices":[{"index":0,"delta":{"content":"é "},"finish_reason":null}],"obfuscation":"xxxxxxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1708,"model":"m","choices":[{"index":0,"delta":{"content":"\n "},"finish_reason":null}],"obfuscation":"xxxxxxxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1709,"model":"m","choices":[{"index":0,"delta":{"content":"there "},"finish_reason":null}],"obfuscation":"xxxxxxxxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1710,"model":"m","choices":[{"index":0,"delta":{"content":" "},"finish_reason":null}],"obfuscation":"xxxxxxxxxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1800,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a"}}]},"finish_reason":null}],"obfuscation":""}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1801,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"\":"}}]},"finish_reason":null}],"obfuscation":"x"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1802,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"1"}}]},"finish_reason":null}],"obfuscation":"xx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1803,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":",\"b\""}}]},"finish_reason":null}],"obfuscation":"xxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1804,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":":[]"}}]},"finish_reason":null}],"obfuscation":"xxxx"}
+
+data: {"id":"c3","object":"chat.completion.chunk","created":1805,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]},"finish_reason":null}],"obfuscation":"xxxxx"}
+
+data: {"id":"c3","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"#,
+    ),
+    (
+        "anthropic-messages",
+        r#"event: message_start
+data: {"type":"message_start","message":{"id":"msg_9","model":"m","content":[],"usage":{"input_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Once "}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"upon "} }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a "}  }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"time "}   }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\u00e9 "}    }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\ud83d "}     }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\ude00 "}      }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"é "}       }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\n "}        }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"there "}         }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" "}          }
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#,
+    ),
 ];
 
 /// What is done to a body, on the level of events and of bytes.
@@ -566,7 +662,7 @@ fn the_undamaged_bodies_say_what_they_should() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_096) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_048) })]
 
     #[test]
     fn lawful_sequences_pass(choices in proptest::collection::vec(any::<(u8, u8)>(), 0..64), fails in any::<bool>()) {
@@ -585,7 +681,7 @@ proptest! {
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
         let (dialect, text) = BODIES[body];
-        let dialect = if foreign == 0 { BODIES[(body + 2) % BODIES.len()].0 } else { dialect };
+        let dialect = if foreign == 0 { BODIES[(body + 2) % 4].0 } else { dialect };
         let mut pieces = events(text);
         for damage in &damages {
             apply(&mut pieces, damage);

@@ -13,6 +13,8 @@
 
 mod support;
 
+use std::fmt::Write as _;
+
 use deltafold::assemble::{MessageAssembler, Part, Terminal};
 use deltafold::decoder::Decoder;
 use serde_json::{Value, json};
@@ -24,7 +26,10 @@ const CHAT: &str = "openai-chat";
 fn message(dialect: &str, events: &[Value]) -> MessageAssembler {
     let mut options = options(dialect);
     options.logprobs = true;
-    let mut body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let mut body = String::new();
+    for event in events {
+        write!(body, "data: {event}\n\n").unwrap();
+    }
     if dialect == CHAT {
         body.push_str("data: [DONE]\n\n");
     }

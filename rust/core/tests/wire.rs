@@ -11,6 +11,8 @@
     reason = "a test fails loudly, and where it stands"
 )]
 
+use std::fmt::Write as _;
+
 use deltafold::error::ErrorKind;
 use deltafold::scan::{JsonScan, Verdict};
 use deltafold::wire::{self, Carry, Kind, Reader, Str};
@@ -382,9 +384,9 @@ fn merging_keeps_what_a_patch_does_not_say() {
         (r#"{"a":1,"b":2}"#, r#"{"a":3}"#, r#"{"a":3,"b":2}"#),
         (r#"{"a":1}"#, r#"{"a":null}"#, r#"{"a":1}"#),
         (r#"{"a":null}"#, r#"{"a":1}"#, r#"{"a":1}"#),
-        (r#"{}"#, r#"{"a":null}"#, r#"{"a":null}"#),
+        ("{}", r#"{"a":null}"#, r#"{"a":null}"#),
         (r#"{"a":1}"#, r#"{"\u0061":2}"#, r#"{"a":2}"#),
-        (r#"{"a":1,"a":2}"#, r#"{}"#, r#"{"a":2}"#),
+        (r#"{"a":1,"a":2}"#, "{}", r#"{"a":2}"#),
         (r#"{"\"":{"x": [1, 2]}}"#, r#"{"b":"c"}"#, r#"{"\"":{"x": [1, 2]},"b":"c"}"#),
         (r#"{"a":1}"#, "[1]", r#"{"a":1}"#),
         ("null", r#"{"a":1}"#, r#"{"a":1}"#),
@@ -439,7 +441,7 @@ fn text_of(value: &Value, form: u8) -> String {
                 } else {
                     let mut units = [0; 2];
                     for unit in character.encode_utf16(&mut units) {
-                        out.push_str(&format!("\\u{unit:04X}"));
+                        write!(out, "\\u{unit:04X}").unwrap();
                     }
                 }
             }
@@ -449,7 +451,7 @@ fn text_of(value: &Value, form: u8) -> String {
 }
 
 /// One change of a text.
-fn mutate(text: &str, at: &prop::sample::Index, how: u8, with: char) -> String {
+fn mutate(text: &str, at: prop::sample::Index, how: u8, with: char) -> String {
     let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let place = borders[at.index(borders.len())];
     let (head, tail) = text.split_at(place);
@@ -483,7 +485,7 @@ proptest! {
     ) {
         let mut text = text_of(&value, form);
         for (at, how, with) in &changes {
-            text = mutate(&text, at, *how, *with);
+            text = mutate(&text, *at, *how, *with);
         }
         agree(&text);
     }
@@ -497,7 +499,7 @@ proptest! {
     ) {
         let mut text = text_of(&value, form);
         if let Some((at, how, with)) = &change {
-            text = mutate(&text, at, *how, *with);
+            text = mutate(&text, *at, *how, *with);
         }
         let mut scan = JsonScan::default();
         for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {

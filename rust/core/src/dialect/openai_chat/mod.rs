@@ -82,6 +82,8 @@ pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
         block.push_str(",\"expires_at\":");
         block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
         block.push('}');
+        // Its data was counted as it came; the part is counted whole.
+        sink.give_back_state_bytes(audio.data.len());
         sink.provider_part(&block);
     }
 }

@@ -33,12 +33,12 @@ struct Detail {
 impl Thinking {
     pub(super) fn add_details<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
         self.unsent |= sink.take_state_bytes(details.len())
-            && add(&mut self.details, details, Detail::continues);
+            && join_into(&mut self.details, details, Detail::continues);
     }
 
     pub(super) fn add_blocks<O: Output>(&mut self, blocks: &str, sink: &mut DeltaSink<'_, O>) {
         self.unsent |= sink.take_state_bytes(blocks.len())
-            && add(&mut self.blocks, blocks, Detail::continues_block);
+            && join_into(&mut self.blocks, blocks, Detail::continues_block);
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -65,9 +65,13 @@ impl Thinking {
 }
 
 /// Adds entries to a list, a fragment to the entry that it continues; whether there were any.
-fn add(list: &mut Vec<Detail>, entries: &str, continues: fn(&Detail, &Detail) -> bool) -> bool {
-    let mut added = false;
-    let _ = Reader::trusted(entries).maybe_array(|reader| {
+fn join_into(
+    details: &mut Vec<Detail>,
+    json: &str,
+    continues: fn(&Detail, &Detail) -> bool,
+) -> bool {
+    let mut found = false;
+    let _ = Reader::trusted(json).maybe_array(|reader| {
         let mut new = Detail::default();
         reader.maybe_object(|reader, key| {
             match (key, reader.kind()?) {
@@ -80,14 +84,14 @@ fn add(list: &mut Vec<Detail>, entries: &str, continues: fn(&Detail, &Detail) ->
             }
             Ok(())
         })?;
-        added = true;
-        match list.last_mut() {
-            Some(open) if continues(open, &new) => open.append(new),
-            _ => list.push(new),
+        found = true;
+        match details.last_mut() {
+            Some(last) if continues(last, &new) => last.append(new),
+            _ => details.push(new),
         }
         Ok(())
     });
-    added
+    found
 }
 
 impl Detail {

@@ -27,6 +27,7 @@ use crate::errors;
 ///     InternalError: a bug.
 #[pyfunction]
 #[pyo3(signature = (decoder, bodies, *, one_run, threads=None))]
+#[expect(clippy::needless_pass_by_value, reason = "what Python hands over")]
 pub(crate) fn fold_bodies(
     py: Python<'_>,
     decoder: &Bound<'_, Decoder>,
@@ -38,7 +39,7 @@ pub(crate) fn fold_bodies(
         return Err(PyValueError::new_err("threads must be at least 1"));
     }
     let options = decoder.get().options(py)?;
-    let slices: Vec<&[u8]> = bodies.iter().map(|body| body.as_bytes()).collect();
+    let slices: Vec<&[u8]> = bodies.iter().map(PyBytesMethods::as_bytes).collect();
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
     let threads = threads.unwrap_or_else(cores).min(slices.len());
     let folded = py.detach(|| fold_all(&options, &slices, one_run, threads));

@@ -121,15 +121,19 @@ def test_an_assembler_of_another_stream_is_refused_and_stays_as_it_was(dialect: 
 
 
 @BOTH
-def test_a_feed_after_close_changes_nothing(dialect: str) -> None:
+def test_a_feed_after_close_is_misuse_and_changes_nothing(dialect: str) -> None:
     decoder = Decoder(dialect, run_id="run")
     decoder.feed(WHOLE[dialect][:40])
     assert [found.kind for found in decoder.close()][-1] == "error"
     assert decoder.finished
-    assert len(decoder.feed(WHOLE[dialect])) == 0
+    assembler = MessageAssembler("run")
+    with pytest.raises(MisuseError, match=r"after close\(\)"):
+        decoder.feed(WHOLE[dialect])
+    with pytest.raises(MisuseError, match=r"after close\(\)"):
+        decoder.feed_into(assembler, WHOLE[dialect])
+    assert assembler.status == "idle"
     assert len(decoder.close()) == 0
     assert len(decoder.fail("timeout", "late")) == 0
-    assert decoder.feed_into(MessageAssembler("run"), WHOLE[dialect]) == 0
 
 
 @BOTH
@@ -138,7 +142,8 @@ def test_a_fold_that_was_closed_keeps_its_message(dialect: str) -> None:
     fold.feed(WHOLE[dialect])
     fold.close()
     message = fold.message
-    fold.feed(WHOLE[dialect])
+    with pytest.raises(MisuseError):
+        fold.feed(WHOLE[dialect])
     fold.close()
     assert fold.message == message
 

@@ -240,6 +240,14 @@ def test_what_begins_like_json_and_is_none_is_a_protocol_error_with_its_place(
 
 
 @BOTH
+def test_a_frame_that_is_no_json_does_not_ride_on_its_error(dialect: str) -> None:
+    body = OPENINGS[dialect] + TEXT_EVENTS[dialect] % b"a\0b"
+    deltas, _ = everywhere(dialect, body, provider_raw=True)
+    assert failure_of(deltas).provider_raw is None
+    assert all(MessageDelta.from_json(found.to_json()) == found for found in deltas)
+
+
+@BOTH
 def test_an_escaped_nul_is_kept_and_a_raw_one_is_no_json(dialect: str) -> None:
     _, message = everywhere(dialect, saying(dialect, rb"a\u0000b"))
     assert message.text == "a\0b"

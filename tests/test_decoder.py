@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -200,3 +201,22 @@ def test_values_of_a_provider_block_stay_what_can_be_written_again(raw: str, val
     for delta in deltas:
         assert MessageDelta.from_json(delta.to_json()) == delta
         assert pickle.loads(pickle.dumps(delta)) == delta  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("7", 7.0), ((NOW + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT"), 90.0)],
+)
+def test_retry_after_of_a_refused_request_is_seconds_or_a_date(value: str, seconds: float) -> None:
+    decoder = Decoder(CHAT, status=429, headers={"Retry-After": value}, clock=now)
+    decoder.feed(b'{"error":{"message":"slow down","code":"rate_limit_exceeded"}}')
+    assert decoder.close()[-1].retry_after == seconds
+
+
+def test_two_calls_at_one_index_without_ids_are_two_calls_even_when_the_first_takes_nothing() -> (
+    None
+):
+    body = call_chunk("{}", name="f", index=0) + call_chunk('{"x":1}', name="g", index=0)
+    _, assembler = decode(CHAT, [body + finish("tool_calls") + DONE])
+    calls = [(call.tool_name, call.args_text) for call in assembler.tool_calls.values()]
+    assert calls == [("f", "{}"), ("g", '{"x":1}')]

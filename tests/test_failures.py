@@ -495,3 +495,43 @@ def test_blocks_that_only_the_provider_understands_are_kept_whole_and_in_order()
     blocks = [part.block for part in message.parts if part.kind == "provider"]
     assert blocks == [{**use, "input": {"code": "2+2"}}, result]
     assert [part.kind for part in message.parts] == ["text", "provider", "provider", "text"]
+
+
+def spoken(text: str, *tokens: tuple[str, float], top: list[Wire] | None = None) -> bytes:
+    """Write a chunk of Chat that says a text and the log probabilities of its tokens."""
+    entries = [
+        {"token": token, "logprob": logprob, "bytes": None, "top_logprobs": top or []}
+        for token, logprob in tokens
+    ]
+    choice = {"index": 0, "delta": {"content": text}, "logprobs": {"content": entries}}
+    return event({"id": "chatcmpl-1", "model": "m", "choices": [choice]})
+
+
+def test_logprobs_of_all_chunks_are_kept_when_they_are_asked_for() -> None:
+    body = spoken("Hel", ("Hel", -0.5)) + spoken("lo!", ("lo", -1.5), ("!", -2.5))
+    body += finish("stop") + DONE
+    deltas, message = everywhere(CHAT, body, logprobs=True)
+    [part] = message.parts
+    assert part.kind == "text"
+    assert part.text == "Hello!"
+    assert part.logprobs == {"tokens": ["Hel", "lo", "!"], "logprobs": [-0.5, -1.5, -2.5]}
+    assert [str(delta.kind) for delta in deltas if delta.logprobs] == ["text", "text"]
+
+
+def test_alternatives_of_tokens_stay_beside_their_tokens() -> None:
+    top: list[Wire] = [{"token": "Hi", "logprob": -0.5}, {"token": "Yo", "logprob": -3.0}]
+    body = spoken("Hi", ("Hi", -0.5), top=top) + finish("stop") + DONE
+    _, message = everywhere(CHAT, body, logprobs=True)
+    [part] = message.parts
+    assert part.kind == "text"
+    assert part.logprobs == {"tokens": ["Hi"], "logprobs": [-0.5], "top": [top]}
+
+
+def test_logprobs_that_nobody_asked_for_cost_nothing() -> None:
+    body = spoken("Hi", ("Hi", -0.5)) + finish("stop") + DONE
+    deltas, message = everywhere(CHAT, body)
+    plain, _ = everywhere(CHAT, said("Hi") + finish("stop") + DONE)
+    assert deltas == plain
+    [part] = message.parts
+    assert part.kind == "text"
+    assert part.logprobs is None

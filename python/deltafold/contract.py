@@ -158,7 +158,7 @@ class Usage(WireModel):
 
 
 def usage_from_fold(fields: dict[str, object]) -> Usage:
-    """Build the usage record that a fold has counted, without validation; the dict is taken over."""
+    """Build the usage record that a fold has counted, unvalidated; the dict is taken over."""
     return build(Usage, fields)
 
 

@@ -11,8 +11,8 @@ validation: they are right by construction; what is costly in them is computed w
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
-from uuid import SafeUUID, UUID, uuid4
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from uuid import UUID, SafeUUID, uuid4
 
 from pydantic import (
     AfterValidator,

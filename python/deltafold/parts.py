@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlia
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,

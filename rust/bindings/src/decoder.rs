@@ -1,5 +1,6 @@
 //! `Decoder`: bytes in any chunking → deltas.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use deltafold::assemble::FoldInto;
@@ -11,7 +12,7 @@ use deltafold::finisher::Options;
 use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
@@ -19,6 +20,7 @@ use crate::batch::DeltaBatch;
 use crate::clock;
 use crate::errors;
 use crate::limits::Limits;
+use crate::types::RETRY_AFTER;
 
 /// The names of all dialects.
 #[pyfunction]
@@ -58,6 +60,7 @@ pub(crate) struct Decoder {
     dialect: &'static str,
     run_id: Arc<str>,
     clock: Option<Py<PyAny>>,
+    closed: AtomicBool,
 }
 
 /// Bytes that stay as they are during a feed: exact `bytes` is borrowed, everything mutable is copied first.
@@ -88,12 +91,38 @@ fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Respons
     Ok(Response::new(status, borrowed))
 }
 
+fn now(py: Python<'_>, clock: Option<&Py<PyAny>>) -> PyResult<u64> {
+    match clock {
+        None => Ok(clock::now()),
+        Some(clock) => clock::from_python(&clock.bind(py).call0()?),
+    }
+}
+
+/// Seconds to wait by the forms that need a clock: HTTP dates, resets of rate limits.
+fn retry_after(
+    py: Python<'_>,
+    headers: &Bound<'_, PyAny>,
+    now: u64,
+    status: u16,
+) -> PyResult<Option<f64>> {
+    let lowered = PyDict::new(py);
+    for item in headers.call_method0("items")?.try_iter()? {
+        let (name, value): (String, String) = item?.extract()?;
+        lowered.set_item(name.to_ascii_lowercase(), value)?;
+    }
+    let fields = PyDict::new(py);
+    fields.set_item("now", clock::to_datetime(py, now)?)?;
+    fields.set_item("limited", status == 429)?;
+    RETRY_AFTER.get(py)?.call((lowered, PyDict::new(py), ""), Some(&fields))?.extract()
+}
+
 impl Decoder {
-    fn now(&self, py: Python<'_>) -> PyResult<u64> {
-        match &self.clock {
-            None => Ok(clock::now()),
-            Some(clock) => clock::from_python(&clock.bind(py).call0()?),
+    /// After the body's end was said there are no more bytes of it.
+    fn check_open(&self, py: Python<'_>) -> PyResult<()> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(errors::misuse(py, "feed after close(): the body has ended"));
         }
+        Ok(())
     }
 
     fn batch(
@@ -101,7 +130,7 @@ impl Decoder {
         py: Python<'_>,
         f: impl FnOnce(&mut Core, &mut CoreBatch),
     ) -> PyResult<DeltaBatch> {
-        let now = self.now(py)?;
+        let now = now(py, self.clock.as_ref())?;
         let mut batch = CoreBatch::new(Arc::clone(&self.run_id), now);
         errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
         Ok(DeltaBatch::new(batch))
@@ -113,7 +142,7 @@ impl Decoder {
         assembler: &Bound<'_, MessageAssembler>,
         f: impl FnOnce(&mut Core, &mut FoldInto<'_>),
     ) -> PyResult<usize> {
-        let now = self.now(py)?;
+        let now = now(py, self.clock.as_ref())?;
         let outcome = errors::guarded_pair(
             py,
             (&self.core, "decoder"),
@@ -160,12 +189,16 @@ impl Decoder {
             Some(run_id) => run_id.into(),
             None => Uuid::new_v4().to_string().into(),
         };
+        let mut response = response(status, headers)?;
+        if let (400.., None, Some(headers)) = (status, response.retry_after, headers) {
+            response.retry_after = retry_after(py, headers, now(py, clock.as_ref())?, status)?;
+        }
         let options = Options {
             dialect: row.name,
             run_id: run_id.as_ref().into(),
             model_id: model_id.map(Into::into),
             request_id: request_id.map(Into::into),
-            response: response(status, headers)?,
+            response,
             choice,
             provider_raw,
             logprobs,
@@ -173,7 +206,13 @@ impl Decoder {
         };
         let core = Core::new(options)
             .ok_or_else(|| errors::unknown_dialect(py, "the dialect left the registry"))?;
-        Ok(Self { core: Mutex::new(core), dialect: row.name, run_id, clock })
+        Ok(Self {
+            core: Mutex::new(core),
+            dialect: row.name,
+            run_id,
+            clock,
+            closed: AtomicBool::new(false),
+        })
     }
 
     #[getter]
@@ -195,8 +234,13 @@ impl Decoder {
     /// Decodes the next bytes of the body, in any chunking; deltas that they complete, oldest first.
     ///
     /// Cost is linear in the number of bytes.  The GIL is held.  After the terminal everything is ignored.
+    ///
+    /// Raises:
+    ///     MisuseError: called after `close()`.
+    ///     TypeError: `data` is no bytes, bytearray or memoryview.
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
+        self.check_open(py)?;
         with_bytes(data, |bytes| self.batch(py, |core, batch| core.feed(bytes, batch)))
     }
 
@@ -204,6 +248,7 @@ impl Decoder {
     ///
     /// Raises:
     ///     ContractError: the assembler belongs to another run, or holds another stream.
+    ///     MisuseError: called after `close()`.
     #[pyo3(signature = (assembler, data, /))]
     fn feed_into(
         &self,
@@ -211,12 +256,15 @@ impl Decoder {
         assembler: &Bound<'_, MessageAssembler>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
+        self.check_open(py)?;
         with_bytes(data, |bytes| self.fold(py, assembler, |core, sink| core.feed(bytes, sink)))
     }
 
     /// Takes the end of the body; after it the stream has its terminal.  A second call does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<DeltaBatch> {
-        self.batch(py, Core::close)
+        let batch = self.batch(py, Core::close)?;
+        self.closed.store(true, Ordering::Relaxed);
+        Ok(batch)
     }
 
     /// `close()` straight into an assembler; how many deltas it took.
@@ -226,7 +274,9 @@ impl Decoder {
         py: Python<'_>,
         assembler: &Bound<'_, MessageAssembler>,
     ) -> PyResult<usize> {
-        self.fold(py, assembler, |core, sink| core.close(sink))
+        let taken = self.fold(py, assembler, |core, sink| core.close(sink))?;
+        self.closed.store(true, Ordering::Relaxed);
+        Ok(taken)
     }
 
     /// Ends the stream for a reason from outside: a transport that failed, a caller that gave up.

@@ -61,9 +61,7 @@ impl MessageDelta {
             {
                 Body::Thinking { text: string(text), part_index: *part_index }
             }
-            Payload::ToolCallArgs { id, text } => {
-                Body::Args { id: PyString::intern(py, id).unbind(), text: string(text) }
-            }
+            Payload::ToolCallArgs { id, text } => Body::Args { id: string(id), text: string(text) },
             payload => Body::Rare(payload.to_owned()),
         };
         Self { run_id, seq: delta.seq, now, body, raw: delta.provider_raw.map(Into::into) }

@@ -36,6 +36,8 @@ pub(crate) static PARTS_FROM_FOLD: Imported =
 pub(crate) static PART_FROM_WIRE: Imported = Imported::new("deltafold.parts", "part_from_wire");
 pub(crate) static MESSAGE_ID_FROM_FOLD: Imported =
     Imported::new("deltafold.messages", "message_id_from_fold");
+pub(crate) static RETRY_AFTER: Imported =
+    Imported::new("deltafold.retry_after", "retry_after_seconds");
 pub(crate) static JSON_DUMPS: Imported = Imported::new("json", "dumps");
 pub(crate) static JSON_LOADS: Imported = Imported::new("json", "loads");
 pub(crate) static DATETIME: Imported = Imported::new("datetime", "datetime");

@@ -1,5 +1,16 @@
 //! Every fixture decodes to the deltas that stand beside it.
 
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
 mod support;
 
 use serde_json::Value;
@@ -8,7 +19,6 @@ use support::{Fixture, decode, wire};
 fn expected(fixture: &Fixture) -> Vec<Value> {
     let path = fixture.folder.join("deltas.jsonl");
     let text = std::fs::read_to_string(&path).expect("deltas.jsonl");
-    // Not `lines()` of another language: U+2028 inside a string ends no line here either.
     text.split_terminator('\n').map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 

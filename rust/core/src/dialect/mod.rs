@@ -6,7 +6,7 @@
 use crate::delta::Output;
 use crate::finisher::DeltaSink;
 use crate::wire::{Reader, Result};
-use template::{Template, Templates, Token};
+use template::{Template, Templates};
 
 pub mod anthropic_messages;
 pub mod openai_chat;
@@ -67,11 +67,15 @@ fn read<'a, E: Template>(
     frame: Frame<'a>,
     read: impl Fn(&mut Reader<'a>) -> Result<E::Event<'a>>,
 ) -> Result<E::Event<'a>> {
-    let event = read(&mut Reader::new(frame.json, frame.max_depth))?;
-    if templates.curious() && E::of(&event, |_| Token::default()).is_some() {
-        let mut tracing = Reader::tracing(frame.json, frame.max_depth);
-        read(&mut tracing)?;
-        templates.study(frame.name, frame.json, &event, &tracing.into_trace());
+    let curious = templates.curious();
+    let mut reader = if curious {
+        Reader::tracing(frame.json, frame.max_depth)
+    } else {
+        Reader::new(frame.json, frame.max_depth)
+    };
+    let event = read(&mut reader)?;
+    if curious {
+        templates.study(frame.name, frame.json, &event, &reader.into_trace());
     }
     Ok(event)
 }

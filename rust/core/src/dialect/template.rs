@@ -135,13 +135,14 @@ impl<E: Template> Templates<E> {
         event: &E::Event<'_>,
         ignored: &[Range<usize>],
     ) {
-        self.credit = self.credit.saturating_sub(1);
         for slot in self.slots.iter_mut().filter(|slot| slot.is_named(name)) {
             if slot.widen(frame) {
+                self.credit = self.credit.saturating_sub(1);
                 return;
             }
         }
         let Some(slot) = Slot::new(name, frame, event, ignored) else { return };
+        self.credit = self.credit.saturating_sub(1);
         if self.slots.len() < SLOTS {
             self.slots.push(slot);
         } else if let Some(oldest) = self.slots.get_mut((self.recent + 1) % SLOTS) {
@@ -157,8 +158,15 @@ impl<E: Template> Slot<E> {
         event: &E::Event<'_>,
         ignored: &[Range<usize>],
     ) -> Option<Self> {
-        let mut places: Vec<Place> =
-            ignored.iter().map(|range| Place::ignored(frame, range)).collect();
+        let mut places: Vec<Place> = Vec::with_capacity(ignored.len() + 8);
+        let mut fits = true;
+        let event = E::of(event, |text| {
+            let place = Place::borrowed(frame, text);
+            fits &= place.is_some();
+            places.extend(place);
+            Token(u8::try_from(places.len().saturating_sub(1)).unwrap_or(u8::MAX))
+        })?;
+        places.extend(ignored.iter().map(|range| Place::ignored(frame, range)));
         let closing = frame.rfind('}')?;
         let padding = frame.get(..closing)?.trim_end().len();
         places.push(Place {
@@ -167,14 +175,7 @@ impl<E: Template> Slot<E> {
             escaped: false,
             hole: None,
         });
-        let mut fits = true;
-        let event = E::of(event, |text| {
-            let place = Place::borrowed(frame, text);
-            fits &= place.is_some() && places.len() < MAX_TOKENS;
-            places.extend(place);
-            Token(u8::try_from(places.len().saturating_sub(1)).unwrap_or(u8::MAX))
-        })?;
-        if !fits {
+        if !fits || places.len() > MAX_TOKENS {
             return None;
         }
         let tail = frame.len();

@@ -180,12 +180,14 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// Whether the arguments that were sent are one whole JSON value.
-    pub fn has_whole_arguments(&self, call: CallHandle) -> bool {
-        self.finisher
-            .calls
-            .get(call.0)
-            .is_some_and(|call| call.sent && call.scan.verdict() == Verdict::Complete)
+    /// Whether the call's arguments are one whole JSON value, so that arguments under `name` are another call's.  A
+    /// held `{}` counts only before another name: under its own it may give way to what follows.
+    pub fn is_whole_before(&self, call: CallHandle, name: Option<Str<'_>>) -> bool {
+        self.finisher.calls.get(call.0).is_some_and(|call| {
+            let renamed =
+                name.is_some_and(|name| !call.name.as_deref().is_some_and(|n| name.is(n)));
+            (call.sent || renamed) && call.scan.verdict() == Verdict::Complete
+        })
     }
 
     fn send_args(&mut self, call: CallHandle, text: &str) {

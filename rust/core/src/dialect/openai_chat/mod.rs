@@ -411,7 +411,10 @@ impl State {
                 && bound.is_none()
                 && item.name.is_some()
                 && says_arguments
-                && self.calls.get(at).is_some_and(|call| sink.has_whole_arguments(call.handle));
+                && self
+                    .calls
+                    .get(at)
+                    .is_some_and(|call| sink.is_whole_before(call.handle, item.name));
             if !another {
                 return Some(at);
             }
@@ -419,8 +422,9 @@ impl State {
         if let Some(call) = bound.and_then(|at| self.calls.get(at)) {
             let another_id = id.is_some() && call.id.is_some() && item.name.is_some();
             // Servers that number every parallel call 0 and give no ids: a name after whole arguments is another call.
-            let whole_before =
-                item.name.is_some() && says_arguments && sink.has_whole_arguments(call.handle);
+            let whole_before = item.name.is_some()
+                && says_arguments
+                && sink.is_whole_before(call.handle, item.name);
             if !another_id && !whole_before {
                 return bound;
             }

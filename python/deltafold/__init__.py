@@ -43,7 +43,16 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.stream import AsyncDeltaStream, DeltaStream, Fold, afold, astream, fold, stream
+from deltafold.stream import (
+    AsyncDeltaStream,
+    DeltaStream,
+    Fold,
+    afold,
+    astream,
+    fold,
+    fold_many,
+    stream,
+)
 
 if TYPE_CHECKING:
     from deltafold.models import (
@@ -111,6 +120,7 @@ __all__ = [
     "astream",
     "dialects",
     "fold",
+    "fold_many",
     "stream",
 ]
 

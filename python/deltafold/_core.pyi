@@ -22,6 +22,7 @@ __all__ = [
     "ToolCallBuffer",
     "__version__",
     "dialects",
+    "fold_bodies",
 ]
 
 __version__: Final[str]
@@ -250,3 +251,6 @@ class MessageAssembler:
     def get_error(self) -> ModelError | None: ...
 
 def dialects() -> list[str]: ...
+def fold_bodies(
+    decoder: Decoder, bodies: list[bytes], *, one_run: bool, threads: int | None = None
+) -> list[MessageAssembler]: ...

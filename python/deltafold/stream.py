@@ -26,7 +26,7 @@ from collections.abc import (
 from types import TracebackType
 from typing import Self, Unpack
 
-from deltafold._core import Decoder, DeltaBatch, MessageAssembler, MessageDelta
+from deltafold._core import Decoder, DeltaBatch, MessageAssembler, MessageDelta, fold_bodies
 from deltafold.contract import Usage
 from deltafold.errors import ErrorMapper
 from deltafold.messages import Message
@@ -494,12 +494,49 @@ def fold(
 ) -> Message:
     """Fold a whole body, or its chunks, into the message.
 
+    A body in one piece is folded with the GIL released.
+
+    >>> deltafold.fold(body, "anthropic-messages").text
+
     Raises:
         ModelError: the stream ended in an error; `partial_message` has what came before.
         UnknownDialectError: there is no such dialect.
     """
+    if isinstance(body, bytes | bytearray | memoryview):
+        return fold_many([body], dialect, threads=1, **options)[0].build_final_message()
     with stream(body, dialect, **options) as opened:
         return opened.final_message()
+
+
+def fold_many(
+    bodies: Iterable[bytes | bytearray | memoryview],
+    dialect: str,
+    threads: int | None = None,
+    **options: Unpack[DecoderOptions],
+) -> list[MessageAssembler]:
+    """Fold many whole bodies at once, on all cores, with the GIL released.
+
+    Returns one assembler a body, in their order; each makes its message when asked for it, and
+    shows a failed one in `error`. A `run_id` that is given is that of all; without one each body
+    has its own.
+
+    >>> folded = deltafold.fold_many(bodies, "openai-chat")
+    >>> [one.text for one in folded if one.error is None]
+
+    Args:
+        bodies: the response bodies.
+        dialect: the wire protocol of all of them.
+        threads: how many threads; as many as there are cores when not given.
+        options: the options of `Decoder`.
+
+    Raises:
+        UnknownDialectError: there is no such dialect.
+        ValueError: `threads` is 0.
+    """
+    decoder = Decoder(dialect, **options)
+    one_run = options.get("run_id") is not None
+    whole = [bytes(body) for body in bodies]  # `bytes` of bytes is the same object
+    return fold_bodies(decoder, whole, one_run=one_run, threads=threads)
 
 
 async def afold(

@@ -103,6 +103,13 @@ struct View {
 }
 
 impl MessageAssembler {
+    /// The assembler of a stream that was folded elsewhere.
+    pub(crate) fn folded(run_id: &str, now: u64, core: Core) -> Self {
+        let run_id: Option<Arc<str>> = Some(run_id.into());
+        let fold = Fold { core, run_id: run_id.clone(), began: Some(now) };
+        Self { fold: Mutex::new(fold), message_id: Mutex::new(None), given_run_id: run_id }
+    }
+
     pub(crate) fn fold(&self) -> &Mutex<Fold> {
         &self.fold
     }

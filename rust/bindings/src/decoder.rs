@@ -117,6 +117,16 @@ fn retry_after(
 }
 
 impl Decoder {
+    /// When a feed would be.
+    pub(crate) fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        now(py, self.clock.as_ref())
+    }
+
+    /// What the caller said of the stream.
+    pub(crate) fn options(&self, py: Python<'_>) -> PyResult<Options> {
+        Ok(errors::lock(py, &self.core, "decoder")?.options().clone())
+    }
+
     /// After the body's end was said there are no more bytes of it.
     fn check_open(&self, py: Python<'_>) -> PyResult<()> {
         if self.closed.load(Ordering::Relaxed) {
@@ -130,7 +140,7 @@ impl Decoder {
         py: Python<'_>,
         f: impl FnOnce(&mut Core, &mut CoreBatch),
     ) -> PyResult<DeltaBatch> {
-        let now = now(py, self.clock.as_ref())?;
+        let now = self.now(py)?;
         let mut batch = CoreBatch::new(Arc::clone(&self.run_id), now);
         errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
         Ok(DeltaBatch::new(batch))
@@ -142,7 +152,7 @@ impl Decoder {
         assembler: &Bound<'_, MessageAssembler>,
         f: impl FnOnce(&mut Core, &mut FoldInto<'_>),
     ) -> PyResult<usize> {
-        let now = now(py, self.clock.as_ref())?;
+        let now = self.now(py)?;
         let outcome = errors::guarded_pair(
             py,
             (&self.core, "decoder"),

@@ -86,7 +86,8 @@ fn busy<T>(py: Python<'_>, error: &TryLockError<T>, what: &str) -> PyErr {
     }
 }
 
-fn bug(py: Python<'_>, what: &str) -> PyErr {
+/// A panic in the core.
+pub(crate) fn bug(py: Python<'_>, what: &str) -> PyErr {
     raised(py, &INTERNAL, &format!("the {what} failed internally; this is a bug in deltafold"))
 }
 

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 mod assembler;
 mod batch;
+mod bodies;
 mod clock;
 mod decoder;
 mod delta;
@@ -24,6 +25,8 @@ mod _core {
     use crate::assembler::MessageAssembler;
     #[pymodule_export]
     use crate::batch::{DeltaBatch, DeltaBatchIterator};
+    #[pymodule_export]
+    use crate::bodies::fold_bodies;
     #[pymodule_export]
     use crate::decoder::{Decoder, dialects};
     #[pymodule_export]

@@ -48,8 +48,6 @@ struct Core {
     state: State,
     finisher: Finisher,
     stray: Stray,
-    /// A line stood where its field's name in lower case would have been data.
-    misnamed: bool,
     /// A line was named `data` but for its case.
     misspelt: bool,
     /// Checks every delta in debug builds.
@@ -93,7 +91,6 @@ impl Decoder {
                 finisher: Finisher::new(Arc::clone(&options)),
                 options,
                 stray: Stray::default(),
-                misnamed: false,
                 misspelt: false,
                 laws: Laws::default(),
             },
@@ -127,11 +124,6 @@ impl Decoder {
             Sniff::Undecided | Sniff::Stream => {
                 let core = &mut self.core;
                 let _ = self.framer.feed(bytes, |frame| core.frame(frame, out));
-                if self.core.finisher.ended() {
-                    // Nothing is read any more: what the feed still held leaves no trace.
-                    self.framer = Sse::new(self.core.options.limits.event_bytes);
-                    self.core.stray = Stray::default();
-                }
             }
             // White space before the page may have gone to the framer or not: cuts decide that, so it forgets.
             Sniff::Page(_) => self.framer = Sse::default(),
@@ -349,8 +341,6 @@ impl Core {
             if !matches!(trimmed.first(), Some(b'{' | b'[')) {
                 self.misspelt |=
                     line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"data:"));
-                self.misnamed |=
-                    trimmed.get(..5).is_some_and(|field| field.eq_ignore_ascii_case(b"data:"));
                 if !trimmed.is_empty() && memchr::memchr(b':', line).is_none() {
                     self.noise(offset, out);
                 }
@@ -381,9 +371,6 @@ impl Core {
     }
 
     fn error(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
-        let mut failure = failure;
-        let response = &self.options.response;
-        failure.http_request_id = failure.http_request_id.or_else(|| response.request_id.clone());
         self.with_sink(out, |state, sink| {
             state.close(sink);
             sink.error(failure);
@@ -405,13 +392,8 @@ impl Core {
             let message = "no field is named `data`, only others that differ in case";
             return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
         }
-        if self.misnamed && self.finisher.last_seq() == 0 {
-            let message = "no field is named `data`; the case of field names counts";
-            return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
-        }
         let message = "the stream stopped without any sign of its end";
-        let mut lost = Failure::new(ErrorCode::ConnectionLost, message.into());
-        lost.http_request_id.clone_from(&response.request_id);
+        let lost = Failure::new(ErrorCode::ConnectionLost, message.into());
         self.with_sink(out, |state, sink| {
             state.close(sink);
             sink.end_of_body(lost);
@@ -431,9 +413,7 @@ impl Core {
         self.error(out, failure);
     }
 
-    fn fail(&mut self, out: &mut impl Output, mut failure: Failure<Box<str>>) {
-        let response = &self.options.response;
-        failure.http_request_id = failure.http_request_id.or_else(|| response.request_id.clone());
+    fn fail(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
         self.with_sink(out, |state, sink| {
             state.close(sink);
             if sink.finished() {

@@ -50,7 +50,7 @@ def test_no_bodies_give_nothing() -> None:
 
 def test_bytes_of_every_kind_are_taken() -> None:
     body = bodies(1)[0]
-    kinds: list[bytes | bytearray | memoryview] = [body, bytearray(body), memoryview(body)]
+    kinds: list[bytes | bytearray | memoryview[int]] = [body, bytearray(body), memoryview(body)]
     assert [one.text for one in deltafold.fold_many(kinds, CHAT)] == ["number 0 and more"] * 3
 
 

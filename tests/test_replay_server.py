@@ -86,6 +86,9 @@ def test_closing_the_server_ends_a_stalled_body() -> None:
         assert next(pieces) == b"0123"
         assert server.open_connections == 1
         server.close()
+        deadline = time.monotonic() + 5
+        while server.open_connections and time.monotonic() < deadline:
+            time.sleep(0.01)
         assert server.open_connections == 0
         with pytest.raises(httpx.RemoteProtocolError):
             next(pieces)

@@ -1,19 +1,16 @@
 //! JSON text ↔ Python objects.
 
-use deltafold::wire::{Kind, Reader};
+use deltafold::wire::{self, Kind, Reader};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::types::JSON_DUMPS;
 
-/// Nesting that is converted; text of a stream is bounded before.
-pub(crate) const MAX_DEPTH: usize = 1_000;
-
 /// The Python value of a JSON text.  Lone surrogate escapes become U+FFFD; integers beyond CPython's limit and
 /// numbers beyond a float stay text.
 pub(crate) fn to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    let mut reader = Reader::new(text, MAX_DEPTH);
+    let mut reader = Reader::new(text, wire::MAX_DEPTH);
     let mut failure = None;
     let value = value(py, &mut reader, &mut failure);
     if let Some(error) = failure {

@@ -4,13 +4,14 @@ use deltafold::limits::Limits as Core;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::json::MAX_DEPTH;
+/// A block that is read at this depth lies a few levels deeper in a provider part, and must be read there too.
+const MAX_DEPTH: usize = deltafold::wire::MAX_DEPTH - 100;
 
 /// Bounds of one stream; each that is reached ends it in `error{protocol_error}` that names the limit.
 ///
 /// Args:
 ///     event_bytes: bytes of one framed event, its unterminated line included (default 32 MiB).
-///     depth: nesting of one event's JSON, at most 1,000 (default 128).
+///     depth: nesting of one event's JSON, at most 900 (default 128).
 ///     message_bytes: bytes of text, thinking and tool arguments of one message (default 256 MiB).
 ///     parts: parts of one message (default 65,536).
 ///     tool_calls: tool calls of one message (default 16,384).
@@ -18,7 +19,7 @@ use crate::json::MAX_DEPTH;
 ///     provider_state_bytes: bytes of provider state and whole provider parts (default 128 MiB).
 ///
 /// Raises:
-///     ValueError: a bound is 0, or the depth exceeds 1,000.
+///     ValueError: a bound is 0, or the depth exceeds 900.
 ///
 /// Example:
 ///     >>> Limits(event_bytes=1 << 20).event_bytes

@@ -145,6 +145,9 @@ pub enum Kind {
     Null,
 }
 
+/// Nesting that is read whatever a caller allows: each level is a call of its own on the stack.
+pub const MAX_DEPTH: usize = 1_000;
+
 /// A position in a JSON text.
 #[derive(Debug)]
 pub struct Reader<'a> {
@@ -159,7 +162,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads `text`, refusing to nest deeper than `max_depth`.
     pub fn new(text: &'a str, max_depth: usize) -> Self {
-        Self { text, at: 0, depth: 0, max_depth, trace: None }
+        Self { text, at: 0, depth: 0, max_depth: max_depth.min(MAX_DEPTH), trace: None }
     }
 
     /// A reader that notes where the scalars lie that are ignored.

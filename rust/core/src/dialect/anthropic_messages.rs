@@ -352,6 +352,10 @@ impl State {
             while let Some((index, _)) = self.blocks.first_key_value() {
                 self.close_block(*index, CallEnd::Abandoned, sink);
             }
+            sink.restart();
+            if let Some(model) = model {
+                sink.model_changed(model);
+            }
         }
         self.seen_message = true;
         self.message_id = new_id;
@@ -505,6 +509,12 @@ impl State {
                     set.extend(members.map(|(key, value)| (key, value.to_owned())));
                 }
             }
+            (Some(Block::Provider { start, set, held, .. }), BlockDelta::Text(text)) => {
+                if sink.take_state_bytes(text.raw.len()) {
+                    *held += text.raw.len();
+                    append_member(start, set, "text", text.raw);
+                }
+            }
             (_, BlockDelta::Other(kind, _)) => {
                 sink.warn("unknown_event", &unknown("delta", kind), None);
             }
@@ -530,9 +540,14 @@ impl State {
             BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
                 Block::Thinking(sink.open_part(PartKind::Thinking))
             }
-            BlockDelta::InputJson(_) => {
-                Block::ToolUse { call: sink.open_call(InputFormat::Json), input: None }
-            }
+            // Arguments of nobody knows what: kept, but no call that somebody could run.
+            BlockDelta::InputJson(_) => Block::Provider {
+                start: "{\"type\":\"tool_use\"}".to_owned(),
+                input: String::new(),
+                carry: Carry::default(),
+                set: Vec::new(),
+                held: 0,
+            },
             _ => Block::Text(sink.open_part(PartKind::Text)),
         };
         self.blocks.insert(index, block);
@@ -570,6 +585,20 @@ impl State {
 
 fn sign<O: Output>(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_, O>) {
     sink.part_state(part, &format!("{{\"signature\":\"{}\"}}", signature.raw));
+}
+
+/// Appends to a string member of a block, which may stand in its start already.  Escaped text is appended escaped.
+fn append_member(start: &str, set: &mut Vec<(String, String)>, name: &str, raw: &str) {
+    if !set.iter().any(|(known, _)| known == name) {
+        let begun = wire::members(start).into_iter().find(|(known, _)| known == name);
+        let begun = begun.map_or("\"\"", |(_, value)| value);
+        set.push((name.to_owned(), if begun.starts_with('"') { begun } else { "\"\"" }.to_owned()));
+    }
+    if let Some((_, value)) = set.iter_mut().find(|(known, _)| known == name) {
+        value.truncate(value.len().saturating_sub(1));
+        value.push_str(raw);
+        value.push('"');
+    }
 }
 
 /// The block as it would have come whole: its start with what deltas brought.  Input that is no JSON stays text.

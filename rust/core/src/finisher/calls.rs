@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::{DeltaSink, Finisher};
 use crate::delta::{FinishReason, InputFormat, Output, Payload};
 use crate::scan::{JsonScan, Verdict};
-use crate::wire::{Carry, Str};
+use crate::wire::{Carry, Reader, Str};
 
 /// A tool call that a dialect opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +36,63 @@ pub(super) struct Call {
     stage: Stage,
     format: InputFormat,
     scan: JsonScan,
+    said: Digest,
     carry: Carry,
     /// Arguments that wait: for a name, or (exactly `{}`) for what follows.
     pending: String,
     sent: bool,
     provider_state: Option<String>,
+}
+
+/// What was said, by length and FNV-1a hash: enough to tell a repetition, at no memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Digest {
+    length: usize,
+    hash: u64,
+}
+
+impl Digest {
+    fn of(text: &str) -> Self {
+        let mut digest = Self::default();
+        digest.take(text);
+        digest
+    }
+
+    fn take(&mut self, text: &str) {
+        self.length = self.length.saturating_add(text.len());
+        for byte in text.bytes() {
+            self.hash =
+                (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3).wrapping_add(1);
+        }
+    }
+}
+
+impl Call {
+    fn take(&mut self, text: &str) {
+        self.scan.feed(text.as_bytes());
+        self.said.take(text);
+    }
+
+    /// What was held gives way to what follows.
+    fn take_instead(&mut self, text: &str) {
+        self.scan = JsonScan::default();
+        self.said = Digest::default();
+        self.take(text);
+    }
+
+    /// Whether `text` says the whole arguments once more, as they are or encoded as a JSON string: some gateways close
+    /// a call with a summary of it.
+    fn repeats(&self, text: &str) -> bool {
+        if self.format != InputFormat::Json || self.scan.verdict() != Verdict::Complete {
+            return false;
+        }
+        if Digest::of(text) == self.said {
+            return true;
+        }
+        let mut reader = Reader::new(text, 1);
+        let encoded = reader.string().and_then(|token| reader.end().map(|()| token.text()));
+        encoded.is_ok_and(|encoded| Digest::of(&encoded) == self.said)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +115,7 @@ impl<O: Output> DeltaSink<'_, O> {
                 stage: Stage::Waiting,
                 format,
                 scan: JsonScan::default(),
+                said: Digest::default(),
                 carry: Carry::default(),
                 pending: String::new(),
                 sent: false,
@@ -143,13 +196,17 @@ impl<O: Output> DeltaSink<'_, O> {
         if plain.is_empty() || !line.take_message_bytes(plain.len()) {
             return;
         }
-        state.scan.feed(plain.as_bytes());
+        if state.sent && state.repeats(plain) {
+            let message = "a tool call's whole arguments came again and were ignored";
+            self.warn("repeated_arguments", message, None);
+            return;
+        }
+        state.take(plain);
         let lone_now = state.carry;
         if state.name.is_none() {
             if state.format == InputFormat::Json && state.pending == "{}" {
                 state.pending.clear();
-                state.scan = JsonScan::default();
-                state.scan.feed(plain.as_bytes());
+                state.take_instead(plain);
             }
             state.pending.push_str(plain);
         } else if state.format == InputFormat::Json
@@ -169,8 +226,7 @@ impl<O: Output> DeltaSink<'_, O> {
             if state.pending == "{}" {
                 // What was held gives way to what follows, for the scanner too.
                 state.pending.clear();
-                state.scan = JsonScan::default();
-                state.scan.feed(plain.as_bytes());
+                state.take_instead(plain);
             }
             state.sent = true;
             line.send(self.out, Payload::ToolCallArgs { id: &state.id, text: plain });

@@ -47,16 +47,18 @@ impl Line {
         }
         self.phase = Phase::Running;
         let options = Arc::clone(&self.options);
-        if self.model.is_empty() {
-            self.model.push_str(options.model_id.as_deref().unwrap_or(""));
-        }
         if self.response_id.is_empty() {
             self.response_id.push_str(options.request_id.as_deref().unwrap_or(&options.run_id));
         }
-        self.started_model.clone_from(&self.model);
+        // The caller's name stands in; what the body says later is still news then.
+        let asked = options.model_id.as_deref().unwrap_or("");
+        let model = if self.model.is_empty() { asked } else { self.model.as_str() };
+        model.clone_into(&mut self.started_model);
         self.seq += 1;
-        let payload =
-            Payload::Start { model_id: self.model.as_str(), request_id: self.response_id.as_str() };
+        let payload = Payload::Start {
+            model_id: self.started_model.as_str(),
+            request_id: self.response_id.as_str(),
+        };
         let raw = self.raw.take();
         out.delta(&Delta { seq: self.seq, payload, provider_raw: raw.as_deref() });
     }

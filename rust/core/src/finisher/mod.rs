@@ -195,6 +195,11 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         }
     }
 
+    /// The message began anew: why an earlier one ended says nothing any more.
+    pub fn restart(&mut self) {
+        self.finisher.finish = None;
+    }
+
     /// Another model took over.
     pub fn model_changed(&mut self, model: Str<'_>) {
         self.finisher.line.model = model.text();

@@ -66,14 +66,17 @@ pub fn apply<O: Output>(event: &Event<'_>, state: &mut State, sink: &mut DeltaSi
 /// Says what is held back until the end.
 pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
     state.send_thinking_state(sink);
-    for (name, list) in [("citations", &state.citations), ("search_results", &state.search_results)]
-    {
-        if let (Some(list), Some(part)) = (list, state.last_text) {
+    let lists =
+        [("citations", state.citations.take()), ("search_results", state.search_results.take())];
+    for (name, list) in lists {
+        if let Some(list) = list {
+            let part = match state.last_text {
+                Some(part) => part,
+                None => state.part(PartKind::Text, sink),
+            };
             sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"));
         }
     }
-    state.citations = None;
-    state.search_results = None;
     if let Some(audio) = state.audio.take().filter(|audio| !audio.data.is_empty()) {
         let mut block = String::from("{\"type\":\"audio\",\"id\":");
         block.push_str(audio.id.as_deref().unwrap_or("null"));
@@ -113,6 +116,15 @@ impl State {
         }
         if chunk.has_choice {
             self.choice(&chunk.choice, sink);
+            for choice in &chunk.more_choices {
+                self.choice(choice, sink);
+            }
+            let choices = || std::iter::once(&chunk.choice).chain(&chunk.more_choices);
+            if let Some(reason) = choices().find_map(|choice| choice.finish_reason)
+                && !sink.finished()
+            {
+                self.finish(reason, sink);
+            }
         }
         let usage = chunk.usage.or(chunk.vendor_usage).or(chunk.choice.usage);
         if let Some(usage) = usage {
@@ -145,9 +157,6 @@ impl State {
                 None => self.part(PartKind::Text, sink),
             };
             sink.logprobs(part, &logprobs);
-        }
-        if let Some(reason) = choice.finish_reason.filter(|_| !sink.finished()) {
-            self.finish(reason, sink);
         }
     }
 

@@ -13,6 +13,8 @@ pub struct Event<'a> {
     pub(super) whole: bool,
     pub(super) has_choice: bool,
     pub(super) choice: Choice<'a>,
+    /// Further entries under the same number: one gateway sends text and calls of one answer apart.
+    pub(super) more_choices: Vec<Choice<'a>>,
     pub(super) other_choices: bool,
     pub(super) usage: Option<&'a str>,
     pub(super) vendor_usage: Option<&'a str>,
@@ -118,11 +120,8 @@ pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: u64) -> Resul
 }
 
 fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) -> Result<()> {
-    if chunk.has_choice {
-        chunk.other_choices = true;
-        return reader.skip();
-    }
-    let choice = &mut chunk.choice;
+    let mut further = Choice::default();
+    let choice = if chunk.has_choice { &mut further } else { &mut chunk.choice };
     let mut index = 0;
     reader.maybe_object(|reader, key| {
         match key {
@@ -139,11 +138,14 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) 
         }
         Ok(())
     })?;
-    if index == wanted {
-        chunk.has_choice = true;
-    } else {
-        chunk.choice = Choice::default();
-        chunk.other_choices = true;
+    match (index == wanted, chunk.has_choice) {
+        (true, false) => chunk.has_choice = true,
+        (true, true) => chunk.more_choices.push(further),
+        (false, true) => chunk.other_choices = true,
+        (false, false) => {
+            chunk.choice = Choice::default();
+            chunk.other_choices = true;
+        }
     }
     Ok(())
 }
@@ -161,6 +163,10 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
             "reasoning" => message.reasoning = reader.filled_string()?,
             "reasoning_details" => message.reasoning_details = reader.opt_raw()?,
             "thinking_blocks" => message.thinking_blocks = reader.opt_raw()?,
+            "tool_calls" if reader.kind()? == Kind::Object => {
+                let call = read_tool_call(reader)?;
+                message.add_call(call);
+            }
             "tool_calls" => reader.maybe_array(|reader| {
                 let call = read_tool_call(reader)?;
                 message.add_call(call);

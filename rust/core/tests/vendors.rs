@@ -293,3 +293,111 @@ fn a_delta_without_a_type_is_told_by_its_member() {
     );
     assert_eq!(shape(&message), ["text(x)"]);
 }
+
+#[test]
+fn a_summary_of_whole_arguments_is_no_second_copy() {
+    let call = |arguments: &str| json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": arguments}}]});
+    for summary in [r#"{"a":"é\n"}"#, r#""{\"a\":\"é\\n\"}""#] {
+        let message = chat(&[call("{\"a\":"), call(r#""é\n"}"#), call(summary)]);
+        assert_eq!(shape(&message), [r#"f({"a":"é\n"})"#], "{summary}");
+        assert!(message.warnings().unwrap().contains("repeated_arguments"));
+    }
+    // Anything else after a whole value is the provider's text, and no JSON any more.
+    let message = chat(&[call("{}"), call("{\"a\":1}"), call("{\"a\":2}")]);
+    assert_eq!(shape(&message), ["f({\"a\":1}{\"a\":2})"]);
+}
+
+#[test]
+fn an_answer_that_comes_as_two_choices_of_one_number_is_one_answer() {
+    let event = json!({"id": "c", "model": "m", "choices": [
+        {"index": 0, "delta": {"content": "hi"}},
+        {"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, "finish_reason": "tool_calls"},
+    ]});
+    let message = message(CHAT, &[event]);
+    assert_eq!(shape(&message), ["text(hi)", "f({})"]);
+    assert_eq!((reason(&message), message.warnings()), ("tool_calls", None));
+}
+
+#[test]
+fn one_tool_call_without_its_list_is_a_call() {
+    let message = chat(&[
+        json!({"tool_calls": {"id": "c1", "function": {"name": "f", "arguments": "{\"a\":1}"}}}),
+    ]);
+    assert_eq!(shape(&message), ["f({\"a\":1})"]);
+}
+
+#[test]
+fn citations_survive_without_visible_text() {
+    let message = message(
+        CHAT,
+        &[
+            json!({"id": "c", "model": "m", "citations": ["u"], "choices": [{"index": 0, "delta": {"reasoning": "r"}, "finish_reason": "stop"}]}),
+        ],
+    );
+    assert_eq!(shape(&message), ["thinking(r)", "text()"]);
+    let Part::Text(part) = &message.parts()[1] else { panic!("text") };
+    assert!(part.annotations[0].contains("citations"));
+}
+
+#[test]
+fn a_model_that_the_body_names_late_is_news_beside_the_callers() {
+    let mut options = options(CHAT);
+    options.model_id = Some("asked".into());
+    let body = br#"data: {"choices":[{"delta":{"content":"a"}}]}
+
+data: {"model":"answered","choices":[{"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"#;
+    let deltas = decode_with(Decoder::new(options).unwrap(), [body.as_slice()]);
+    assert_eq!(fold(&deltas).model_id(), "answered");
+}
+
+#[test]
+fn a_spliced_message_starts_over() {
+    let start = |id: &str, model: &str| json!({"type": "message_start", "message": {"id": id, "model": model, "content": []}});
+    let message = message(
+        ANTHROPIC,
+        &[
+            start("m1", "one"),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+            start("m2", "two"),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "half"}}),
+        ],
+    );
+    assert_eq!((reason(&message), message.model_id()), ("connection_lost", "one"));
+    assert_eq!(shape(&message), ["text(half)"]);
+}
+
+#[test]
+fn arguments_without_a_call_are_kept_and_nobody_can_run_them() {
+    let delta = |kind: &str, member: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": kind, member: "{\"a\":1}"}});
+    let message = message(
+        ANTHROPIC,
+        &[delta("input_json_delta", "partial_json"), json!({"type": "message_stop"})],
+    );
+    assert_eq!(
+        (shape(&message), message.tool_calls().count()),
+        (vec!["provider[tool_use]".to_owned()], 0)
+    );
+    let Part::Whole(part) = &message.parts()[0] else { panic!("whole") };
+    assert!(part.contains(r#""input":{"a":1}"#), "{part}");
+}
+
+#[test]
+fn text_of_an_unknown_block_stays_in_it() {
+    let message = message(
+        ANTHROPIC,
+        &[
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "novel", "text": "a"}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "\"b\""}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "c"}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_stop"}),
+        ],
+    );
+    assert_eq!(shape(&message), ["provider[novel]"]);
+    let Part::Whole(part) = &message.parts()[0] else { panic!("whole") };
+    assert!(part.contains(r#""text":"a\"b\"c""#), "{part}");
+}

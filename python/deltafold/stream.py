@@ -503,7 +503,7 @@ def fold(
         UnknownDialectError: there is no such dialect.
     """
     if isinstance(body, bytes | bytearray | memoryview):
-        return fold_many([body], dialect, threads=1, **options)[0].build_final_message()
+        return fold_many([bytes(body)], dialect, threads=1, **options)[0].build_final_message()
     with stream(body, dialect, **options) as opened:
         return opened.final_message()
 

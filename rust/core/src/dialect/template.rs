@@ -22,8 +22,10 @@ const SLOTS: usize = 3;
 const MAX_TOKENS: usize = 48;
 /// Holes of one template.
 const MAX_HOLES: usize = 8;
-/// Frames that are studied before hits must have earned the next study.
-const FREE_STUDIES: u32 = 16;
+/// Hits that pay for a study: it costs a few reads and allocations, and a template that thrashes must not cost more.
+const STUDY: u32 = 16;
+/// What a stream has before its first hit, and can save at the most.
+const CREDIT: u32 = 16 * STUDY;
 
 /// An event whose tokens are places, so that it outlives its frame.
 pub trait Template: Clone + Debug + PartialEq + Sized {
@@ -88,13 +90,13 @@ struct Slot<E> {
 pub struct Templates<E> {
     slots: Vec<Slot<E>>,
     recent: usize,
-    /// Studies that are still free, or earned by hits.
+    /// What is left for studies.
     credit: u32,
 }
 
 impl<E> Default for Templates<E> {
     fn default() -> Self {
-        Self { slots: Vec::new(), recent: 0, credit: FREE_STUDIES }
+        Self { slots: Vec::new(), recent: 0, credit: CREDIT }
     }
 }
 
@@ -117,14 +119,14 @@ impl<E: Template> Templates<E> {
         }
         let (at, holes) = found?;
         self.recent = at;
-        self.credit = self.credit.saturating_add(1).min(FREE_STUDIES);
+        self.credit = self.credit.saturating_add(1).min(CREDIT);
         let slot = self.slots.get(at)?;
         Some(slot.event.fill(|token| slot.text(token, &holes)))
     }
 
     /// Whether it is worth studying another frame.
     pub fn curious(&self) -> bool {
-        self.credit > 0
+        self.credit >= STUDY
     }
 
     /// Studies a frame that was no hit: `ignored` are the scalars in it that `read` ignored.
@@ -137,12 +139,12 @@ impl<E: Template> Templates<E> {
     ) {
         for slot in self.slots.iter_mut().filter(|slot| slot.is_named(name)) {
             if slot.widen(frame) {
-                self.credit = self.credit.saturating_sub(1);
+                self.credit = self.credit.saturating_sub(STUDY);
                 return;
             }
         }
         let Some(slot) = Slot::new(name, frame, event, ignored) else { return };
-        self.credit = self.credit.saturating_sub(1);
+        self.credit = self.credit.saturating_sub(STUDY);
         if self.slots.len() < SLOTS {
             self.slots.push(slot);
         } else if let Some(oldest) = self.slots.get_mut((self.recent + 1) % SLOTS) {

@@ -1,0 +1,120 @@
+//! A feed costs a few allocations, whatever the number of its text deltas.
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    unsafe_code,
+    reason = "a test fails loudly, and counting allocations takes an allocator"
+)]
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use deltafold::DeltaBatch;
+use deltafold::assemble::{FoldInto, MessageAssembler};
+
+/// Counts what this thread allocates.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is being torn down has no counter any more, and nothing to measure.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(f: impl FnOnce()) -> usize {
+    let before = COUNT.with(Cell::get);
+    f();
+    COUNT.with(Cell::get) - before
+}
+
+fn text_events(dialect: &str, count: usize) -> String {
+    let event = |number: usize| match dialect {
+        "openai-chat" => format!(
+            "data: {{\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"w{number} \\\"q\\\"\"}}}}]}}\n\n"
+        ),
+        _ => format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"w{number} \\\"q\\\"\"}}}}\n\n"
+        ),
+    };
+    (0..count).map(event).collect()
+}
+
+/// Growing buffers double, so that ten times the deltas cost a few allocations more, not ten times as many.
+const FEW: usize = 24;
+
+#[test]
+fn a_feed_into_a_batch_costs_a_few_allocations() {
+    for dialect in ["openai-chat", "anthropic-messages"] {
+        let mut decoder = support::decoder(dialect);
+        let mut batch = DeltaBatch::new("run".into(), 0);
+        decoder.feed(text_events(dialect, 8).as_bytes(), &mut batch);
+        for events in [100, 1_000, 10_000] {
+            let body = text_events(dialect, events);
+            let mut batch = DeltaBatch::new("run".into(), 0);
+            let cost = allocations(|| decoder.feed(body.as_bytes(), &mut batch));
+            assert_eq!(batch.len(), events);
+            assert!(cost <= FEW + 12, "{dialect}: {cost} allocations for {events} events");
+        }
+    }
+}
+
+#[test]
+fn a_feed_into_an_assembler_costs_a_few_allocations() {
+    for dialect in ["openai-chat", "anthropic-messages"] {
+        let mut decoder = support::decoder(dialect);
+        let mut assembler = MessageAssembler::default();
+        decoder.feed(text_events(dialect, 8).as_bytes(), &mut FoldInto::new(&mut assembler));
+        for events in [100, 1_000, 10_000] {
+            let body = text_events(dialect, events);
+            let cost = allocations(|| {
+                decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler));
+            });
+            assert!(cost <= FEW, "{dialect}: {cost} allocations for {events} events");
+        }
+    }
+}
+
+#[test]
+fn frames_that_repeat_nothing_are_read_without_allocating() {
+    let mut decoder = support::decoder("openai-chat");
+    let mut assembler = MessageAssembler::default();
+    let body: String = (0..1_000)
+        .map(|number| {
+            let padding = "\"x\":[[[0]]],".repeat(number % 7);
+            format!("data: {{{padding}\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"w\"}}}}]}}\n\n")
+        })
+        .collect();
+    decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler));
+    let cost = allocations(|| decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler)));
+    assert!(cost <= 200, "{cost} allocations for 1,000 frames of seven skeletons");
+}

@@ -3,6 +3,9 @@
 #![allow(
     clippy::allow_attributes,
     clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
     clippy::unwrap_used,
     unsafe_code,
     reason = "a test fails loudly, and counting allocations takes an allocator"

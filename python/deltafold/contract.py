@@ -76,6 +76,17 @@ class ErrorCode(StrEnum):
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
+def _slot(name: str) -> Callable[[BaseModel, object], None]:
+    """Return what sets one of the slots of a pydantic model, frozen or not."""
+    return cast("Callable[[BaseModel, object], None]", BaseModel.__dict__[name].__set__)
+
+
+_set_fields = _slot("__dict__")
+_set_fields_set = _slot("__pydantic_fields_set__")
+_set_extra = _slot("__pydantic_extra__")
+_set_private = _slot("__pydantic_private__")
+
+
 def build(
     cls: type[_Model],
     fields: dict[str, Any],
@@ -90,10 +101,10 @@ def build(
     short message.
     """
     model = cls.__new__(cls)
-    object.__setattr__(model, "__dict__", fields)
-    object.__setattr__(model, "__pydantic_fields_set__", set(fields))
-    object.__setattr__(model, "__pydantic_extra__", extra)
-    object.__setattr__(model, "__pydantic_private__", private)
+    _set_fields(model, fields)
+    _set_fields_set(model, set(fields))
+    _set_extra(model, extra)
+    _set_private(model, private)
     return model
 
 

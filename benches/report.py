@@ -1,7 +1,7 @@
-"""Prints the benches of one run as one table, and keeps the copy in README.md up to date.
+"""Prints the benches of one run as tables, and keeps the copy in README.md up to date.
 
 In: the JSON of pytest-benchmark.  Out: CPU microseconds an event for every reader, and how many
-times the first reader's each is.
+times the first reader's each is; and the same for views of unfinished JSON, a delta.
 
     python benches/report.py results.json [--readme README.md]
 """
@@ -36,6 +36,8 @@ def microseconds_per_event(results: list[Result]) -> dict[Key, float]:
     found: dict[Key, float] = {}
     for result in results:
         info = result["extra_info"]
+        if "dialect" not in info:
+            continue
         events = cast("int", info["events"])
         key = (str(info["dialect"]), str(info["reader"]), events, str(info["feed"]))
         found[key] = result["stats"]["median"] / events * 1e6
@@ -59,22 +61,50 @@ def table(times: Mapping[Key, float]) -> Iterator[str]:
         yield ""
 
 
+def view_table(results: list[Result]) -> Iterator[str]:
+    """Yield the lines of the table of `PartialJson` beside jiter."""
+    times: dict[tuple[str, str, int], float] = {}
+    for result in results:
+        info = result["extra_info"]
+        if "view" not in info:
+            continue
+        size, deltas = cast("int", info["bytes"]), cast("int", info["deltas"])
+        key = (str(info["view"]), str(info["shape"]), size)
+        times[key] = result["stats"]["median"] / deltas * 1e6
+    shapes = list(dict.fromkeys(shape for _, shape, _ in times))
+    yield f"| JSON, after each delta | {' | '.join(shapes)} |"
+    yield f"|---|{'---:|' * len(shapes)}"
+    for view, size in dict.fromkeys((view, size) for view, _, size in times):
+        ours = [times.get(("value()", shape, size)) for shape in shapes]
+        cells = [
+            _cell(times.get((view, shape, size)), one if view == "jiter" else None)
+            for shape, one in zip(shapes, ours, strict=True)
+        ]
+        yield f"| {view}, {size // 1000:,} KB | {' | '.join(cells)} |"
+    yield ""
+
+
 def _cell(time: float | None, ours: float | None) -> str:
-    if time is None or not ours:
+    if time is None:
         return "-"
+    if not ours:
+        return f"{time:.2f}"
     return f"{time:.2f} ({time / ours:.1f}x)"
 
 
 def report(results: list[Result]) -> str:
     """Return the whole section."""
-    peers = ", ".join(f"{name} {version(name)}" for name in ("openai", "anthropic", "orjson"))
+    peers = ", ".join(
+        f"{name} {version(name)}" for name in ("openai", "anthropic", "orjson", "jiter")
+    )
     head = (
         "CPU microseconds per event from bytes to text or message, medians of one run, and the "
         "multiple of `Fold` in brackets;\n"
         f"CPython {platform.python_version()} on {platform.machine()}, deltafold "
         f"{version('deltafold')}, {peers}. `make bench` repeats it."
     )
-    return "\n".join([head, "", *table(microseconds_per_event(results))]).rstrip()
+    events = table(microseconds_per_event(results))
+    return "\n".join([head, "", *events, *view_table(results)]).rstrip()
 
 
 def main() -> int:

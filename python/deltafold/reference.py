@@ -9,6 +9,7 @@ linear in the deltas: text is joined when it is read. The extension's class of t
 the same, faster; every test of one runs on the other.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from typing import Final, Literal, cast
 from uuid import UUID, uuid4
 
-from deltafold._core import DeltaBatch, MessageDelta
+from deltafold._core import DeltaBatch, MessageDelta, PartialJson
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage, json_array
 from deltafold.errors import ContractError, MisuseError, ModelError, model_error_from_fold
 from deltafold.messages import (
@@ -112,6 +113,9 @@ class _CallPart:
     ended: bool = False
     incomplete: bool = False
     kind: Literal["tool_call"] = "tool_call"
+    reader: PartialJson | None = None
+    read: int = 0
+    """Characters of the arguments that `reader` has."""
 
     def to_fold(self) -> dict[str, object]:
         return {
@@ -124,6 +128,21 @@ class _CallPart:
             "ended": self.ended,
             "provider_state": self.provider_state,
         }
+
+    def to_reader(self) -> PartialJson:
+        """Return the one reader of this call's arguments, after feeding it what it lacks."""
+        reader = self.reader or PartialJson()
+        text = self.args.read()
+        piece = text[self.read :]
+        if self.input_format == "text":  # shown as the object {"input": text}
+            opening = "" if self.reader else '{"input": "'
+            reader.feed(opening + json.dumps(piece)[1:-1] + ('"}' if self.ended else ""))
+        else:
+            reader.feed(piece)
+            if self.ended and text:  # a call without any text is one without arguments
+                reader.close()
+        self.reader, self.read = reader, len(text)
+        return reader
 
     def to_buffer(self) -> ToolCallBuffer:
         return ToolCallBuffer(
@@ -209,6 +228,14 @@ class MessageAssembler:
     def tool_calls(self) -> MappingProxyType[str, ToolCallBuffer]:
         """The tool calls so far by id, in order of their starts; a copy."""
         return MappingProxyType({name: call.to_buffer() for name, call in self._fold.calls.items()})
+
+    def tool_args(self, tool_call_id: str, /) -> PartialJson:
+        """Return the one reader of a call's arguments; it gets what has come when it is asked for.
+
+        Raises:
+            KeyError: there is no such call.
+        """
+        return self._fold.calls[tool_call_id].to_reader()
 
     @property
     def usage(self) -> Usage | None:

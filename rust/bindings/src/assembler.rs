@@ -1,11 +1,12 @@
 //! `MessageAssembler`: deltas → `Message`.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use deltafold::assemble::{MessageAssembler as Core, Part, Status, Terminal, ToolCall};
 use deltafold::delta::{Delta, Usage};
 use deltafold::laws::Breach;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -16,6 +17,7 @@ use crate::clock;
 use crate::delta::MessageDelta;
 use crate::errors;
 use crate::json;
+use crate::partial_json::{PartialJson, Tail};
 use crate::snapshot::{self, ToolCallBuffer};
 use crate::types::{
     self, MAPPING, MAPPING_PROXY, MESSAGE_FROM_FOLD, MESSAGE_ID_FROM_FOLD, PARTS_FROM_FOLD,
@@ -42,7 +44,9 @@ use crate::types::{
 ///     'Hi'
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct MessageAssembler {
-    fold: Mutex<Fold>,
+    fold: Arc<Mutex<Fold>>,
+    /// Readers of the calls' arguments that were asked for, by generation and part.
+    tool_args: Mutex<BTreeMap<(u64, usize), Py<PartialJson>>>,
     /// Made at the first look at the message that began, and again after a reset.
     message_id: Mutex<Option<Py<PyAny>>>,
     given_run_id: Option<Arc<str>>,
@@ -53,9 +57,27 @@ pub(crate) struct Fold {
     run_id: Option<Arc<str>>,
     /// The timestamp of the first delta.
     began: Option<u64>,
+    /// How often it was reset.
+    generation: u64,
 }
 
 impl Fold {
+    fn new(run_id: Option<Arc<str>>, generation: u64) -> Self {
+        Self { core: Core::default(), run_id, began: None, generation }
+    }
+
+    /// The arguments of a call from byte `from` on; nothing when the message was reset since.
+    pub(crate) fn tail(&self, generation: u64, part: usize, from: usize) -> Option<Tail> {
+        match self.core.parts().get(part) {
+            Some(Part::ToolCall(call)) if generation == self.generation => Some(Tail {
+                text: call.args.get(from..)?.to_owned(),
+                input_format: call.input_format,
+                ended: call.ended,
+            }),
+            _ => None,
+        }
+    }
+
     /// Refuses deltas of another run; takes the first one's run.
     pub(crate) fn enter(&mut self, run_id: &str, now: u64, seq: u64) -> Result<(), Breach> {
         match &self.run_id {
@@ -106,8 +128,17 @@ impl MessageAssembler {
     /// The assembler of a stream that was folded elsewhere.
     pub(crate) fn folded(run_id: &str, now: u64, core: Core) -> Self {
         let run_id: Option<Arc<str>> = Some(run_id.into());
-        let fold = Fold { core, run_id: run_id.clone(), began: Some(now) };
-        Self { fold: Mutex::new(fold), message_id: Mutex::new(None), given_run_id: run_id }
+        let began = Some(now);
+        Self::over(Fold { core, run_id: run_id.clone(), began, generation: 0 }, run_id)
+    }
+
+    fn over(fold: Fold, given_run_id: Option<Arc<str>>) -> Self {
+        Self {
+            fold: Arc::new(Mutex::new(fold)),
+            tool_args: Mutex::default(),
+            message_id: Mutex::new(None),
+            given_run_id,
+        }
     }
 
     pub(crate) fn fold(&self) -> &Mutex<Fold> {
@@ -201,8 +232,7 @@ impl MessageAssembler {
     #[pyo3(signature = (run_id=None))]
     fn new(run_id: Option<&str>) -> Self {
         let given_run_id: Option<Arc<str>> = run_id.map(Into::into);
-        let fold = Fold { core: Core::default(), run_id: given_run_id.clone(), began: None };
-        Self { fold: Mutex::new(fold), message_id: Mutex::new(None), given_run_id }
+        Self::over(Fold::new(given_run_id.clone(), 0), given_run_id)
     }
 
     /// The run, `None` until it is known.
@@ -241,6 +271,37 @@ impl MessageAssembler {
             dict.set_item(&*call.id, Bound::new(py, ToolCallBuffer::new(*part_index, call))?)?;
         }
         MAPPING_PROXY.get(py)?.call1((dict,))
+    }
+
+    /// The arguments of a tool call as they are being written: one reader a call, made when first asked for, which reads by
+    /// itself what has come whenever it is looked at, each byte once.
+    ///
+    /// After `reset()` it stays as it was.  Arguments that are no JSON are shown as `{"input": text}`.
+    ///
+    /// Raises:
+    ///     KeyError: there is no such call.
+    #[pyo3(signature = (tool_call_id, /))]
+    fn tool_args(&self, py: Python<'_>, tool_call_id: &str) -> PyResult<Py<PartialJson>> {
+        let place = self.read(py, |fold| {
+            let mut calls = fold.core.tool_calls();
+            let found = calls.find(|(_, call)| *call.id == *tool_call_id);
+            found.map(|(part, _)| (fold.generation, part))
+        })?;
+        let Some((generation, part)) = place else {
+            return Err(PyKeyError::new_err(tool_call_id.to_owned()));
+        };
+        let known = errors::lock(py, &self.tool_args, "assembler")?
+            .get(&(generation, part))
+            .map(|reader| reader.clone_ref(py));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let made = PartialJson::following(Arc::clone(&self.fold), generation, part);
+        let made = Py::new(py, made)?;
+        let kept = made.clone_ref(py);
+        // Another thread may have been first; then its reader is everybody's, and ours is dropped outside the lock.
+        let mut readers = errors::lock(py, &self.tool_args, "assembler")?;
+        Ok(readers.entry((generation, part)).or_insert(kept).clone_ref(py))
     }
 
     /// The counts, `None` until some came.
@@ -333,9 +394,11 @@ impl MessageAssembler {
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         let old = {
             let mut fold = errors::lock(py, &self.fold, "assembler")?;
-            let run_id = self.given_run_id.clone();
-            std::mem::replace(&mut *fold, Fold { core: Core::default(), run_id, began: None })
+            let fresh = Fold::new(self.given_run_id.clone(), fold.generation + 1);
+            std::mem::replace(&mut *fold, fresh)
         };
+        drop(old);
+        let old = std::mem::take(&mut *errors::lock(py, &self.tool_args, "assembler")?);
         drop(old);
         let old = errors::lock(py, &self.message_id, "assembler")?.take();
         drop(old);

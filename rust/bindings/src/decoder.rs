@@ -64,7 +64,10 @@ pub(crate) struct Decoder {
 }
 
 /// Bytes that stay as they are during a feed: exact `bytes` is borrowed, everything mutable is copied first.
-fn with_bytes<R>(data: &Bound<'_, PyAny>, f: impl FnOnce(&[u8]) -> PyResult<R>) -> PyResult<R> {
+pub(crate) fn with_bytes<R>(
+    data: &Bound<'_, PyAny>,
+    f: impl FnOnce(&[u8]) -> PyResult<R>,
+) -> PyResult<R> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return f(bytes.as_bytes());
     }

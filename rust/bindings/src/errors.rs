@@ -77,13 +77,19 @@ pub(crate) fn model_error<'py>(
 
 fn busy<T>(py: Python<'_>, error: &TryLockError<T>, what: &str) -> PyErr {
     match error {
-        TryLockError::WouldBlock => {
-            misuse(py, &format!("the {what} is busy: it is being used by another thread"))
-        }
-        TryLockError::Poisoned(_) => {
-            raised(py, &INTERNAL, &format!("the {what} failed internally before; make a new one"))
-        }
+        TryLockError::WouldBlock => in_use(py, what),
+        TryLockError::Poisoned(_) => failed_before(py, what),
     }
+}
+
+/// Somebody else is inside the object.
+pub(crate) fn in_use(py: Python<'_>, what: &str) -> PyErr {
+    misuse(py, &format!("the {what} is busy: it is being used by another thread"))
+}
+
+/// A bug showed itself in an earlier call.
+pub(crate) fn failed_before(py: Python<'_>, what: &str) -> PyErr {
+    raised(py, &INTERNAL, &format!("the {what} failed internally before; make a new one"))
 }
 
 /// A panic in the core.

@@ -14,6 +14,8 @@ mod delta;
 mod errors;
 mod json;
 mod limits;
+mod partial_json;
+mod partial_tree;
 mod payload;
 mod snapshot;
 mod types;
@@ -33,6 +35,8 @@ mod _core {
     use crate::delta::MessageDelta;
     #[pymodule_export]
     use crate::limits::Limits;
+    #[pymodule_export]
+    use crate::partial_json::{JsonDefect, PartialJson};
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
 

@@ -15,6 +15,8 @@ pub enum ErrorKind {
     InvalidEscape,
     /// A number breaks the JSON grammar.
     InvalidNumber,
+    /// A number has more digits than an integer may have, or does not fit a double.
+    NumberTooLarge,
     /// Bytes follow the value.
     TrailingBytes,
     /// Nesting exceeds the depth limit.
@@ -38,6 +40,7 @@ impl fmt::Display for Error {
             ErrorKind::ControlCharacter => "unescaped control character in a JSON string",
             ErrorKind::InvalidEscape => "invalid escape in a JSON string",
             ErrorKind::InvalidNumber => "invalid number in JSON",
+            ErrorKind::NumberTooLarge => "number out of range in JSON",
             ErrorKind::TrailingBytes => "bytes after the JSON value",
             ErrorKind::TooDeep => "JSON is nested too deeply",
         };

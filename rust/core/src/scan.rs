@@ -16,8 +16,9 @@ pub enum Verdict {
     Wrong,
 }
 
+/// What the scanner waits for; `PartialJson` reads its tokens off the changes between two of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     Value,
     FirstItem,
     FirstKey,
@@ -96,6 +97,21 @@ impl JsonScan {
             State::Value if !self.seen => Verdict::Empty,
             _ => Verdict::Open,
         }
+    }
+
+    /// What it waits for.
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether the string that is read is a member's name.
+    pub(crate) fn in_key(&self) -> bool {
+        self.in_key
+    }
+
+    /// How many objects and arrays are open.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
     }
 
     /// The deepest nesting read so far.

@@ -40,7 +40,8 @@ impl Carry {
         }
     }
 
-    fn unit(&mut self, unit: u16, out: &mut String) {
+    /// Takes one UTF-16 unit that stood in an escape; a high surrogate waits for the next.
+    pub(crate) fn unit(&mut self, unit: u16, out: &mut String) {
         if let Some(high) = self.high {
             if let Some(Ok(character)) = char::decode_utf16([high, unit]).next()
                 && (0xDC00..0xE000).contains(&unit)

@@ -3,6 +3,8 @@
 //! In: lawful deltas, from a decoder, a batch or by hand.  Out: parts in the order of their numbers, usage, terminal.
 //! A delta that breaks a law changes nothing.  Text is appended, never copied again; cost is linear in what comes.
 
+pub mod partial_json;
+
 use crate::delta::{Delta, Failure, FinishReason, InputFormat, Output, Payload, Riders, Usage};
 use crate::laws::{Breach, Laws, Place};
 

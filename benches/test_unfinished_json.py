@@ -1,0 +1,76 @@
+"""A parsed view of arguments after every delta: ours, and jiter's partial mode on the text so far.
+
+jiter is given slices of the whole text, so that what a caller pays for keeping the text so far is
+left out; ours is given the deltas.
+"""
+
+import json
+from typing import cast
+
+import jiter
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from deltafold import PartialJson
+from documents import DELTA_BYTES, SHAPES, Shape, deltas, document
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+
+VIEW_SIZE = 100_000
+
+
+def note(benchmark: BenchmarkFixture, view: str, shape: Shape, size: int, count: int) -> None:
+    about = cast("dict[str, object]", benchmark.extra_info)
+    about.update({"view": view, "shape": shape, "bytes": size, "deltas": count})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
+    text = document(shape, VIEW_SIZE)
+    pieces = deltas(text)
+
+    def read() -> object:
+        reader = PartialJson()
+        value: object = None
+        for piece in pieces:
+            reader.feed(piece)
+            value = reader.value()
+        return value
+
+    assert read() == json.loads(text)
+    note(benchmark, "value()", shape, VIEW_SIZE, len(pieces))
+    benchmark(read)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_jiter(benchmark: BenchmarkFixture, shape: Shape) -> None:
+    text = document(shape, VIEW_SIZE)
+    ends = range(DELTA_BYTES, len(text) + DELTA_BYTES, DELTA_BYTES)
+
+    def read() -> object:
+        value: object = None
+        for end in ends:
+            value = jiter.from_json(text[:end], partial_mode="trailing-strings")
+        return value
+
+    assert read() == json.loads(text)
+    note(benchmark, "jiter", shape, VIEW_SIZE, len(ends))
+    benchmark(read)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("shape", ["escaped ASCII", "structured"])
+def test_changes(benchmark: BenchmarkFixture, shape: Shape, size: int) -> None:
+    text = document(shape, size)
+    pieces = deltas(text)
+
+    def read() -> PartialJson:
+        reader = PartialJson()
+        for piece in pieces:
+            reader.feed(piece)
+            reader.changes()
+        return reader
+
+    assert read().value() == json.loads(text)
+    note(benchmark, "changes()", shape, size, len(pieces))
+    benchmark(read)

@@ -1,0 +1,341 @@
+//! `PartialJson`: a JSON text that is being written → its value so far.
+//!
+//! The whole state is taken out of its lock while a call works on it, so that no Python object is made or dropped under the
+//! lock; who finds it taken is told so.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use deltafold::assemble::partial_json::{Log, PartialJson as Core};
+use deltafold::delta::InputFormat;
+use deltafold::wire::{MAX_DEPTH, write_string};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+use crate::assembler::Fold;
+use crate::decoder::with_bytes;
+use crate::errors;
+use crate::partial_tree::Tree;
+
+const NAME: &str = "partial JSON";
+
+/// Nesting that is read of a tool call's arguments, and when nobody says otherwise.
+const DEPTH: usize = 128;
+
+/// A tool call of an assembler, whose arguments are read.
+struct Source {
+    fold: Arc<Mutex<Fold>>,
+    generation: u64,
+    /// The number of its part.
+    part: usize,
+    /// Bytes of the arguments read so far.
+    read: usize,
+    ended: bool,
+}
+
+/// What an assembler has of a call that was not read yet.
+pub(crate) struct Tail {
+    pub(crate) text: String,
+    pub(crate) input_format: InputFormat,
+    pub(crate) ended: bool,
+}
+
+struct State {
+    core: Core,
+    tree: Tree,
+    source: Option<Source>,
+    early_numbers: bool,
+    /// An empty log with room, for the core to go on with.
+    spare: Log,
+    /// Whether the tree took a part of the events only.
+    torn: bool,
+}
+
+impl State {
+    /// Reads what the assembler got since the last time.
+    fn catch_up(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(source) = &mut self.source else {
+            return Ok(());
+        };
+        if source.ended {
+            return Ok(());
+        }
+        let tail = errors::lock(py, &source.fold, "assembler")?.tail(
+            source.generation,
+            source.part,
+            source.read,
+        );
+        let Some(tail) = tail else {
+            return Ok(());
+        };
+        match tail.input_format {
+            InputFormat::Json => {
+                self.core.feed(tail.text.as_bytes());
+                // A call without any text is one without arguments, not half of one.
+                if tail.ended && self.core.bytes() > 0 {
+                    self.core.close();
+                }
+            }
+            InputFormat::Text => {
+                // Arguments that are no JSON are the object {"input": text}.
+                if self.core.bytes() == 0 {
+                    self.core.feed(b"{\"input\":\"");
+                }
+                let mut quoted = String::new();
+                write_string(&mut quoted, &tail.text);
+                let escaped = quoted.get(1..quoted.len() - 1).unwrap_or("");
+                self.core.feed(escaped.as_bytes());
+                if tail.ended {
+                    self.core.feed(b"\"}");
+                }
+            }
+        }
+        source.read += tail.text.len();
+        source.ended = tail.ended;
+        Ok(())
+    }
+
+    /// Puts what became known into the tree.
+    fn advance(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.catch_up(py)?;
+        if self.core.log().is_empty() {
+            return Ok(());
+        }
+        let mut log = self.core.take_log(std::mem::take(&mut self.spare));
+        self.torn = true;
+        self.tree.apply(py, &log)?;
+        self.torn = false;
+        log.clear();
+        self.spare = log;
+        Ok(())
+    }
+}
+
+enum Slot {
+    Ready(Box<State>),
+    Taken,
+    Failed,
+}
+
+/// The value of a JSON text that is still being written, read with each byte parsed once.
+///
+/// Snapshots only grow: a string is shown as far as it is known (half an escape waits), a number or literal only when it can
+/// no longer change, a member once its value has begun.  Of a repeated key the last value counts.  Finished objects and
+/// arrays are the same Python objects in all snapshots, so do not change what a snapshot holds; the value of a complete text
+/// is made afresh for each call, and is yours.  Integers are exact; surrogate escapes that are alone and invalid UTF-8 in
+/// strings become U+FFFD.
+///
+/// Args:
+///     early_numbers: whether a number is shown while more digits may follow.
+///     max_depth: how many objects and arrays may be open at once; at most 1,000.
+///
+/// Raises:
+///     ValueError: `max_depth` is out of range.
+///     MisuseError: a method was called while another thread is inside one.
+///     InternalError: a bug; this reader cannot be used any more.
+///
+/// Example:
+///     >>> reader = PartialJson()
+///     >>> reader.feed('{"city": "Par')
+///     >>> reader.value(), reader.path
+///     ({'city': 'Par'}, ('city',))
+///     >>> reader.changes()
+///     [((), 'set', {}), (('city',), 'set', 'Par')]
+///     >>> reader.feed('is", "days": 3}')
+///     >>> reader.changes()
+///     [(('city',), 'append', 'is'), (('days',), 'set', 3)]
+///     >>> reader.complete
+///     True
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct PartialJson {
+    slot: Mutex<Slot>,
+    /// Whether it reads the arguments of a call by itself.
+    follows: bool,
+}
+
+impl PartialJson {
+    fn over(core: Core, source: Option<Source>, early_numbers: bool) -> Self {
+        let follows = source.is_some();
+        let state = State {
+            core,
+            tree: Tree::default(),
+            source,
+            early_numbers,
+            spare: Log::default(),
+            torn: false,
+        };
+        Self { slot: Mutex::new(Slot::Ready(Box::new(state))), follows }
+    }
+
+    /// A reader of a tool call's arguments.
+    pub(crate) fn following(fold: Arc<Mutex<Fold>>, generation: u64, part: usize) -> Self {
+        let source = Source { fold, generation, part, read: 0, ended: false };
+        Self::over(Core::new(DEPTH), Some(source), false)
+    }
+
+    /// Works on the state, which is nobody else's meanwhile.
+    fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut State) -> PyResult<R>) -> PyResult<R> {
+        let taken = std::mem::replace(&mut *errors::lock(py, &self.slot, NAME)?, Slot::Taken);
+        let mut state = match taken {
+            Slot::Ready(state) => state,
+            Slot::Taken => return Err(errors::in_use(py, NAME)),
+            Slot::Failed => {
+                self.put(Slot::Failed);
+                return Err(errors::failed_before(py, NAME));
+            }
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut state)));
+        let broken = outcome.is_err() || state.torn;
+        self.put(if broken { Slot::Failed } else { Slot::Ready(state) });
+        outcome.unwrap_or_else(|_| Err(errors::bug(py, NAME)))
+    }
+
+    /// Nobody holds this lock for longer than it takes to look into it, so waiting for it is no wait.
+    fn put(&self, slot: Slot) {
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = slot;
+    }
+}
+
+#[pymethods]
+impl PartialJson {
+    #[new]
+    // The signature spells out `DEPTH`, so that `help()` shows it.
+    #[pyo3(signature = (*, early_numbers=false, max_depth=128))]
+    fn new(early_numbers: bool, max_depth: usize) -> PyResult<Self> {
+        if !(1..=MAX_DEPTH).contains(&max_depth) {
+            let message = format!("max_depth must be from 1 to {MAX_DEPTH}, not {max_depth}");
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(Self::over(Core::new(max_depth), None, early_numbers))
+    }
+
+    /// Reads on, cut anywhere; bytes are UTF-8 and may be cut inside a character.
+    ///
+    /// Cost is linear in the data.  What is wrong with the text is told by `error`.
+    ///
+    /// Raises:
+    ///     MisuseError: this reader follows a tool call of an assembler.
+    ///     UnicodeEncodeError: a str holds a lone surrogate; nothing was read.
+    #[pyo3(signature = (data, /))]
+    fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check_own(py)?;
+        let read = |bytes: &[u8]| {
+            self.with(py, |state| {
+                state.core.feed(bytes);
+                Ok(())
+            })
+        };
+        match data.cast::<PyString>() {
+            Ok(text) => read(text.to_str()?.as_bytes()),
+            Err(_) => with_bytes(data, read),
+        }
+    }
+
+    /// Takes the end of the text: a number that stands alone is complete now, an open value is an error.
+    ///
+    /// Raises:
+    ///     MisuseError: this reader follows a tool call of an assembler.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.check_own(py)?;
+        self.with(py, |state| {
+            state.core.close();
+            Ok(())
+        })
+    }
+
+    /// The value so far, `None` before it began; of a complete text a value of its own.
+    ///
+    /// Costs the width of the open objects and arrays and the length of the string that is being written.
+    fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(py, |state| {
+            state.advance(py)?;
+            let State { core, tree, early_numbers, .. } = state;
+            tree.value(py, core.open_number().filter(|_| *early_numbers))
+        })
+    }
+
+    /// What was set or appended since the last call, as tuples of path, operation and value; at the first call all there is.
+    ///
+    /// `set` puts a finished scalar, an empty object or array, or the beginning of a string at the path; `append` adds text to
+    /// the string there.  Applied in order to the value of the last call (at first `None`) they give the value of this one.
+    /// Costs the change, the first call the value.
+    fn changes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.with(py, |state| {
+            state.advance(py)?;
+            let State { core, tree, early_numbers, .. } = state;
+            tree.take_changes(py, core.open_number().filter(|_| *early_numbers))
+        })
+    }
+
+    /// The keys and indexes that lead to the innermost value that is being written.
+    #[getter]
+    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.with(py, |state| {
+            state.advance(py)?;
+            Ok(state.tree.path(py, state.core.in_scalar())?.into_bound(py))
+        })
+    }
+
+    /// Whether one whole value was read, and nothing wrong after it.
+    #[getter]
+    fn complete(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |state| {
+            state.catch_up(py)?;
+            Ok(state.core.complete())
+        })
+    }
+
+    /// What is wrong with the text, `None` while nothing is; the value stays as it was before.
+    #[getter]
+    fn error(&self, py: Python<'_>) -> PyResult<Option<JsonDefect>> {
+        self.with(py, |state| {
+            state.catch_up(py)?;
+            Ok(state
+                .core
+                .error()
+                .map(|error| JsonDefect { message: error.to_string(), offset: error.offset }))
+        })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |state| {
+            state.catch_up(py)?;
+            let stands = match state.core.error() {
+                Some(_) => "failed",
+                None if state.core.complete() => "complete",
+                None => "open",
+            };
+            Ok(format!("<PartialJson {stands}, {} bytes>", state.core.bytes()))
+        })
+    }
+}
+
+impl PartialJson {
+    fn check_own(&self, py: Python<'_>) -> PyResult<()> {
+        if self.follows {
+            let message = "this partial JSON follows a tool call of its assembler; feed that";
+            return Err(errors::misuse(py, message));
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a JSON text, and at which byte of its UTF-8.
+#[pyclass(frozen, module = "deltafold._core", eq, hash, get_all)]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct JsonDefect {
+    message: String,
+    offset: usize,
+}
+
+#[pymethods]
+impl JsonDefect {
+    fn __str__(&self) -> &str {
+        &self.message
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<JsonDefect: {}>", self.message)
+    }
+}

@@ -1,0 +1,357 @@
+//! The value of a JSON text that is being written, as Python objects; and what changed in it.
+//!
+//! In: events of the core's `PartialJson`.  Out: snapshots, paths and changes.
+//!
+//! Laws: a value enters the container it belongs to when it is finished, so what an open container holds never changes and is
+//! shared by all snapshots; a snapshot copies the open containers, each as wide as it is, and nothing below them.  A string
+//! that grows is kept in two halves, the text of the last snapshot and what came since.
+
+use deltafold::assemble::partial_json::{Event, Log};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+/// An object or array that has not ended.
+enum Open {
+    Object { dict: Py<PyDict>, key: Py<PyString> },
+    Array(Py<PyList>),
+}
+
+impl Open {
+    /// The place of the value that comes next, or is being written.
+    fn place<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        match self {
+            Self::Object { key, .. } => key.bind(py).clone().into_any(),
+            Self::Array(list) => PyInt::new(py, list.bind(py).len()).into_any(),
+        }
+    }
+
+    fn put(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        match self {
+            Self::Object { dict, key } => dict.bind(py).set_item(key, value),
+            Self::Array(list) => list.bind(py).append(value),
+        }
+    }
+
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        Ok(match self {
+            Self::Object { dict, key } => {
+                Self::Object { dict: dict.bind(py).copy()?.unbind(), key: key.clone_ref(py) }
+            }
+            Self::Array(list) => {
+                let list = list.bind(py);
+                Self::Array(list.get_slice(0, list.len()).unbind())
+            }
+        })
+    }
+
+    fn into_value(self, py: Python<'_>) -> Bound<'_, PyAny> {
+        match self {
+            Self::Object { dict, .. } => dict.into_bound(py).into_any(),
+            Self::Array(list) => list.into_bound(py).into_any(),
+        }
+    }
+}
+
+/// A string that is being written.
+#[derive(Default)]
+struct Growing {
+    /// As it was when somebody looked.
+    shown: Option<Py<PyString>>,
+    /// What came since.
+    since: String,
+}
+
+impl Growing {
+    /// The string so far.  What was shown before is copied, never decoded again.
+    fn text<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = match &self.shown {
+            Some(shown) if self.since.is_empty() => return Ok(shown.bind(py).clone().into_any()),
+            Some(shown) => shown.bind(py).add(PyString::new(py, &self.since))?,
+            None => PyString::new(py, &self.since).into_any(),
+        };
+        self.since.clear();
+        self.shown = Some(text.cast::<PyString>()?.clone().unbind());
+        Ok(text)
+    }
+}
+
+type Path = Py<PyTuple>;
+
+/// What happened to the value at a path.
+enum Change {
+    /// A scalar came, or a string was cut here when changes were first asked for.
+    Set(Path, Py<PyAny>),
+    /// An empty object began.
+    Object(Path),
+    /// An empty array began.
+    Array(Path),
+    /// A string began.
+    Text(Path, String),
+    /// A string went on.
+    Append(Path, String),
+}
+
+/// The tree.
+#[derive(Default)]
+pub(crate) struct Tree {
+    open: Vec<Open>,
+    /// The outermost value, once it is finished.
+    root: Option<Py<PyAny>>,
+    growing: Option<Growing>,
+    /// Since the last look at the changes; nothing is noted before the first.
+    changes: Option<Vec<Change>>,
+    /// The unfinished number that the last change told.
+    told: Option<Py<PyAny>>,
+}
+
+impl Tree {
+    /// Takes what became known.
+    pub(crate) fn apply(&mut self, py: Python<'_>, log: &Log) -> PyResult<()> {
+        for event in log.events() {
+            match event {
+                Event::Object => {
+                    self.note(py, Change::Object)?;
+                    let key = PyString::new(py, "").unbind();
+                    self.open.push(Open::Object { dict: PyDict::new(py).unbind(), key });
+                }
+                Event::Array => {
+                    self.note(py, Change::Array)?;
+                    self.open.push(Open::Array(PyList::empty(py).unbind()));
+                }
+                Event::End => {
+                    if let Some(ended) = self.open.pop() {
+                        self.put(py, ended.into_value(py))?;
+                    }
+                }
+                Event::Key(text) => {
+                    if let Some(Open::Object { key, .. }) = self.open.last_mut() {
+                        *key = PyString::new(py, text).unbind();
+                    }
+                }
+                Event::String => {
+                    self.note(py, |path| Change::Text(path, String::new()))?;
+                    self.growing = Some(Growing::default());
+                }
+                Event::Text(text) => self.grow(py, text)?,
+                Event::StringEnd => {
+                    if let Some(mut whole) = self.growing.take() {
+                        let text = whole.text(py)?;
+                        self.put(py, text)?;
+                    }
+                }
+                Event::Integer(_) | Event::Float(_) | Event::Bool(_) | Event::Null => {
+                    let value = scalar(py, event)?;
+                    self.told = None;
+                    self.note(py, |path| Change::Set(path, value.clone().unbind()))?;
+                    self.put(py, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, py: Python<'_>, value: Bound<'_, PyAny>) -> PyResult<()> {
+        if let Some(open) = self.open.last() {
+            return open.put(py, &value);
+        }
+        self.root = Some(value.unbind());
+        Ok(())
+    }
+
+    fn grow(&mut self, py: Python<'_>, text: &str) -> PyResult<()> {
+        if let Some(growing) = &mut self.growing {
+            growing.since.push_str(text);
+        }
+        if let Some(changes) = &mut self.changes {
+            if let Some(Change::Text(_, known) | Change::Append(_, known)) = changes.last_mut() {
+                known.push_str(text);
+            } else {
+                let path = self.path(py, true)?;
+                self.note_at(Change::Append(path, text.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the value that is being written: `inside` an open container if one of its values has begun.
+    pub(crate) fn path(&self, py: Python<'_>, inside: bool) -> PyResult<Path> {
+        let containers = if inside { self.open.len() } else { self.open.len().saturating_sub(1) };
+        let places = self.open.iter().take(containers).map(|open| open.place(py));
+        Ok(PyTuple::new(py, places.collect::<Vec<_>>())?.unbind())
+    }
+
+    /// Notes a change of the value whose place is next.
+    fn note(&mut self, py: Python<'_>, change: impl FnOnce(Path) -> Change) -> PyResult<()> {
+        if self.changes.is_some() {
+            let path = self.path(py, true)?;
+            self.note_at(change(path));
+        }
+        Ok(())
+    }
+
+    fn note_at(&mut self, change: Change) {
+        if let Some(changes) = &mut self.changes {
+            changes.push(change);
+        }
+    }
+
+    /// The value so far; `number` is one that is being written and is shown early.
+    pub(crate) fn value<'py>(
+        &mut self,
+        py: Python<'py>,
+        number: Option<Event<'_>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(root) = &self.root {
+            return fresh(root.bind(py));
+        }
+        let mut inner = match (&mut self.growing, number) {
+            (Some(growing), _) => Some(growing.text(py)?),
+            (None, Some(number)) => Some(scalar(py, number)?),
+            (None, None) => None,
+        };
+        for open in self.open.iter().rev() {
+            let copy = open.copy(py)?;
+            if let Some(inner) = &inner {
+                copy.put(py, inner)?;
+            }
+            inner = Some(copy.into_value(py));
+        }
+        Ok(inner.unwrap_or_else(|| py.None().into_bound(py)))
+    }
+
+    /// What was set or appended since the last call; at the first one all there is.
+    pub(crate) fn take_changes<'py>(
+        &mut self,
+        py: Python<'py>,
+        number: Option<Event<'_>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut changes = match self.changes.take() {
+            Some(changes) => changes,
+            None => self.everything(py)?,
+        };
+        if let Some(number) = number {
+            let number = scalar(py, number)?;
+            let known = match &self.told {
+                Some(told) => number.eq(told)? && number.get_type().is(told.bind(py).get_type()),
+                None => false,
+            };
+            if !known {
+                self.told = Some(number.clone().unbind());
+                changes.push(Change::Set(self.path(py, true)?, number.unbind()));
+            }
+        }
+        let list = PyList::empty(py);
+        for change in changes {
+            list.append(match change {
+                Change::Set(path, value) => (path, "set", value),
+                Change::Object(path) => (path, "set", PyDict::new(py).into_any().unbind()),
+                Change::Array(path) => (path, "set", PyList::empty(py).into_any().unbind()),
+                Change::Text(path, text) => {
+                    (path, "set", PyString::new(py, &text).into_any().unbind())
+                }
+                Change::Append(path, text) => {
+                    (path, "append", PyString::new(py, &text).into_any().unbind())
+                }
+            })?;
+        }
+        self.changes = Some(Vec::new());
+        Ok(list)
+    }
+
+    /// The changes that lead from nothing to here.
+    fn everything(&mut self, py: Python<'_>) -> PyResult<Vec<Change>> {
+        let mut changes = Vec::new();
+        if let Some(root) = &self.root {
+            walk(PyTuple::empty(py), root.bind(py), &mut changes)?;
+        }
+        let mut path = PyTuple::empty(py);
+        for open in &self.open {
+            let container = match open {
+                Open::Object { dict, .. } => dict.bind(py).as_any(),
+                Open::Array(list) => list.bind(py).as_any(),
+            };
+            walk(path.clone(), container, &mut changes)?;
+            path = below(&path, open.place(py))?;
+        }
+        if let Some(growing) = &mut self.growing {
+            let text = growing.text(py)?;
+            changes.push(Change::Set(path.unbind(), text.unbind()));
+        }
+        Ok(changes)
+    }
+}
+
+fn below<'py>(
+    path: &Bound<'py, PyTuple>,
+    place: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let places = path.iter().chain([place]);
+    PyTuple::new(path.py(), places.collect::<Vec<_>>())
+}
+
+/// The changes that make `value` at `path`.  As deep as the core lets a text nest.
+fn walk(
+    path: Bound<'_, PyTuple>,
+    value: &Bound<'_, PyAny>,
+    changes: &mut Vec<Change>,
+) -> PyResult<()> {
+    if let Ok(dict) = value.cast::<PyDict>() {
+        changes.push(Change::Object(path.clone().unbind()));
+        for (key, value) in dict {
+            walk(below(&path, key)?, &value, changes)?;
+        }
+    } else if let Ok(list) = value.cast::<PyList>() {
+        changes.push(Change::Array(path.clone().unbind()));
+        for (at, value) in list.iter().enumerate() {
+            walk(below(&path, PyInt::new(path.py(), at).into_any())?, &value, changes)?;
+        }
+    } else {
+        changes.push(Change::Set(path.unbind(), value.clone().unbind()));
+    }
+    Ok(())
+}
+
+/// A value of its own: its objects and arrays are in nobody else's hands.
+fn fresh<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if let Ok(dict) = value.cast::<PyDict>() {
+        let copy = PyDict::new(value.py());
+        for (key, value) in dict {
+            copy.set_item(key, fresh(&value)?)?;
+        }
+        return Ok(copy.into_any());
+    }
+    if let Ok(list) = value.cast::<PyList>() {
+        let items = list.iter().map(|item| fresh(&item)).collect::<PyResult<Vec<_>>>()?;
+        return Ok(PyList::new(value.py(), items)?.into_any());
+    }
+    Ok(value.clone())
+}
+
+fn scalar<'py>(py: Python<'py>, event: Event<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match event {
+        Event::Integer(text) => integer(py, text)?,
+        Event::Float(number) => PyFloat::new(py, number).into_any(),
+        Event::Bool(truth) => pyo3::types::PyBool::new(py, truth).to_owned().into_any(),
+        _ => py.None().into_bound(py),
+    })
+}
+
+/// Digits that fit an `i64` whatever they are.
+const STEP: usize = 18;
+
+/// The integer that is written so, exact and whatever bound this process has set for reading one.
+fn integer<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    if let Ok(small) = text.parse::<i64>() {
+        return Ok(PyInt::new(py, small).into_any());
+    }
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let base = PyInt::new(py, 10_i64.pow(18)).into_any();
+    let (mut rest, mut value) = (digits, PyInt::new(py, 0_i64).into_any());
+    while !rest.is_empty() {
+        // The first step takes what does not fill one.
+        let (step, tail) = rest.split_at_checked((rest.len() - 1) % STEP + 1).unwrap_or((rest, ""));
+        value = value.mul(&base)?.add(step.parse::<i64>().unwrap_or(0))?;
+        rest = tail;
+    }
+    if text.starts_with('-') { value.neg() } else { Ok(value) }
+}

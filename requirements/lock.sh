@@ -5,6 +5,6 @@ set -eu
 cd "$(dirname "$0")"
 for name in build test lint demo bench; do
     CUSTOM_COMPILE_COMMAND="requirements/lock.sh" pip-compile --quiet --upgrade --strip-extras \
-        --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-trusted-host \
+        --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
         --output-file "$name.txt" "$name.in"
 done

@@ -2,8 +2,8 @@
 
 In: `cargo metadata --locked`.  Out: one line per finding; exit code 1 when there is one.
 
-Laws: every package outside the workspace comes from crates.io, states a licence expression that the
-allow-list satisfies, and is there in one version.  The release workflow runs cargo-deny as well,
+Laws: every package outside the workspace comes from one package registry (never from a git
+repository), states a licence expression that the allow-list satisfies, and is there in one version.  The release workflow runs cargo-deny as well,
 which also knows yanked versions and advisories; this check needs nothing but cargo.
 """
 
@@ -30,7 +30,6 @@ ALLOWED = frozenset(
         "Zlib",
     }
 )
-CRATES_IO = "registry+https://github.com/rust-lang/crates.io-index"
 
 
 class Package(TypedDict):
@@ -87,13 +86,16 @@ def findings(packages: list[Package]) -> list[str]:
     """What is wrong with these packages, one sentence each."""
     found: list[str] = []
     versions: defaultdict[str, list[str]] = defaultdict(list)
+    registries = {package["source"] for package in packages if package["source"] is not None}
+    if len(registries) > 1:
+        found.append(f"{len(registries)} registries are used, one is allowed")
     for package in packages:
         if package["source"] is None:
             continue  # a crate of this workspace
         label = f"{package['name']} {package['version']}"
         versions[package["name"]].append(package["version"])
-        if package["source"] != CRATES_IO:
-            found.append(f"{label}: comes from {package['source']}, only crates.io is allowed")
+        if not package["source"].startswith(("registry+", "sparse+")):
+            found.append(f"{label}: comes from {package['source']}, which is no package registry")
         if not is_allowed(package["license"] or ""):
             found.append(f"{label}: licence {package['license']!r} is not on the allow-list")
     found.extend(

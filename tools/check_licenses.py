@@ -3,8 +3,9 @@
 In: `cargo metadata --locked`.  Out: one line per finding; exit code 1 when there is one.
 
 Laws: every package outside the workspace comes from one package registry (never from a git
-repository), states a licence expression that the allow-list satisfies, and is there in one version.  The release workflow runs cargo-deny as well,
-which also knows yanked versions and advisories; this check needs nothing but cargo.
+repository), states a licence expression that the allow-list satisfies, and is there in one version.
+The release workflow runs cargo-deny as well, which also knows yanked versions and advisories; this
+check needs nothing but cargo.
 """
 
 import json

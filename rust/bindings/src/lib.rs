@@ -14,6 +14,7 @@ mod delta;
 mod errors;
 mod json;
 mod limits;
+mod logprobs;
 mod payload;
 mod snapshot;
 mod types;
@@ -33,6 +34,8 @@ mod _core {
     use crate::delta::MessageDelta;
     #[pymodule_export]
     use crate::limits::Limits;
+    #[pymodule_export]
+    use crate::logprobs::Logprobs;
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
 

@@ -16,14 +16,13 @@ STATE: dict[str, object] = {"dialect": "anthropic-messages", "modelId": "m", "da
 PARTS: list[tuple[MessagePart, dict[str, object]]] = [
     (TextPart(text="hi"), {"kind": "text", "payload": {"text": "hi"}}),
     (
-        TextPart(text="", annotations=[{"url": "u"}], refusal=True, logprobs={"tokens": ["a"]}),
+        TextPart(text="", annotations=[{"url": "u"}], refusal=True),
         {
             "kind": "text",
             "payload": {
                 "text": "",
                 "annotations": [{"url": "u"}],
                 "refusal": True,
-                "logprobs": {"tokens": ["a"]},
             },
         },
     ),

@@ -178,7 +178,7 @@ def test_a_whole_stream_becomes_a_message(assembler: Assembler) -> None:
                 text("b"),
                 text("c", logprobs={"tokens": ["c"], "logprobs": [-2.0]}),
             ],
-            [TextPart(text="abc", logprobs={"tokens": ["a", "c"], "logprobs": [-1.0, -2.0]})],
+            [TextPart(text="abc")],
         ),
         (
             [thinking("", redacted=True, providerState=STATE), thinking("x", partIndex=1)],

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
-from deltafold._core import MessageDelta
+from deltafold._core import Logprobs, MessageDelta
 from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
 from deltafold.errors import ContractError
 from deltafold.messages import KINDS_OF_ROLE, Message, Meta, Role
@@ -219,7 +219,7 @@ MESSAGES = [
     Message.user("u", ImagePart(mime_type="i", url="u"), FileRefPart(path="p", size=1)),
     Message.assistant(
         ThinkingPart(text="", redacted=True, provider_state=dict(STATE)),
-        TextPart(text="t", annotations=[], refusal=True, logprobs={"tokens": []}),
+        TextPart(text="t", annotations=[], refusal=True),
         ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text="[]"),
         ToolCallPart(tool_call_id="d", tool_name="f", raw_args_text="{", incomplete=True),
         ProviderPart(dialect="d", block={}),
@@ -237,6 +237,7 @@ MESSAGES = [
             is_api_error_message=True,
             parse_errors=[{"toolCallId": "c", "message": "m"}],
             warnings=[{"code": "noise", "message": "m"}],
+            logprobs=Logprobs.from_dict({"tokens": ["a", None], "top": [[{"token": "b"}], []]}),
             trace={},
             approvals=[{}],
         ),

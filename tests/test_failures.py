@@ -514,7 +514,11 @@ def test_logprobs_of_all_chunks_are_kept_when_they_are_asked_for() -> None:
     [part] = message.parts
     assert part.kind == "text"
     assert part.text == "Hello!"
-    assert part.logprobs == {"tokens": ["Hel", "lo", "!"], "logprobs": [-0.5, -1.5, -2.5]}
+    assert message.meta.logprobs is not None
+    assert message.meta.logprobs.to_dict() == {
+        "tokens": ["Hel", "lo", "!"],
+        "logprobs": [-0.5, -1.5, -2.5],
+    }
     assert [str(delta.kind) for delta in deltas if delta.logprobs] == ["text", "text"]
 
 
@@ -522,9 +526,8 @@ def test_alternatives_of_tokens_stay_beside_their_tokens() -> None:
     top: list[Wire] = [{"token": "Hi", "logprob": -0.5}, {"token": "Yo", "logprob": -3.0}]
     body = spoken("Hi", ("Hi", -0.5), top=top) + finish("stop") + DONE
     _, message = everywhere(CHAT, body, logprobs=True)
-    [part] = message.parts
-    assert part.kind == "text"
-    assert part.logprobs == {"tokens": ["Hi"], "logprobs": [-0.5], "top": [top]}
+    assert message.meta.logprobs is not None
+    assert message.meta.logprobs.to_dict() == {"tokens": ["Hi"], "logprobs": [-0.5], "top": [top]}
 
 
 def test_logprobs_that_nobody_asked_for_cost_nothing() -> None:
@@ -532,6 +535,4 @@ def test_logprobs_that_nobody_asked_for_cost_nothing() -> None:
     deltas, message = everywhere(CHAT, body)
     plain, _ = everywhere(CHAT, said("Hi") + finish("stop") + DONE)
     assert deltas == plain
-    [part] = message.parts
-    assert part.kind == "text"
-    assert part.logprobs is None
+    assert message.meta.logprobs is None

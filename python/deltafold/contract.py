@@ -183,21 +183,21 @@ def json_array(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
-class WireDelta(Protocol):
-    """What `delta_core_schema` needs of the delta class: a way to the wire form and back."""
+class WireObject(Protocol):
+    """What a pydantic field needs of a class of the extension: a way to the wire form and back."""
 
     def to_dict(self) -> dict[str, object]:
-        """Return the delta in its wire form."""
+        """Return the wire form."""
         ...
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], /) -> Self:
-        """Make the delta of its wire form."""
+        """Make the object of its wire form."""
         ...
 
 
 def delta_core_schema(
-    cls: type[WireDelta],
+    cls: type[WireObject],
     source: object,  # noqa: ARG001 - pydantic hands it over; the class itself is all that is needed
     handler: GetCoreSchemaHandler,  # noqa: ARG001 - as above
 ) -> CoreSchema:
@@ -207,7 +207,22 @@ def delta_core_schema(
     mode is the wire form, a dump in Python mode keeps the instance. What `from_dict` refuses
     becomes pydantic's `ValidationError`.
     """
-    from_wire: Callable[[dict[str, object]], WireDelta] = cls.from_dict
+    return _core_schema(cls, _delta_json_schema)
+
+
+def logprobs_core_schema(
+    cls: type[WireObject],
+    source: object,  # noqa: ARG001 - as above
+    handler: GetCoreSchemaHandler,  # noqa: ARG001 - as above
+) -> CoreSchema:
+    """Let `Logprobs` be the type of a field in a pydantic model, by the rules of a delta."""
+    return _core_schema(cls, _logprobs_json_schema)
+
+
+def _core_schema(
+    cls: type[WireObject], json_schema: Callable[[CoreSchema, object], dict[str, Any]]
+) -> CoreSchema:
+    from_wire: Callable[[dict[str, object]], WireObject] = cls.from_dict
     wire = core_schema.no_info_after_validator_function(
         from_wire, core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
     )
@@ -215,14 +230,14 @@ def delta_core_schema(
         json_schema=wire,
         python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), wire]),
         serialization=core_schema.plain_serializer_function_ser_schema(
-            _delta_to_wire, when_used="json"
+            _object_to_wire, when_used="json"
         ),
-        metadata={"pydantic_js_functions": [_delta_json_schema]},
+        metadata={"pydantic_js_functions": [json_schema]},
     )
 
 
-def _delta_to_wire(delta: WireDelta) -> dict[str, object]:
-    return delta.to_dict()
+def _object_to_wire(value: WireObject) -> dict[str, object]:
+    return value.to_dict()
 
 
 def _delta_json_schema(_schema: CoreSchema, _handler: object) -> dict[str, Any]:
@@ -238,4 +253,17 @@ def _delta_json_schema(_schema: CoreSchema, _handler: object) -> dict[str, Any]:
             "providerRaw": {"type": "object"},
         },
         "required": ["runId", "seq", "kind", "payload", "timestamp"],
+    }
+
+
+def _logprobs_json_schema(_schema: CoreSchema, _handler: object) -> dict[str, Any]:
+    return {
+        "title": "Logprobs",
+        "type": "object",
+        "properties": {
+            "tokens": {"type": "array", "items": {"type": ["string", "null"]}},
+            "logprobs": {"type": "array", "items": {"type": ["number", "null"]}},
+            "tokenIds": {"type": "array", "items": {"type": ["integer", "null"]}},
+            "top": {"type": "array", "items": {"type": ["array", "null"]}},
+        },
     }

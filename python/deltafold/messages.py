@@ -26,6 +26,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from deltafold._core import Logprobs
 from deltafold.contract import FinishReason, Usage, WireModel, build
 from deltafold.parts import (
     ContentPart,
@@ -84,7 +85,8 @@ class Meta(WireModel):
     `cost_usd` is in US dollars and `cost_source` says who computed it; `duration_ms` is in
     milliseconds; `response_id` and `model_id` are the provider's; `parse_errors` lists the tool
     calls whose arguments are no object, as `{toolCallId, message}`; `warnings` lists what was
-    decided or repaired while decoding, as `{code, message, offset?}`.
+    decided or repaired while decoding, as `{code, message, offset?}`; `logprobs` are those of all
+    tokens, reasoning included, when the decoder was asked for them.
     """
 
     model_config = ConfigDict(
@@ -103,6 +105,7 @@ class Meta(WireModel):
     is_api_error_message: bool = False
     parse_errors: list[dict[str, object]] = Field(default_factory=list)
     warnings: list[dict[str, object]] = Field(default_factory=list)
+    logprobs: Logprobs | None = None
     trace: dict[str, object] | None = None
     approvals: list[dict[str, object]] = Field(default_factory=list)
 
@@ -125,12 +128,18 @@ class Meta(WireModel):
 
     def __eq__(self, other: object) -> bool:
         """Compare what is said, computed or not."""
-        return isinstance(other, Meta) and self._to_wire() == other._to_wire()
+        return isinstance(other, Meta) and self._members() == other._members()
 
     __hash__ = None  # type: ignore[assignment]  # mutable
 
     @model_serializer(mode="plain")
-    def _to_wire(self) -> dict[str, object]:
+    def _to_wire(self, info: SerializationInfo) -> dict[str, object]:
+        wire = self._members()
+        if self.logprobs is not None and info.mode == "json":
+            wire["logprobs"] = self.logprobs.to_dict()
+        return wire
+
+    def _members(self) -> dict[str, object]:
         wire: dict[str, object] = {}
         for name in type(self).model_fields:
             value = getattr(self, name)
@@ -336,7 +345,8 @@ def message_from_fold(
     """Build the assistant message that a fold has assembled, without validation.
 
     `parts` are as `parts_from_fold` takes them; `meta` holds the known ones of usage,
-    finish_reason, raw_finish_reason, response_id, model_id, warnings and is_api_error_message. Ids
+    finish_reason, raw_finish_reason, response_id, model_id, warnings, logprobs and
+    is_api_error_message. Ids
     that are empty are taken as not known.
     """
     built = parts_from_fold(parts)
@@ -354,6 +364,7 @@ def message_from_fold(
         "raw_finish_reason": meta.get("raw_finish_reason"),
         "is_api_error_message": meta.get("is_api_error_message", False),
         "warnings": meta.get("warnings") or [],
+        "logprobs": meta.get("logprobs"),
         "trace": None,
         "approvals": [],
     }

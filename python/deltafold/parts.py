@@ -120,8 +120,6 @@ class TextPart(_Part):
     text: Text
     annotations: list[object] | None = None
     refusal: bool = False
-    logprobs: dict[str, object] | None = None
-    """`{tokens, logprobs, tokenIds?, top?}`, parallel lists, where they were asked for."""
 
 
 class ThinkingPart(_Part):
@@ -365,12 +363,10 @@ def parts_from_fold(parts: list[dict[str, object]]) -> list[MessagePart]:
 
 
 def _build_text(part: dict[str, Any]) -> TextPart:
-    part.setdefault("logprobs", None)
     return build(TextPart, part)
 
 
 def _build_thinking(part: dict[str, Any]) -> ThinkingPart:
-    part.pop("logprobs", None)  # belongs to text; a hand-made delta may carry it all the same
     return build(ThinkingPart, part)
 
 

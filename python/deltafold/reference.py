@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final, Literal, cast
 from uuid import UUID, uuid4
 
-from deltafold._core import DeltaBatch, MessageDelta, PartialJson
+from deltafold._core import DeltaBatch, Logprobs, MessageDelta, PartialJson
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage, json_array
 from deltafold.errors import ContractError, MisuseError, ModelError, model_error_from_fold
 from deltafold.messages import (
@@ -69,7 +69,6 @@ class _TextPart:
     annotations: list[object] | None = None
     refusal: bool = False
     redacted: bool = False
-    logprobs: dict[str, list[object]] = field(default_factory=dict)
     provider_state: dict[str, object] | None = None
 
     def append(self, delta: MessageDelta) -> None:
@@ -77,8 +76,6 @@ class _TextPart:
         if delta.annotations is not None:
             self.annotations = self.annotations or []
             self.annotations.extend(delta.annotations)
-        if delta.logprobs is not None:
-            _append_logprobs(self.logprobs, delta.logprobs)
         self.refusal = self.refusal or delta.refusal
         self.redacted = self.redacted or delta.redacted
         if delta.provider_state is not None:
@@ -96,7 +93,6 @@ class _TextPart:
             **common,
             "annotations": None if self.annotations is None else list(self.annotations),
             "refusal": self.refusal,
-            "logprobs": {name: list(values) for name, values in self.logprobs.items()} or None,
         }
 
 
@@ -186,6 +182,7 @@ class _Fold:
     raw_finish_reason: str | None = None
     warnings: list[dict[str, object]] = field(default_factory=list)
     failure: MessageDelta | None = None
+    logprobs: list[Mapping[str, object]] = field(default_factory=list)
 
 
 class MessageAssembler:
@@ -299,6 +296,7 @@ class MessageAssembler:
             "response_id": fold.response_id,
             "model_id": fold.model_id,
             "is_api_error_message": fold.status == "error",
+            "logprobs": _join_logprobs(fold.logprobs) if fold.logprobs else None,
         }
         known = {name: value for name, value in meta.items() if value is not None}
         return message_from_fold(
@@ -378,6 +376,8 @@ def _fold_text(fold: _Fold, delta: MessageDelta) -> None:
             raise _broken(delta, "partIndex", f"says part {index}, which is no {kind} part")
         part = found
     part.append(delta)
+    if delta.logprobs is not None:
+        fold.logprobs.append(delta.logprobs)
 
 
 def _check_opens(fold: _Fold, delta: MessageDelta) -> None:
@@ -477,7 +477,16 @@ _FOLDS: Final[Mapping[DeltaKind, Callable[[_Fold, MessageDelta], None]]] = {
 }
 
 
-def _append_logprobs(known: dict[str, list[object]], more: Mapping[str, object]) -> None:
-    """Append each of the parallel lists to the one of its name."""
-    for name, values in more.items():
-        known.setdefault(name, []).extend(json_array(values))
+def _join_logprobs(records: list[Mapping[str, object]]) -> Logprobs:
+    """Join the parallel lists of all records; one that a record lacks is filled up."""
+    joined: dict[str, list[object]] = {}
+    for name in ("tokens", "logprobs", "tokenIds", "top"):
+        if any(name in record for record in records):
+            joined[name] = [
+                value
+                for record in records
+                for value in json_array(
+                    record.get(name, [None] * len(json_array(record.get("tokens"))))
+                )
+            ]
+    return Logprobs.from_dict(joined)

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use deltafold::assemble::{MessageAssembler as Core, Part, Status, Terminal, ToolCall};
 use deltafold::delta::{Delta, Usage};
 use deltafold::laws::Breach;
+use deltafold::logprobs::Logprobs;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -17,6 +18,7 @@ use crate::clock;
 use crate::delta::MessageDelta;
 use crate::errors;
 use crate::json;
+use crate::logprobs;
 use crate::partial_json::{PartialJson, Tail};
 use crate::snapshot::{self, ToolCallBuffer};
 use crate::types::{
@@ -117,6 +119,7 @@ struct View {
     usage: Option<Usage<Box<str>>>,
     terminal: Option<Terminal>,
     warnings: Option<Box<str>>,
+    logprobs: Option<Arc<Logprobs>>,
     status: Status,
     model_id: Box<str>,
     request_id: Box<str>,
@@ -155,6 +158,7 @@ impl MessageAssembler {
             usage: fold.core.usage().map(|usage| usage.map(|text| Box::<str>::from(*text))),
             terminal: fold.core.terminal().cloned(),
             warnings: fold.core.warnings().map(Into::into),
+            logprobs: fold.core.logprobs().cloned(),
             status: fold.core.status(),
             model_id: fold.core.model_id().into(),
             request_id: fold.core.request_id().into(),
@@ -205,6 +209,10 @@ impl MessageAssembler {
         }
         if let Some(warnings) = &view.warnings {
             meta.set_item(intern!(py, "warnings"), json::to_python(py, warnings)?)?;
+        }
+        if let Some(logprobs) = &view.logprobs {
+            let logprobs = logprobs::Logprobs::new(Arc::clone(logprobs));
+            meta.set_item(intern!(py, "logprobs"), Bound::new(py, logprobs)?)?;
         }
         let fields = PyDict::new(py);
         fields.set_item(intern!(py, "message_id"), self.message_id(py, view.status)?)?;

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use deltafold::delta::{Delta, DeltaKind, InputFormat, Payload, Riders};
+use deltafold::logprobs::Logprobs;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
@@ -263,7 +264,8 @@ impl MessageDelta {
 
     #[getter]
     fn logprobs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        optional(py, self.riders().and_then(|riders| riders.logprobs.as_deref()))
+        let logprobs = self.riders().and_then(|riders| riders.logprobs.as_deref());
+        optional(py, logprobs.map(Logprobs::to_json).as_deref())
     }
 
     #[getter]

@@ -14,6 +14,7 @@ mod delta;
 mod errors;
 mod json;
 mod limits;
+mod logprobs;
 mod partial_json;
 mod partial_tree;
 mod payload;
@@ -35,6 +36,8 @@ mod _core {
     use crate::delta::MessageDelta;
     #[pymodule_export]
     use crate::limits::Limits;
+    #[pymodule_export]
+    use crate::logprobs::Logprobs;
     #[pymodule_export]
     use crate::partial_json::{JsonDefect, PartialJson};
     #[pymodule_export]

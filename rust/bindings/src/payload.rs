@@ -1,13 +1,17 @@
 //! Payloads ↔ mappings in wire names, validated member by member.
 
+use std::sync::Arc;
+
 use deltafold::delta::{
     DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Payload, Riders, Usage,
 };
+use deltafold::logprobs::Logprobs;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::errors;
 use crate::json;
+use crate::logprobs;
 use crate::types::{MAPPING, PART_FROM_WIRE};
 
 /// The payload as a fresh dict in wire names; absent members are left out.
@@ -29,7 +33,7 @@ pub(crate) fn to_dict<'py>(
             put.json("annotations", riders.annotations)?;
             put.flag("refusal", riders.refusal)?;
             put.flag("redacted", riders.redacted)?;
-            put.json("logprobs", riders.logprobs)?;
+            put.json("logprobs", riders.logprobs.map(Logprobs::to_json).as_deref())?;
             put.json("providerState", riders.provider_state)?;
         }
         Payload::ToolCallStart { id, name, part_index, input_format, provider_state } => {
@@ -191,7 +195,7 @@ fn riders(members: &Members<'_, '_>) -> PyResult<Riders<Box<str>>> {
         annotations: members.array("annotations")?,
         refusal: members.flag("refusal")?.unwrap_or(false),
         redacted: members.flag("redacted")?.unwrap_or(false),
-        logprobs: members.object("logprobs")?,
+        logprobs: members.logprobs("logprobs")?,
         provider_state: members.object("providerState")?,
     })
 }
@@ -331,6 +335,17 @@ impl<'a, 'py> Members<'a, 'py> {
             return Err(self.wrong(name, "a mapping", &value));
         }
         self.json(name, &value)
+    }
+
+    pub(crate) fn logprobs(&self, name: &str) -> PyResult<Option<Arc<Logprobs>>> {
+        let Some(text) = self.object(name)? else {
+            return Ok(None);
+        };
+        let read = Logprobs::from_json(&text, deltafold::wire::MAX_DEPTH);
+        read.map(|read| Some(Arc::new(read))).map_err(|fault| {
+            let owner = format!(", in {}", self.owner);
+            logprobs::wrong(self.mapping.py(), &fault, &owner, self.seq)
+        })
     }
 
     fn array(&self, name: &str) -> PyResult<Option<Box<str>>> {

@@ -57,9 +57,6 @@ fn text_part(dict: &Bound<'_, PyDict>, kind: &str, part: &TextPart) -> PyResult<
     } else {
         dict.set_item(intern!(dict.py(), "redacted"), part.redacted)?;
     }
-    if !part.logprobs.is_empty() {
-        dict.set_item(intern!(dict.py(), "logprobs"), logprobs(dict.py(), &part.logprobs)?)?;
-    }
     set_json(dict, intern!(dict.py(), "provider_state"), part.provider_state.as_deref())
 }
 
@@ -73,21 +70,6 @@ fn joined<'py>(py: Python<'py>, lists: &[Box<str>]) -> PyResult<Option<Bound<'py
         all.call_method1("extend", (json::to_python(py, list)?,))?;
     }
     Ok(Some(all.into_any()))
-}
-
-/// `{tokens, logprobs, …}` records that came one after another as one.
-fn logprobs<'py>(py: Python<'py>, records: &[Box<str>]) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
-    for record in records {
-        let record = json::to_python(py, record)?;
-        for (name, list) in record.cast::<PyDict>()?.iter() {
-            match all.get_item(&name)? {
-                Some(known) => drop(known.call_method1("extend", (list,))?),
-                None => all.set_item(name, list)?,
-            }
-        }
-    }
-    Ok(all)
 }
 
 /// A tool call as far as it came.

@@ -29,6 +29,8 @@ impl Imported {
 
 static USAGE_FROM_FOLD: Imported = Imported::new("deltafold.contract", "usage_from_fold");
 pub(crate) static DELTA_SCHEMA: Imported = Imported::new("deltafold.contract", "delta_core_schema");
+pub(crate) static LOGPROBS_SCHEMA: Imported =
+    Imported::new("deltafold.contract", "logprobs_core_schema");
 pub(crate) static MESSAGE_FROM_FOLD: Imported =
     Imported::new("deltafold.messages", "message_from_fold");
 pub(crate) static PARTS_FROM_FOLD: Imported =

@@ -2,10 +2,15 @@
 //!
 //! A [`Delta`] is generic over its string type `S`: `Delta<&str>` borrows from a batch, an arena or a Python string,
 //! `Delta<Box<str>>` owns.  Values that the contract leaves open (annotations, provider state, whole parts, raw usage)
-//! are JSON text, valid and without a byte around it; nobody parses them on the way.
+//! are JSON text, valid and without a byte around it; nobody parses them on the way.  Log probabilities are arrays.
 //!
 //! Laws (checked by [`crate::laws`]): `start` first; one `done` or `error` last; `seq` rises strictly; calls start, then
 //! take arguments, then end; parts are numbered densely in the order of their first delta.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::logprobs::Logprobs;
 
 /// Version of the contract, shown to Python as `CONTRACT_VERSION`.
 pub const CONTRACT_VERSION: &str = "1.1";
@@ -175,22 +180,38 @@ impl<S> Default for Usage<S> {
     }
 }
 
+/// The string type of a delta, and how a delta over it holds log probabilities: borrowed or owned, like its text.
+///
+/// Deltas name the second as a parameter of their own, else the compiler would not let a borrowed delta live shorter.
+pub trait Text: AsRef<str> {
+    /// The log probabilities.
+    type Logprobs: Deref<Target = Logprobs>;
+}
+
+impl<'a> Text for &'a str {
+    type Logprobs = &'a Logprobs;
+}
+
+impl Text for Box<str> {
+    type Logprobs = Arc<Logprobs>;
+}
+
 /// What rides on a text or thinking delta beside its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Riders<S> {
+pub struct Riders<S: Text, L = <S as Text>::Logprobs> {
     /// JSON array of citations and the like.
     pub annotations: Option<S>,
     /// The text is a refusal.
     pub refusal: bool,
     /// The reasoning is withheld; only its provider state exists.
     pub redacted: bool,
-    /// JSON object `{tokens, logprobs, tokenIds?, top?}`.
-    pub logprobs: Option<S>,
+    /// `{tokens, logprobs, tokenIds?, top?}`, as arrays.
+    pub logprobs: Option<L>,
     /// JSON object `{dialect, modelId, data}`.
     pub provider_state: Option<S>,
 }
 
-impl<S> Default for Riders<S> {
+impl<S: Text, L> Default for Riders<S, L> {
     fn default() -> Self {
         Self {
             annotations: None,
@@ -202,7 +223,7 @@ impl<S> Default for Riders<S> {
     }
 }
 
-impl<S> Riders<S> {
+impl<S: Text, L> Riders<S, L> {
     /// Whether an empty `textDelta` may leave with them.
     pub fn carry(&self) -> bool {
         self.annotations.is_some()
@@ -251,7 +272,7 @@ impl<S> Failure<S> {
 
 /// One variant a kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Payload<S> {
+pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
     /// `{"modelId": "m", "requestId": "r"}`
     Start {
         /// The model that answers; "" when nobody said.
@@ -266,7 +287,7 @@ pub enum Payload<S> {
         /// The part it belongs to.
         part_index: Option<u32>,
         /// What rides on it.
-        riders: Riders<S>,
+        riders: Riders<S, L>,
     },
     /// `{"textDelta": "Let me see", "partIndex": 0}`
     Thinking {
@@ -275,7 +296,7 @@ pub enum Payload<S> {
         /// The part it belongs to.
         part_index: Option<u32>,
         /// What rides on it.
-        riders: Riders<S>,
+        riders: Riders<S, L>,
     },
     /// `{"toolCallId": "call_1", "toolName": "add", "partIndex": 1}`
     ToolCallStart {
@@ -332,11 +353,11 @@ pub enum Payload<S> {
 
 /// One step of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Delta<S> {
+pub struct Delta<S: Text, L = <S as Text>::Logprobs> {
     /// Rises strictly from 1 within a stream.
     pub seq: u64,
     /// What happened.
-    pub payload: Payload<S>,
+    pub payload: Payload<S, L>,
     /// The frame's JSON, on the first delta of its frame and only when asked for.
     pub provider_raw: Option<S>,
 }
@@ -369,13 +390,17 @@ impl<S> Usage<S> {
     }
 }
 
-impl<S> Riders<S> {
-    fn map<'a, T>(&'a self, f: &mut impl FnMut(&'a S) -> T) -> Riders<T> {
+impl<S: Text> Riders<S> {
+    fn map<'a, T: Text>(
+        &'a self,
+        f: &mut impl FnMut(&'a S) -> T,
+        logprobs: impl FnOnce(&'a Logprobs) -> T::Logprobs,
+    ) -> Riders<T> {
         Riders {
             annotations: self.annotations.as_ref().map(&mut *f),
             refusal: self.refusal,
             redacted: self.redacted,
-            logprobs: self.logprobs.as_ref().map(&mut *f),
+            logprobs: self.logprobs.as_deref().map(logprobs),
             provider_state: self.provider_state.as_ref().map(&mut *f),
         }
     }
@@ -397,7 +422,7 @@ impl<S> Failure<S> {
     }
 }
 
-impl<S> Payload<S> {
+impl<S: Text> Payload<S> {
     /// The kind.
     pub fn kind(&self) -> DeltaKind {
         match self {
@@ -415,17 +440,23 @@ impl<S> Payload<S> {
     }
 
     /// The same payload over another string type.
-    pub fn map<'a, T>(&'a self, mut f: impl FnMut(&'a S) -> T) -> Payload<T> {
+    fn map<'a, T: Text>(
+        &'a self,
+        mut f: impl FnMut(&'a S) -> T,
+        logprobs: impl FnOnce(&'a Logprobs) -> T::Logprobs,
+    ) -> Payload<T> {
         let f = &mut f;
         match self {
             Self::Start { model_id, request_id } => {
                 Payload::Start { model_id: f(model_id), request_id: f(request_id) }
             }
             Self::Text { text, part_index, riders } => {
-                Payload::Text { text: f(text), part_index: *part_index, riders: riders.map(f) }
+                let riders = riders.map(f, logprobs);
+                Payload::Text { text: f(text), part_index: *part_index, riders }
             }
             Self::Thinking { text, part_index, riders } => {
-                Payload::Thinking { text: f(text), part_index: *part_index, riders: riders.map(f) }
+                let riders = riders.map(f, logprobs);
+                Payload::Thinking { text: f(text), part_index: *part_index, riders }
             }
             Self::ToolCallStart { id, name, part_index, input_format, provider_state } => {
                 Payload::ToolCallStart {
@@ -457,19 +488,19 @@ impl<S> Payload<S> {
     }
 }
 
-impl<S: AsRef<str>> Payload<S> {
+impl<S: Text> Payload<S> {
     /// A view that borrows.
     pub fn as_deref(&self) -> Payload<&str> {
-        self.map(AsRef::as_ref)
+        self.map(AsRef::as_ref, |logprobs| logprobs)
     }
 
     /// A copy that owns.
     pub fn to_owned(&self) -> Payload<Box<str>> {
-        self.map(|text| text.as_ref().into())
+        self.map(|text| text.as_ref().into(), |logprobs| Arc::new(logprobs.clone()))
     }
 }
 
-impl<S: AsRef<str>> Delta<S> {
+impl<S: Text> Delta<S> {
     /// A view that borrows.
     pub fn as_deref(&self) -> Delta<&str> {
         Delta {

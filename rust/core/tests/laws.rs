@@ -14,11 +14,14 @@
 
 mod support;
 
+use std::sync::LazyLock;
+
 use deltafold::decoder::Decoder;
 use deltafold::delta::{
     Delta, ErrorCode, Failure, FinishReason, InputFormat, Payload, Riders, Usage,
 };
 use deltafold::laws::{Breach, Laws, Place};
+use deltafold::logprobs::Logprobs;
 use proptest::prelude::*;
 use support::{Owned, decoder, options};
 
@@ -174,6 +177,8 @@ fn seq_rises_strictly_and_may_skip() {
     assert_eq!(laws.last_seq(), 9);
 }
 
+static NO_TOKENS: LazyLock<Logprobs> = LazyLock::new(Logprobs::default);
+
 #[test]
 fn an_empty_text_leaves_with_each_rider_that_carries_it() {
     let riders = |change: fn(&mut Riders<&'static str>)| {
@@ -184,7 +189,7 @@ fn an_empty_text_leaves_with_each_rider_that_carries_it() {
     for payload in [
         riders(|riders| riders.annotations = Some("[]")),
         riders(|riders| riders.redacted = true),
-        riders(|riders| riders.logprobs = Some("{}")),
+        riders(|riders| riders.logprobs = Some(&*NO_TOKENS)),
         riders(|riders| riders.provider_state = Some("{}")),
     ] {
         assert_eq!(judge(&[start(), payload, done()]).2, None);

@@ -5,8 +5,11 @@
 
 pub mod partial_json;
 
+use std::sync::Arc;
+
 use crate::delta::{Delta, Failure, FinishReason, InputFormat, Output, Payload, Riders, Usage};
 use crate::laws::{Breach, Laws, Place};
+use crate::logprobs::Logprobs;
 
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,8 +48,6 @@ pub struct TextPart {
     pub refusal: bool,
     /// It is withheld.
     pub redacted: bool,
-    /// JSON objects, one a delta.
-    pub logprobs: Vec<Box<str>>,
     /// JSON object `{dialect, modelId, data}`.
     pub provider_state: Option<Box<str>>,
 }
@@ -58,7 +59,6 @@ impl TextPart {
             return;
         }
         self.annotations.extend(riders.annotations.map(Into::into));
-        self.logprobs.extend(riders.logprobs.map(Into::into));
         self.refusal |= riders.refusal;
         self.redacted |= riders.redacted;
         if let Some(state) = riders.provider_state {
@@ -126,6 +126,8 @@ pub struct MessageAssembler {
     usage: Option<Usage<Box<str>>>,
     terminal: Option<Terminal>,
     warnings: Option<Box<str>>,
+    /// Shared with whoever looks at a message; copied only when tokens come while somebody does.
+    logprobs: Option<Arc<Logprobs>>,
 }
 
 impl MessageAssembler {
@@ -167,6 +169,11 @@ impl MessageAssembler {
         self.usage.as_ref().map(|usage| usage.map(AsRef::as_ref))
     }
 
+    /// The log probabilities of all tokens, text and thinking, in the order in which they came.
+    pub fn logprobs(&self) -> Option<&Arc<Logprobs>> {
+        self.logprobs.as_ref()
+    }
+
     /// How the message ended.
     pub fn terminal(&self) -> Option<&Terminal> {
         self.terminal.as_ref()
@@ -199,6 +206,9 @@ impl MessageAssembler {
                 Payload::Text { text, riders, .. } | Payload::Thinking { text, riders, .. },
                 place,
             ) => {
+                if let Some(logprobs) = riders.logprobs {
+                    Arc::make_mut(self.logprobs.get_or_insert_default()).append(logprobs);
+                }
                 self.text_part(&delta.payload, place, text, &riders);
             }
             (Payload::ToolCallStart { id, name, input_format, provider_state, .. }, _) => {

@@ -114,9 +114,11 @@ impl State {
                 anthropic_messages::apply(event, state, sink);
             }
             Self::OpenAiChat(state, templates) => {
-                let choice = sink.options().choice;
+                let options = sink.options();
+                let wanted =
+                    openai_chat::Wanted { choice: options.choice, logprobs: options.logprobs };
                 let event =
-                    read(templates, frame, |reader| openai_chat::read(frame, reader, choice))?;
+                    read(templates, frame, |reader| openai_chat::read(frame, reader, wanted))?;
                 openai_chat::apply(&event, state, sink);
             }
         }

@@ -18,6 +18,7 @@ use line::{Line, Phase};
 
 use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Riders, Usage};
 use crate::limits::Limits;
+use crate::logprobs::Logprobs;
 use crate::provider_error::Response;
 use crate::warnings::Warnings;
 use crate::wire::{Carry, Str, write_string};
@@ -273,10 +274,14 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         if !self.open() {
             return;
         }
-        self.flush_part(part);
+        if riders.logprobs.is_none() {
+            // Log probabilities come between the halves of a text; everything else stands at its place in it.
+            self.flush_part(part);
+        }
         let Finisher { line, parts, .. } = &mut *self.finisher;
-        let bytes = [riders.annotations, riders.logprobs, riders.provider_state];
-        let bytes = bytes.iter().flatten().map(|text| text.len()).sum();
+        let texts = [riders.annotations, riders.provider_state];
+        let texts: usize = texts.iter().flatten().map(|text| text.len()).sum();
+        let bytes = texts + riders.logprobs.map_or(0, Logprobs::bytes);
         if let Some(part) = parts.get_mut(part.0)
             && line.take_state_bytes(bytes)
         {
@@ -296,8 +301,8 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.ride(part, Riders { annotations: Some(annotations), ..Riders::default() });
     }
 
-    /// Adds log probabilities: a JSON object of the contract's form.
-    pub fn logprobs(&mut self, part: PartHandle, logprobs: &str) {
+    /// Adds log probabilities.
+    pub fn logprobs(&mut self, part: PartHandle, logprobs: &Logprobs) {
         self.ride(part, Riders { logprobs: Some(logprobs), ..Riders::default() });
     }
 

@@ -188,14 +188,15 @@ fn open(json: &str) -> Value {
 
 fn text_payload(text: &str, part_index: Option<u32>, riders: &Riders<Box<str>>) -> Value {
     let mut out = json!({ "textDelta": text, "partIndex": part_index });
-    for (name, value) in [
-        ("annotations", &riders.annotations),
-        ("logprobs", &riders.logprobs),
-        ("providerState", &riders.provider_state),
-    ] {
+    for (name, value) in
+        [("annotations", &riders.annotations), ("providerState", &riders.provider_state)]
+    {
         if let Some(value) = value {
             out[name] = open(value);
         }
+    }
+    if let Some(logprobs) = &riders.logprobs {
+        out["logprobs"] = open(&logprobs.to_json());
     }
     for (name, flag) in [("refusal", riders.refusal), ("redacted", riders.redacted)] {
         if flag {

@@ -11,12 +11,13 @@
 
 use std::collections::HashMap;
 
+mod logprobs;
 mod read;
 mod reasoning;
 mod usage;
 
 use read::{Arguments, Choice, Message, ToolCall};
-pub use read::{Event, Repeat, read};
+pub use read::{Event, Repeat, Wanted, read};
 use reasoning::Thinking;
 
 use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
@@ -149,14 +150,13 @@ impl State {
             let _ = read::read_message(&mut Reader::trusted(json), &mut message);
             self.message(&message, sink);
         }
-        if let Some(logprobs) = choice.logprobs.filter(|_| sink.options().logprobs)
-            && let Ok(Some(logprobs)) = contract_logprobs(logprobs)
-        {
-            let part = match self.current.map(|(_, part)| part).or(self.last_text) {
+        if let Some(logprobs) = &choice.logprobs {
+            let known = self.current.map(|(_, part)| part).or(self.last_text);
+            let part = match known.or(self.thinking.part) {
                 Some(part) => part,
                 None => self.part(PartKind::Text, sink),
             };
-            sink.logprobs(part, &logprobs);
+            sink.logprobs(part, logprobs);
         }
     }
 
@@ -519,41 +519,4 @@ fn image_part(url: &str) -> String {
     }
     part.push_str("}}");
     part
-}
-
-/// `{tokens, logprobs, top}` of the provider's `{content: [{token, logprob, top_logprobs}], refusal: […]}`.
-fn contract_logprobs(json: &str) -> Result<Option<String>> {
-    let (mut tokens, mut logprobs, mut top) = (Vec::new(), Vec::new(), Vec::new());
-    Reader::trusted(json).maybe_object(|reader, key| {
-        if !matches!(key, "content" | "refusal") {
-            return reader.skip();
-        }
-        reader.maybe_array(|reader| {
-            let (mut token, mut logprob, mut alternatives) = ("null", "null", "[]");
-            reader.maybe_object(|reader, key| {
-                match key {
-                    "token" => token = reader.raw()?,
-                    "logprob" => logprob = reader.raw()?,
-                    "top_logprobs" => alternatives = reader.opt_raw()?.unwrap_or("[]"),
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })?;
-            tokens.push(token);
-            logprobs.push(logprob);
-            top.push(alternatives);
-            Ok(())
-        })
-    })?;
-    if tokens.is_empty() {
-        return Ok(None);
-    }
-    let list = |items: &[&str]| format!("[{}]", items.join(","));
-    let mut out = format!("{{\"tokens\":{},\"logprobs\":{}", list(&tokens), list(&logprobs));
-    if top.iter().any(|alternatives| *alternatives != "[]") {
-        out.push_str(",\"top\":");
-        out.push_str(&list(&top));
-    }
-    out.push('}');
-    Ok(Some(out))
 }

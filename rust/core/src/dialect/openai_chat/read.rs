@@ -1,7 +1,9 @@
 //! One Chat Completions frame → [`Event`].
 
+use super::logprobs::Found;
 use crate::dialect::Frame;
 use crate::dialect::template::{Template, Token};
+use crate::logprobs::Logprobs;
 use crate::wire::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame: what stands beside the choices, and the choice that is followed.
@@ -34,7 +36,8 @@ pub(super) struct Choice<'a> {
     /// A full message: repeats `delta`, or stands in for it in a whole body.
     pub(super) message: Option<&'a str>,
     pub(super) finish_reason: Option<Str<'a>>,
-    pub(super) logprobs: Option<&'a str>,
+    /// Read where they are wanted and there are any.
+    pub(super) logprobs: Option<Box<Logprobs>>,
     pub(super) usage: Option<&'a str>,
 }
 
@@ -72,8 +75,17 @@ pub(super) enum Arguments<'a> {
     Json(&'a str),
 }
 
-/// Reads a frame, following choice number `wanted`.
-pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: u64) -> Result<Event<'a>> {
+/// What of a frame is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The choice that is followed.
+    pub choice: u64,
+    /// Whether log probabilities are read.
+    pub logprobs: bool,
+}
+
+/// Reads a frame.
+pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
     let mut chunk = Event::default();
     let mut has_choices = false;
     let mut error_like = frame.name == "error";
@@ -119,10 +131,11 @@ pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: u64) -> Resul
     Ok(chunk)
 }
 
-fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) -> Result<()> {
+fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Event<'a>) -> Result<()> {
     let mut further = Choice::default();
     let choice = if chunk.has_choice { &mut further } else { &mut chunk.choice };
     let mut index = 0;
+    let mut found = Found::default();
     reader.maybe_object(|reader, key| {
         match key {
             "index" => index = reader.count()?.unwrap_or(0),
@@ -132,13 +145,17 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: u64, chunk: &mut Event<'a>) 
             }
             "message" if reader.kind()? == Kind::Object => choice.message = Some(reader.raw()?),
             "finish_reason" => choice.finish_reason = reader.filled_string()?,
-            "logprobs" => choice.logprobs = reader.opt_raw()?,
+            "logprobs" if wanted.logprobs => found.read(reader)?,
+            "token_ids" if wanted.logprobs => found.read_ids(reader)?,
+            // Their many numbers make no template.
+            "logprobs" => reader.skip()?,
             "usage" => choice.usage = reader.opt_raw()?,
             _ => reader.ignore()?,
         }
         Ok(())
     })?;
-    match (index == wanted, chunk.has_choice) {
+    choice.logprobs = found.join();
+    match (index == wanted.choice, chunk.has_choice) {
         (true, false) => chunk.has_choice = true,
         (true, true) => chunk.more_choices.push(further),
         (false, true) => chunk.other_choices = true,

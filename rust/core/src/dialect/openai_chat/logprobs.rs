@@ -1,0 +1,151 @@
+//! `choices[].logprobs` and the token ids beside it → [`Logprobs`].
+//!
+//! Three shapes: lists of `{token, logprob, top_logprobs}` under `content` and `refusal`; the parallel lists of older
+//! servers (`tokens`, `token_logprobs`, `token_ids`, `top_logprobs`); ids alone.
+//!
+//! Token ids, the first that is there: `token_id` or `id` of an entry (SGLang, llama.cpp, KoboldCpp), the token's text
+//! where a server writes `token_id:123` for it (vLLM, `return_tokens_as_token_ids`), `token_ids` of the choice (vLLM and
+//! SGLang, `return_token_ids`).
+
+use crate::logprobs::Logprobs;
+use crate::wire::{Kind, Reader, Result, Str};
+
+/// What a choice says about its tokens, as it is found.
+#[derive(Default)]
+pub(super) struct Found {
+    logprobs: Logprobs,
+    ids: Vec<i64>,
+}
+
+impl Found {
+    /// Reads `logprobs` of a choice.
+    pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        if reader.kind()? != Kind::Object {
+            return reader.skip();
+        }
+        self.logprobs = Logprobs::default();
+        let mut lists = Lists::default();
+        reader.object(|reader, key| match key {
+            "content" | "refusal" => {
+                reader.maybe_array(|reader| read_entry(reader, &mut self.logprobs))
+            }
+            "tokens" => reader.maybe_array(|reader| {
+                lists.tokens.push(reader.opt_string()?);
+                Ok(())
+            }),
+            "token_logprobs" => reader.maybe_array(|reader| {
+                lists.logprobs.push(reader.float()?);
+                Ok(())
+            }),
+            "token_ids" => self.read_ids(reader),
+            "top_logprobs" => reader.maybe_array(|reader| {
+                lists.alternatives.push(reader.raw()?);
+                Ok(())
+            }),
+            _ => reader.skip(),
+        })?;
+        if self.logprobs.is_empty() { lists.join(&mut self.logprobs) } else { Ok(()) }
+    }
+
+    /// Reads a list of token ids.
+    pub(super) fn read_ids(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let mut ids = Vec::new();
+        reader.maybe_array(|reader| {
+            ids.push(reader.integer()?.filter(|id| *id >= 0).unwrap_or(crate::logprobs::NO_ID));
+            Ok(())
+        })?;
+        self.ids = ids;
+        Ok(())
+    }
+
+    /// Puts ids and log probabilities side by side; a server that counts them differently loses none of either.
+    pub(super) fn join(mut self) -> Option<Box<Logprobs>> {
+        if self.logprobs.ids().is_none() && !self.ids.is_empty() {
+            while self.logprobs.len() < self.ids.len() {
+                self.logprobs.open();
+            }
+            self.logprobs.set_ids(self.ids);
+        }
+        (!self.logprobs.is_empty()).then(|| Box::new(self.logprobs))
+    }
+}
+
+fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
+    logprobs.open();
+    let mut written_id = None;
+    let mut id = None;
+    reader.maybe_object(|reader, key| {
+        match key {
+            "token" => {
+                if let Some(token) = reader.opt_string()? {
+                    written_id = id_in(token);
+                    logprobs.set_token(token);
+                }
+            }
+            "logprob" => logprobs.set_logprob(reader.float()?.unwrap_or(f64::NAN)),
+            "top_logprobs" => {
+                logprobs.clear_alternatives();
+                reader.maybe_array(|reader| read_alternative(reader, logprobs))?;
+            }
+            "token_id" | "id" => id = reader.integer()?.filter(|id| *id >= 0),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    if let Some(id) = id.or(written_id) {
+        logprobs.set_id(id);
+    }
+    Ok(())
+}
+
+/// The id in a token that is written as `token_id:123`.
+fn id_in(token: Str<'_>) -> Option<i64> {
+    token.raw.strip_prefix("token_id:")?.parse().ok().filter(|id| *id >= 0)
+}
+
+fn read_alternative(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
+    logprobs.open_alternative();
+    reader.maybe_object(|reader, key| {
+        match key {
+            "token" => {
+                if let Some(token) = reader.opt_string()? {
+                    logprobs.set_alternative_token(token);
+                }
+            }
+            "logprob" => logprobs.set_alternative_logprob(reader.float()?.unwrap_or(f64::NAN)),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })
+}
+
+/// The older shape: lists side by side.
+#[derive(Default)]
+struct Lists<'a> {
+    tokens: Vec<Option<Str<'a>>>,
+    logprobs: Vec<Option<f64>>,
+    /// Objects `{token: log probability}` as JSON.
+    alternatives: Vec<&'a str>,
+}
+
+impl Lists<'_> {
+    fn join(self, out: &mut Logprobs) -> Result<()> {
+        let rows = self.tokens.len().max(self.logprobs.len()).max(self.alternatives.len());
+        for row in 0..rows {
+            out.open();
+            if let Some(token) = self.tokens.get(row).copied().flatten() {
+                out.set_token(token);
+            }
+            out.set_logprob(self.logprobs.get(row).copied().flatten().unwrap_or(f64::NAN));
+            if let Some(alternatives) = self.alternatives.get(row) {
+                Reader::trusted(alternatives).maybe_object(|reader, token| {
+                    out.open_alternative();
+                    out.set_alternative_token(Str::plain(token));
+                    out.set_alternative_logprob(reader.float()?.unwrap_or(f64::NAN));
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+}

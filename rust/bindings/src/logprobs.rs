@@ -54,8 +54,8 @@ impl Logprobs {
     }
 
     fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let core = Core::from_json(text, json::MAX_DEPTH)
-            .map_err(|fault| wrong(py, &fault, "", None))?;
+        let core =
+            Core::from_json(text, json::MAX_DEPTH).map_err(|fault| wrong(py, &fault, "", None))?;
         Ok(Self::new(Arc::new(core)))
     }
 }

@@ -345,7 +345,8 @@ struct Wire {
 
 impl Wire {
     fn wrong(&mut self, place: impl FnOnce() -> String, want: &str) {
-        self.fault.get_or_insert_with(|| Fault { place: place(), wrong: format!("must be {want}") });
+        self.fault
+            .get_or_insert_with(|| Fault { place: place(), wrong: format!("must be {want}") });
     }
 
     fn read(&mut self, reader: &mut Reader<'_>) -> Read<()> {
@@ -463,10 +464,7 @@ impl Wire {
                     ("token", Kind::String) => column.set_text(reader.string()?),
                     ("token", kind) => {
                         if kind != Kind::Null {
-                            wire.wrong(
-                                || format!("{place}[{position}].token"),
-                                "a string or null",
-                            );
+                            wire.wrong(|| format!("{place}[{position}].token"), "a string or null");
                         }
                         reader.skip()?;
                     }

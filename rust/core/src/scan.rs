@@ -77,6 +77,8 @@ impl JsonScan {
                         Some(_) => self.state = State::Wrong,
                     }
                 }
+                State::Digits | State::Fraction | State::ExponentDigits
+                    if byte.is_ascii_digit() => {}
                 _ => self.step(byte),
             }
             at += 1;

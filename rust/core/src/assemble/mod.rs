@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::delta::{Delta, Failure, FinishReason, InputFormat, Output, Payload, Riders, Usage};
-use crate::logprobs::Logprobs;
 use crate::laws::{Breach, Laws, Place};
+use crate::logprobs::Logprobs;
 
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

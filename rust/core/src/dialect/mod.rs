@@ -115,10 +115,8 @@ impl State {
             }
             Self::OpenAiChat(state, templates) => {
                 let options = sink.options();
-                let wanted = openai_chat::Wanted {
-                    choice: options.choice,
-                    logprobs: options.logprobs,
-                };
+                let wanted =
+                    openai_chat::Wanted { choice: options.choice, logprobs: options.logprobs };
                 let event =
                     read(templates, frame, |reader| openai_chat::read(frame, reader, wanted))?;
                 openai_chat::apply(&event, state, sink);

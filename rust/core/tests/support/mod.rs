@@ -188,10 +188,9 @@ fn open(json: &str) -> Value {
 
 fn text_payload(text: &str, part_index: Option<u32>, riders: &Riders<Box<str>>) -> Value {
     let mut out = json!({ "textDelta": text, "partIndex": part_index });
-    for (name, value) in [
-        ("annotations", &riders.annotations),
-        ("providerState", &riders.provider_state),
-    ] {
+    for (name, value) in
+        [("annotations", &riders.annotations), ("providerState", &riders.provider_state)]
+    {
         if let Some(value) = value {
             out[name] = open(value);
         }

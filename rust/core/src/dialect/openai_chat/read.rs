@@ -129,11 +129,7 @@ pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Re
     Ok(chunk)
 }
 
-fn read_choice<'a>(
-    reader: &mut Reader<'a>,
-    wanted: Wanted,
-    chunk: &mut Event<'a>,
-) -> Result<()> {
+fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Event<'a>) -> Result<()> {
     if chunk.has_choice {
         chunk.other_choices = true;
         return reader.skip();

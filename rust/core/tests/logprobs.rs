@@ -4,6 +4,7 @@
     clippy::allow_attributes,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "a test fails loudly, and where it stands"
 )]
@@ -74,15 +75,17 @@ fn a_repeated_member_counts_as_the_last_of_its_name() {
     );
 }
 
-fn records() -> impl Strategy<Value = Vec<(Option<String>, Option<f64>, Option<i64>, Vec<String>)>>
-{
+/// Token, log probability, id, alternatives.
+type Row = (Option<String>, Option<f64>, Option<i64>, Vec<String>);
+
+fn records() -> impl Strategy<Value = Vec<Row>> {
     let token = prop::option::of(".{0,3}");
     let number = prop::option::of(any::<f64>().prop_filter("JSON", |number| number.is_finite()));
     let id = prop::option::of(0..i64::MAX);
     prop::collection::vec((token, number, id, prop::collection::vec(".{0,2}", 0..3)), 0..6)
 }
 
-fn wire(rows: &[(Option<String>, Option<f64>, Option<i64>, Vec<String>)]) -> Value {
+fn wire(rows: &[Row]) -> Value {
     let top = |texts: &Vec<String>| -> Vec<Value> {
         texts.iter().map(|text| json!({"token": text, "logprob": -0.25})).collect()
     };

@@ -1,9 +1,8 @@
-"""Log probabilities: arrays without objects, whatever the server's shape, the same in every chunking."""
+"""Log probabilities: arrays without objects, in any server's shape, the same in every chunking."""
 
 import json
 import math
 import pickle
-from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -14,7 +13,7 @@ from deltafold.errors import ContractError
 from wire_deltas import Assembler, Wire, assert_same, consume, done, start, text, thinking
 
 DIALECT = "openai-chat"
-ASSEMBLERS = [_core.MessageAssembler, reference.MessageAssembler]
+ASSEMBLERS: list[type[Assembler]] = [_core.MessageAssembler, reference.MessageAssembler]
 
 
 def entry(token: object, logprob: object, **members: object) -> Wire:
@@ -32,12 +31,12 @@ def stream(*chunks: bytes) -> bytes:
     return b"".join(chunks) + chunk(None, delta={}, finish_reason="stop") + b"data: [DONE]\n\n"
 
 
-def folded(body: bytes, **options: Any) -> Logprobs:
+def folded(body: bytes) -> Logprobs:
     """Fold a body in every way; all say the same."""
-    logprobs = deltafold.fold(body, DIALECT, logprobs=True, **options).meta.logprobs
+    logprobs = deltafold.fold(body, DIALECT, logprobs=True).meta.logprobs
     assert logprobs is not None
     for size in range(1, 18):
-        decoder = deltafold.Decoder(DIALECT, logprobs=True, **options)
+        decoder = deltafold.Decoder(DIALECT, logprobs=True)
         both: list[Assembler] = [made() for made in ASSEMBLERS]
         pieces = [body[at : at + size] for at in range(0, len(body), size)]
         for batch in (*(decoder.feed(piece) for piece in pieces), decoder.close()):
@@ -85,7 +84,8 @@ def test_a_whole_body_says_what_its_stream_says() -> None:
 def test_nobody_asked_or_nothing_came() -> None:
     body = stream(chunk("Hi", {"content": [entry("Hi", -0.5)]}, token_ids=[7]))
     assert deltafold.fold(body, DIALECT).meta.logprobs is None
-    for nothing in (None, {}, [], "x", {"content": None, "refusal": []}, {"content": {}}):
+    nothings: list[object] = [None, {}, [], "x", {"content": None, "refusal": []}, {"content": {}}]
+    for nothing in nothings:
         message = deltafold.fold(stream(chunk("Hi", nothing)), DIALECT, logprobs=True)
         assert message.meta.logprobs is None
         assert message.text == "Hi"
@@ -321,7 +321,7 @@ BAD: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize(("bad", "message"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_named(bad: Any, message: str) -> None:
+def test_what_is_wrong_is_named(bad: Wire, message: str) -> None:
     with pytest.raises(ContractError, match=message) as caught:
         Logprobs.from_dict(bad)
     assert caught.value.field == "logprobs"

@@ -27,15 +27,14 @@ use crate::{errors, json};
 ///     ContractError: `from_dict` and `from_json`: a member has the wrong type or length.
 ///
 /// Example:
-///     >>> logprobs = Logprobs.from_dict({"tokens": ["Hi", "!"], "logprobs": [-0.5, -1.5]})
-///     >>> logprobs.tokens, sum(logprobs.logprobs)
-///     (['Hi', '!'], -2.0)
+///     >>> logprobs = deltafold.fold(body, "openai-chat", logprobs=True).meta.logprobs
+///     >>> numpy.asarray(logprobs.logprobs).mean()
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct Logprobs {
     core: Arc<Core>,
-    logprobs: Array,
-    token_ids: Array,
-    top_logprobs: Array,
+    values: Array,
+    ids: Array,
+    top_values: Array,
     top_offsets: Array,
 }
 
@@ -46,9 +45,9 @@ impl Logprobs {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         Self {
             core,
-            logprobs: PyOnceLock::new(),
-            token_ids: PyOnceLock::new(),
-            top_logprobs: PyOnceLock::new(),
+            values: PyOnceLock::new(),
+            ids: PyOnceLock::new(),
+            top_values: PyOnceLock::new(),
             top_offsets: PyOnceLock::new(),
         }
     }
@@ -105,14 +104,14 @@ impl Logprobs {
     /// The tokens' log probabilities, float64.
     #[getter]
     fn logprobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        view(py, &self.logprobs, self.core.tokens().values(), f64::to_ne_bytes, "d")
+        view(py, &self.values, self.core.tokens().values(), f64::to_ne_bytes, "d")
     }
 
     /// The tokens' ids, int64; `None` when the server sent none.
     #[getter]
     fn token_ids<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let ids = self.core.ids();
-        ids.map(|ids| view(py, &self.token_ids, ids, i64::to_ne_bytes, "q")).transpose()
+        ids.map(|ids| view(py, &self.ids, ids, i64::to_ne_bytes, "q")).transpose()
     }
 
     /// The alternatives of all tokens one after another, as a new list; `None` when the server sent none.
@@ -125,7 +124,7 @@ impl Logprobs {
     #[getter]
     fn top_logprobs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let top = self.core.alternatives();
-        top.map(|top| view(py, &self.top_logprobs, top.values(), f64::to_ne_bytes, "d")).transpose()
+        top.map(|top| view(py, &self.top_values, top.values(), f64::to_ne_bytes, "d")).transpose()
     }
 
     /// Where each token's alternatives begin, and where the last one's end, int64: those of token `i` are

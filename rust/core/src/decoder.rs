@@ -353,6 +353,13 @@ impl Core {
             let message = format!("limit reached: event_bytes ({bound})");
             return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
         }
+        // Nearly always one line is the whole body, and reading it is the cheapest way to find out.
+        if self.stray.text.is_empty()
+            && trimmed.first() == Some(&b'{')
+            && self.json("", trimmed.trim_ascii_end(), out).is_ok()
+        {
+            return;
+        }
         for part in [line, b"\n"] {
             self.stray.text.extend_from_slice(part);
             self.stray.scan.feed(part);

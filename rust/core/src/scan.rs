@@ -78,6 +78,8 @@ impl JsonScan {
                         Some(_) => self.state = State::Wrong,
                     }
                 }
+                State::Digits | State::Fraction | State::ExponentDigits
+                    if byte.is_ascii_digit() => {}
                 _ => self.step(byte),
             }
             at += 1;

@@ -1,0 +1,110 @@
+//! Log probabilities as arrays: joined in any order, written and read without loss.
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
+mod support;
+
+use deltafold::decoder::Decoder;
+use deltafold::logprobs::{Logprobs, NO_ID};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::{decode_with, fold, options};
+
+fn read(wire: &Value) -> Logprobs {
+    Logprobs::from_json(&wire.to_string(), 16).unwrap()
+}
+
+fn open(logprobs: &Logprobs) -> Value {
+    serde_json::from_str(&logprobs.to_json()).unwrap()
+}
+
+#[test]
+fn what_a_record_lacks_is_filled_up_when_others_have_it() {
+    let mut all = read(&json!({"tokens": ["a"]}));
+    all.append(&read(&json!({"tokens": ["b"], "logprobs": [-1.5], "tokenIds": [7]})));
+    all.append(&read(&json!({"logprobs": [-2.0], "top": [[{"token": "d", "logprob": null}]]})));
+    all.append(&Logprobs::default());
+    all.append(&read(&json!({"tokens": ["e"], "tokenIds": [null]})));
+    assert_eq!(all.ids(), Some([NO_ID, 7, NO_ID, NO_ID].as_slice()));
+    assert_eq!(all.offsets(), [0, 0, 0, 1, 1]);
+    assert_eq!(
+        open(&all),
+        json!({
+            "tokens": ["a", "b", "", "e"],
+            "logprobs": [null, -1.5, -2.0, null],
+            "tokenIds": [null, 7, null, null],
+            "top": [[], [], [{"token": "d", "logprob": null}], []],
+        })
+    );
+    assert!(all.bytes() >= 4 * 16);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (wire, fault) in [
+        ("[]", "the record must be an object"),
+        ("{", "the text the JSON text ends inside a value at byte 1"),
+        (r#"{"tokens":[true]}"#, "tokens[0] must be a string or null"),
+        (r#"{"top":[[{"logprob":"x"}]]}"#, "top[0][0].logprob must be a finite number or null"),
+        (r#"{"tokens":["a"],"top":[]}"#, "top must be as long as tokens (1), not 0"),
+    ] {
+        let found = Logprobs::from_json(wire, 16).unwrap_err();
+        assert_eq!(found.to_string(), fault);
+    }
+}
+
+#[test]
+fn a_repeated_member_counts_as_the_last_of_its_name() {
+    let entry = r#"{"token":"x","top_logprobs":[{"token":"y","logprob":-1}],"token":"a","logprob":-1,"logprob":-2,"top_logprobs":[{"token":"b","logprob":-3,"token":"c"}]}"#;
+    let body = format!(
+        "data: {{\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"a\"}},\"logprobs\":{{\"content\":[{entry}]}}}}]}}\n\n"
+    );
+    let mut options = options("openai-chat");
+    options.logprobs = true;
+    let message = fold(&decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]));
+    assert_eq!(
+        open(message.logprobs().unwrap()),
+        json!({"tokens": ["a"], "logprobs": [-2.0], "top": [[{"token": "c", "logprob": -3.0}]]})
+    );
+}
+
+/// Token, log probability, id, alternatives.
+type Row = (Option<String>, Option<f64>, Option<i64>, Vec<String>);
+
+fn records() -> impl Strategy<Value = Vec<Row>> {
+    let token = prop::option::of(".{0,3}");
+    let number = prop::option::of(any::<f64>().prop_filter("JSON", |number| number.is_finite()));
+    let id = prop::option::of(0..i64::MAX);
+    prop::collection::vec((token, number, id, prop::collection::vec(".{0,2}", 0..3)), 0..6)
+}
+
+fn wire(rows: &[Row]) -> Value {
+    let top = |texts: &Vec<String>| -> Vec<Value> {
+        texts.iter().map(|text| json!({"token": text, "logprob": -0.25})).collect()
+    };
+    json!({
+        "tokens": rows.iter().map(|row| row.0.clone()).collect::<Vec<_>>(),
+        "logprobs": rows.iter().map(|row| row.1).collect::<Vec<_>>(),
+        "tokenIds": rows.iter().map(|row| row.2).collect::<Vec<_>>(),
+        "top": rows.iter().map(|row| top(&row.3)).collect::<Vec<_>>(),
+    })
+}
+
+proptest! {
+    #[test]
+    fn joining_pieces_is_reading_the_whole(rows in records(), cut in any::<prop::sample::Index>()) {
+        let whole = read(&wire(&rows));
+        let (head, tail) = rows.split_at(cut.index(rows.len() + 1));
+        let mut joined = read(&wire(head));
+        joined.append(&read(&wire(tail)));
+        prop_assert_eq!(&joined, &whole);
+        prop_assert_eq!(Logprobs::from_json(&whole.to_json(), 16).unwrap(), whole);
+    }
+}

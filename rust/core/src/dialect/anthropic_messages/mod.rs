@@ -9,14 +9,17 @@
 //! Source: docs.anthropic.com, "Streaming Messages" and "Messages" (types of anthropic-sdk-python 2.12), and recordings.
 //! Fixtures: `tests/fixtures/anthropic-messages/`.
 
+mod blocks;
+
 use std::collections::BTreeMap;
+
+use blocks::{append_member, counts, is_empty_container, provider_block};
 
 use super::Frame;
 use super::template::{Template, Token};
 use crate::delta::{FinishReason, InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKind};
+use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::provider_error::ErrorObject;
-use crate::scan::{JsonScan, Verdict};
 use crate::wire::{self, Carry, Kind, Reader, Result, Str};
 
 /// Characters of an unknown type that its warning shows.
@@ -585,73 +588,4 @@ impl State {
 
 fn sign<O: Output>(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_, O>) {
     sink.part_state(part, &format!("{{\"signature\":\"{}\"}}", signature.raw));
-}
-
-/// Appends to a string member of a block, which may stand in its start already.  Escaped text is appended escaped.
-fn append_member(start: &str, set: &mut Vec<(String, String)>, name: &str, raw: &str) {
-    if !set.iter().any(|(known, _)| known == name) {
-        let begun = wire::members(start).into_iter().find(|(known, _)| known == name);
-        let begun = begun.map_or("\"\"", |(_, value)| value);
-        set.push((name.to_owned(), if begun.starts_with('"') { begun } else { "\"\"" }.to_owned()));
-    }
-    if let Some((_, value)) = set.iter_mut().find(|(known, _)| known == name) {
-        value.truncate(value.len().saturating_sub(1));
-        value.push_str(raw);
-        value.push('"');
-    }
-}
-
-/// The block as it would have come whole: its start with what deltas brought.  Input that is no JSON stays text.
-fn provider_block(start: &str, input: &str, set: &[(String, String)], depth: usize) -> String {
-    let mut patch: Vec<(String, &str)> =
-        set.iter().map(|(key, value)| (key.clone(), value.as_str())).collect();
-    let mut scan = JsonScan::default();
-    scan.feed(input.as_bytes());
-    let mut text = String::new();
-    match scan.verdict() {
-        Verdict::Empty => {}
-        Verdict::Complete if scan.deepest() < depth => patch.push(("input".to_owned(), input)),
-        Verdict::Complete | Verdict::Open | Verdict::Wrong => {
-            wire::write_string(&mut text, input);
-            patch.push(("partial_json".to_owned(), &text));
-        }
-    }
-    if patch.is_empty() {
-        return start.to_owned();
-    }
-    wire::merge_objects(start, &wire::write_object(&patch))
-}
-
-fn is_empty_container(json: &str) -> bool {
-    let inner = json.strip_prefix(['{', '[']).and_then(|rest| rest.strip_suffix(['}', ']']));
-    inner.is_some_and(|inner| inner.trim().is_empty())
-}
-
-fn counts(usage: &str) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let mut input = None;
-    Reader::trusted(usage).maybe_object(|reader, key| {
-        match key {
-            "input_tokens" => input = reader.count()?,
-            "output_tokens" => counts.output = reader.count()?,
-            "cache_read_input_tokens" => counts.cache_read = reader.count()?,
-            "cache_creation_input_tokens" => counts.cache_write = reader.count()?,
-            "output_tokens_details" => reader.maybe_object(|reader, key| {
-                match key {
-                    "thinking_tokens" => counts.reasoning = reader.count()?,
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    counts.input = input.map(|input: u64| {
-        [counts.cache_read, counts.cache_write]
-            .into_iter()
-            .flatten()
-            .fold(input, u64::saturating_add)
-    });
-    Ok(counts)
 }

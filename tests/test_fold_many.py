@@ -36,8 +36,11 @@ def test_one_run_is_the_run_of_all() -> None:
 @pytest.mark.parametrize("dialect", [ANTHROPIC, CHAT])
 def test_a_failed_body_fails_alone(dialect: str) -> None:
     whole = WHOLE[dialect]
-    folded = deltafold.fold_many([whole, whole[:-40], b"", whole], dialect)
-    assert [one.status for one in folded] == ["done", folded[1].status, "error", "done"]
+    folded = deltafold.fold_many([whole, whole[: len(whole) // 3], b"", whole], dialect)
+    assert [one.status for one in folded] == ["done", "error", "error", "done"]
+    cut = folded[1].error
+    assert cut is not None
+    assert cut.code is deltafold.ErrorCode.CONNECTION_LOST
     error = folded[2].error
     assert error is not None
     assert error.code is deltafold.ErrorCode.PROTOCOL_ERROR

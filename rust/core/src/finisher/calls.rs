@@ -44,11 +44,17 @@ pub(super) struct Call {
     provider_state: Option<String>,
 }
 
-/// What was said, by length and FNV-1a hash: enough to tell a repetition, at no memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What was said, by length and FNV-1a hash of 64 bits: enough to tell a repetition, at no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest {
     length: usize,
     hash: u64,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self { length: 0, hash: 0xCBF2_9CE4_8422_2325 }
+    }
 }
 
 impl Digest {
@@ -61,8 +67,7 @@ impl Digest {
     fn take(&mut self, text: &str) {
         self.length = self.length.saturating_add(text.len());
         for byte in text.bytes() {
-            self.hash =
-                (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3).wrapping_add(1);
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         }
     }
 }
@@ -360,16 +365,10 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 }
 
-/// The id of a call that has none: the same for the same run, response and ordinal (FNV-1a, 64 bits).
+/// The id of a call that has none: the same for the same run, response and ordinal.
 fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
-    let ordinal = ordinal.to_string();
-    let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
-    for text in [run_id, response_id, &ordinal] {
-        for byte in text.bytes().chain([0]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-        }
-    }
-    format!("call_{hash:016x}")
+    let said = Digest::of(&format!("{run_id}\0{response_id}\0{ordinal}\0"));
+    format!("call_{:016x}", said.hash)
 }
 
 /// `id`, or `id_2`, `id_3` … when earlier calls have it.

@@ -17,9 +17,10 @@ mod reasoning;
 mod usage;
 
 use read::{Arguments, Choice, Message, ToolCall};
-pub use read::{Event, Repeat, Wanted, read};
+pub use read::{Event, Repeat};
 use reasoning::Thinking;
 
+use super::{Frame, Protocol, Wanted};
 use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::provider_error::ErrorObject;
@@ -54,41 +55,47 @@ struct Audio {
     expires_at: Option<String>,
 }
 
-/// Applies an event.
-pub fn apply<O: Output>(event: &Event<'_>, state: &mut State, sink: &mut DeltaSink<'_, O>) {
-    if let Some(json) = event.failed {
-        close(state, sink);
-        sink.error(failure(json, sink));
-    } else {
-        state.chunk(event, sink);
-    }
-}
+impl Protocol for State {
+    type Repeat = Repeat;
 
-/// Says what is held back until the end.
-pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
-    state.send_thinking_state(sink);
-    let lists =
-        [("citations", state.citations.take()), ("search_results", state.search_results.take())];
-    for (name, list) in lists {
-        if let Some(list) = list {
-            let part = match state.last_text {
-                Some(part) => part,
-                None => state.part(PartKind::Text, sink),
-            };
-            sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"));
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader, wanted)
+    }
+
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(json) = event.failed {
+            self.close(sink);
+            sink.error(failure(json, sink));
+        } else {
+            self.chunk(event, sink);
         }
     }
-    if let Some(audio) = state.audio.take().filter(|audio| !audio.data.is_empty()) {
-        let mut block = String::from("{\"type\":\"audio\",\"id\":");
-        block.push_str(audio.id.as_deref().unwrap_or("null"));
-        block.push_str(",\"data\":");
-        wire::write_string(&mut block, &audio.data);
-        block.push_str(",\"expires_at\":");
-        block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
-        block.push('}');
-        // Its data was counted as it came; the part is counted whole.
-        sink.give_back_state_bytes(audio.data.len());
-        sink.provider_part(&block);
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        self.send_thinking_state(sink);
+        let lists =
+            [("citations", self.citations.take()), ("search_results", self.search_results.take())];
+        for (name, list) in lists {
+            if let Some(list) = list {
+                let part = match self.last_text {
+                    Some(part) => part,
+                    None => self.part(PartKind::Text, sink),
+                };
+                sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"));
+            }
+        }
+        if let Some(audio) = self.audio.take().filter(|audio| !audio.data.is_empty()) {
+            let mut block = String::from("{\"type\":\"audio\",\"id\":");
+            block.push_str(audio.id.as_deref().unwrap_or("null"));
+            block.push_str(",\"data\":");
+            wire::write_string(&mut block, &audio.data);
+            block.push_str(",\"expires_at\":");
+            block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
+            block.push('}');
+            // Its data was counted as it came; the part is counted whole.
+            sink.give_back_state_bytes(audio.data.len());
+            sink.provider_part(&block);
+        }
     }
 }
 
@@ -136,7 +143,7 @@ impl State {
             sink.usage(&counts, timings);
         }
         if chunk.whole && !chunk.choice.has_delta && chunk.choice.message.is_some() {
-            close(self, sink);
+            self.close(sink);
             sink.end();
         }
     }

@@ -1,8 +1,8 @@
 //! One Chat Completions frame → [`Event`].
 
 use super::logprobs::Found;
-use crate::dialect::Frame;
 use crate::dialect::template::{Template, Token};
+use crate::dialect::{Frame, Wanted};
 use crate::logprobs::Logprobs;
 use crate::wire::{Kind, Reader, Result, Str};
 
@@ -75,17 +75,12 @@ pub(super) enum Arguments<'a> {
     Json(&'a str),
 }
 
-/// What of a frame is wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// The choice that is followed.
-    pub choice: u64,
-    /// Whether log probabilities are read.
-    pub logprobs: bool,
-}
-
 /// Reads a frame.
-pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+pub(super) fn read<'a>(
+    frame: Frame<'a>,
+    reader: &mut Reader<'a>,
+    wanted: Wanted,
+) -> Result<Event<'a>> {
     let mut chunk = Event::default();
     let mut has_choices = false;
     let mut error_like = frame.name == "error";

@@ -115,6 +115,9 @@ pub enum Terminal {
     Error(Failure<Box<str>>),
 }
 
+/// Bytes that a text has room for at first: growing from a few would copy a short answer five times.
+const FIRST_BYTES: usize = 128;
+
 /// The assembler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageAssembler {
@@ -312,7 +315,8 @@ impl MessageAssembler {
             }
             return;
         }
-        let mut part = TextPart::default();
+        let text_so_far = String::with_capacity(text.len().max(FIRST_BYTES));
+        let mut part = TextPart { text: text_so_far, ..TextPart::default() };
         part.append(text, riders);
         self.parts.push(match payload {
             Payload::Thinking { .. } => Part::Thinking(part),

@@ -12,6 +12,7 @@ use template::{Template, Templates};
 
 pub mod anthropic_messages;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod template;
 
 /// One framed JSON object.
@@ -122,7 +123,6 @@ macro_rules! registry {
 
         /// The state of one stream's dialect.
         #[derive(Clone, Debug, PartialEq)]
-        #[expect(clippy::large_enum_variant, reason = "one a stream, never moved after it is made")]
         pub enum State {
             $($(#[$doc])* $protocol(Stage<$state>),)+
         }
@@ -167,6 +167,8 @@ registry! {
     "anthropic-messages" => AnthropicMessages(anthropic_messages::State),
     /// OpenAI Chat Completions and everything compatible.
     "openai-chat" => OpenAiChat(openai_chat::State),
+    /// OpenAI Responses, Open Responses and everything compatible.
+    "openai-responses" => OpenAiResponses(openai_responses::State),
 }
 
 /// The row of this name.

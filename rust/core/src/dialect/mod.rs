@@ -7,6 +7,7 @@ use std::fmt::Debug;
 
 use crate::delta::Output;
 use crate::finisher::DeltaSink;
+use crate::framing::Framing;
 use crate::wire::{Reader, Result};
 use template::{Template, Templates};
 
@@ -109,16 +110,21 @@ impl<P: Protocol> Stage<P> {
 pub struct Dialect {
     /// The name that users write.
     pub name: &'static str,
+    /// How its bodies are framed, unless their first bytes say otherwise.
+    pub framing: Framing,
     /// A fresh state.
     pub state: fn() -> State,
 }
 
 /// The rows, and what follows from them: [`REGISTRY`], [`State`] and its dispatch.
 macro_rules! registry {
-    ($($(#[$doc:meta])* $name:literal => $protocol:ident($state:ty),)+) => {
+    ($($(#[$doc:meta])* $name:literal, $framing:ident => $protocol:ident($state:ty),)+) => {
         /// Every dialect.
-        pub const REGISTRY: &[Dialect] =
-            &[$(Dialect { name: $name, state: || State::$protocol(Stage::default()) }),+];
+        pub const REGISTRY: &[Dialect] = &[$(Dialect {
+            name: $name,
+            framing: Framing::$framing,
+            state: || State::$protocol(Stage::default()),
+        }),+];
 
         /// The state of one stream's dialect.
         #[derive(Clone, Debug, PartialEq)]
@@ -164,9 +170,9 @@ macro_rules! registry {
 
 registry! {
     /// Anthropic Messages.
-    "anthropic-messages" => AnthropicMessages(anthropic_messages::State),
+    "anthropic-messages", Sse => AnthropicMessages(anthropic_messages::State),
     /// OpenAI Chat Completions and everything compatible.
-    "openai-chat" => OpenAiChat(openai_chat::State),
+    "openai-chat", Sse => OpenAiChat(openai_chat::State),
 }
 
 /// The row of this name.

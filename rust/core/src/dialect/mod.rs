@@ -12,6 +12,9 @@ use crate::wire::{Reader, Result};
 use template::{Template, Templates};
 
 pub mod anthropic_messages;
+pub mod bedrock_converse;
+pub mod bedrock_invoke;
+pub mod ollama;
 pub mod openai_chat;
 pub mod template;
 
@@ -171,6 +174,12 @@ macro_rules! registry {
 registry! {
     /// Anthropic Messages.
     "anthropic-messages", Sse => AnthropicMessages(anthropic_messages::State),
+    /// Amazon Bedrock ConverseStream.
+    "bedrock-converse", AwsEventStream => BedrockConverse(bedrock_converse::State),
+    /// Amazon Bedrock InvokeModelWithResponseStream: other protocols' events in frames.
+    "bedrock-invoke", AwsEventStream => BedrockInvoke(bedrock_invoke::State),
+    /// Ollama, `/api/chat` and `/api/generate`.
+    "ollama", Ndjson => Ollama(ollama::State),
     /// OpenAI Chat Completions and everything compatible.
     "openai-chat", Sse => OpenAiChat(openai_chat::State),
 }

@@ -70,7 +70,11 @@ impl Found {
     }
 }
 
-fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
+/// Reads `{token, logprob, top_logprobs}`.
+pub(in crate::dialect) fn read_entry(
+    reader: &mut Reader<'_>,
+    logprobs: &mut Logprobs,
+) -> Result<()> {
     logprobs.open();
     let mut written_id = None;
     let mut id = None;

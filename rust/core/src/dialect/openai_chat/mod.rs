@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-mod logprobs;
+pub(super) mod logprobs;
 mod read;
 mod reasoning;
 mod usage;

@@ -292,11 +292,10 @@ impl Core {
         let data = text(data);
         let json = Reader::new(&data, self.options.limits.depth).skip();
         let said = match json.and_then(|()| ErrorObject::read(&data)) {
-            Ok(said) => said,
-            Err(_) => ErrorObject::of_message(data.trim()),
+            Ok(said) => said.named(&text(code), &text(message)),
+            Err(_) => ErrorObject::default().named(&text(code), &text(message)).named("", data.trim()),
         };
         let failure = said
-            .named(&text(code), &text(message))
             .failure(&self.options.response, "the provider sent an error without a message");
         self.error(out, failure);
     }

@@ -10,9 +10,9 @@
 //! | `<` | a page |
 //! | gzip's | compressed |
 //! | `[` and then `{` | JSON array |
-//! | `{` | lines of JSON, where the protocol comes so; else SSE, whose stray lines it is |
-//! | what binary frames begin with, where the protocol has them | binary frames |
-//! | anything else | SSE |
+//! | `:`, or a letter that a field of SSE begins with | SSE |
+//! | `{`, where the protocol has binary frames | SSE, whose stray lines it is |
+//! | anything else | as the protocol has it |
 
 use crate::framing::Framing;
 
@@ -68,12 +68,10 @@ impl Sniff {
                 self.bracket = true;
                 return None;
             }
-            b'{' if usual == Framing::Ndjson => Framing::Ndjson,
-            b'{' => Framing::Sse,
+            b'{' if usual == Framing::AwsEventStream => Framing::Sse,
             // The fields of server-sent events begin so; the length of a frame does so from 970 MB up.
             b':' | b'd' | b'e' | b'i' | b'r' => Framing::Sse,
-            _ if usual == Framing::AwsEventStream => usual,
-            _ => Framing::Sse,
+            _ => usual,
         };
         Some(Guess::Framed(framing))
     }

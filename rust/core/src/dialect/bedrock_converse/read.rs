@@ -153,7 +153,7 @@ impl<'a> Members<'a> {
         match key {
             "contentBlockIndex" => self.index = reader.integer()?,
             "start" => self.start = reader.opt_raw()?,
-            "delta" if reader.kind()? == Kind::Object => self.delta = Some(read_delta(reader)?),
+            "delta" if reader.kind()? == Kind::Object => self.delta = read_delta(reader)?,
             "stopReason" => self.reason = reader.filled_string()?,
             "usage" => self.usage = reader.opt_raw()?,
             "output" => {
@@ -201,8 +201,10 @@ impl<'a> Members<'a> {
     }
 }
 
-fn read_delta<'a>(reader: &mut Reader<'a>) -> Result<BlockDelta<'a>> {
+/// Reads a delta; `None` when it says nothing.
+fn read_delta<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
     let mut found = None;
+    let mut unknown = false;
     let start = reader.position();
     reader.object(|reader, key| {
         let delta = match key {
@@ -213,6 +215,7 @@ fn read_delta<'a>(reader: &mut Reader<'a>) -> Result<BlockDelta<'a>> {
             "citation" => reader.opt_raw()?.map(BlockDelta::Citation),
             "image" => reader.opt_raw()?.map(BlockDelta::Image),
             _ => {
+                unknown = true;
                 reader.ignore()?;
                 None
             }
@@ -220,7 +223,7 @@ fn read_delta<'a>(reader: &mut Reader<'a>) -> Result<BlockDelta<'a>> {
         found = found.or(delta);
         Ok(())
     })?;
-    Ok(found.unwrap_or(BlockDelta::Unknown(reader.since(start))))
+    Ok(found.or(unknown.then(|| BlockDelta::Unknown(reader.since(start)))))
 }
 
 fn read_input<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {

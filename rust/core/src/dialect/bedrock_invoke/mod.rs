@@ -188,6 +188,9 @@ impl State {
             self.close(sink);
             return sink.end();
         }
+        if !json.starts_with('{') {
+            return sink.warn("noise", "data that is no JSON was skipped", None);
+        }
         let max_depth = sink.options().limits.depth;
         let added = json.contains(ADDED);
         if !added && !sink.options().provider_raw && self.model.repeated(json, sink) {
@@ -269,7 +272,14 @@ impl Model {
         let mut reader = Reader::new(frame.json, frame.max_depth);
         reader.object(|reader, key| {
             let told = match key {
-                "type" => Self::Anthropic(Stage::default()),
+                "type" => {
+                    // Claude's text completions have a type too.
+                    let kind = reader.opt_string()?;
+                    if found == Self::Unknown && kind.is_some_and(|kind| kind.raw != "completion") {
+                        found = Self::Anthropic(Stage::default());
+                    }
+                    return Ok(());
+                }
                 "messageStart" | "contentBlockStart" | "contentBlockDelta" | "contentBlockStop"
                 | "messageStop" | "metadata" | "output" => Self::Converse(Stage::default()),
                 "choices" => {

@@ -7,6 +7,8 @@
     reason = "each test crate uses its own part"
 )]
 
+pub mod binary;
+
 use std::path::PathBuf;
 
 use deltafold::assemble::{MessageAssembler, Part};

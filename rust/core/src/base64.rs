@@ -7,7 +7,10 @@ const NONE: u8 = 0xFF;
 
 const VALUES: [u8; 256] = values();
 
-#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which refuses what is out of bounds")]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which refuses what is out of bounds"
+)]
 const fn values() -> [u8; 256] {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut values = [NONE; 256];

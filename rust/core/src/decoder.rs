@@ -293,10 +293,12 @@ impl Core {
         let json = Reader::new(&data, self.options.limits.depth).skip();
         let said = match json.and_then(|()| ErrorObject::read(&data)) {
             Ok(said) => said.named(&text(code), &text(message)),
-            Err(_) => ErrorObject::default().named(&text(code), &text(message)).named("", data.trim()),
+            Err(_) => {
+                ErrorObject::default().named(&text(code), &text(message)).named("", data.trim())
+            }
         };
-        let failure = said
-            .failure(&self.options.response, "the provider sent an error without a message");
+        let failure =
+            said.failure(&self.options.response, "the provider sent an error without a message");
         self.error(out, failure);
     }
 

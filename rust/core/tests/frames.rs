@@ -129,7 +129,9 @@ fn the_examples_of_the_specification_are_read() {
     let both = [stop, throttled].concat();
     assert_eq!(aws(&both), [said("messageStop", "{\"stopReason\":\"end_turn\"}", 0), failure]);
     // Without headers there is no message type, which is their reader's question and not the checksums'.
-    for vector in ["00000010 00000000 05c248eb 7d98c8ff", "00000012 00000000 7f021b8b 7b7d 2f9261fa"] {
+    for vector in
+        ["00000010 00000000 05c248eb 7d98c8ff", "00000012 00000000 7f021b8b 7b7d 2f9261fa"]
+    {
         assert_eq!(aws(&hex(vector)), [Owned::Corrupt("it has no :message-type", 0)]);
     }
 }
@@ -222,7 +224,8 @@ fn headers_of_all_types_are_stepped_over_and_broken_ones_refused() {
 
 #[test]
 fn message_types_tell_events_from_failures() {
-    let error = headers(&[(":message-type", "error"), (":error-code", "C"), (":error-message", "M")]);
+    let error =
+        headers(&[(":message-type", "error"), (":error-code", "C"), (":error-message", "M")]);
     let failure = |code: &str, message: &str, data: &str| Owned::Failure {
         code: code.to_owned(),
         message: message.to_owned(),
@@ -238,9 +241,10 @@ fn message_types_tell_events_from_failures() {
 #[test]
 fn a_frame_of_16_mb_is_one_event() {
     let body = event("e", &format!("\"{}\"", "x".repeat(16 << 20)));
-    let (found, _) =
-        frames_within(Framing::AwsEventStream, 32 << 20, body.chunks(1 << 16));
-    assert!(matches!(found.as_slice(), [Owned::Event { data, .. }] if data.len() == (16 << 20) + 2));
+    let (found, _) = frames_within(Framing::AwsEventStream, 32 << 20, body.chunks(1 << 16));
+    assert!(
+        matches!(found.as_slice(), [Owned::Event { data, .. }] if data.len() == (16 << 20) + 2)
+    );
     let (found, _) = frames_within(Framing::AwsEventStream, 16 << 20, body.chunks(1 << 16));
     assert_eq!(found, [Owned::TooLong]);
 }
@@ -256,7 +260,10 @@ fn lines_end_at_lf_and_at_nothing_else() {
         ("{}\r\n[]\r\n", vec![line("{}", 0), line("[]", 4)]),
         ("{}\r\r\n", vec![line("{}\r", 0)]),
         ("{\"a\":\r1}\n", vec![line("{\"a\":\r1}", 0)]),
-        ("\"\u{2028}\u{2029}\u{85}\u{b}\u{c}\"\n", vec![line("\"\u{2028}\u{2029}\u{85}\u{b}\u{c}\"", 0)]),
+        (
+            "\"\u{2028}\u{2029}\u{85}\u{b}\u{c}\"\n",
+            vec![line("\"\u{2028}\u{2029}\u{85}\u{b}\u{c}\"", 0)],
+        ),
         ("\u{feff}{}\n\u{feff}{}\n", vec![line("{}", 0), line("\u{feff}{}", 6)]),
         ("a\n\nbé\nc", vec![line("a", 0), line("bé", 3), line("c", 7)]),
     ] {
@@ -280,15 +287,24 @@ fn elements_of_an_array_end_where_their_brackets_do() {
         ("", vec![]),
         ("[]", vec![]),
         ("[{}]", vec![element("{}", 1)]),
-        (" \n[\r\n{}\n,\n{\"a\":[1,{}]}\n]\n", vec![element("{}", 5), element("{\"a\":[1,{}]}", 10)]),
-        ("[{\"a\":\"}]\\\"\\\\\"},{}", vec![element("{\"a\":\"}]\\\"\\\\\"}", 1), element("{}", 16)]),
-        ("[{\"a\":\"{[\"},[{}],\"x,]\",7,null]", vec![
-            element("{\"a\":\"{[\"}", 1),
-            element("[{}]", 12),
-            element("\"x,]\"", 17),
-            element("7", 23),
-            element("null", 25),
-        ]),
+        (
+            " \n[\r\n{}\n,\n{\"a\":[1,{}]}\n]\n",
+            vec![element("{}", 5), element("{\"a\":[1,{}]}", 10)],
+        ),
+        (
+            "[{\"a\":\"}]\\\"\\\\\"},{}",
+            vec![element("{\"a\":\"}]\\\"\\\\\"}", 1), element("{}", 16)],
+        ),
+        (
+            "[{\"a\":\"{[\"},[{}],\"x,]\",7,null]",
+            vec![
+                element("{\"a\":\"{[\"}", 1),
+                element("[{}]", 12),
+                element("\"x,]\"", 17),
+                element("7", 23),
+                element("null", 25),
+            ],
+        ),
         ("\u{feff}[{}]", vec![element("{}", 4)]),
         // What never closes gives what it has; what follows the end is more.
         ("[{},{\"a\":", vec![element("{}", 1)]),
@@ -301,15 +317,28 @@ fn elements_of_an_array_end_where_their_brackets_do() {
     }
     for body in ["[{\"a\":\"0123\"}]", "[\"012345678\",", "[{}, {\"a\":\"0123"] {
         for size in 1..=body.len() {
-            let (found, _) =
-                frames_within(Framing::JsonArray, 9, body.as_bytes().chunks(size));
+            let (found, _) = frames_within(Framing::JsonArray, 9, body.as_bytes().chunks(size));
             assert_eq!(found.last(), Some(&Owned::TooLong), "{body:?} in pieces of {size}");
         }
     }
 }
 
 const TEMPTING: &[&str] = &[
-    "[", "]", "{\"a\":1}", "{", "}", "\"", "\\", ",", " ", "\n", "\r", "x", "\u{feff}", "7", "\0",
+    "[",
+    "]",
+    "{\"a\":1}",
+    "{",
+    "}",
+    "\"",
+    "\\",
+    ",",
+    " ",
+    "\n",
+    "\r",
+    "x",
+    "\u{feff}",
+    "7",
+    "\0",
 ];
 
 proptest! {

@@ -130,7 +130,8 @@ fn brackets_that_begin_no_array_of_objects_are_lines() {
     let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"}}]}\n\ndata: [DONE]\n\n";
     for (start, noise) in [("[keep-alive]\n", 1), ("[\n", 0), ("[]\n", 0), ("[ \n\n", 0)] {
         let deltas = everywhere("openai-chat", format!("{start}{chat}").as_bytes());
-        let noisy = matches!(&deltas.last().unwrap().payload, Payload::Done { warnings: Some(_), .. });
+        let noisy =
+            matches!(&deltas.last().unwrap().payload, Payload::Done { warnings: Some(_), .. });
         assert_eq!(noisy, noise == 1, "{start:?}: {:?}", deltas.last());
     }
     let deltas = everywhere("openai-chat", b"[DONE]");
@@ -164,8 +165,16 @@ fn white_space_without_end_is_bounded() {
 fn pages_compressed_bodies_and_json_errors_come_in_every_dialect() {
     for row in REGISTRY {
         for (body, code, words) in [
-            (&b"\n <!DOCTYPE html>gone"[..], "protocol_error", "the body is a page, no stream; it begins: <!DOCTYPE html>gone"),
-            (b"\x1f\x8b\x08\0", "protocol_error", "the body is compressed (gzip); the transport must undo the content encoding"),
+            (
+                &b"\n <!DOCTYPE html>gone"[..],
+                "protocol_error",
+                "the body is a page, no stream; it begins: <!DOCTYPE html>gone",
+            ),
+            (
+                b"\x1f\x8b\x08\0",
+                "protocol_error",
+                "the body is compressed (gzip); the transport must undo the content encoding",
+            ),
             (b"{\"error\":{\"message\":\"no\"}}", "server_error", "no"),
             (b"{\n  \"error\": {\n    \"message\": \"no\"\n  }\n}\n", "server_error", "no"),
             (b"[{\"error\":{\"message\":\"no\",\"code\":429}}]", "rate_limited", "no"),
@@ -210,10 +219,20 @@ fn exceptions_are_one_error_by_their_name() {
     for (name, json, code, retryable) in [
         ("internalServerException", "{\"message\":\"m\"}", "server_error", true),
         ("modelStreamErrorException", "{\"message\":\"m\"}", "server_error", true),
-        ("modelStreamErrorException", "{\"originalStatusCode\":400,\"message\":\"m\"}", "invalid_request", false),
+        (
+            "modelStreamErrorException",
+            "{\"originalStatusCode\":400,\"message\":\"m\"}",
+            "invalid_request",
+            false,
+        ),
         ("validationException", "{\"message\":\"m\"}", "invalid_request", false),
         ("validationException", too_long, "context_length_exceeded", false),
-        ("validationException", "{\"message\":\"too many total text bytes: 2 > 1\"}", "context_length_exceeded", false),
+        (
+            "validationException",
+            "{\"message\":\"too many total text bytes: 2 > 1\"}",
+            "context_length_exceeded",
+            false,
+        ),
         ("throttlingException", "{\"message\":\"m\"}", "rate_limited", true),
         ("serviceUnavailableException", "{\"message\":\"m\"}", "overloaded", true),
         ("modelTimeoutException", "{\"message\":\"m\"}", "timeout", true),
@@ -245,7 +264,10 @@ fn a_flipped_bit_never_changes_what_was_said() {
         let deltas = decode(CONVERSE, &flipped);
         let (code, words) = failed(&deltas);
         // A first byte that is a letter of SSE is taken for one: there is nothing to read then either.
-        assert!(code == "protocol_error" && words.contains("corrupt") || bit < 8, "bit {bit}: {words}");
+        assert!(
+            code == "protocol_error" && words.contains("corrupt") || bit < 8,
+            "bit {bit}: {words}"
+        );
         assert!(matches!(fold(&deltas).text().as_str(), "" | "Hi."));
     }
 }
@@ -298,9 +320,13 @@ fn a_broken_line_is_an_error_where_lines_are_records_and_noise_elsewhere() {
         }
         assert_eq!(fold(&deltas).text(), "Hi.", "{broken:?}");
     }
-    let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"}}]}\n\n{\"a\":}\ndata: [DONE]\n\n";
+    let chat =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"}}]}\n\n{\"a\":}\ndata: [DONE]\n\n";
     assert_eq!(fold(&everywhere("openai-chat", chat.as_bytes())).text(), "Hi.");
-    assert!(matches!(decode("openai-chat", chat.as_bytes()).last().unwrap().payload, Payload::Done { .. }));
+    assert!(matches!(
+        decode("openai-chat", chat.as_bytes()).last().unwrap().payload,
+        Payload::Done { .. }
+    ));
 }
 
 #[test]
@@ -310,18 +336,37 @@ fn a_chunk_that_cannot_be_read_is_one_clear_error() {
         (event("chunk", "{\"bytes\":\"e30*\"}"), "the bytes of a chunk are no base64"),
         (event("chunk", "{\"bytes\":\"e30=e30=\"}"), "the bytes of a chunk are no base64"),
         (event("chunk", "{\"bytes\":\"e\"}"), "the bytes of a chunk are no base64"),
-        (chunk("{\"type\":\"ping\""), "the JSON text ends inside a value at byte 14 of the event of a chunk"),
-        (chunk("{\"type\":\"ping\"}x"), "bytes after the JSON value at byte 15 of the event of a chunk"),
-        (chunk(&format!("{{\"type\":{}1{}}}", "[".repeat(200), "]".repeat(200))), "limit reached: depth (128) in the event of a chunk"),
-        (chunk("{\"amazon-bedrock-x\":}"), "unexpected byte in JSON at byte 20 of the event of a chunk"),
+        (
+            chunk("{\"type\":\"ping\""),
+            "the JSON text ends inside a value at byte 14 of the event of a chunk",
+        ),
+        (
+            chunk("{\"type\":\"ping\"}x"),
+            "bytes after the JSON value at byte 15 of the event of a chunk",
+        ),
+        (
+            chunk(&format!("{{\"type\":{}1{}}}", "[".repeat(200), "]".repeat(200))),
+            "limit reached: depth (128) in the event of a chunk",
+        ),
+        (
+            chunk("{\"amazon-bedrock-x\":}"),
+            "unexpected byte in JSON at byte 20 of the event of a chunk",
+        ),
     ] {
         let body = [start.clone(), broken].concat();
         assert_eq!(failed(&everywhere(INVOKE, &body)), ("protocol_error", words));
     }
     // What says nothing, or not in UTF-8, is no error.
-    for odd in ["{\"bytes\":\"\"}", "{\"bytes\":null}", "{\"bytes\":7}", "{}", "{\"bytes\":\"e30\\u003d\"}"] {
+    for odd in [
+        "{\"bytes\":\"\"}",
+        "{\"bytes\":null}",
+        "{\"bytes\":7}",
+        "{}",
+        "{\"bytes\":\"e30\\u003d\"}",
+    ] {
         let rest = text_events(INVOKE).into_iter().skip(1).flat_map(|json| chunk(&json));
-        let body: Vec<u8> = [start.clone(), event("chunk", odd)].concat().into_iter().chain(rest).collect();
+        let body: Vec<u8> =
+            [start.clone(), event("chunk", odd)].concat().into_iter().chain(rest).collect();
         says_hi(INVOKE, &body);
     }
 }

@@ -382,7 +382,8 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// Takes counts from beside the message: at its end they stand in for those that its own record leaves out.
     pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
-        if !counts.is_empty() && self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES)) {
+        if !counts.is_empty() && self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES))
+        {
             self.finisher.usage_beside = Some((counts, raw.to_owned()));
         }
     }

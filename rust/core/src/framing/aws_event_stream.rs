@@ -153,11 +153,9 @@ fn frame(
     let data = bytes.get(begin..end).unwrap_or(&[]);
     match headers.message_type {
         None => sink(corrupt("it has no :message-type")),
-        Some(b"exception") => sink(Frame::Failure {
-            code: headers.exception_type.unwrap_or(b""),
-            message: b"",
-            data,
-        }),
+        Some(b"exception") => {
+            sink(Frame::Failure { code: headers.exception_type.unwrap_or(b""), message: b"", data })
+        }
         Some(b"error") => sink(Frame::Failure {
             code: headers.error_code.unwrap_or(b""),
             message: headers.error_message.unwrap_or(b""),

@@ -148,9 +148,8 @@ pub fn events<'a>(dialect: &str, body: &'a [u8]) -> Vec<&'a [u8]> {
         } else if framing == Framing::Ndjson {
             rest.iter().position(|byte| *byte == b'\n').map(|at| at + 1)
         } else {
-            let ends = |at: &usize| {
-                rest[..*at].ends_with(b"\n\n") || rest[..*at].ends_with(b"\r\n\r\n")
-            };
+            let ends =
+                |at: &usize| rest[..*at].ends_with(b"\n\n") || rest[..*at].ends_with(b"\r\n\r\n");
             (1..=rest.len()).find(ends)
         };
         // A length that is no length of what is there: one piece.

@@ -132,12 +132,7 @@ impl State {
     }
 
     #[inline]
-    fn delta<O: Output>(
-        &mut self,
-        index: i64,
-        delta: BlockDelta<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn delta<O: Output>(&mut self, index: i64, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) {
         match (self.blocks.get_mut(&index), delta) {
             (Some(Block::Text(part)), BlockDelta::Text(text)) => sink.text(*part, text),
             (Some(Block::Text(part)), BlockDelta::Citation(json)) => sink.annotate(*part, json),

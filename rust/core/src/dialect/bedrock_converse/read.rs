@@ -141,7 +141,11 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
 }
 
 /// The name of the member whose value comes next, borrowed from the text; empty where it holds escapes.
-pub(in crate::dialect) fn member_name<'a>(json: &'a str, reader: &Reader<'_>, key: &str) -> Str<'a> {
+pub(in crate::dialect) fn member_name<'a>(
+    json: &'a str,
+    reader: &Reader<'_>,
+    key: &str,
+) -> Str<'a> {
     // Quotes, white space and a colon stand between the name and the value.
     let before = json.get(..reader.position()).unwrap_or("");
     let name = before.rfind('"').and_then(|end| before.get(end.checked_sub(key.len())?..end));

@@ -200,8 +200,7 @@ fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
         "tool_calls" | "tool_call" | "tool_use" => FinishReason::ToolCalls,
         "content_filtered" | "error_toxic" => FinishReason::ContentFilter,
         word @ ("error" | "timeout") => {
-            let code =
-                if word == "error" { ErrorCode::ServerError } else { ErrorCode::Timeout };
+            let code = if word == "error" { ErrorCode::ServerError } else { ErrorCode::Timeout };
             let mut failure = Failure::new(code, "the model gave up".into());
             failure.provider_code = Some(raw.into());
             return sink.defer_error(failure);

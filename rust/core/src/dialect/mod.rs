@@ -77,7 +77,7 @@ impl<P: Protocol> Stage<P> {
     #[inline]
     fn repeated<O: Output>(
         &mut self,
-        name: &str,
+        name: &[u8],
         frame: &[u8],
         sink: &mut DeltaSink<'_, O>,
     ) -> bool {
@@ -141,7 +141,7 @@ macro_rules! registry {
             #[inline]
             pub fn repeated<O: Output>(
                 &mut self,
-                name: &str,
+                name: &[u8],
                 frame: &[u8],
                 sink: &mut DeltaSink<'_, O>,
             ) -> bool {

@@ -185,7 +185,8 @@ impl Template for Repeat {
 pub struct State {
     seen_message: bool,
     message_id: Option<String>,
-    blocks: BTreeMap<i64, Block>,
+    /// Boxed: a tree of few large values allocates for eleven of them.
+    blocks: BTreeMap<i64, Box<Block>>,
     last_index: i64,
     usage: Option<String>,
 }
@@ -265,7 +266,7 @@ impl Protocol for State {
                 self.last_index = index;
                 self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
                 if let Some(block) = State::open_block(block, sink) {
-                    self.blocks.insert(index, block);
+                    self.blocks.insert(index, Box::new(block));
                 }
             }
             Event::BlockStop { index } => {
@@ -485,7 +486,7 @@ impl State {
         sink: &mut DeltaSink<'_, O>,
     ) {
         let index = index.unwrap_or(self.last_index);
-        match (self.blocks.get_mut(&index), delta) {
+        match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
             (Some(Block::Text(part)), BlockDelta::Text(text))
             | (Some(Block::Thinking(part)), BlockDelta::Thinking(text)) => sink.text(*part, text),
             (Some(Block::ToolUse { call, input }), BlockDelta::InputJson(text)) => {
@@ -512,7 +513,7 @@ impl State {
                 if sink.take_state_bytes(raw.len()) {
                     *held += raw.len();
                     let members = wire::members(raw).into_iter().filter(|(key, _)| key != "type");
-                    set.extend(members.map(|(key, value)| (key, value.to_owned())));
+                    set.extend(members.map(|(key, value)| (key.into_owned(), value.to_owned())));
                 }
             }
             (Some(Block::Provider { start, set, held, .. }), BlockDelta::Text(text)) => {
@@ -556,7 +557,7 @@ impl State {
             },
             _ => Block::Text(sink.open_part(PartKind::Text)),
         };
-        self.blocks.insert(index, block);
+        self.blocks.insert(index, Box::new(block));
         self.block_delta(Some(index), delta, sink);
     }
 

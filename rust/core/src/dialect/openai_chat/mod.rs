@@ -16,7 +16,7 @@ mod read;
 mod reasoning;
 mod usage;
 
-use read::{Arguments, Choice, Message, ToolCall};
+use read::{Arguments, Choice, Message, RareContent, RareMembers, ToolCall};
 pub use read::{Event, Repeat};
 use reasoning::Thinking;
 
@@ -107,37 +107,35 @@ fn failure<O: Output>(json: &str, sink: &DeltaSink<'_, O>) -> crate::delta::Fail
 impl State {
     fn chunk<O: Output>(&mut self, chunk: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(chunk.model, chunk.id);
-        if let Some(error) = chunk.error {
+        if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
             let failure = failure(error, sink);
             sink.defer_error(failure);
         }
         if chunk.other_choices {
             sink.warn("other_choices", "the stream holds several choices; one is followed", None);
         }
-        for (place, value) in [
-            (&mut self.citations, chunk.citations),
-            (&mut self.search_results, chunk.search_results),
-        ] {
-            if let Some(value) = value.filter(|value| *value != "[]") {
-                *place = Some(value.to_owned());
-            }
+        if let Some(rare) = &chunk.rare {
+            self.lists(rare);
         }
         if chunk.has_choice {
             self.choice(&chunk.choice, sink);
-            for choice in &chunk.more_choices {
+            let more = chunk.rare.as_ref().map_or(&[][..], |rare| &rare.more_choices);
+            for choice in more {
                 self.choice(choice, sink);
             }
-            let choices = || std::iter::once(&chunk.choice).chain(&chunk.more_choices);
-            if let Some(reason) = choices().find_map(|choice| choice.finish_reason)
+            let mut reasons =
+                std::iter::once(&chunk.choice).chain(more).map(|choice| choice.finish_reason);
+            if let Some(reason) = reasons.find_map(|reason| reason)
                 && !sink.finished()
             {
                 self.finish(reason, sink);
             }
         }
-        let usage = chunk.usage.or(chunk.vendor_usage).or(chunk.choice.usage);
-        if let Some(usage) = usage {
+        let vendor_usage = || chunk.rare.as_ref().and_then(|rare| rare.vendor_usage);
+        if let Some(usage) = chunk.usage.or_else(vendor_usage).or(chunk.choice.usage) {
             self.merge_usage(usage, sink);
-        } else if let (Some(timings), None) = (chunk.timings, &self.usage)
+        } else if let (Some(rare), None) = (&chunk.rare, &self.usage)
+            && let Some(timings) = rare.timings
             && let Ok(counts) = usage::timings(timings)
         {
             sink.usage(&counts, timings);
@@ -196,44 +194,70 @@ impl State {
     }
 
     fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
+        let Some(rare) = &message.rare else {
+            if let Some(text) = message.reasoning_content.or(message.reasoning) {
+                self.text(PartKind::Thinking, text, sink);
+            }
+            if let Some(text) = message.content {
+                self.text(PartKind::Text, text, sink);
+            }
+            if let Some(call) = &message.first_call {
+                self.tool_call(call, sink);
+            }
+            return;
+        };
         if let Some(text) = message.reasoning_content.or(message.reasoning) {
             self.text(PartKind::Thinking, text, sink);
-        } else if let Some(details) = message.reasoning_details {
+        } else if let Some(details) = rare.reasoning_details {
             self.details_text(details, sink);
         }
         // After the text, which may have opened a new part: they belong to it.
-        if let Some(details) = message.reasoning_details {
+        if let Some(details) = rare.reasoning_details {
             self.thinking.add_details(details, sink);
         }
-        if let Some(blocks) = message.thinking_blocks {
+        if let Some(blocks) = rare.thinking_blocks {
             self.thinking.add_blocks(blocks, sink);
         }
         if let Some(text) = message.content {
             self.text(PartKind::Text, text, sink);
         }
-        if let Some(list) = message.content_list {
-            // A text that `read` validated fails only by not being the list it is.
-            let _ = Reader::trusted(list).array(|reader| self.content_item(reader, sink));
-        }
-        if let Some(text) = message.refusal {
-            sink.refused();
-            self.text(PartKind::Refusal, text, sink);
-        }
-        if let Some(images) = message.images {
-            self.images(images, sink);
-        }
-        if let Some(audio) = message.audio {
-            self.audio(audio, sink);
-        }
-        for call in message.first_call.iter().chain(&message.more_calls) {
+        self.rare_content(rare, sink);
+        for call in message.first_call.iter().chain(&rare.more_calls) {
             self.tool_call(call, sink);
         }
-        if let Some(annotations) = message.annotations.filter(|list| *list != "[]") {
+        if let Some(annotations) = rare.annotations.filter(|list| *list != "[]") {
             let part = match self.last_text {
                 Some(part) => part,
                 None => self.part(PartKind::Text, sink),
             };
             sink.annotate(part, annotations);
+        }
+    }
+
+    fn rare_content<O: Output>(&mut self, rare: &RareContent<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(list) = rare.content_list {
+            // A text that `read` validated fails only by not being the list it is.
+            let _ = Reader::trusted(list).array(|reader| self.content_item(reader, sink));
+        }
+        if let Some(text) = rare.refusal {
+            sink.refused();
+            self.text(PartKind::Refusal, text, sink);
+        }
+        if let Some(images) = rare.images {
+            self.images(images, sink);
+        }
+        if let Some(audio) = rare.audio {
+            self.audio(audio, sink);
+        }
+    }
+
+    fn lists(&mut self, rare: &RareMembers<'_>) {
+        for (place, value) in
+            [(&mut self.citations, rare.citations), (&mut self.search_results, rare.search_results)]
+        {
+            if let Some(value) = value.filter(|value| *value != "[]") {
+                *place = Some(value.to_owned());
+            }
         }
     }
 

@@ -7,10 +7,14 @@ use std::fmt::Debug;
 
 use crate::delta::Output;
 use crate::finisher::DeltaSink;
+use crate::framing::Framing;
 use crate::wire::{Reader, Result};
 use template::{Template, Templates};
 
 pub mod anthropic_messages;
+pub mod bedrock_converse;
+pub mod bedrock_invoke;
+pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod template;
@@ -110,16 +114,21 @@ impl<P: Protocol> Stage<P> {
 pub struct Dialect {
     /// The name that users write.
     pub name: &'static str,
+    /// How its bodies are framed, unless their first bytes say otherwise.
+    pub framing: Framing,
     /// A fresh state.
     pub state: fn() -> State,
 }
 
 /// The rows, and what follows from them: [`REGISTRY`], [`State`] and its dispatch.
 macro_rules! registry {
-    ($($(#[$doc:meta])* $name:literal => $protocol:ident($state:ty),)+) => {
+    ($($(#[$doc:meta])* $name:literal, $framing:ident => $protocol:ident($state:ty),)+) => {
         /// Every dialect.
-        pub const REGISTRY: &[Dialect] =
-            &[$(Dialect { name: $name, state: || State::$protocol(Stage::default()) }),+];
+        pub const REGISTRY: &[Dialect] = &[$(Dialect {
+            name: $name,
+            framing: Framing::$framing,
+            state: || State::$protocol(Stage::default()),
+        }),+];
 
         /// The state of one stream's dialect.
         #[derive(Clone, Debug, PartialEq)]
@@ -164,11 +173,17 @@ macro_rules! registry {
 
 registry! {
     /// Anthropic Messages.
-    "anthropic-messages" => AnthropicMessages(anthropic_messages::State),
+    "anthropic-messages", Sse => AnthropicMessages(anthropic_messages::State),
+    /// Amazon Bedrock ConverseStream.
+    "bedrock-converse", AwsEventStream => BedrockConverse(bedrock_converse::State),
+    /// Amazon Bedrock InvokeModelWithResponseStream: other protocols' events in frames.
+    "bedrock-invoke", AwsEventStream => BedrockInvoke(bedrock_invoke::State),
+    /// Ollama, `/api/chat` and `/api/generate`.
+    "ollama", Ndjson => Ollama(ollama::State),
     /// OpenAI Chat Completions and everything compatible.
-    "openai-chat" => OpenAiChat(openai_chat::State),
+    "openai-chat", Sse => OpenAiChat(openai_chat::State),
     /// OpenAI Responses, Open Responses and everything compatible.
-    "openai-responses" => OpenAiResponses(openai_responses::State),
+    "openai-responses", Sse => OpenAiResponses(openai_responses::State),
 }
 
 /// The row of this name.

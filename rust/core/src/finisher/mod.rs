@@ -86,6 +86,8 @@ pub struct Finisher {
     started_calls: usize,
     ids: HashMap<String, u32>,
     usage: Option<Usage<Box<str>>>,
+    /// Counts from beside the message, and their record.
+    usage_beside: Option<(Counts, String)>,
     finish: Option<(FinishReason, String)>,
     deferred: Option<Failure<Box<str>>>,
     refused: bool,
@@ -98,6 +100,7 @@ impl Finisher {
     pub fn new(options: Arc<Options>) -> Self {
         Self {
             line: Line {
+                dialect: options.dialect,
                 options,
                 phase: Phase::Waiting,
                 seq: 0,
@@ -116,6 +119,7 @@ impl Finisher {
             started_calls: 0,
             ids: HashMap::new(),
             usage: None,
+            usage_beside: None,
             finish: None,
             deferred: None,
             refused: false,
@@ -411,7 +415,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// A block that only its provider understands; `block` is its JSON.
     pub fn provider_part(&mut self, block: &str) {
         let mut part = String::from("{\"kind\":\"provider\",\"payload\":{\"dialect\":");
-        write_string(&mut part, self.options().dialect);
+        write_string(&mut part, self.finisher.line.dialect);
         part.push_str(",\"block\":");
         part.push_str(block);
         part.push_str("}}");
@@ -433,6 +437,19 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             self.finisher.line.send(self.out, Payload::Usage(borrowed));
             self.finisher.usage = Some(usage);
         }
+    }
+
+    /// Takes counts from beside the message: at its end they stand in for those that its own record leaves out.
+    pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
+        if !counts.is_empty() && self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES))
+        {
+            self.finisher.usage_beside = Some((counts, raw.to_owned()));
+        }
+    }
+
+    /// Parts and provider state belong to this dialect from here on: its events came inside of another's.
+    pub fn speak_as(&mut self, dialect: &'static str) {
+        self.finisher.line.dialect = dialect;
     }
 
     /// Remembers why the message ended; a later reason replaces an earlier one.
@@ -486,7 +503,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             return self.error(failure);
         }
         let (reason, raw) = match self.finisher.finish.take() {
-            Some((reason, raw)) => (Some(reason), Some(raw)),
+            Some((reason, raw)) => (Some(reason), Some(raw).filter(|raw| !raw.is_empty())),
             None => (None, None),
         };
         self.settle(CallEnd::Finish(reason.unwrap_or(FinishReason::Other)));
@@ -532,6 +549,14 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             self.flush_part(PartHandle(position));
         }
         self.end_calls(how);
+        let Finisher { line, usage, usage_beside, .. } = &mut *self.finisher;
+        if let Some((counts, raw)) = usage_beside.take() {
+            let filled = counts.fill(usage.as_ref(), &raw);
+            if usage.as_ref() != Some(&filled) {
+                line.send(self.out, Payload::Usage(filled.map(AsRef::as_ref)));
+                *usage = Some(filled);
+            }
+        }
     }
 }
 

@@ -7,6 +7,8 @@
     reason = "each test crate uses its own part"
 )]
 
+pub mod oracles;
+
 use std::path::PathBuf;
 
 use deltafold::assemble::{MessageAssembler, Part};
@@ -136,6 +138,7 @@ pub fn recordings() -> Vec<Recording> {
 }
 
 /// A fixture of the project: a folder `<dialect>/<case>` with `wire.sse`.
+#[derive(Debug)]
 pub struct Fixture {
     pub name: String,
     pub dialect: String,

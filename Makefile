@@ -12,7 +12,9 @@ WHEEL_SOURCES := pyproject.toml README.md LICENSE $(RUST_SOURCES) $(PYTHON_SOURC
 WHEEL := .venv-build/wheel.stamp
 CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
-.PHONY: help demo test lint bench gate gate-bless wheel bless clean
+SECONDS_EACH ?= 60
+
+.PHONY: help demo test lint bench fuzz gate gate-bless wheel bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -33,11 +35,16 @@ lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licence
 	MYPYPATH=python .venv-lint/bin/python -m mypy.stubtest deltafold._core --mypy-config-file pyproject.toml
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo fmt --manifest-path rust/fuzz/Cargo.toml --check
+	cargo clippy --manifest-path rust/fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 	.venv-lint/bin/python tools/check_licenses.py
 
 bench: .venv-bench/installed ## ours and our peers in one run; rewrites the table in README.md
 	.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results.json
 	.venv-bench/bin/python benches/report.py .venv-bench/results.json --readme README.md
+
+fuzz: ## every target of rust/fuzz for SECONDS_EACH seconds (needs a nightly toolchain and cargo-fuzz)
+	tools/fuzz.sh $(SECONDS_EACH)
 
 gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
 	.venv-test/bin/python tools/instruction_gate.py

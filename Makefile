@@ -13,6 +13,7 @@ WHEEL := .venv-build/wheel.stamp
 CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 SECONDS_EACH ?= 60
+CRITERION := $(or $(CARGO_TARGET_DIR),target)/criterion
 
 .PHONY: help demo test lint bench fuzz gate gate-bless wheel bless clean
 
@@ -39,9 +40,10 @@ lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licence
 	cargo clippy --manifest-path rust/fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 	.venv-lint/bin/python tools/check_licenses.py
 
-bench: .venv-bench/installed ## ours and our peers in one run; rewrites the table in README.md
+bench: .venv-bench/installed ## ours and our peers in one run; rewrites docs/bench.* and the table in README.md
+	cargo bench --locked --package deltafold-benches --bench stages
 	.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results.json
-	.venv-bench/bin/python benches/report.py .venv-bench/results.json --readme README.md
+	.venv-bench/bin/python benches/report.py .venv-bench/results.json --criterion $(CRITERION) --docs .
 
 fuzz: ## every target of rust/fuzz for SECONDS_EACH seconds (needs a nightly toolchain and cargo-fuzz)
 	tools/fuzz.sh $(SECONDS_EACH)

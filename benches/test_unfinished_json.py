@@ -5,7 +5,6 @@ left out; ours is given the deltas.
 """
 
 import json
-from typing import cast
 
 import jiter
 import pytest
@@ -13,15 +12,11 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from deltafold import PartialJson
 from documents import DELTA_BYTES, SHAPES, Shape, deltas, document
+from measuring import measure
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 VIEW_SIZE = 100_000
-
-
-def note(benchmark: BenchmarkFixture, view: str, shape: Shape, size: int, count: int) -> None:
-    about = cast("dict[str, object]", benchmark.extra_info)
-    about.update({"view": view, "shape": shape, "bytes": size, "deltas": count})
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -37,9 +32,9 @@ def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
             value = reader.value()
         return value
 
-    assert read() == json.loads(text)
-    note(benchmark, "value()", shape, VIEW_SIZE, len(pieces))
-    benchmark(read)
+    about = {"view": "value()", "shape": shape, "bytes": VIEW_SIZE, "deltas": len(pieces)}
+    known = measure(benchmark, read, group="views", **about)
+    assert known == json.loads(text)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -53,9 +48,9 @@ def test_jiter(benchmark: BenchmarkFixture, shape: Shape) -> None:
             value = jiter.from_json(text[:end], partial_mode="trailing-strings")
         return value
 
-    assert read() == json.loads(text)
-    note(benchmark, "jiter", shape, VIEW_SIZE, len(ends))
-    benchmark(read)
+    about = {"view": "jiter", "shape": shape, "bytes": VIEW_SIZE, "deltas": len(ends)}
+    known = measure(benchmark, read, group="views", **about)
+    assert known == json.loads(text)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -71,6 +66,6 @@ def test_changes(benchmark: BenchmarkFixture, shape: Shape, size: int) -> None:
             reader.changes()
         return reader
 
-    assert read().value() == json.loads(text)
-    note(benchmark, "changes()", shape, size, len(pieces))
-    benchmark(read)
+    about = {"view": "changes()", "shape": shape, "bytes": size, "deltas": len(pieces)}
+    known = measure(benchmark, read, group="views", **about)
+    assert known.value() == json.loads(text)

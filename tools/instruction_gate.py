@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict, cast
@@ -135,13 +136,8 @@ def main() -> int:
     binary = build()
     cases = read_cases(binary)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        counts = dict(
-            zip(
-                (case.name for case in cases),
-                pool.map(lambda case: count(binary, case), cases),
-                strict=True,
-            )
-        )
+        counted = list(pool.map(partial(count, binary), cases))
+    counts = {case.name: one for case, one in zip(cases, counted, strict=True)}
     found = crooked(cases, counts)
     here = Baseline(
         rustc=output("rustc", "--version"),

@@ -1,0 +1,109 @@
+"""Log probabilities of every token and of five alternatives, streamed and in a whole body."""
+
+from collections.abc import Callable
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bodies import logprob_body, logprob_feeds
+from deltafold import Fold
+from measuring import measure
+from peers import SDK_CREATE, SDK_HELPER
+from readers import FOLD
+from transports import openai_client
+
+SDK_TOKENS = 2_000
+# The helper grows with the square of the tokens.
+HELPER_TOKENS = 500
+TOKENS = (2_000, 32_000)
+
+DIALECT = "openai-chat"
+
+
+def ours(chunks: list[bytes]) -> Callable[[], int]:
+    def read() -> int:
+        folding = Fold(DIALECT, logprobs=True)
+        for chunk in chunks:
+            folding.feed(chunk)
+        folding.close()
+        logprobs = folding.message.meta.logprobs
+        assert logprobs is not None
+        return len(logprobs.logprobs)
+
+    return read
+
+
+def sdk_create(chunks: list[bytes]) -> Callable[[], int]:
+    """Every chunk's tokens, as a caller gathers them who keeps all."""
+    chat = openai_client(chunks).chat.completions
+
+    def read() -> int:
+        found: list[object] = []
+        stream = chat.create(model="m", messages=[{"role": "user", "content": "?"}], stream=True)
+        for chunk in stream:
+            for choice in chunk.choices:
+                found.extend((choice.logprobs and choice.logprobs.content) or ())
+        return len(found)
+
+    return read
+
+
+def sdk_helper(chunks: list[bytes]) -> Callable[[], int]:
+    chat = openai_client(chunks).chat.completions
+
+    def read() -> int:
+        with chat.stream(model="m", messages=[{"role": "user", "content": "?"}]) as stream:
+            found = stream.get_final_completion().choices[0].logprobs
+        assert found is not None
+        return len(found.content or [])
+
+    return read
+
+
+def sdk_whole(chunks: list[bytes]) -> Callable[[], int]:
+    chat = openai_client(chunks).chat.completions
+
+    def read() -> int:
+        completion = chat.create(model="m", messages=[{"role": "user", "content": "?"}])
+        found = completion.choices[0].logprobs
+        assert found is not None
+        return len(found.content or [])
+
+    return read
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+def test_streamed(benchmark: BenchmarkFixture, tokens: int) -> None:
+    read = ours(logprob_feeds(tokens))
+    about = {"reader": FOLD, "how": "streamed", "tokens": tokens}
+    found = measure(benchmark, read, group="logprobs", **about)
+    assert found == tokens
+
+
+def test_streamed_by_the_sdk(benchmark: BenchmarkFixture) -> None:
+    read = sdk_create(logprob_feeds(SDK_TOKENS))
+    about = {"reader": SDK_CREATE, "how": "streamed", "tokens": SDK_TOKENS}
+    found = measure(benchmark, read, group="logprobs", **about)
+    assert found == SDK_TOKENS
+
+
+def test_streamed_by_the_helper_of_the_sdk(benchmark: BenchmarkFixture) -> None:
+    read = sdk_helper(logprob_feeds(HELPER_TOKENS))
+    about = {"reader": SDK_HELPER, "how": "streamed", "tokens": HELPER_TOKENS}
+    found = measure(benchmark, read, group="logprobs", **about)
+    assert found == HELPER_TOKENS
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+def test_whole(benchmark: BenchmarkFixture, tokens: int) -> None:
+    read = ours([logprob_body(tokens)])
+    about = {"reader": FOLD, "how": "whole", "tokens": tokens}
+    found = measure(benchmark, read, group="logprobs", **about)
+    assert found == tokens
+
+
+def test_whole_by_the_sdk(benchmark: BenchmarkFixture) -> None:
+    read = sdk_whole([logprob_body(SDK_TOKENS)])
+    about = {"reader": SDK_CREATE, "how": "whole", "tokens": SDK_TOKENS}
+    found = measure(benchmark, read, group="logprobs", **about)
+    assert found == SDK_TOKENS

@@ -13,7 +13,6 @@ WHEEL := .venv-build/wheel.stamp
 CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 SECONDS_EACH ?= 60
-CRITERION := $(or $(CARGO_TARGET_DIR),target)/criterion
 
 .PHONY: help demo test lint bench fuzz gate gate-bless wheel bless clean
 
@@ -41,9 +40,9 @@ lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licence
 	.venv-lint/bin/python tools/check_licenses.py
 
 bench: .venv-bench/installed ## ours and our peers in one run; rewrites docs/bench.* and the table in README.md
-	cargo bench --locked --package deltafold-benches --bench stages
+	cargo run --release --locked --package deltafold-benches --bin stages_together > .venv-bench/stages.jsonl
 	.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results.json
-	.venv-bench/bin/python benches/report.py .venv-bench/results.json --criterion $(CRITERION) --docs .
+	.venv-bench/bin/python benches/report.py .venv-bench/results.json --stages .venv-bench/stages.jsonl --docs .
 
 fuzz: ## every target of rust/fuzz for SECONDS_EACH seconds (needs a nightly toolchain and cargo-fuzz)
 	tools/fuzz.sh $(SECONDS_EACH)

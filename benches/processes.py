@@ -25,7 +25,7 @@ from bodies import feeds, half_a_stream
 from deltafold import Fold, astream, fold_many
 
 HELD_DELTAS: Final = 250
-CLIENT_ROUNDS: Final = 3
+CLIENT_ROUNDS: Final = 7
 SERVER_WRITE_BYTES: Final = 64 * 1024
 
 
@@ -150,16 +150,9 @@ async def _final_message(response: httpx2.Response, dialect: str) -> None:
         await stream.final_message()
 
 
-async def _every_delta(response: httpx2.Response, dialect: str) -> None:
-    async with astream(response, dialect) as stream:
-        async for delta in stream:
-            _ = delta.text
-
-
 CLIENTS: Final[dict[str, Callable[[httpx2.Response, str], Awaitable[None]]]] = {
     "bytes only": _bytes_only,
     "deltafold message": _final_message,
-    "deltafold deltas": _every_delta,
 }
 
 

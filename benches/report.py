@@ -1,9 +1,9 @@
 """Prints one run: the tables, the targets, and the copies of them that the repository keeps.
 
-In: the JSON of pytest-benchmark, criterion's folder.  Out: Markdown on standard output; with --docs
+In: the JSON of pytest-benchmark, the stages in Rust.  Out: Markdown on standard output; with --docs
 also docs/bench.md, docs/bench.svg and the short table in README.md.
 
-    python benches/report.py results.json [--criterion target/criterion] [--docs .]
+    python benches/report.py results.json [--stages stages.jsonl] [--docs .]
 """
 
 import argparse
@@ -14,9 +14,10 @@ from typing import cast
 
 from bodies import DIALECTS
 from chart import bars
+from documents import SHAPES
 from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER, SDKS
-from readers import FOLD, HAND_WRITTEN, OURS
-from results import Results, machine, read_benchmarks, read_criterion, versions
+from readers import FOLD, HAND_WRITTEN
+from results import Results, machine, read_benchmarks, read_stages, versions
 from targets import Target, targets
 
 BEGIN = "<!-- bench: begin -->"
@@ -30,15 +31,28 @@ COLUMNS = (
     (20, "16 KiB"),
     (20, "1 event"),
 )
-STAGES = ("scan", "frame", "read", "decode", "batches", "fold")
+# Bytes of arguments, and characters of a delta.
+SIZES = ((1_000, 12), (10_000, 12), (100_000, 12), (1_000_000, 12), (1_000, 1), (100_000, 1))
+# Whom the others of a group are compared with.
+FIRST = {
+    "text": FOLD,
+    "arguments": FOLD,
+    "stages": "scan",
+    "views": "value()",
+    "logprobs": FOLD,
+    "corpus": FOLD,
+    "fold_many": "two threads",
+    "loopback": "bytes only",
+}
 
 
-def cell(value: float | None, first: float | None = None) -> str:
+def cell(value: float | None, times: float | None = None) -> str:
     """Write a number, and how many times the first one it is."""
     if value is None:
         return "-"
-    written = f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
-    return f"{written} ({value / first:,.1f}x)" if first else written
+    digits = 3 if value < 1 else 2 if value < 100 else 0
+    written = f"{value:,.{digits}f}"
+    return written if times is None else f"{written} ({times:,.{0 if times >= 100 else 1}f}x)"
 
 
 def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
@@ -50,126 +64,99 @@ def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
     yield ""
 
 
-def per_event(results: Results, reader: str, dialect: str, events: int, feed: str) -> float | None:
-    """Return the microseconds that a reader takes for an event of text."""
-    row = results.one("text", dialect=dialect, reader=reader, events=events, feed=feed)
-    return None if row is None else row.microseconds_per_event
+def compared(results: Results, group: str, reader: str, unit: str, **about: object) -> str:
+    """Write what a reader takes for a unit, in microseconds, and the multiple of the first one."""
+    row = results.one(group, reader=reader, **about)
+    first = results.one(group, reader=FIRST[group], **about)
+    if row is None:
+        return "-"
+    return cell(row.per(unit), None if first is None else row.times(first))
 
 
-def text_tables(results: Results) -> Iterator[str]:
-    """Yield the text streams, by dialect."""
-    for dialect in DIALECTS:
-        head = [
-            f"{dialect}, µs an event",
-            *(f"{count:,} events, feeds of {feed}" for count, feed in COLUMNS),
-        ]
-        rows: list[list[str]] = []
-        for reader in OURS | HAND_WRITTEN | CONVERTERS | SDKS | FRAMEWORKS:
-            cells = [
-                cell(
-                    per_event(results, reader, dialect, *column),
-                    per_event(results, FOLD, dialect, *column),
-                )
-                for column in COLUMNS
-            ]
-            rows.append([reader, *cells])
-        yield from table(head, rows)
-
-
-def stage_table(results: Results) -> Iterator[str]:
-    """Yield the stages in Rust, beside the floor."""
-    columns = [(dialect, count) for dialect in DIALECTS for count in (2_000, 20_000)]
-    rows: list[list[str]] = []
-    for stage in STAGES:
-        cells: list[str] = []
-        for dialect, events in columns:
-            same: dict[str, object] = {"dialect": dialect, "events": events}
-            row = results.one("stages", stage=stage, **same)
-            floor = results.one("stages", stage="scan", **same)
-            nanoseconds = None if row is None else row.microseconds_per_event * 1e3
-            cells.append(cell(nanoseconds, floor and floor.microseconds_per_event * 1e3))
-        rows.append([stage, *cells])
-    yield from table(["Rust, ns an event", *(f"{d}, {n:,}" for d, n in columns)], rows)
-
-
-def argument_tables(results: Results) -> Iterator[str]:
-    """Yield tool arguments, by dialect."""
-    columns = [(1_000, 12), (10_000, 12), (100_000, 12), (1_000_000, 12), (1_000, 1), (100_000, 1)]
-    for dialect in DIALECTS:
-        rows: list[list[str]] = []
-        for reader in OURS | HAND_WRITTEN | SDKS | FRAMEWORKS:
-            cells: list[str] = []
-            for size, delta in columns:
-                same: dict[str, object] = {"dialect": dialect, "bytes": size, "delta": delta}
-                row = results.one("arguments", reader=reader, **same)
-                first = results.one("arguments", reader=FOLD, **same)
-                cells.append(cell(row and row.seconds * 1e3, first and first.seconds * 1e3))
-            if set(cells) != {"-"}:
-                rows.append([reader, *cells])
-        head = [f"{size // 1000:,} KB by {delta}" for size, delta in columns]
-        yield from table([f"{dialect}: arguments, ms", *head], rows)
-
-
-def view_table(results: Results) -> Iterator[str]:
-    """Yield the views of unfinished JSON."""
-    shapes = list(dict.fromkeys(str(row.about["shape"]) for row in results.all("views")))
-    kinds = dict.fromkeys(
-        (str(row.about["view"]), row.about["bytes"]) for row in results.all("views")
+def compared_table(
+    results: Results, group: str, title: str, unit: str, columns: dict[str, dict[str, object]]
+) -> Iterator[str]:
+    """Yield a table of all readers of a group that one of the columns has."""
+    readers = dict.fromkeys(
+        row.reader for about in columns.values() for row in results.all(group, **about)
     )
-    rows: list[list[str]] = []
-    for view, size in kinds:
-        cells: list[str] = []
-        for shape in shapes:
-            row = results.one("views", view=view, shape=shape, bytes=size)
-            ours = results.one("views", view="value()", shape=shape) if view == "jiter" else None
-            value = row and row.seconds / row.number("deltas") * 1e6
-            cells.append(cell(value, ours and ours.seconds / ours.number("deltas") * 1e6))
-        rows.append([f"{view}, {cast('int', size) // 1000:,} KB", *cells])
-    yield from table(["JSON, µs after each delta", *shapes], rows)
-
-
-def other_tables(results: Results) -> Iterator[str]:
-    """Yield log probabilities, recordings, memory, threads and HTTP."""
     rows = [
-        [
-            f"{row.about['reader']}, {row.about['how']}, {row.number('tokens'):,.0f} tokens",
-            cell(row.seconds / row.number("tokens") * 1e6),
-        ]
-        for row in results.all("logprobs")
+        [reader, *(compared(results, group, reader, unit, **about) for about in columns.values())]
+        for reader in readers
     ]
-    yield from table(["log probabilities", "µs a token"], rows)
+    yield from table([title, *columns], rows)
+
+
+def tables(results: Results) -> Iterator[str]:
+    """Yield all tables but the targets."""
+    yield from ("## Text", "")
+    for dialect in DIALECTS:
+        columns: dict[str, dict[str, object]] = {
+            f"{count:,} events, feeds of {feed}": {
+                "dialect": dialect,
+                "events": count,
+                "feed": feed,
+            }
+            for count, feed in COLUMNS
+        }
+        yield from compared_table(results, "text", f"{dialect}, µs an event", "events", columns)
+    yield from ("## Stages in Rust", "", "`scan` visits the line ends and validates the UTF-8.", "")
+    columns = {
+        f"{dialect}, {count:,}": {"dialect": dialect, "events": count}
+        for dialect in DIALECTS
+        for count in (2_000, 20_000)
+    }
+    yield from compared_table(results, "stages", "µs an event", "events", columns)
+    yield from ("## Tool arguments", "")
+    for dialect in DIALECTS:
+        columns = {
+            f"{size // 1000:,} KB by {delta}": {"dialect": dialect, "bytes": size, "delta": delta}
+            for size, delta in SIZES
+        }
+        title = f"{dialect}, µs a byte"
+        yield from compared_table(results, "arguments", title, "bytes", columns)
+    columns = {
+        f"{shape}, {size // 1000:,} KB": {"shape": shape, "bytes": size}
+        for shape in SHAPES
+        for size in (1_000, 10_000, 100_000, 1_000_000)
+        if next(results.all("views", shape=shape, bytes=size), None) is not None
+    }
+    yield from compared_table(results, "views", "parsed view, µs a delta", "deltas", columns)
+    yield from ("## Log probabilities", "")
+    columns = {
+        f"{how}, {tokens:,} tokens": {"how": how, "tokens": tokens}
+        for how in ("streamed", "whole")
+        for tokens in (500, 2_000, 32_000)
+        if next(results.all("logprobs", how=how, tokens=tokens), None) is not None
+    }
+    yield from compared_table(results, "logprobs", "µs a token", "tokens", columns)
+    yield from ("## Recorded streams", "")
+    columns = {dialect: {"dialect": dialect} for dialect in DIALECTS}
+    yield from compared_table(results, "corpus", "µs an event", "events", columns)
+    yield from compared_table(results, "corpus", "µs a stream", "streams", columns)
     rows = [
         [
-            f"{row.about['dialect']}, {row.about['reader']}",
-            cell(row.microseconds_per_event),
-            cell(row.seconds / row.number("streams") * 1e6),
-            f"{row.number('failed'):.0f} of {row.number('streams'):.0f}",
+            f"{row.about['dialect']}, {row.reader}",
+            f"{row.about['failed']} of {row.about['streams']}",
         ]
         for row in results.all("corpus")
     ]
-    yield from table(["recorded streams", "µs an event", "µs a stream", "end in an error"], rows)
+    yield from table(["ends in an error", "streams"], rows)
+    yield from ("## Processes", "")
     rows = [
-        [f"{row.about['dialect']}, {row.about['reader']}", cell(row.number("kib"))]
+        [f"{row.about['dialect']}, {row.reader}", cell(row.number("kib"))]
         for row in results.all("held")
     ]
     yield from table(["half-finished stream after 250 deltas", "KiB resident"], rows)
-    rows = [
-        [f"{row.about['dialect']}, {name}", cell(seconds / row.number("events") * 1e9)]
-        for row in results.all("fold_many")
-        for name, seconds in row.table("seconds").items()
-    ]
-    yield from table(["fold_many, 400 bodies of 2,000 events", "ns an event, wall"], rows)
-    rows = [
-        [
-            f"{row.about['dialect']}, {name}, {row.about['writes']}",
-            cell(seconds / row.number("events") * 1e6),
-            f"{row.table('ratios')[name]:.2f}x",
-        ]
-        for row in results.all("loopback")
-        for name, seconds in row.table("seconds").items()
-    ]
-    head = ["loopback HTTP, 50 streams at once, writes", "client CPU, µs an event", "of bytes only"]
-    yield from table(head, rows)
+    title = "fold_many, 400 bodies of 2,000 events: µs an event, wall"
+    yield from compared_table(results, "fold_many", title, "events", columns)
+    columns = {
+        f"{dialect}, {writes}": {"dialect": dialect, "writes": writes}
+        for dialect in DIALECTS
+        for writes in ("few", "each")
+    }
+    title = "loopback HTTP, 50 streams at once, writes: client CPU, µs an event"
+    yield from compared_table(results, "loopback", title, "events", columns)
 
 
 def target_table(found: list[Target]) -> Iterator[str]:
@@ -195,26 +182,13 @@ def report(results: Results) -> str:
         f"{machine()}.",
         f"{versions()}.",
         "",
-        "CPU time, medians; in brackets the multiple of `Fold`, or of the first row.",
+        "CPU time, medians; in brackets the multiple of the first row.  What is compared closely",
+        "ran by turns, and its ratio is the median of the rounds' ratios.",
         "",
         f"## Targets: {sum(target.reached for target in found)} of {len(found)} reached",
         "",
         *target_table(found),
-        "## Text",
-        "",
-        *text_tables(results),
-        "## Stages",
-        "",
-        "`scan` visits the line ends and validates the UTF-8; the multiples are of it.",
-        "",
-        *stage_table(results),
-        "## Tool arguments",
-        "",
-        *argument_tables(results),
-        *view_table(results),
-        "## The rest",
-        "",
-        *other_tables(results),
+        *tables(results),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -223,17 +197,19 @@ def short(results: Results) -> str:
     """Return the section of README.md."""
     head = ["CPU µs an event, bytes to message"]
     head += [f"{dialect}, {count:,} events" for dialect in DIALECTS for count in (2_000, 20)]
-    rows: list[list[str]] = []
-    for reader in (FOLD, *HAND_WRITTEN, *CONVERTERS, *SDKS, *FRAMEWORKS):
-        cells = [
-            cell(
-                per_event(results, reader, dialect, count, "16 KiB"),
-                per_event(results, FOLD, dialect, count, "16 KiB"),
-            )
-            for dialect in DIALECTS
-            for count in (2_000, 20)
+    rows = [
+        [
+            reader,
+            *(
+                compared(
+                    results, "text", reader, "events", dialect=one, events=count, feed="16 KiB"
+                )
+                for one in DIALECTS
+                for count in (2_000, 20)
+            ),
         ]
-        rows.append([reader, *cells])
+        for reader in (FOLD, *HAND_WRITTEN, *CONVERTERS, *SDKS, *FRAMEWORKS)
+    ]
     lines = [
         "![CPU time an event by reader](docs/bench.svg)",
         "",
@@ -255,9 +231,10 @@ def chart(results: Results) -> str:
     }
     rows: dict[str, tuple[float, float]] = {}
     for reader, name in names.items():
-        chat, anthropic = (per_event(results, reader, one, 2_000, "16 KiB") for one in DIALECTS)
+        about = {"reader": reader, "events": 2_000, "feed": "16 KiB"}
+        chat, anthropic = (results.one("text", dialect=one, **about) for one in DIALECTS)
         if chat is not None and anthropic is not None:
-            rows[name] = (chat, anthropic)
+            rows[name] = (chat.per("events"), anthropic.per("events"))
     title = "CPU microseconds an event, bytes to message, 2,000 events (logarithmic)"
     return bars(title, (DIALECTS[0], DIALECTS[1]), rows)
 
@@ -266,15 +243,15 @@ def main() -> int:
     """Print the report; rewrite its copies where told to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--criterion", type=Path)
+    parser.add_argument("--stages", type=Path)
     parser.add_argument(
         "--docs", type=Path, help="the root whose docs/ and README.md are rewritten"
     )
     arguments = parser.parse_args()
     rows = read_benchmarks(cast("Path", arguments.results))
-    criterion = cast("Path | None", arguments.criterion)
-    if criterion is not None:
-        rows += read_criterion(criterion)
+    stages = cast("Path | None", arguments.stages)
+    if stages is not None:
+        rows += read_stages(stages)
     results = Results(rows)
     text = report(results)
     print(text)

@@ -1,12 +1,13 @@
 """The rows of one run, and the questions that are asked of them.
 
-In: the JSON of pytest-benchmark, and what criterion left behind.  Out: medians, by what a row is
+In: the JSON of pytest-benchmark, and the stages in Rust.  Out: medians and ratios, by what a row is
 about.
 """
 
 import json
 import os
 import platform
+import statistics
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -27,23 +28,36 @@ PEERS: Final = (
 
 
 class Row(NamedTuple):
-    """One bench: what it is about, and its median in seconds."""
+    """One reader of one bench: what it is about, and its median in seconds."""
 
     about: dict[str, object]
     seconds: float
+    # Its samples, where it was measured by turns with others, and which bench that was.
+    samples: tuple[float, ...] = ()
+    bench: str = ""
 
     def number(self, name: str) -> float:
         """Return a number of what the row is about."""
         return float(cast("float", self.about[name]))
 
-    def table(self, name: str) -> dict[str, float]:
-        """Return numbers by name."""
-        return cast("dict[str, float]", self.about[name])
-
     @property
-    def microseconds_per_event(self) -> float:
-        """The median divided by the events."""
-        return self.seconds / self.number("events") * 1e6
+    def reader(self) -> str:
+        """Who read."""
+        return str(self.about["reader"])
+
+    def per(self, unit: str) -> float:
+        """Return the microseconds for each of what the row has so many of."""
+        return self.seconds / self.number(unit) * 1e6
+
+    def times(self, other: "Row") -> float:
+        """Return how many times as long as the other it takes.
+
+        Rows that were measured by turns are compared round by round.
+        """
+        if self.samples and self.bench == other.bench:
+            pairs = zip(self.samples, other.samples, strict=True)
+            return statistics.median(mine / theirs for mine, theirs in pairs)
+        return self.seconds / other.seconds
 
 
 class Results:
@@ -63,43 +77,45 @@ class Results:
         """Return the only row that is about this, None where it was not measured."""
         return next(self.all(group, **about), None)
 
-    def ratio(self, group: str, slow: dict[str, object], fast: dict[str, object]) -> float | None:
-        """Return how many times the one takes what the other takes."""
-        one, other = self.one(group, **slow), self.one(group, **fast)
-        return None if one is None or other is None else one.seconds / other.seconds
+    def ratio(self, group: str, slow: str, fast: str, **about: object) -> float | None:
+        """Return how many times as long as the fast reader the slow one takes."""
+        one = self.one(group, reader=slow, **about)
+        other = self.one(group, reader=fast, **about)
+        return None if one is None or other is None else one.times(other)
+
+
+def _rows(name: str, about: dict[str, object], median: float) -> Iterator[Row]:
+    """Yield the rows of one bench: one, or one for each reader that took turns."""
+    samples = cast("dict[str, list[float]]", about.pop("samples", {}))
+    failed = cast("dict[str, int]", about.pop("failed", {}))
+    if not samples:
+        yield Row(about, median)
+    for reader, values in samples.items():
+        mine = {**about, "reader": reader, "failed": failed.get(reader)}
+        yield Row(mine, statistics.median(values), tuple(values), name)
 
 
 def read_benchmarks(path: Path) -> list[Row]:
     """Return the rows of pytest-benchmark's JSON."""
-    benchmarks = cast(
-        "list[dict[str, dict[str, object]]]", json.loads(path.read_text())["benchmarks"]
-    )
-    return [
-        Row(
-            {
-                name: value
-                for name, value in one["extra_info"].items()
-                if not isinstance(value, list)
-            },
-            cast("float", one["stats"]["median"]),
-        )
-        for one in benchmarks
-    ]
-
-
-def read_criterion(folder: Path) -> list[Row]:
-    """Return the rows of criterion's stages; none where they were not run."""
+    benchmarks = cast("list[dict[str, object]]", json.loads(path.read_text())["benchmarks"])
     rows: list[Row] = []
-    for path in sorted(folder.glob("*/*/*/new/estimates.json")):
-        dialect, stage, events = path.parts[-5:-2]
-        estimates = cast("dict[str, dict[str, float]]", json.loads(path.read_text()))
-        about: dict[str, object] = {
-            "group": "stages",
-            "dialect": dialect,
-            "stage": stage,
-            "events": int(events),
-        }
-        rows.append(Row(about, estimates["median"]["point_estimate"] / 1e9))
+    for one in benchmarks:
+        about = cast("dict[str, object]", one["extra_info"])
+        stats = cast("dict[str, float]", one["stats"])
+        rows.extend(_rows(str(one["fullname"]), about, stats["median"]))
+    return rows
+
+
+def read_stages(path: Path) -> list[Row]:
+    """Return the stages in Rust."""
+    rows: list[Row] = []
+    for line in path.read_text().splitlines():
+        about = cast("dict[str, object]", json.loads(line))
+        about["group"] = "stages"
+        about["reader"] = about.pop("stage")
+        samples = tuple(cast("list[float]", about.pop("samples")))
+        bench = f"stages of {about['dialect']}, {about['events']} events"
+        rows.append(Row(about, statistics.median(samples), samples, bench))
     return rows
 
 

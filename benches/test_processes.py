@@ -5,7 +5,6 @@ starting and running them, and means nothing.
 """
 
 import json
-import statistics
 import subprocess
 import sys
 import time
@@ -88,8 +87,7 @@ def test_fold_many(benchmark: BenchmarkFixture, dialect: str) -> None:
     run(benchmark, rounds, 1)
     for other in others:
         other.communicate()
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    note(benchmark, group="fold_many", dialect=dialect, events=BODIES * 2000, seconds=medians)
+    note(benchmark, group="fold_many", dialect=dialect, events=BODIES * 2000, samples=seconds)
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +103,6 @@ def port() -> Iterator[int]:
 def test_loopback(benchmark: BenchmarkFixture, dialect: str, writes: str, port: int) -> None:
     arguments = [str(port), dialect, writes, str(STREAMS), str(EVENTS), *CLIENTS]
     rounds = cast("list[dict[str, float]]", once(benchmark, "client", *arguments))
-    medians = {name: statistics.median(one[name] for one in rounds) for name in CLIENTS}
-    # Rounds are compared within themselves: what slows the machine slows all readers of a round.
-    ratios = {
-        name: statistics.median(one[name] / one["bytes only"] for one in rounds) for name in CLIENTS
-    }
-    note(benchmark, group="loopback", dialect=dialect, writes=writes)
-    note(benchmark, events=STREAMS * EVENTS, seconds=medians, ratios=ratios)
+    samples = {name: [one[name] for one in rounds] for name in CLIENTS}
+    about = {"dialect": dialect, "writes": writes, "events": STREAMS * EVENTS}
+    note(benchmark, group="loopback", samples=samples, **about)

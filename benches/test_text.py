@@ -4,30 +4,32 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bodies import DIALECTS, Feed, feeds, text
-from measuring import measure
+from measuring import measure, together
 from peers import CONVERTERS, FRAMEWORKS, SDKS
 from readers import HAND_WRITTEN, OURS, MakeRead
 
-EVERYBODY: dict[str, MakeRead] = OURS | HAND_WRITTEN | SDKS | FRAMEWORKS | CONVERTERS
-FAST: dict[str, MakeRead] = OURS | HAND_WRITTEN
-
-# Who is slow is measured once, and short streams and small feeds add nothing to it.
-ROWS = [
-    *((reader, 2000, "16 KiB") for reader in EVERYBODY),
-    *((reader, 20_000, "16 KiB") for reader in FAST),
-    *((reader, 2000, "1 event") for reader in FAST),
-    *((reader, 20, "16 KiB") for reader in FAST | SDKS),
-    *((reader, 20, "1 event") for reader in FAST),
-]
+COMPARED: dict[str, MakeRead] = OURS | HAND_WRITTEN
+PEERS: dict[str, MakeRead] = CONVERTERS | SDKS | FRAMEWORKS
 
 
-@pytest.mark.parametrize(("reader", "count", "feed"), ROWS)
+@pytest.mark.parametrize(
+    ("count", "feed"),
+    [(2000, "16 KiB"), (20_000, "16 KiB"), (2000, "1 event"), (20, "16 KiB"), (20, "1 event")],
+)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_text(
-    benchmark: BenchmarkFixture, dialect: str, reader: str, count: int, feed: Feed
-) -> None:
-    read = EVERYBODY[reader](dialect, feeds(dialect, count, feed))
-    said = measure(
-        benchmark, read, group="text", dialect=dialect, reader=reader, events=count, feed=feed
-    )
-    assert said == text(count, dialect)
+def test_text(benchmark: BenchmarkFixture, dialect: str, count: int, feed: Feed) -> None:
+    chunks = feeds(dialect, count, feed)
+    reads = {name: make(dialect, chunks) for name, make in COMPARED.items()}
+    said = together(benchmark, reads, group="text", dialect=dialect, events=count, feed=feed)
+    assert set(said.values()) == {text(count, dialect)}
+
+
+# Who is slow is measured once, and small feeds add nothing to it.
+@pytest.mark.parametrize(
+    ("reader", "count"), [*((name, 2000) for name in PEERS), *((name, 20) for name in SDKS)]
+)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_text_of_peers(benchmark: BenchmarkFixture, dialect: str, reader: str, count: int) -> None:
+    read = PEERS[reader](dialect, feeds(dialect, count, "16 KiB"))
+    about = {"dialect": dialect, "reader": reader, "events": count, "feed": "16 KiB"}
+    assert measure(benchmark, read, group="text", **about) == text(count, dialect)

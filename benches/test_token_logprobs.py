@@ -7,7 +7,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bodies import logprob_body, logprob_feeds
 from deltafold import Fold
-from measuring import measure
+from measuring import measure, together
 from peers import SDK_CREATE, SDK_HELPER
 from readers import FOLD
 from transports import openai_client
@@ -15,7 +15,7 @@ from transports import openai_client
 SDK_TOKENS = 2_000
 # The helper grows with the square of the tokens.
 HELPER_TOKENS = 500
-TOKENS = (2_000, 32_000)
+MANY_TOKENS = 32_000
 
 DIALECT = "openai-chat"
 
@@ -72,38 +72,23 @@ def sdk_whole(chunks: list[bytes]) -> Callable[[], int]:
     return read
 
 
-@pytest.mark.parametrize("tokens", TOKENS)
-def test_streamed(benchmark: BenchmarkFixture, tokens: int) -> None:
-    read = ours(logprob_feeds(tokens))
-    about = {"reader": FOLD, "how": "streamed", "tokens": tokens}
-    found = measure(benchmark, read, group="logprobs", **about)
-    assert found == tokens
+@pytest.mark.parametrize("how", ["streamed", "whole"])
+def test_logprobs(benchmark: BenchmarkFixture, how: str) -> None:
+    whole = how == "whole"
+    chunks = [logprob_body(SDK_TOKENS)] if whole else logprob_feeds(SDK_TOKENS)
+    reads = {FOLD: ours(chunks), SDK_CREATE: sdk_whole(chunks) if whole else sdk_create(chunks)}
+    found = together(benchmark, reads, group="logprobs", how=how, tokens=SDK_TOKENS)
+    assert set(found.values()) == {SDK_TOKENS}
 
 
-def test_streamed_by_the_sdk(benchmark: BenchmarkFixture) -> None:
-    read = sdk_create(logprob_feeds(SDK_TOKENS))
-    about = {"reader": SDK_CREATE, "how": "streamed", "tokens": SDK_TOKENS}
-    found = measure(benchmark, read, group="logprobs", **about)
-    assert found == SDK_TOKENS
+@pytest.mark.parametrize("how", ["streamed", "whole"])
+def test_many_logprobs(benchmark: BenchmarkFixture, how: str) -> None:
+    read = ours([logprob_body(MANY_TOKENS)] if how == "whole" else logprob_feeds(MANY_TOKENS))
+    about = {"reader": FOLD, "how": how, "tokens": MANY_TOKENS}
+    assert measure(benchmark, read, group="logprobs", **about) == MANY_TOKENS
 
 
-def test_streamed_by_the_helper_of_the_sdk(benchmark: BenchmarkFixture) -> None:
+def test_logprobs_by_the_helper_of_the_sdk(benchmark: BenchmarkFixture) -> None:
     read = sdk_helper(logprob_feeds(HELPER_TOKENS))
     about = {"reader": SDK_HELPER, "how": "streamed", "tokens": HELPER_TOKENS}
-    found = measure(benchmark, read, group="logprobs", **about)
-    assert found == HELPER_TOKENS
-
-
-@pytest.mark.parametrize("tokens", TOKENS)
-def test_whole(benchmark: BenchmarkFixture, tokens: int) -> None:
-    read = ours([logprob_body(tokens)])
-    about = {"reader": FOLD, "how": "whole", "tokens": tokens}
-    found = measure(benchmark, read, group="logprobs", **about)
-    assert found == tokens
-
-
-def test_whole_by_the_sdk(benchmark: BenchmarkFixture) -> None:
-    read = sdk_whole([logprob_body(SDK_TOKENS)])
-    about = {"reader": SDK_CREATE, "how": "whole", "tokens": SDK_TOKENS}
-    found = measure(benchmark, read, group="logprobs", **about)
-    assert found == SDK_TOKENS
+    assert measure(benchmark, read, group="logprobs", **about) == HELPER_TOKENS

@@ -5,6 +5,7 @@ left out; ours is given the deltas.
 """
 
 import json
+from collections.abc import Callable
 
 import jiter
 import pytest
@@ -12,18 +13,14 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from deltafold import PartialJson
 from documents import DELTA_BYTES, SHAPES, Shape, deltas, document
-from measuring import measure
+from measuring import measure, together
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 VIEW_SIZE = 100_000
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
-    text = document(shape, VIEW_SIZE)
-    pieces = deltas(text)
-
+def by_us(pieces: list[bytes]) -> Callable[[], object]:
     def read() -> object:
         reader = PartialJson()
         value: object = None
@@ -32,14 +29,10 @@ def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
             value = reader.value()
         return value
 
-    about = {"view": "value()", "shape": shape, "bytes": VIEW_SIZE, "deltas": len(pieces)}
-    known = measure(benchmark, read, group="views", **about)
-    assert known == json.loads(text)
+    return read
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_jiter(benchmark: BenchmarkFixture, shape: Shape) -> None:
-    text = document(shape, VIEW_SIZE)
+def by_jiter(text: bytes) -> Callable[[], object]:
     ends = range(DELTA_BYTES, len(text) + DELTA_BYTES, DELTA_BYTES)
 
     def read() -> object:
@@ -48,9 +41,17 @@ def test_jiter(benchmark: BenchmarkFixture, shape: Shape) -> None:
             value = jiter.from_json(text[:end], partial_mode="trailing-strings")
         return value
 
-    about = {"view": "jiter", "shape": shape, "bytes": VIEW_SIZE, "deltas": len(ends)}
-    known = measure(benchmark, read, group="views", **about)
-    assert known == json.loads(text)
+    return read
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
+    text = document(shape, VIEW_SIZE)
+    pieces = deltas(text)
+    reads = {"value()": by_us(pieces), "jiter": by_jiter(text)}
+    about = {"shape": shape, "bytes": VIEW_SIZE, "deltas": len(pieces)}
+    known = together(benchmark, reads, group="views", **about)
+    assert all(value == json.loads(text) for value in known.values())
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -66,6 +67,6 @@ def test_changes(benchmark: BenchmarkFixture, shape: Shape, size: int) -> None:
             reader.changes()
         return reader
 
-    about = {"view": "changes()", "shape": shape, "bytes": size, "deltas": len(pieces)}
+    about = {"reader": "changes()", "shape": shape, "bytes": size, "deltas": len(pieces)}
     known = measure(benchmark, read, group="views", **about)
     assert known.value() == json.loads(text)

@@ -9,7 +9,7 @@ Source: `contract.schema.json` at the root of the project says the same in JSON 
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, Final, Protocol, Self, TypeVar, cast
+from typing import Any, Final, NamedTuple, Protocol, Self, cast
 
 from pydantic import (
     BaseModel,
@@ -73,39 +73,57 @@ class ErrorCode(StrEnum):
     CANCELLED = "cancelled"
 
 
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
-def _slot(name: str) -> Callable[[BaseModel, object], None]:
-    """Return what sets one of the slots of a pydantic model, frozen or not."""
-    return cast("Callable[[BaseModel, object], None]", BaseModel.__dict__[name].__set__)
-
-
-_set_fields = _slot("__dict__")
-_set_fields_set = _slot("__pydantic_fields_set__")
-_set_extra = _slot("__pydantic_extra__")
-_set_private = _slot("__pydantic_private__")
-
-
-def build(
-    cls: type[_Model],
-    fields: dict[str, Any],
-    *,
-    extra: dict[str, Any] | None = None,
-    private: dict[str, Any] | None = None,
-) -> _Model:
-    """Make a model of fields that are known to be right, at the cost of one dict.
+class Blueprint(NamedTuple):
+    """How to make a model of fields that are known to be right, at the cost of one dict.
 
     The four slots are all that a pydantic 2 model consists of. `model_construct` sets the same ones
     after walking every field for its alias and default, which costs more than the whole fold of a
-    short message.
+    short message. The extension fills the same blueprints for the messages that it folds.
     """
-    model = cls.__new__(cls)
-    _set_fields(model, fields)
-    _set_fields_set(model, set(fields))
-    _set_extra(model, extra)
-    _set_private(model, private)
-    return model
+
+    cls: type[BaseModel]
+    new: Callable[[type[BaseModel]], BaseModel]
+    set_fields: Callable[[BaseModel, object], None]
+    set_names: Callable[[BaseModel, object], None]
+    set_extra: Callable[[BaseModel, object], None]
+    set_private: Callable[[BaseModel, object], None]
+    fields: dict[str, object]
+    """What the fields hold unless they are given; a field that is computed when first read is not
+    among them."""
+    names: set[str]
+
+    def build(
+        self,
+        fields: dict[str, Any],
+        *,
+        extra: dict[str, Any] | None = None,
+        private: dict[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - a model of `cls`
+        """Make the model; the dicts belong to it from then on."""
+        model = self.new(self.cls)
+        self.set_fields(model, {**self.fields, **fields})
+        self.set_names(model, self.names.copy())
+        self.set_extra(model, extra)
+        self.set_private(model, private)
+        return model
+
+
+def blueprint(cls: type[BaseModel], **fields: object) -> Blueprint:
+    """Describe models of `cls` by what their fields hold unless they are given."""
+
+    def slot(name: str) -> Callable[[BaseModel, object], None]:
+        return cast("Callable[[BaseModel, object], None]", BaseModel.__dict__[name].__set__)
+
+    return Blueprint(
+        cls,
+        cls.__new__,
+        slot("__dict__"),
+        slot("__pydantic_fields_set__"),
+        slot("__pydantic_extra__"),
+        slot("__pydantic_private__"),
+        fields,
+        set(fields),
+    )
 
 
 class WireModel(BaseModel):
@@ -168,9 +186,8 @@ class Usage(WireModel):
         return wire
 
 
-def usage_from_fold(fields: dict[str, object]) -> Usage:
-    """Build the usage record that a fold has counted, unvalidated; the dict is taken over."""
-    return build(Usage, fields)
+USAGE_BLUEPRINT: Final = blueprint(Usage, **dict.fromkeys(Usage.model_fields))
+"""A usage record that a fold has counted."""
 
 
 def json_object(value: object) -> Mapping[str, object] | None:

@@ -11,8 +11,8 @@ validation: they are right by construction; what is costly in them is computed w
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
-from uuid import UUID, SafeUUID, uuid4
+from typing import TYPE_CHECKING, Annotated, Final, Self, cast
+from uuid import UUID, uuid4
 
 from pydantic import (
     AfterValidator,
@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from deltafold._core import Logprobs
-from deltafold.contract import FinishReason, Usage, WireModel, build
+from deltafold.contract import FinishReason, Usage, WireModel, blueprint
 from deltafold.parts import (
     ContentPart,
     FileRefPart,
@@ -322,16 +322,16 @@ def _format_timestamp(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def message_id_from_fold(number: int) -> UUID:
-    """Make the id of a message from 128 random bits.
+META_BLUEPRINT: Final = blueprint(
+    Meta,
+    **{name: field.default for name, field in Meta.model_fields.items() if name != "parse_errors"},
+)
+"""What is known about a message that was folded; its lists are made anew for each."""
 
-    A UUID consists of these two slots; its constructor spends more on checking them than a fold
-    spends on a short message.
-    """
-    made = UUID.__new__(UUID)
-    object.__setattr__(made, "int", number)
-    object.__setattr__(made, "is_safe", SafeUUID.unknown)
-    return made
+MESSAGE_BLUEPRINT: Final = blueprint(
+    Message, **{**dict.fromkeys(Message.model_fields), "role": Role.ASSISTANT}
+)
+"""A message that was folded."""
 
 
 def message_from_fold(
@@ -353,29 +353,19 @@ def message_from_fold(
     finish_reason = meta.get("finish_reason")
     if type(finish_reason) is str:
         finish_reason = FinishReason(finish_reason)
-    fields: dict[str, Any] = {
-        "usage": meta.get("usage"),
-        "cost_usd": None,
-        "cost_source": None,
-        "duration_ms": None,
+    known: dict[str, object] = {
+        **meta,
         "response_id": meta.get("response_id") or None,
         "model_id": meta.get("model_id") or None,
         "finish_reason": finish_reason,
-        "raw_finish_reason": meta.get("raw_finish_reason"),
-        "is_api_error_message": meta.get("is_api_error_message", False),
         "warnings": meta.get("warnings") or [],
-        "logprobs": meta.get("logprobs"),
-        "trace": None,
         "approvals": [],
     }
-    return build(
-        Message,
-        {
-            "id": message_id,
-            "run_id": run_id,
-            "role": Role.ASSISTANT,
-            "parts": built,
-            "timestamp": timestamp,
-            "meta": build(Meta, fields, extra={}, private={"_folded_parts": tuple(built)}),
-        },
-    )
+    fields = {
+        "id": message_id,
+        "run_id": run_id,
+        "parts": built,
+        "timestamp": timestamp,
+        "meta": META_BLUEPRINT.build(known, extra={}, private={"_folded_parts": tuple(built)}),
+    }
+    return cast("Message", MESSAGE_BLUEPRINT.build(fields))

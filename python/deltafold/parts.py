@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
 from deltafold.arguments import InputFormat, parse_arguments
-from deltafold.contract import WireModel, build, json_object
+from deltafold.contract import WireModel, blueprint, json_object
 from deltafold.errors import ContractError
 
 
@@ -353,28 +353,39 @@ def part_from_wire(part: Mapping[str, object]) -> MessagePart:
         raise ContractError(message, field="part") from error
 
 
+TEXT_BLUEPRINT: Final = blueprint(
+    TextPart, kind="text", text="", annotations=None, refusal=False, provider_state=None
+)
+THINKING_BLUEPRINT: Final = blueprint(
+    ThinkingPart, kind="thinking", text="", redacted=False, provider_state=None
+)
+TOOL_CALL_BLUEPRINT: Final = blueprint(
+    ToolCallPart,
+    kind="tool_call",
+    tool_call_id="",
+    tool_name="",
+    raw_args_text="",
+    incomplete=False,
+    input_format="json",
+    provider_state=None,
+)
+"""A call that was folded; what is parsed of its arguments is computed when first read."""
+
+
 def parts_from_fold(parts: list[dict[str, object]]) -> list[MessagePart]:
     """Build the parts that a fold has assembled, without validation.
 
     Each is a dict of Python field names with its "kind", or `{"kind": "part", "part": wire form}`
-    for a part that came whole. The dicts belong to the parts from then on.
+    for a part that came whole.
     """
     return [_BUILDERS[cast("str", part["kind"])](part) for part in parts]
 
 
-def _build_text(part: dict[str, Any]) -> TextPart:
-    return build(TextPart, part)
-
-
-def _build_thinking(part: dict[str, Any]) -> ThinkingPart:
-    return build(ThinkingPart, part)
-
-
 def _build_tool_call(part: dict[str, Any]) -> ToolCallPart:
-    ended = part.pop("ended")
-    if part["incomplete"] or not ended:
-        part.update(dict.fromkeys(_PARSED_FIELDS))
-    return build(ToolCallPart, part)
+    fields = {name: value for name, value in part.items() if name != "ended"}
+    if part["incomplete"] or not part["ended"]:
+        fields.update(dict.fromkeys(_PARSED_FIELDS))
+    return cast("ToolCallPart", TOOL_CALL_BLUEPRINT.build(fields))
 
 
 def _build_whole(part: dict[str, Any]) -> MessagePart:
@@ -382,8 +393,8 @@ def _build_whole(part: dict[str, Any]) -> MessagePart:
 
 
 _BUILDERS: Final[Mapping[str, Callable[[dict[str, Any]], MessagePart]]] = {
-    "text": _build_text,
-    "thinking": _build_thinking,
+    "text": TEXT_BLUEPRINT.build,
+    "thinking": THINKING_BLUEPRINT.build,
     "tool_call": _build_tool_call,
     "part": _build_whole,
 }

@@ -10,7 +10,8 @@ use deltafold::logprobs::Logprobs;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList};
 use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
@@ -19,11 +20,32 @@ use crate::delta::MessageDelta;
 use crate::errors;
 use crate::json;
 use crate::logprobs;
+use crate::model::{Fields, Model};
 use crate::partial_json::{PartialJson, Tail};
 use crate::snapshot::{self, ToolCallBuffer};
-use crate::types::{
-    self, MAPPING, MAPPING_PROXY, MESSAGE_FROM_FOLD, MESSAGE_ID_FROM_FOLD, PARTS_FROM_FOLD,
-};
+use crate::types::{self, MAPPING, MAPPING_PROXY, UUID};
+
+static META: Model = Model::new("deltafold.messages", "META_BLUEPRINT");
+static MESSAGE: Model = Model::new("deltafold.messages", "MESSAGE_BLUEPRINT");
+
+/// What sets the two slots that a UUID consists of; its constructor spends more on checking them than a fold spends on a
+/// short message.
+static UUID_SLOTS: PyOnceLock<[Py<PyAny>; 4]> = PyOnceLock::new();
+
+/// A fresh random id.
+fn message_id(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let [new, set_number, set_safety, unknown] = UUID_SLOTS.get_or_try_init(py, || {
+        let class = UUID.get(py)?;
+        let slot = |name: &str| class.getattr(name)?.getattr("__set__").map(Bound::unbind);
+        let unknown = py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown")?;
+        let new = class.getattr("__new__")?.unbind();
+        PyResult::Ok([new, slot("int")?, slot("is_safe")?, unknown.unbind()])
+    })?;
+    let id = new.bind(py).call1((UUID.get(py)?,))?;
+    set_number.bind(py).call1((&id, Uuid::new_v4().as_u128()))?;
+    set_safety.bind(py).call1((&id, unknown))?;
+    Ok(id)
+}
 
 /// Folds the deltas of one stream into a `Message`: `idle → started → done | error`.
 ///
@@ -176,7 +198,7 @@ impl MessageAssembler {
                 return Ok(known.into_bound(py));
             }
         }
-        let made = MESSAGE_ID_FROM_FOLD.get(py)?.call1((Uuid::new_v4().as_u128(),))?;
+        let made = message_id(py)?;
         if status != Status::Idle {
             let kept = made.clone().unbind();
             let mut place = errors::lock(py, &self.message_id, "assembler")?;
@@ -188,40 +210,58 @@ impl MessageAssembler {
     }
 
     fn message<'py>(&self, py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyAny>> {
-        let meta = PyDict::new(py);
+        let parts = snapshot::parts(py, &view.parts)?;
+        let folded = PyDict::new(py);
+        folded.set_item(intern!(py, "_folded_parts"), parts.to_tuple())?;
+        let meta = META.make_with(
+            py,
+            |fields| Self::meta(py, fields, view),
+            Some(PyDict::new(py)),
+            Some(folded),
+        )?;
+        let began = view.began.unwrap_or_else(clock::now);
+        MESSAGE.make(py, |fields| {
+            fields.set(intern!(py, "id"), self.message_id(py, view.status)?)?;
+            fields.set(intern!(py, "run_id"), view.run_id.as_deref())?;
+            fields.set(intern!(py, "parts"), parts)?;
+            fields.set(intern!(py, "timestamp"), clock::to_datetime(py, began)?)?;
+            fields.set(intern!(py, "meta"), meta)
+        })
+    }
+
+    fn meta<'py>(py: Python<'py>, fields: &Fields<'py>, view: &View) -> PyResult<()> {
         if let Some(usage) = &view.usage {
-            meta.set_item(intern!(py, "usage"), types::usage(py, &usage.map(AsRef::as_ref))?)?;
+            fields.set(intern!(py, "usage"), types::usage(py, &usage.map(AsRef::as_ref))?)?;
         }
-        if view.status != Status::Idle {
-            meta.set_item(intern!(py, "response_id"), &*view.request_id)?;
-            meta.set_item(intern!(py, "model_id"), &*view.model_id)?;
+        for (name, id) in [
+            (intern!(py, "response_id"), &view.request_id),
+            (intern!(py, "model_id"), &view.model_id),
+        ] {
+            // An id that is empty is one that nobody knows.
+            if !id.is_empty() {
+                fields.set(name, &**id)?;
+            }
         }
         match &view.terminal {
             Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
                 let reason = types::finish_reason(py, *finish_reason)?;
-                meta.set_item(intern!(py, "finish_reason"), reason)?;
-                if let Some(raw) = raw_finish_reason {
-                    meta.set_item(intern!(py, "raw_finish_reason"), &**raw)?;
-                }
+                fields.set(intern!(py, "finish_reason"), reason)?;
+                fields.set(intern!(py, "raw_finish_reason"), raw_finish_reason.as_deref())?;
             }
-            Some(Terminal::Error(_)) => meta.set_item(intern!(py, "is_api_error_message"), true)?,
+            Some(Terminal::Error(_)) => fields.set(intern!(py, "is_api_error_message"), true)?,
             None => {}
         }
-        if let Some(warnings) = &view.warnings {
-            meta.set_item(intern!(py, "warnings"), json::to_python(py, warnings)?)?;
-        }
+        let warnings = match &view.warnings {
+            Some(warnings) => json::to_python(py, warnings)?,
+            None => PyList::empty(py).into_any(),
+        };
+        fields.set(intern!(py, "warnings"), warnings)?;
+        fields.set(intern!(py, "approvals"), PyList::empty(py))?;
         if let Some(logprobs) = &view.logprobs {
             let logprobs = logprobs::Logprobs::new(Arc::clone(logprobs));
-            meta.set_item(intern!(py, "logprobs"), Bound::new(py, logprobs)?)?;
+            fields.set(intern!(py, "logprobs"), Bound::new(py, logprobs)?)?;
         }
-        let fields = PyDict::new(py);
-        fields.set_item(intern!(py, "message_id"), self.message_id(py, view.status)?)?;
-        fields.set_item(intern!(py, "run_id"), view.run_id.as_deref())?;
-        let began = view.began.unwrap_or_else(clock::now);
-        fields.set_item(intern!(py, "timestamp"), clock::to_datetime(py, began)?)?;
-        fields.set_item(intern!(py, "parts"), snapshot::parts(py, &view.parts)?)?;
-        fields.set_item(intern!(py, "meta"), meta)?;
-        MESSAGE_FROM_FOLD.get(py)?.call((), Some(&fields))
+        Ok(())
     }
 
     fn model_error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -265,7 +305,7 @@ impl MessageAssembler {
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let parts = self.read(py, |fold| fold.core.parts().to_vec())?;
-        PARTS_FROM_FOLD.get(py)?.call1((snapshot::parts(py, &parts)?,))
+        snapshot::parts(py, &parts).map(Bound::into_any)
     }
 
     /// The tool calls so far, by id.

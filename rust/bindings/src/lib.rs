@@ -15,6 +15,7 @@ mod errors;
 mod json;
 mod limits;
 mod logprobs;
+mod model;
 mod partial_json;
 mod partial_tree;
 mod payload;

@@ -1,75 +1,80 @@
-//! A message that is being folded, as Python sees it: part dicts for `deltafold.messages`, and tool call buffers.
+//! A message that is being folded, as Python sees it: its parts, and tool call buffers.
 
 use deltafold::assemble::{Part, TextPart, ToolCall};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::PyList;
 
 use crate::json;
+use crate::model::{Fields, Model};
+use crate::types::PART_FROM_WIRE;
 
-/// The parts as `message_from_fold` takes them.
+static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
+static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");
+static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
+
+/// The parts as `deltafold.messages` has them.
 pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for part in parts {
-        let dict = PyDict::new(py);
-        match part {
-            Part::Text(part) => text_part(&dict, "text", part)?,
-            Part::Thinking(part) => text_part(&dict, "thinking", part)?,
-            Part::ToolCall(call) => {
-                dict.set_item(intern!(dict.py(), "kind"), "tool_call")?;
-                dict.set_item(intern!(dict.py(), "tool_call_id"), &*call.id)?;
-                dict.set_item(intern!(dict.py(), "tool_name"), &*call.name)?;
-                dict.set_item(intern!(dict.py(), "raw_args_text"), &call.args)?;
-                dict.set_item(intern!(dict.py(), "incomplete"), call.incomplete)?;
-                dict.set_item(intern!(dict.py(), "input_format"), call.input_format.as_str())?;
-                dict.set_item(intern!(dict.py(), "ended"), call.ended)?;
-                set_json(
-                    &dict,
-                    intern!(dict.py(), "provider_state"),
-                    call.provider_state.as_deref(),
-                )?;
-            }
-            Part::Whole(part) => {
-                dict.set_item(intern!(dict.py(), "kind"), "part")?;
-                set_json(&dict, intern!(dict.py(), "part"), Some(part))?;
-            }
-        }
-        list.append(dict)?;
+        list.append(match part {
+            Part::Text(part) => TEXT.make(py, |fields| {
+                if part.refusal {
+                    fields.set(intern!(py, "refusal"), true)?;
+                }
+                if !part.annotations.is_empty() {
+                    fields.set(intern!(py, "annotations"), joined(py, &part.annotations)?)?;
+                }
+                text(py, fields, part)
+            })?,
+            Part::Thinking(part) => THINKING.make(py, |fields| {
+                if part.redacted {
+                    fields.set(intern!(py, "redacted"), true)?;
+                }
+                text(py, fields, part)
+            })?,
+            Part::ToolCall(call) => TOOL_CALL.make(py, |fields| tool_call(py, fields, call))?,
+            Part::Whole(part) => PART_FROM_WIRE.get(py)?.call1((json::to_python(py, part)?,))?,
+        })?;
     }
     Ok(list)
 }
 
-fn set_json(
-    dict: &Bound<'_, PyDict>,
-    name: &Bound<'_, PyString>,
-    text: Option<&str>,
-) -> PyResult<()> {
-    let value = text.map(|text| json::to_python(dict.py(), text)).transpose()?;
-    dict.set_item(name, value)
+fn text<'py>(py: Python<'py>, fields: &Fields<'py>, part: &TextPart) -> PyResult<()> {
+    fields.set(intern!(py, "text"), &part.text)?;
+    provider_state(py, fields, part.provider_state.as_deref())
 }
 
-fn text_part(dict: &Bound<'_, PyDict>, kind: &str, part: &TextPart) -> PyResult<()> {
-    dict.set_item(intern!(dict.py(), "kind"), kind)?;
-    dict.set_item(intern!(dict.py(), "text"), &part.text)?;
-    if kind == "text" {
-        dict.set_item(intern!(dict.py(), "refusal"), part.refusal)?;
-        dict.set_item(intern!(dict.py(), "annotations"), joined(dict.py(), &part.annotations)?)?;
-    } else {
-        dict.set_item(intern!(dict.py(), "redacted"), part.redacted)?;
+fn tool_call<'py>(py: Python<'py>, fields: &Fields<'py>, call: &ToolCall) -> PyResult<()> {
+    fields.set(intern!(py, "tool_call_id"), &*call.id)?;
+    fields.set(intern!(py, "tool_name"), &*call.name)?;
+    fields.set(intern!(py, "raw_args_text"), &call.args)?;
+    fields.set(intern!(py, "incomplete"), call.incomplete)?;
+    fields.set(intern!(py, "input_format"), call.input_format.as_str())?;
+    if call.incomplete || !call.ended {
+        for name in
+            [intern!(py, "arguments"), intern!(py, "parse_error"), intern!(py, "parse_warning")]
+        {
+            fields.set(name, py.None())?;
+        }
     }
-    set_json(dict, intern!(dict.py(), "provider_state"), part.provider_state.as_deref())
+    provider_state(py, fields, call.provider_state.as_deref())
 }
 
-/// Lists that came one after another as one; `None` when none came.
-fn joined<'py>(py: Python<'py>, lists: &[Box<str>]) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if lists.is_empty() {
-        return Ok(None);
+fn provider_state<'py>(py: Python<'py>, fields: &Fields<'py>, state: Option<&str>) -> PyResult<()> {
+    match state {
+        Some(state) => fields.set(intern!(py, "provider_state"), json::to_python(py, state)?),
+        None => Ok(()),
     }
+}
+
+/// Lists that came one after another as one.
+fn joined<'py>(py: Python<'py>, lists: &[Box<str>]) -> PyResult<Bound<'py, PyList>> {
     let all = PyList::empty(py);
     for list in lists {
         all.call_method1("extend", (json::to_python(py, list)?,))?;
     }
-    Ok(Some(all.into_any()))
+    Ok(all)
 }
 
 /// A tool call as far as it came.

@@ -5,7 +5,8 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+
+use crate::model::Model;
 
 /// A name in a module, imported at first use.
 pub(crate) struct Imported {
@@ -27,17 +28,11 @@ impl Imported {
     }
 }
 
-static USAGE_FROM_FOLD: Imported = Imported::new("deltafold.contract", "usage_from_fold");
+static USAGE: Model = Model::new("deltafold.contract", "USAGE_BLUEPRINT");
 pub(crate) static DELTA_SCHEMA: Imported = Imported::new("deltafold.contract", "delta_core_schema");
 pub(crate) static LOGPROBS_SCHEMA: Imported =
     Imported::new("deltafold.contract", "logprobs_core_schema");
-pub(crate) static MESSAGE_FROM_FOLD: Imported =
-    Imported::new("deltafold.messages", "message_from_fold");
-pub(crate) static PARTS_FROM_FOLD: Imported =
-    Imported::new("deltafold.messages", "parts_from_fold");
 pub(crate) static PART_FROM_WIRE: Imported = Imported::new("deltafold.parts", "part_from_wire");
-pub(crate) static MESSAGE_ID_FROM_FOLD: Imported =
-    Imported::new("deltafold.messages", "message_id_from_fold");
 pub(crate) static RETRY_AFTER: Imported =
     Imported::new("deltafold.retry_after", "retry_after_seconds");
 pub(crate) static JSON_DUMPS: Imported = Imported::new("json", "dumps");
@@ -46,6 +41,7 @@ pub(crate) static DATETIME: Imported = Imported::new("datetime", "datetime");
 pub(crate) static TIMEDELTA: Imported = Imported::new("datetime", "timedelta");
 pub(crate) static TIMEZONE: Imported = Imported::new("datetime", "timezone");
 pub(crate) static MAPPING: Imported = Imported::new("collections.abc", "Mapping");
+pub(crate) static UUID: Imported = Imported::new("uuid", "UUID");
 pub(crate) static MAPPING_PROXY: Imported = Imported::new("types", "MappingProxyType");
 
 /// A closed list of the contract as Python's enum: its members, made once.
@@ -100,15 +96,25 @@ pub(crate) fn usage<'py>(
     py: Python<'py>,
     counts: &deltafold::delta::Usage<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let fields = PyDict::new(py);
-    fields.set_item(intern!(py, "input_tokens"), counts.input)?;
-    fields.set_item(intern!(py, "output_tokens"), counts.output)?;
-    fields.set_item(intern!(py, "total_tokens"), counts.total)?;
-    fields.set_item(intern!(py, "cost"), counts.cost)?;
-    fields.set_item(intern!(py, "cache_read_tokens"), counts.cache_read)?;
-    fields.set_item(intern!(py, "cache_write_tokens"), counts.cache_write)?;
-    fields.set_item(intern!(py, "reasoning_tokens"), counts.reasoning)?;
-    let details = counts.details.map(|text| crate::json::to_python(py, text)).transpose()?;
-    fields.set_item(intern!(py, "details"), details)?;
-    USAGE_FROM_FOLD.get(py)?.call1((fields,))
+    USAGE.make(py, |fields| {
+        fields.set(intern!(py, "input_tokens"), counts.input)?;
+        fields.set(intern!(py, "output_tokens"), counts.output)?;
+        fields.set(intern!(py, "total_tokens"), counts.total)?;
+        if let Some(cost) = counts.cost {
+            fields.set(intern!(py, "cost"), cost)?;
+        }
+        if let Some(cache_read) = counts.cache_read {
+            fields.set(intern!(py, "cache_read_tokens"), cache_read)?;
+        }
+        if let Some(cache_write) = counts.cache_write {
+            fields.set(intern!(py, "cache_write_tokens"), cache_write)?;
+        }
+        if let Some(reasoning) = counts.reasoning {
+            fields.set(intern!(py, "reasoning_tokens"), reasoning)?;
+        }
+        if let Some(details) = counts.details {
+            fields.set(intern!(py, "details"), crate::json::to_python(py, details)?)?;
+        }
+        Ok(())
+    })
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::delta::{Delta, DeltaKind, Output, Payload, Riders};
+use crate::delta::{Delta, DeltaKind, Output, Payload, Plain, Riders};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Record {
@@ -93,6 +93,15 @@ impl DeltaBatch {
         self.arena.get(range.clone()).unwrap_or("")
     }
 
+    #[inline]
+    fn push(&mut self, seq: u64, record: Record) {
+        if self.records.is_empty() {
+            self.first_seq = seq;
+        }
+        self.records.push(record);
+    }
+
+    #[inline]
     fn keep(&mut self, text: &str) -> Range<usize> {
         let start = self.arena.len();
         self.arena.push_str(text);
@@ -101,36 +110,41 @@ impl DeltaBatch {
 }
 
 impl Output for DeltaBatch {
-    #[inline]
     fn delta(&mut self, delta: &Delta<&str>) {
-        if self.records.is_empty() {
-            self.first_seq = delta.seq;
-        }
         if let Some(raw) = delta.provider_raw {
             self.raw.push((self.records.len(), raw.into()));
         }
-        let record = match &delta.payload {
+        match delta.payload {
             Payload::Text { text, part_index: Some(part), riders }
-                if *riders == Riders::default() =>
+                if riders == Riders::default() =>
             {
-                Record::Text { part: *part, text: self.keep(text) }
+                self.plain(delta.seq, Plain::Text { part, text });
             }
             Payload::Thinking { text, part_index: Some(part), riders }
-                if *riders == Riders::default() =>
+                if riders == Riders::default() =>
             {
-                Record::Thinking { part: *part, text: self.keep(text) }
+                self.plain(delta.seq, Plain::Thinking { part, text });
             }
-            Payload::ToolCallArgs { id, text } => {
-                if self.last_id.is_empty() || self.slice(&self.last_id) != *id {
+            Payload::ToolCallArgs { id, text } => self.plain(delta.seq, Plain::Args { id, text }),
+            payload => {
+                self.rare.push(payload.to_owned());
+                self.push(delta.seq, Record::Rare(self.rare.len() - 1));
+            }
+        }
+    }
+
+    #[inline]
+    fn plain(&mut self, seq: u64, plain: Plain<'_>) {
+        let record = match plain {
+            Plain::Text { part, text } => Record::Text { part, text: self.keep(text) },
+            Plain::Thinking { part, text } => Record::Thinking { part, text: self.keep(text) },
+            Plain::Args { id, text } => {
+                if self.last_id.is_empty() || self.slice(&self.last_id) != id {
                     self.last_id = self.keep(id);
                 }
                 Record::Args { id: self.last_id.clone(), text: self.keep(text) }
             }
-            payload => {
-                self.rare.push(payload.to_owned());
-                Record::Rare(self.rare.len() - 1)
-            }
         };
-        self.records.push(record);
+        self.push(seq, record);
     }
 }

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::delta::{Delta, ErrorCode, Failure, Output};
+use crate::delta::{Delta, ErrorCode, Failure, Output, Plain};
 use crate::dialect::{self, State};
 use crate::error::{Error, ErrorKind};
 use crate::finisher::{DeltaSink, Finisher, Options};
@@ -75,6 +75,16 @@ impl<O: Output> Output for Checked<'_, O> {
             debug_assert!(verdict.is_ok(), "{verdict:?}");
         }
         self.out.delta(delta);
+    }
+
+    #[inline]
+    fn plain(&mut self, seq: u64, plain: Plain<'_>) {
+        if cfg!(debug_assertions) {
+            let delta = Delta { seq, payload: plain.into(), provider_raw: None };
+            let verdict = self.laws.check(&delta);
+            debug_assert!(verdict.is_ok(), "{verdict:?}");
+        }
+        self.out.plain(seq, plain);
     }
 }
 
@@ -199,7 +209,6 @@ impl Core {
         closed: bool,
         out: &mut impl Output,
     ) {
-        let name = std::str::from_utf8(name).unwrap_or("");
         let data = data.trim_ascii();
         match data.first() {
             None => {}
@@ -214,7 +223,7 @@ impl Core {
                     self.lines(name, data, offset, error, out);
                 }
             }
-            Some(_) if name == "error" => {
+            Some(_) if name == b"error" => {
                 let message = String::from_utf8_lossy(data);
                 let error = ErrorObject::of_message(&message);
                 let failure = error.failure(&self.options.response, "");
@@ -232,7 +241,14 @@ impl Core {
     }
 
     /// Several JSON values that a proxy joined into one event: each line alone.
-    fn lines(&mut self, name: &str, data: &[u8], offset: u64, error: Error, out: &mut impl Output) {
+    fn lines(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        offset: u64,
+        error: Error,
+        out: &mut impl Output,
+    ) {
         let kind = error.kind;
         let mut error = Some(error);
         // Too deep is what it is; anything else may be several values, each fine alone.
@@ -241,7 +257,7 @@ impl Core {
             for line in data.split(|byte| *byte == b'\n') {
                 let line = line.trim_ascii();
                 if line.starts_with(b"[DONE]") {
-                    self.event(name.as_bytes(), line, offset, true, out);
+                    self.event(name, line, offset, true, out);
                 } else if !line.is_empty()
                     && let Err(found) = self.json(name, line, out)
                 {
@@ -265,7 +281,7 @@ impl Core {
 
     /// Reads one JSON text, an object or an array of objects.  On an error nothing of it was applied.
     #[inline]
-    fn json(&mut self, name: &str, data: &[u8], out: &mut impl Output) -> Result<(), Error> {
+    fn json(&mut self, name: &[u8], data: &[u8], out: &mut impl Output) -> Result<(), Error> {
         if !self.options.provider_raw
             && self.with_sink(out, |state, sink| {
                 let repeated = state.repeated(name, data, sink);
@@ -277,6 +293,7 @@ impl Core {
         {
             return Ok(());
         }
+        let name = std::str::from_utf8(name).unwrap_or("");
         let text = match std::str::from_utf8(data) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(data),
@@ -356,7 +373,7 @@ impl Core {
         // Nearly always one line is the whole body, and reading it is the cheapest way to find out.
         if self.stray.text.is_empty()
             && trimmed.first() == Some(&b'{')
-            && self.json("", trimmed.trim_ascii_end(), out).is_ok()
+            && self.json(b"", trimmed.trim_ascii_end(), out).is_ok()
         {
             return;
         }

@@ -97,6 +97,32 @@ impl Laws {
         Ok(place)
     }
 
+    /// Takes a delta that is nothing but more text of a part that exists; false, and nothing taken, for any other: then
+    /// [`Laws::check`] decides.
+    #[inline]
+    pub fn more_text(&mut self, seq: u64, kind: DeltaKind, part: usize, text: &str) -> bool {
+        let lawful = self.takes(seq, text) && self.parts.get(part) == Some(&kind);
+        if lawful {
+            self.last_seq = seq;
+        }
+        lawful
+    }
+
+    /// The same for more arguments of a call that the caller knows to be open.
+    #[inline]
+    pub fn more_args(&mut self, seq: u64, text: &str) -> bool {
+        let lawful = self.takes(seq, text);
+        if lawful {
+            self.last_seq = seq;
+        }
+        lawful
+    }
+
+    #[inline]
+    fn takes(&self, seq: u64, text: &str) -> bool {
+        self.started && !self.ended && seq > self.last_seq && !text.is_empty()
+    }
+
     fn judge(&self, delta: &Delta<&str>) -> Result<Place, (Option<&'static str>, String)> {
         let broken = |field, law: &str| Err((field, law.to_owned()));
         if self.ended {

@@ -7,7 +7,9 @@ pub mod partial_json;
 
 use std::sync::Arc;
 
-use crate::delta::{Delta, Failure, FinishReason, InputFormat, Output, Payload, Riders, Usage};
+use crate::delta::{
+    Delta, DeltaKind, Failure, FinishReason, InputFormat, Output, Payload, Plain, Riders, Usage,
+};
 use crate::laws::{Breach, Laws, Place};
 use crate::logprobs::Logprobs;
 
@@ -113,6 +115,9 @@ pub enum Terminal {
     Error(Failure<Box<str>>),
 }
 
+/// Bytes that a text has room for at first: growing from a few would copy a short answer five times.
+const FIRST_BYTES: usize = 128;
+
 /// The assembler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageAssembler {
@@ -191,6 +196,41 @@ impl MessageAssembler {
             _ => None,
         });
         texts.collect()
+    }
+
+    /// Takes the next delta, which is plain; the same as [`Self::consume`].
+    #[inline]
+    pub fn consume_plain(&mut self, seq: u64, plain: Plain<'_>) -> Result<(), Breach> {
+        match plain {
+            Plain::Text { part: at, text } => {
+                if let Some(Part::Text(part)) = self.parts.get_mut(at as usize)
+                    && self.laws.more_text(seq, DeltaKind::Text, at as usize, text)
+                {
+                    part.text.push_str(text);
+                    return Ok(());
+                }
+            }
+            Plain::Thinking { part: at, text } => {
+                if let Some(Part::Thinking(part)) = self.parts.get_mut(at as usize)
+                    && self.laws.more_text(seq, DeltaKind::Thinking, at as usize, text)
+                {
+                    part.text.push_str(text);
+                    return Ok(());
+                }
+            }
+            Plain::Args { id, text } => {
+                // Most arguments are the last part's.
+                if let Some(Part::ToolCall(call)) = self.parts.last_mut()
+                    && !call.ended
+                    && *call.id == *id
+                    && self.laws.more_args(seq, text)
+                {
+                    call.args.push_str(text);
+                    return Ok(());
+                }
+            }
+        }
+        self.consume(&Delta { seq, payload: plain.into(), provider_raw: None })
     }
 
     /// Takes the next delta; one that breaks a law changes nothing.
@@ -275,7 +315,8 @@ impl MessageAssembler {
             }
             return;
         }
-        let mut part = TextPart::default();
+        let text_so_far = String::with_capacity(text.len().max(FIRST_BYTES));
+        let mut part = TextPart { text: text_so_far, ..TextPart::default() };
         part.append(text, riders);
         self.parts.push(match payload {
             Payload::Thinking { .. } => Part::Thinking(part),
@@ -304,14 +345,30 @@ impl<'a> FoldInto<'a> {
     }
 }
 
+impl FoldInto<'_> {
+    #[inline]
+    fn took(&mut self, verdict: Result<(), Breach>) {
+        match verdict {
+            Ok(()) => self.taken += 1,
+            Err(breach) => self.breach = Some(breach),
+        }
+    }
+}
+
 impl Output for FoldInto<'_> {
     #[inline]
     fn delta(&mut self, delta: &Delta<&str>) {
         if self.breach.is_none() {
-            match self.assembler.consume(delta) {
-                Ok(()) => self.taken += 1,
-                Err(breach) => self.breach = Some(breach),
-            }
+            let verdict = self.assembler.consume(delta);
+            self.took(verdict);
+        }
+    }
+
+    #[inline]
+    fn plain(&mut self, seq: u64, plain: Plain<'_>) {
+        if self.breach.is_none() {
+            let verdict = self.assembler.consume_plain(seq, plain);
+            self.took(verdict);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The registry: one row a wire protocol.
 //!
-//! A dialect is two functions.  `read(frame)` is pure, borrows from the frame and knows no state; `apply(event, state,
-//! sink)` owns all state.  The finisher alone owns seq, ids, pairing and the terminal.
+//! A dialect is two functions.  `read(frame)` is pure, borrows from the frame and knows no state; `apply(event, sink)`
+//! owns all state.  The finisher alone owns seq, ids, pairing and the terminal.
+
+use std::fmt::Debug;
 
 use crate::delta::Output;
 use crate::finisher::DeltaSink;
@@ -23,14 +25,83 @@ pub struct Frame<'a> {
     pub max_depth: usize,
 }
 
-/// The state of one stream's dialect, and the templates that its frames repeat.
+/// What the caller wants of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Which of several answers is followed.
+    pub choice: u64,
+    /// Whether log probabilities are read.
+    pub logprobs: bool,
+}
+
+/// A wire protocol: the state of one stream, and the two functions.
+pub trait Protocol: Clone + Debug + Default + PartialEq {
+    /// The events that come again and again, all alike.
+    type Repeat: Template;
+
+    /// Reads a frame.
+    fn read<'a>(
+        frame: Frame<'a>,
+        reader: &mut Reader<'a>,
+        wanted: Wanted,
+    ) -> Result<Event<'a, Self>>;
+
+    /// Applies an event.
+    fn apply<O: Output>(&mut self, event: &Event<'_, Self>, sink: &mut DeltaSink<'_, O>);
+
+    /// Says what the state still holds back; no event follows.
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>);
+}
+
+/// What a protocol reads of a frame.
+pub type Event<'a, P> = <<P as Protocol>::Repeat as Template>::Event<'a>;
+
+/// A protocol at work: its state, and the templates that its frames repeat.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "one a stream, never moved after it is made")]
-pub enum State {
-    /// Anthropic Messages.
-    AnthropicMessages(anthropic_messages::State, Templates<anthropic_messages::Repeat>),
-    /// OpenAI Chat Completions and everything compatible.
-    OpenAiChat(openai_chat::State, Templates<openai_chat::Repeat>),
+pub struct Stage<P: Protocol> {
+    protocol: P,
+    templates: Templates<P::Repeat>,
+}
+
+impl<P: Protocol> Default for Stage<P> {
+    fn default() -> Self {
+        Self { protocol: P::default(), templates: Templates::default() }
+    }
+}
+
+impl<P: Protocol> Stage<P> {
+    #[inline]
+    fn repeated<O: Output>(
+        &mut self,
+        name: &[u8],
+        frame: &[u8],
+        sink: &mut DeltaSink<'_, O>,
+    ) -> bool {
+        match self.templates.hit(name, frame) {
+            Some(event) => {
+                self.protocol.apply(&event, sink);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn frame<O: Output>(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+        let options = sink.options();
+        let wanted = Wanted { choice: options.choice, logprobs: options.logprobs };
+        let curious = self.templates.curious();
+        let mut reader = if curious {
+            Reader::tracing(frame.json, frame.max_depth)
+        } else {
+            Reader::new(frame.json, frame.max_depth)
+        };
+        let event = P::read(frame, &mut reader, wanted)?;
+        if curious {
+            self.templates.study(frame.name, frame.json, &event, &reader.into_trace());
+        }
+        self.protocol.apply(&event, sink);
+        Ok(())
+    }
 }
 
 /// A row of the registry.
@@ -42,94 +113,63 @@ pub struct Dialect {
     pub state: fn() -> State,
 }
 
-/// Every dialect.
-pub const REGISTRY: &[Dialect] = &[
-    Dialect {
-        name: "anthropic-messages",
-        state: || {
-            State::AnthropicMessages(anthropic_messages::State::default(), Templates::default())
-        },
-    },
-    Dialect {
-        name: "openai-chat",
-        state: || State::OpenAiChat(openai_chat::State::default(), Templates::default()),
-    },
-];
+/// The rows, and what follows from them: [`REGISTRY`], [`State`] and its dispatch.
+macro_rules! registry {
+    ($($(#[$doc:meta])* $name:literal => $protocol:ident($state:ty),)+) => {
+        /// Every dialect.
+        pub const REGISTRY: &[Dialect] =
+            &[$(Dialect { name: $name, state: || State::$protocol(Stage::default()) }),+];
+
+        /// The state of one stream's dialect.
+        #[derive(Clone, Debug, PartialEq)]
+        #[expect(clippy::large_enum_variant, reason = "one a stream, never moved after it is made")]
+        pub enum State {
+            $($(#[$doc])* $protocol(Stage<$state>),)+
+        }
+
+        impl State {
+            /// Applies a frame that repeats a template; false for any other.
+            #[inline]
+            pub fn repeated<O: Output>(
+                &mut self,
+                name: &[u8],
+                frame: &[u8],
+                sink: &mut DeltaSink<'_, O>,
+            ) -> bool {
+                match self {
+                    $(Self::$protocol(stage) => stage.repeated(name, frame, sink),)+
+                }
+            }
+
+            /// Reads one frame and applies it.  An error leaves the state as it was.
+            pub fn frame<O: Output>(
+                &mut self,
+                frame: Frame<'_>,
+                sink: &mut DeltaSink<'_, O>,
+            ) -> Result<()> {
+                match self {
+                    $(Self::$protocol(stage) => stage.frame(frame, sink),)+
+                }
+            }
+
+            /// Says what the state still holds back; no frame follows.
+            pub fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+                match self {
+                    $(Self::$protocol(stage) => stage.protocol.close(sink),)+
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    /// Anthropic Messages.
+    "anthropic-messages" => AnthropicMessages(anthropic_messages::State),
+    /// OpenAI Chat Completions and everything compatible.
+    "openai-chat" => OpenAiChat(openai_chat::State),
+}
 
 /// The row of this name.
 pub fn find(name: &str) -> Option<&'static Dialect> {
     REGISTRY.iter().find(|row| row.name == name)
-}
-
-/// Reads a frame that is no hit, and lets the templates study it.
-fn read<'a, E: Template>(
-    templates: &mut Templates<E>,
-    frame: Frame<'a>,
-    read: impl Fn(&mut Reader<'a>) -> Result<E::Event<'a>>,
-) -> Result<E::Event<'a>> {
-    let curious = templates.curious();
-    let mut reader = if curious {
-        Reader::tracing(frame.json, frame.max_depth)
-    } else {
-        Reader::new(frame.json, frame.max_depth)
-    };
-    let event = read(&mut reader)?;
-    if curious {
-        templates.study(frame.name, frame.json, &event, &reader.into_trace());
-    }
-    Ok(event)
-}
-
-impl State {
-    /// Applies a frame that repeats a template; false for any other.
-    #[inline]
-    pub fn repeated<O: Output>(
-        &mut self,
-        name: &str,
-        frame: &[u8],
-        sink: &mut DeltaSink<'_, O>,
-    ) -> bool {
-        match self {
-            Self::AnthropicMessages(state, templates) => templates
-                .hit(name, frame)
-                .map(|event| anthropic_messages::apply(event, state, sink))
-                .is_some(),
-            Self::OpenAiChat(state, templates) => templates
-                .hit(name, frame)
-                .map(|event| openai_chat::apply(&event, state, sink))
-                .is_some(),
-        }
-    }
-
-    /// Reads one frame and applies it.  An error leaves the state as it was.
-    pub fn frame<O: Output>(
-        &mut self,
-        frame: Frame<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Result<()> {
-        match self {
-            Self::AnthropicMessages(state, templates) => {
-                let event =
-                    read(templates, frame, |reader| anthropic_messages::read(frame, reader))?;
-                anthropic_messages::apply(event, state, sink);
-            }
-            Self::OpenAiChat(state, templates) => {
-                let options = sink.options();
-                let wanted =
-                    openai_chat::Wanted { choice: options.choice, logprobs: options.logprobs };
-                let event =
-                    read(templates, frame, |reader| openai_chat::read(frame, reader, wanted))?;
-                openai_chat::apply(&event, state, sink);
-            }
-        }
-        Ok(())
-    }
-
-    /// Says what the state still holds back; no frame follows.
-    pub fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
-        match self {
-            Self::AnthropicMessages(state, _) => anthropic_messages::close(state, sink),
-            Self::OpenAiChat(state, _) => openai_chat::close(state, sink),
-        }
-    }
 }

@@ -105,22 +105,20 @@ type Holes<'a> = [Str<'a>; MAX_HOLES];
 impl<E: Template> Templates<E> {
     /// The event of a frame that repeats a template.
     #[inline]
-    pub fn hit<'a>(&'a mut self, name: &str, frame: &'a [u8]) -> Option<E::Event<'a>> {
-        let mut found = None;
-        for offset in 0..self.slots.len() {
-            let at = (self.recent + offset) % self.slots.len();
-            if let Some(slot) = self.slots.get(at)
-                && slot.is_named(name)
-                && let Some(holes) = slot.matches(frame)
-            {
-                found = Some((at, holes));
-                break;
-            }
+    pub fn hit<'a>(&'a mut self, name: &[u8], frame: &'a [u8]) -> Option<E::Event<'a>> {
+        let mut holes = [Str::plain(""); MAX_HOLES];
+        let matches =
+            |slot: &Slot<E>, holes: &mut _| slot.is_named(name) && slot.matches(frame, holes);
+        let recent = self.slots.get(self.recent)?;
+        if !matches(recent, &mut holes) {
+            let other = |at: &usize| {
+                *at != self.recent
+                    && self.slots.get(*at).is_some_and(|slot| matches(slot, &mut holes))
+            };
+            self.recent = (0..self.slots.len()).find(other)?;
         }
-        let (at, holes) = found?;
-        self.recent = at;
         self.credit = self.credit.saturating_add(1).min(CREDIT);
-        let slot = self.slots.get(at)?;
+        let slot = self.slots.get(self.recent)?;
         Some(slot.event.fill(|token| slot.text(token, &holes)))
     }
 
@@ -137,7 +135,7 @@ impl<E: Template> Templates<E> {
         event: &E::Event<'_>,
         ignored: &[Range<usize>],
     ) {
-        for slot in self.slots.iter_mut().filter(|slot| slot.is_named(name)) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_named(name.as_bytes())) {
             if slot.widen(frame) {
                 self.credit = self.credit.saturating_sub(STUDY);
                 return;
@@ -190,8 +188,8 @@ impl<E: Template> Slot<E> {
     /// Most events have no name.  That is asked first: comparing two empty texts makes the C library read, masked out, at
     /// addresses that are none, which costs more than everything else here.
     #[inline]
-    fn is_named(&self, name: &str) -> bool {
-        if name.is_empty() { self.name.is_empty() } else { *self.name == *name }
+    fn is_named(&self, name: &[u8]) -> bool {
+        if name.is_empty() { self.name.is_empty() } else { *self.name.as_bytes() == *name }
     }
 
     /// What stands in a place: in the template's own frame, or in the hole.
@@ -227,18 +225,19 @@ impl<E: Template> Slot<E> {
     }
 
     #[inline]
-    fn matches<'a>(&self, frame: &'a [u8]) -> Option<Holes<'a>> {
-        let mut holes = [Str::plain(""); MAX_HOLES];
-        let mut at = 0;
-        for (segment, hole) in self.segments.iter().zip(&mut holes) {
-            at = self.literal(&segment.literal, frame, at)?;
-            let (end, escaped) = segment.kind.end(frame, at)?;
-            let raw = std::str::from_utf8(frame.get(at..end)?).ok()?;
-            *hole = Str { raw, escaped };
-            at = end;
-        }
-        let end = self.literal(&(self.tail..self.frame.len()), frame, at)?;
-        (end == frame.len()).then_some(holes)
+    fn matches<'a>(&self, frame: &'a [u8], holes: &mut Holes<'a>) -> bool {
+        let fill = || {
+            let mut at = 0;
+            for (segment, hole) in self.segments.iter().zip(holes) {
+                at = self.literal(&segment.literal, frame, at)?;
+                let (end, escaped) = segment.kind.end(frame, at)?;
+                let raw = std::str::from_utf8(frame.get(at..end)?).ok()?;
+                *hole = Str { raw, escaped };
+                at = end;
+            }
+            self.literal(&(self.tail..self.frame.len()), frame, at)
+        };
+        fill() == Some(frame.len())
     }
 
     /// Where the literal ends that must stand at `at`.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::{DeltaSink, Finisher};
-use crate::delta::{FinishReason, InputFormat, Output, Payload};
+use crate::delta::{FinishReason, InputFormat, Output, Payload, Plain};
 use crate::scan::{JsonScan, Verdict};
 use crate::wire::{Carry, Reader, Str};
 
@@ -234,7 +234,7 @@ impl<O: Output> DeltaSink<'_, O> {
                 state.take_instead(plain);
             }
             state.sent = true;
-            line.send(self.out, Payload::ToolCallArgs { id: &state.id, text: plain });
+            line.send_plain(self.out, Plain::Args { id: &state.id, text: plain });
         }
         if lone_now.lone > lone {
             self.warn_lone(lone_now);

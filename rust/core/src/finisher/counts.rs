@@ -31,7 +31,8 @@ impl Counts {
     /// Total = input + output; reasoning never exceeds output (13 of 2,023 recorded streams say it does).
     pub(super) fn to_usage(&self, raw: &str) -> Usage<Box<str>> {
         use std::fmt::Write as _;
-        let mut details = String::from("{");
+        let mut details = String::with_capacity(raw.len() + "{\"raw\":}".len());
+        details.push('{');
         for (name, value) in
             [("audioInputTokens", self.audio_input), ("audioOutputTokens", self.audio_output)]
         {
@@ -40,7 +41,9 @@ impl Counts {
                 let _ = write!(details, "\"{name}\":{value},");
             }
         }
-        let _ = write!(details, "\"raw\":{raw}}}");
+        details.push_str("\"raw\":");
+        details.push_str(raw);
+        details.push('}');
         let total =
             self.input.zip(self.output).and_then(|(input, output)| input.checked_add(output));
         Usage {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Options;
-use crate::delta::{Delta, Output, Payload};
+use crate::delta::{Delta, Output, Payload, Plain};
 use crate::wire::write_string;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,16 @@ impl Line {
         out.delta(&Delta { seq: self.seq, payload, provider_raw: raw.as_deref() });
     }
 
+    /// Sends a delta of nothing but text.
+    #[inline]
+    pub(super) fn send_plain<O: Output>(&mut self, out: &mut O, plain: Plain<'_>) {
+        if self.phase == Phase::Waiting || self.raw.is_some() {
+            return self.send(out, plain.into());
+        }
+        self.seq += 1;
+        out.plain(self.seq, plain);
+    }
+
     pub(super) fn start<O: Output>(&mut self, out: &mut O) {
         if self.phase != Phase::Waiting {
             return;
@@ -64,13 +74,22 @@ impl Line {
     }
 
     /// Counts `added` against a bound; false, once and for all, when it is reached.
+    #[inline]
     pub(super) fn within(&mut self, which: &str, used: usize, bound: usize) -> bool {
-        if self.breach.is_none() && used > bound {
-            self.breach = Some(format!("limit reached: {which} ({bound})"));
+        if used > bound {
+            self.reached(which, bound);
         }
         self.breach.is_none()
     }
 
+    #[cold]
+    fn reached(&mut self, which: &str, bound: usize) {
+        if self.breach.is_none() {
+            self.breach = Some(format!("limit reached: {which} ({bound})"));
+        }
+    }
+
+    #[inline]
     pub(super) fn take_message_bytes(&mut self, added: usize) -> bool {
         self.message_bytes = self.message_bytes.saturating_add(added);
         let bound = self.options.limits.message_bytes;

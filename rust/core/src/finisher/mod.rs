@@ -16,7 +16,7 @@ pub use calls::{CallEnd, CallHandle};
 pub use counts::Counts;
 use line::{Line, Phase};
 
-use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Riders, Usage};
+use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Plain, Riders, Usage};
 use crate::limits::Limits;
 use crate::logprobs::Logprobs;
 use crate::provider_error::Response;
@@ -174,10 +174,16 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     }
 
     /// Names model and response id; the first name of each counts.  `start` leaves once both are known.
+    #[inline]
     pub fn identity(&mut self, model: Option<Str<'_>>, response_id: Option<Str<'_>>) {
-        if self.ended() {
-            return;
+        let line = &self.finisher.line;
+        // Most frames name again what is known.
+        if line.phase == Phase::Waiting || (line.phase == Phase::Running && line.model.is_empty()) {
+            self.learn_identity(model, response_id);
         }
+    }
+
+    fn learn_identity(&mut self, model: Option<Str<'_>>, response_id: Option<Str<'_>>) {
         let line = &mut self.finisher.line;
         if let Some(model) = model
             && line.model.is_empty()
@@ -261,7 +267,15 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             scratch.as_str()
         };
         if !plain.is_empty() && line.take_message_bytes(plain.len()) {
-            send_text(line, self.out, part, plain, Riders::default());
+            match (part.kind, part.index) {
+                (PartKind::Text, Some(part)) => {
+                    line.send_plain(self.out, Plain::Text { part, text: plain });
+                }
+                (PartKind::Thinking, Some(part)) => {
+                    line.send_plain(self.out, Plain::Thinking { part, text: plain });
+                }
+                _ => send_text(line, self.out, part, plain, Riders::default()),
+            }
         }
         if part.carry.lone > lone {
             let carry = part.carry;

@@ -58,6 +58,16 @@ impl Sse {
                 continue;
             }
             let offset = start + at as u64;
+            if self.between_events()
+                && let Some(event) = WholeEvent::at_start_of(rest)
+                && event.bytes <= self.max_bytes
+            {
+                at += event.bytes;
+                let WholeEvent { name, data, data_at, .. } = event;
+                let offset = offset + data_at as u64;
+                sink(Frame::Event { name, data, offset, closed: true })?;
+                continue;
+            }
             let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
                 if self.line.is_empty() {
                     self.line_offset = offset;
@@ -113,6 +123,12 @@ impl Sse {
         }
         let mut whole: &[u8] = &[];
         self.dispatch(&mut whole, false, &mut sink)
+    }
+
+    /// Whether nothing of an event or a line was seen.
+    #[inline]
+    fn between_events(&self) -> bool {
+        self.line.is_empty() && !self.has_data && self.name.is_empty()
     }
 
     /// Drops one leading BOM, which may be cut anywhere, and returns where the text begins.
@@ -195,9 +211,41 @@ impl Sse {
             let data = if self.data.is_empty() { *whole } else { &self.data };
             flow = sink(Frame::Event { name: &self.name, data, offset: self.data_offset, closed });
             self.data.clear();
+            self.data_offset = 0;
             *whole = &[];
         }
         self.name.clear();
         flow
+    }
+}
+
+/// An event that lies whole in one feed, in the form that nearly all servers send: an `event` line or none, one `data`
+/// line, a blank line.
+struct WholeEvent<'a> {
+    name: &'a [u8],
+    data: &'a [u8],
+    /// From its first byte to its `data` line.
+    data_at: usize,
+    /// With the blank line.
+    bytes: usize,
+}
+
+impl<'a> WholeEvent<'a> {
+    /// The event that `bytes` begin with; `None` for any other form, which is read line by line.
+    #[inline]
+    fn at_start_of(bytes: &'a [u8]) -> Option<Self> {
+        let (name, rest) = match bytes.strip_prefix(b"event: ") {
+            Some(rest) => {
+                let end = memchr::memchr2(b'\n', b'\r', rest)?;
+                let (name, rest) = rest.split_at(end);
+                (name, rest.strip_prefix(b"\n").or_else(|| rest.strip_prefix(b"\r\n"))?)
+            }
+            None => (&[][..], bytes),
+        };
+        let data_at = bytes.len() - rest.len();
+        let rest = rest.strip_prefix(b"data: ")?;
+        let (data, rest) = rest.split_at(memchr::memchr2(b'\n', b'\r', rest)?);
+        let rest = rest.strip_prefix(b"\n\n").or_else(|| rest.strip_prefix(b"\r\n\r\n"))?;
+        Some(Self { name, data, data_at, bytes: bytes.len() - rest.len() })
     }
 }

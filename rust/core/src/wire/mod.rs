@@ -151,6 +151,9 @@ pub enum Kind {
 /// Nesting that is read whatever a caller allows: each level is a call of its own on the stack.
 pub const MAX_DEPTH: usize = 1_000;
 
+/// Scalars that nobody looks at in a usual frame.
+const USUAL_IGNORED: usize = 16;
+
 /// A position in a JSON text.
 #[derive(Debug)]
 pub struct Reader<'a> {
@@ -170,7 +173,7 @@ impl<'a> Reader<'a> {
 
     /// A reader that notes where the scalars lie that are ignored.
     pub fn tracing(text: &'a str, max_depth: usize) -> Self {
-        Self { trace: Some(Vec::new()), ..Self::new(text, max_depth) }
+        Self { trace: Some(Vec::with_capacity(USUAL_IGNORED)), ..Self::new(text, max_depth) }
     }
 
     /// The places of the ignored scalars, strings with their quotes.
@@ -253,6 +256,17 @@ impl<'a> Reader<'a> {
     /// Reads an object; `member` must consume each member's value.  Repeated keys are shown as often as they stand there.
     #[inline]
     pub fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
+        self.entries(|reader, key| {
+            if key.escaped { member(reader, &key.text()) } else { member(reader, key.raw) }
+        })
+    }
+
+    /// As [`Reader::object`], with the keys as they stand.
+    #[inline]
+    pub fn entries(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Str<'a>) -> Result<()>,
+    ) -> Result<()> {
         self.space();
         self.expect(b'{')?;
         self.enter()?;
@@ -261,15 +275,10 @@ impl<'a> Reader<'a> {
             self.at += 1;
         } else {
             loop {
-                self.space();
                 let key = self.string()?;
                 self.space();
                 self.expect(b':')?;
-                if key.escaped {
-                    member(self, &key.text())?;
-                } else {
-                    member(self, key.raw)?;
-                }
+                member(self, key)?;
                 self.space();
                 match self.byte() {
                     Some(b',') => self.at += 1,

@@ -39,12 +39,20 @@ const FEW_MEMBERS: usize = 32;
 /// linear time.
 #[derive(Default)]
 struct Members<'a> {
-    list: Vec<(String, &'a str)>,
-    places: HashMap<String, usize>,
+    list: Vec<Member<'a>>,
+    places: HashMap<Cow<'a, str>, usize>,
 }
 
+type Member<'a> = (Cow<'a, str>, &'a str);
+
 impl<'a> Members<'a> {
-    fn find(&mut self, key: &str) -> Option<&mut (String, &'a str)> {
+    fn of(object: &'a str) -> Self {
+        let mut found = Self::default();
+        found.add(object, |_| true);
+        found
+    }
+
+    fn find(&mut self, key: &str) -> Option<&mut Member<'a>> {
         let place = if self.list.len() <= FEW_MEMBERS {
             self.list.iter().position(|(known, _)| known == key)
         } else {
@@ -56,14 +64,20 @@ impl<'a> Members<'a> {
         self.list.get_mut(place?)
     }
 
-    fn add(&mut self, object: &'a str, mut replace: impl FnMut(&str) -> bool) {
+    fn put(&mut self, key: Cow<'a, str>, value: &'a str) {
+        match self.find(&key) {
+            Some(entry) => entry.1 = value,
+            None => self.list.push((key, value)),
+        }
+    }
+
+    fn add(&mut self, object: &'a str, mut wanted: impl FnMut(&str) -> bool) {
         // A text that an earlier reader accepted fails only by being no object.
-        let _ = Reader::trusted(object).object(|reader, key| {
+        let _ = Reader::trusted(object).entries(|reader, key| {
+            let key = if key.escaped { Cow::Owned(key.text()) } else { Cow::Borrowed(key.raw) };
             let value = reader.raw()?;
-            match self.find(key) {
-                Some(entry) if replace(value) => entry.1 = value,
-                Some(_) => {}
-                None => self.list.push((key.to_owned(), value)),
+            if wanted(value) || self.find(&key).is_none() {
+                self.put(key, value);
             }
             Ok(())
         });
@@ -71,48 +85,47 @@ impl<'a> Members<'a> {
 }
 
 /// The members of an object by key, each value as its text.  Empty for a text that is no object.
-pub fn members(object: &str) -> Vec<(String, &str)> {
-    let mut found = Members::default();
-    found.add(object, |_| true);
-    found.list
+pub fn members(object: &str) -> Vec<(Cow<'_, str>, &str)> {
+    Members::of(object).list
 }
 
 /// The object `base` with the members of `patch` put over it; null members of `patch` change nothing.
 pub fn merge_objects(base: &str, patch: &str) -> String {
-    let mut merged = Members::default();
-    merged.add(base, |_| true);
+    let mut merged = Members::of(base);
     merged.add(patch, |value| value != "null");
     write_object(&merged.list)
 }
 
 /// As [`merge_objects`], and objects under one key are merged in the same way.
 pub fn merge_deep(base: &str, patch: &str) -> String {
-    let mut known = Members::default();
-    known.add(base, |_| true);
-    let inner: Vec<(String, Cow<'_, str>)> = members(patch)
-        .into_iter()
+    let mut merged = Members::of(base);
+    let patch = members(patch);
+    let inner: Vec<Option<String>> = patch
+        .iter()
         .map(|(key, value)| {
-            let both = known
-                .find(&key)
-                .filter(|(_, known)| [*known, value].iter().all(|text| text.starts_with('{')));
-            let value = both
-                .map_or(Cow::Borrowed(value), |(_, known)| Cow::Owned(merge_deep(known, value)));
-            (key, value)
+            let (_, known) = merged.find(key)?;
+            let both = known.starts_with('{') && value.starts_with('{');
+            both.then(|| merge_deep(known, value))
         })
         .collect();
-    let patch: Vec<(String, &str)> =
-        inner.iter().map(|(key, value)| (key.clone(), value.as_ref())).collect();
-    merge_objects(base, &write_object(&patch))
+    for ((key, value), inner) in patch.iter().zip(&inner) {
+        if *value != "null" || merged.find(key).is_none() {
+            merged.put(key.clone(), inner.as_deref().unwrap_or(value));
+        }
+    }
+    write_object(&merged.list)
 }
 
 /// An object of these members.
-pub fn write_object(members: &[(String, &str)]) -> String {
-    let mut out = String::from("{");
+pub fn write_object<K: AsRef<str>>(members: &[(K, &str)]) -> String {
+    let bytes = members.iter().map(|(key, value)| key.as_ref().len() + value.len() + 4);
+    let mut out = String::with_capacity(2 + bytes.sum::<usize>());
+    out.push('{');
     for (position, (key, value)) in members.iter().enumerate() {
         if position > 0 {
             out.push(',');
         }
-        write_string(&mut out, key);
+        write_string(&mut out, key.as_ref());
         out.push(':');
         out.push_str(value);
     }

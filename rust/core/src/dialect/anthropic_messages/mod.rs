@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use blocks::{append_member, counts, is_empty_container, provider_block};
 
-use super::Frame;
 use super::template::{Template, Token};
+use super::{Frame, Protocol, Wanted};
 use crate::delta::{FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::provider_error::ErrorObject;
@@ -72,7 +72,7 @@ pub enum Event<'a> {
 }
 
 /// `content_block_delta.delta`
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BlockDelta<'a> {
     /// `text_delta`
     Text(Str<'a>),
@@ -97,51 +97,6 @@ struct DeltaMembers<'a> {
     signature: Option<Str<'a>>,
     citation: Option<&'a str>,
     stop_reason: Option<Str<'a>>,
-}
-
-/// Reads a frame.
-pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Event<'a>> {
-    let mut kind = None;
-    let mut index = None;
-    let mut delta = DeltaMembers::default();
-    let mut delta_raw = "";
-    let mut block = "{}";
-    let mut message = None;
-    let mut usage = None;
-    let mut error = false;
-    reader.object(|reader, key| {
-        match key {
-            "type" => kind = reader.filled_string()?,
-            "index" => index = reader.integer()?,
-            "delta" if reader.kind()? == Kind::Object => {
-                let start = reader.position();
-                reader.object(|reader, key| read_delta_member(reader, key, &mut delta))?;
-                delta_raw = reader.since(start);
-            }
-            "content_block" => block = reader.raw()?,
-            "message" => message = Some(reader.raw()?),
-            "usage" => usage = reader.opt_raw()?,
-            "error" => error = reader.opt_raw()?.is_some(),
-            _ => reader.ignore()?,
-        }
-        Ok(())
-    })?;
-    reader.end()?;
-    let kind = kind.unwrap_or(Str::plain(if error { "error" } else { frame.name }));
-    Ok(match kind.raw {
-        "content_block_delta" => BlockDelta::of(&delta, delta_raw)
-            .map_or(Event::Ping, |delta| Event::BlockDelta { index, delta }),
-        "content_block_start" => Event::BlockStart { index, block },
-        "content_block_stop" => Event::BlockStop { index },
-        "message_start" => Event::Message { message: message.unwrap_or("{}"), whole: false },
-        "message" => Event::Message { message: frame.json, whole: true },
-        "message_delta" => Event::MessageDelta { stop_reason: delta.stop_reason, usage },
-        "message_stop" => Event::MessageStop,
-        "ping" => Event::Ping,
-        "error" => Event::Error(frame.json),
-        _ if error => Event::Error(frame.json),
-        _ => Event::Unknown(kind),
-    })
 }
 
 fn read_delta_member<'a>(
@@ -230,7 +185,8 @@ impl Template for Repeat {
 pub struct State {
     seen_message: bool,
     message_id: Option<String>,
-    blocks: BTreeMap<i64, Block>,
+    /// Boxed: a tree of few large values allocates for eleven of them.
+    blocks: BTreeMap<i64, Box<Block>>,
     last_index: i64,
     usage: Option<String>,
 }
@@ -255,57 +211,105 @@ enum Block {
     },
 }
 
-/// Applies an event.
-pub fn apply<O: Output>(event: Event<'_>, state: &mut State, sink: &mut DeltaSink<'_, O>) {
-    match event {
-        Event::BlockDelta { index, delta } => state.block_delta(index, delta, sink),
-        Event::BlockStart { index, block } => {
-            let index = index.unwrap_or(state.last_index.saturating_add(1));
-            state.last_index = index;
-            state.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
-            if let Some(block) = State::open_block(block, sink) {
-                state.blocks.insert(index, block);
+impl Protocol for State {
+    type Repeat = Repeat;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
+        let mut kind = None;
+        let mut index = None;
+        let mut delta = DeltaMembers::default();
+        let mut delta_raw = "";
+        let mut block = "{}";
+        let mut message = None;
+        let mut usage = None;
+        let mut error = false;
+        reader.object(|reader, key| {
+            match key {
+                "type" => kind = reader.filled_string()?,
+                "index" => index = reader.integer()?,
+                "delta" if reader.kind()? == Kind::Object => {
+                    let start = reader.position();
+                    reader.object(|reader, key| read_delta_member(reader, key, &mut delta))?;
+                    delta_raw = reader.since(start);
+                }
+                "content_block" => block = reader.raw()?,
+                "message" => message = Some(reader.raw()?),
+                "usage" => usage = reader.opt_raw()?,
+                "error" => error = reader.opt_raw()?.is_some(),
+                _ => reader.ignore()?,
             }
-        }
-        Event::BlockStop { index } => {
-            state.close_block(index.unwrap_or(state.last_index), CallEnd::Provider, sink);
-        }
-        Event::Message { message, whole } => {
-            // A text that `read` validated fails only by being no object.
-            let _ = state.message(message, sink);
-            if whole {
-                close(state, sink);
+            Ok(())
+        })?;
+        reader.end()?;
+        let kind = kind.unwrap_or(Str::plain(if error { "error" } else { frame.name }));
+        Ok(match kind.raw {
+            "content_block_delta" => BlockDelta::of(&delta, delta_raw)
+                .map_or(Event::Ping, |delta| Event::BlockDelta { index, delta }),
+            "content_block_start" => Event::BlockStart { index, block },
+            "content_block_stop" => Event::BlockStop { index },
+            "message_start" => Event::Message { message: message.unwrap_or("{}"), whole: false },
+            "message" => Event::Message { message: frame.json, whole: true },
+            "message_delta" => Event::MessageDelta { stop_reason: delta.stop_reason, usage },
+            "message_stop" => Event::MessageStop,
+            "ping" => Event::Ping,
+            "error" => Event::Error(frame.json),
+            _ if error => Event::Error(frame.json),
+            _ => Event::Unknown(kind),
+        })
+    }
+
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        match *event {
+            Event::BlockDelta { index, delta } => self.block_delta(index, delta, sink),
+            Event::BlockStart { index, block } => {
+                let index = index.unwrap_or(self.last_index.saturating_add(1));
+                self.last_index = index;
+                self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
+                if let Some(block) = State::open_block(block, sink) {
+                    self.blocks.insert(index, Box::new(block));
+                }
+            }
+            Event::BlockStop { index } => {
+                self.close_block(index.unwrap_or(self.last_index), CallEnd::Provider, sink);
+            }
+            Event::Message { message, whole } => {
+                // A text that `read` validated fails only by being no object.
+                let _ = self.message(message, sink);
+                if whole {
+                    self.close(sink);
+                    sink.end();
+                }
+            }
+            Event::MessageDelta { stop_reason, usage } => {
+                self.merge_usage(usage, sink);
+                if let Some(reason) = stop_reason {
+                    finish(reason, sink);
+                }
+            }
+            Event::MessageStop => {
+                self.close(sink);
                 sink.end();
             }
-        }
-        Event::MessageDelta { stop_reason, usage } => {
-            state.merge_usage(usage, sink);
-            if let Some(reason) = stop_reason {
-                finish(reason, sink);
+            Event::Ping => {}
+            Event::Error(json) => {
+                self.close(sink);
+                let response = sink.options().response.clone();
+                let error = ErrorObject::read(json).unwrap_or_default();
+                sink.error(
+                    error.failure(&response, "the provider sent an error without a message"),
+                );
+            }
+            Event::Unknown(kind) => {
+                sink.warn("unknown_event", &unknown("event", kind), None);
             }
         }
-        Event::MessageStop => {
-            close(state, sink);
-            sink.end();
-        }
-        Event::Ping => {}
-        Event::Error(json) => {
-            close(state, sink);
-            let response = sink.options().response.clone();
-            let error = ErrorObject::read(json).unwrap_or_default();
-            sink.error(error.failure(&response, "the provider sent an error without a message"));
-        }
-        Event::Unknown(kind) => {
-            sink.warn("unknown_event", &unknown("event", kind), None);
-        }
     }
-}
 
-/// Says what blocks that never stopped hold back.
-pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
-    while let Some((index, _)) = state.blocks.first_key_value() {
-        // A call that is still open is ended with the stream, which knows how it ended.
-        state.close_block(*index, CallEnd::Cut, sink);
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        while let Some((index, _)) = self.blocks.first_key_value() {
+            // A call that is still open is ended with the stream, which knows how it ended.
+            self.close_block(*index, CallEnd::Cut, sink);
+        }
     }
 }
 
@@ -482,7 +486,7 @@ impl State {
         sink: &mut DeltaSink<'_, O>,
     ) {
         let index = index.unwrap_or(self.last_index);
-        match (self.blocks.get_mut(&index), delta) {
+        match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
             (Some(Block::Text(part)), BlockDelta::Text(text))
             | (Some(Block::Thinking(part)), BlockDelta::Thinking(text)) => sink.text(*part, text),
             (Some(Block::ToolUse { call, input }), BlockDelta::InputJson(text)) => {
@@ -509,7 +513,7 @@ impl State {
                 if sink.take_state_bytes(raw.len()) {
                     *held += raw.len();
                     let members = wire::members(raw).into_iter().filter(|(key, _)| key != "type");
-                    set.extend(members.map(|(key, value)| (key, value.to_owned())));
+                    set.extend(members.map(|(key, value)| (key.into_owned(), value.to_owned())));
                 }
             }
             (Some(Block::Provider { start, set, held, .. }), BlockDelta::Text(text)) => {
@@ -553,7 +557,7 @@ impl State {
             },
             _ => Block::Text(sink.open_part(PartKind::Text)),
         };
-        self.blocks.insert(index, block);
+        self.blocks.insert(index, Box::new(block));
         self.block_delta(Some(index), delta, sink);
     }
 

@@ -16,10 +16,11 @@ mod read;
 mod reasoning;
 mod usage;
 
-use read::{Arguments, Choice, Message, ToolCall};
-pub use read::{Event, Repeat, Wanted, read};
+use read::{Arguments, Choice, Message, RareContent, RareMembers, ToolCall};
+pub use read::{Event, Repeat};
 use reasoning::Thinking;
 
+use super::{Frame, Protocol, Wanted};
 use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::provider_error::ErrorObject;
@@ -54,41 +55,47 @@ struct Audio {
     expires_at: Option<String>,
 }
 
-/// Applies an event.
-pub fn apply<O: Output>(event: &Event<'_>, state: &mut State, sink: &mut DeltaSink<'_, O>) {
-    if let Some(json) = event.failed {
-        close(state, sink);
-        sink.error(failure(json, sink));
-    } else {
-        state.chunk(event, sink);
-    }
-}
+impl Protocol for State {
+    type Repeat = Repeat;
 
-/// Says what is held back until the end.
-pub fn close<O: Output>(state: &mut State, sink: &mut DeltaSink<'_, O>) {
-    state.send_thinking_state(sink);
-    let lists =
-        [("citations", state.citations.take()), ("search_results", state.search_results.take())];
-    for (name, list) in lists {
-        if let Some(list) = list {
-            let part = match state.last_text {
-                Some(part) => part,
-                None => state.part(PartKind::Text, sink),
-            };
-            sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"));
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader, wanted)
+    }
+
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(json) = event.failed {
+            self.close(sink);
+            sink.error(failure(json, sink));
+        } else {
+            self.chunk(event, sink);
         }
     }
-    if let Some(audio) = state.audio.take().filter(|audio| !audio.data.is_empty()) {
-        let mut block = String::from("{\"type\":\"audio\",\"id\":");
-        block.push_str(audio.id.as_deref().unwrap_or("null"));
-        block.push_str(",\"data\":");
-        wire::write_string(&mut block, &audio.data);
-        block.push_str(",\"expires_at\":");
-        block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
-        block.push('}');
-        // Its data was counted as it came; the part is counted whole.
-        sink.give_back_state_bytes(audio.data.len());
-        sink.provider_part(&block);
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        self.send_thinking_state(sink);
+        let lists =
+            [("citations", self.citations.take()), ("search_results", self.search_results.take())];
+        for (name, list) in lists {
+            if let Some(list) = list {
+                let part = match self.last_text {
+                    Some(part) => part,
+                    None => self.part(PartKind::Text, sink),
+                };
+                sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"));
+            }
+        }
+        if let Some(audio) = self.audio.take().filter(|audio| !audio.data.is_empty()) {
+            let mut block = String::from("{\"type\":\"audio\",\"id\":");
+            block.push_str(audio.id.as_deref().unwrap_or("null"));
+            block.push_str(",\"data\":");
+            wire::write_string(&mut block, &audio.data);
+            block.push_str(",\"expires_at\":");
+            block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
+            block.push('}');
+            // Its data was counted as it came; the part is counted whole.
+            sink.give_back_state_bytes(audio.data.len());
+            sink.provider_part(&block);
+        }
     }
 }
 
@@ -100,43 +107,41 @@ fn failure<O: Output>(json: &str, sink: &DeltaSink<'_, O>) -> crate::delta::Fail
 impl State {
     fn chunk<O: Output>(&mut self, chunk: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(chunk.model, chunk.id);
-        if let Some(error) = chunk.error {
+        if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
             let failure = failure(error, sink);
             sink.defer_error(failure);
         }
         if chunk.other_choices {
             sink.warn("other_choices", "the stream holds several choices; one is followed", None);
         }
-        for (place, value) in [
-            (&mut self.citations, chunk.citations),
-            (&mut self.search_results, chunk.search_results),
-        ] {
-            if let Some(value) = value.filter(|value| *value != "[]") {
-                *place = Some(value.to_owned());
-            }
+        if let Some(rare) = &chunk.rare {
+            self.lists(rare);
         }
         if chunk.has_choice {
             self.choice(&chunk.choice, sink);
-            for choice in &chunk.more_choices {
+            let more = chunk.rare.as_ref().map_or(&[][..], |rare| &rare.more_choices);
+            for choice in more {
                 self.choice(choice, sink);
             }
-            let choices = || std::iter::once(&chunk.choice).chain(&chunk.more_choices);
-            if let Some(reason) = choices().find_map(|choice| choice.finish_reason)
+            let mut reasons =
+                std::iter::once(&chunk.choice).chain(more).map(|choice| choice.finish_reason);
+            if let Some(reason) = reasons.find_map(|reason| reason)
                 && !sink.finished()
             {
                 self.finish(reason, sink);
             }
         }
-        let usage = chunk.usage.or(chunk.vendor_usage).or(chunk.choice.usage);
-        if let Some(usage) = usage {
+        let vendor_usage = || chunk.rare.as_ref().and_then(|rare| rare.vendor_usage);
+        if let Some(usage) = chunk.usage.or_else(vendor_usage).or(chunk.choice.usage) {
             self.merge_usage(usage, sink);
-        } else if let (Some(timings), None) = (chunk.timings, &self.usage)
+        } else if let (Some(rare), None) = (&chunk.rare, &self.usage)
+            && let Some(timings) = rare.timings
             && let Ok(counts) = usage::timings(timings)
         {
             sink.usage(&counts, timings);
         }
         if chunk.whole && !chunk.choice.has_delta && chunk.choice.message.is_some() {
-            close(self, sink);
+            self.close(sink);
             sink.end();
         }
     }
@@ -189,44 +194,70 @@ impl State {
     }
 
     fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
+        let Some(rare) = &message.rare else {
+            if let Some(text) = message.reasoning_content.or(message.reasoning) {
+                self.text(PartKind::Thinking, text, sink);
+            }
+            if let Some(text) = message.content {
+                self.text(PartKind::Text, text, sink);
+            }
+            if let Some(call) = &message.first_call {
+                self.tool_call(call, sink);
+            }
+            return;
+        };
         if let Some(text) = message.reasoning_content.or(message.reasoning) {
             self.text(PartKind::Thinking, text, sink);
-        } else if let Some(details) = message.reasoning_details {
+        } else if let Some(details) = rare.reasoning_details {
             self.details_text(details, sink);
         }
         // After the text, which may have opened a new part: they belong to it.
-        if let Some(details) = message.reasoning_details {
+        if let Some(details) = rare.reasoning_details {
             self.thinking.add_details(details, sink);
         }
-        if let Some(blocks) = message.thinking_blocks {
+        if let Some(blocks) = rare.thinking_blocks {
             self.thinking.add_blocks(blocks, sink);
         }
         if let Some(text) = message.content {
             self.text(PartKind::Text, text, sink);
         }
-        if let Some(list) = message.content_list {
-            // A text that `read` validated fails only by not being the list it is.
-            let _ = Reader::trusted(list).array(|reader| self.content_item(reader, sink));
-        }
-        if let Some(text) = message.refusal {
-            sink.refused();
-            self.text(PartKind::Refusal, text, sink);
-        }
-        if let Some(images) = message.images {
-            self.images(images, sink);
-        }
-        if let Some(audio) = message.audio {
-            self.audio(audio, sink);
-        }
-        for call in message.first_call.iter().chain(&message.more_calls) {
+        self.rare_content(rare, sink);
+        for call in message.first_call.iter().chain(&rare.more_calls) {
             self.tool_call(call, sink);
         }
-        if let Some(annotations) = message.annotations.filter(|list| *list != "[]") {
+        if let Some(annotations) = rare.annotations.filter(|list| *list != "[]") {
             let part = match self.last_text {
                 Some(part) => part,
                 None => self.part(PartKind::Text, sink),
             };
             sink.annotate(part, annotations);
+        }
+    }
+
+    fn rare_content<O: Output>(&mut self, rare: &RareContent<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(list) = rare.content_list {
+            // A text that `read` validated fails only by not being the list it is.
+            let _ = Reader::trusted(list).array(|reader| self.content_item(reader, sink));
+        }
+        if let Some(text) = rare.refusal {
+            sink.refused();
+            self.text(PartKind::Refusal, text, sink);
+        }
+        if let Some(images) = rare.images {
+            self.images(images, sink);
+        }
+        if let Some(audio) = rare.audio {
+            self.audio(audio, sink);
+        }
+    }
+
+    fn lists(&mut self, rare: &RareMembers<'_>) {
+        for (place, value) in
+            [(&mut self.citations, rare.citations), (&mut self.search_results, rare.search_results)]
+        {
+            if let Some(value) = value.filter(|value| *value != "[]") {
+                *place = Some(value.to_owned());
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! One Chat Completions frame → [`Event`].
 
 use super::logprobs::Found;
-use crate::dialect::Frame;
 use crate::dialect::template::{Template, Token};
+use crate::dialect::{Frame, Wanted};
 use crate::logprobs::Logprobs;
 use crate::wire::{Kind, Reader, Result, Str};
 
@@ -15,17 +15,34 @@ pub struct Event<'a> {
     pub(super) whole: bool,
     pub(super) has_choice: bool,
     pub(super) choice: Choice<'a>,
-    /// Further entries under the same number: one gateway sends text and calls of one answer apart.
-    pub(super) more_choices: Vec<Choice<'a>>,
     pub(super) other_choices: bool,
     pub(super) usage: Option<&'a str>,
+    /// The whole frame, where it is an error and nothing else.
+    pub(super) failed: Option<&'a str>,
+    pub(super) rare: Option<Box<RareMembers<'a>>>,
+}
+
+/// What few chunks hold, apart so that an event is small.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RareMembers<'a> {
+    /// Further entries under the same number: one gateway sends text and calls of one answer apart.
+    pub(super) more_choices: Vec<Choice<'a>>,
     pub(super) vendor_usage: Option<&'a str>,
     pub(super) timings: Option<&'a str>,
     pub(super) error: Option<&'a str>,
-    /// The whole frame, where it is an error and nothing else.
-    pub(super) failed: Option<&'a str>,
     pub(super) citations: Option<&'a str>,
     pub(super) search_results: Option<&'a str>,
+}
+
+/// Puts a rare member where it belongs; nothing is made for one that says nothing.
+fn put<R: Default, T>(
+    rare: &mut Option<Box<R>>,
+    member: impl FnOnce(&mut R) -> &mut Option<T>,
+    value: Option<T>,
+) {
+    if value.is_some() {
+        *member(rare.get_or_insert_default()) = value;
+    }
 }
 
 /// A choice.
@@ -45,13 +62,19 @@ pub(super) struct Choice<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Message<'a> {
     pub(super) content: Option<Str<'a>>,
-    pub(super) content_list: Option<&'a str>,
-    pub(super) refusal: Option<Str<'a>>,
     pub(super) reasoning_content: Option<Str<'a>>,
     pub(super) reasoning: Option<Str<'a>>,
+    pub(super) first_call: Option<ToolCall<'a>>,
+    pub(super) rare: Option<Box<RareContent<'a>>>,
+}
+
+/// What few messages hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RareContent<'a> {
+    pub(super) content_list: Option<&'a str>,
+    pub(super) refusal: Option<Str<'a>>,
     pub(super) reasoning_details: Option<&'a str>,
     pub(super) thinking_blocks: Option<&'a str>,
-    pub(super) first_call: Option<ToolCall<'a>>,
     pub(super) more_calls: Vec<ToolCall<'a>>,
     pub(super) annotations: Option<&'a str>,
     pub(super) audio: Option<&'a str>,
@@ -75,17 +98,12 @@ pub(super) enum Arguments<'a> {
     Json(&'a str),
 }
 
-/// What of a frame is wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// The choice that is followed.
-    pub choice: u64,
-    /// Whether log probabilities are read.
-    pub logprobs: bool,
-}
-
 /// Reads a frame.
-pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+pub(super) fn read<'a>(
+    frame: Frame<'a>,
+    reader: &mut Reader<'a>,
+    wanted: Wanted,
+) -> Result<Event<'a>> {
     let mut chunk = Event::default();
     let mut has_choices = false;
     let mut error_like = frame.name == "error";
@@ -105,27 +123,35 @@ pub fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Re
             "usage" => chunk.usage = reader.opt_raw()?,
             "x_groq" => reader.maybe_object(|reader, key| {
                 match key {
-                    "usage" => chunk.vendor_usage = reader.opt_raw()?,
+                    "usage" => {
+                        put(&mut chunk.rare, |rare| &mut rare.vendor_usage, reader.opt_raw()?);
+                    }
                     _ => reader.ignore()?,
                 }
                 Ok(())
             })?,
-            "timings" => chunk.timings = reader.opt_raw()?,
+            "timings" => put(&mut chunk.rare, |rare| &mut rare.timings, reader.opt_raw()?),
             // Some servers fill every member: an empty text or false is no error.
             "error" => {
-                chunk.error = reader.opt_raw()?.filter(|raw| !matches!(*raw, "\"\"" | "false"));
+                let error = reader.opt_raw()?.filter(|raw| !matches!(*raw, "\"\"" | "false"));
+                put(&mut chunk.rare, |rare| &mut rare.error, error);
             }
             "detail" | "errors" => error_like |= reader.opt_raw()?.is_some(),
             "type" => error_like |= reader.opt_string()?.is_some_and(|kind| kind.raw == "error"),
-            "citations" => chunk.citations = reader.opt_raw()?,
-            "search_results" => chunk.search_results = reader.opt_raw()?,
+            "citations" => put(&mut chunk.rare, |rare| &mut rare.citations, reader.opt_raw()?),
+            "search_results" => {
+                put(&mut chunk.rare, |rare| &mut rare.search_results, reader.opt_raw()?);
+            }
             _ => reader.ignore()?,
         }
         Ok(())
     })?;
     reader.end()?;
     let bare = !chunk.has_choice && !chunk.other_choices;
-    if bare && (chunk.error.is_some() || (error_like && !has_choices)) {
+    if bare
+        && (chunk.rare.as_ref().is_some_and(|rare| rare.error.is_some())
+            || (error_like && !has_choices))
+    {
         chunk.failed = Some(frame.json);
     }
     Ok(chunk)
@@ -157,7 +183,7 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Event<'a
     choice.logprobs = found.join();
     match (index == wanted.choice, chunk.has_choice) {
         (true, false) => chunk.has_choice = true,
-        (true, true) => chunk.more_choices.push(further),
+        (true, true) => chunk.rare.get_or_insert_default().more_choices.push(further),
         (false, true) => chunk.other_choices = true,
         (false, false) => {
             chunk.choice = Choice::default();
@@ -172,14 +198,20 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
     reader.object(|reader, key| {
         match key {
             "content" => match reader.kind()? {
-                Kind::Array => message.content_list = Some(reader.raw()?),
+                Kind::Array => {
+                    put(&mut message.rare, |rare| &mut rare.content_list, Some(reader.raw()?));
+                }
                 _ => message.content = reader.filled_string()?,
             },
-            "refusal" => message.refusal = reader.filled_string()?,
+            "refusal" => put(&mut message.rare, |rare| &mut rare.refusal, reader.filled_string()?),
             "reasoning_content" => message.reasoning_content = reader.filled_string()?,
             "reasoning" => message.reasoning = reader.filled_string()?,
-            "reasoning_details" => message.reasoning_details = reader.opt_raw()?,
-            "thinking_blocks" => message.thinking_blocks = reader.opt_raw()?,
+            "reasoning_details" => {
+                put(&mut message.rare, |rare| &mut rare.reasoning_details, reader.opt_raw()?);
+            }
+            "thinking_blocks" => {
+                put(&mut message.rare, |rare| &mut rare.thinking_blocks, reader.opt_raw()?);
+            }
             "tool_calls" if reader.kind()? == Kind::Object => {
                 let call = read_tool_call(reader)?;
                 message.add_call(call);
@@ -194,9 +226,11 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
                 read_function(reader, &mut call)?;
                 message.add_call(call);
             }
-            "annotations" => message.annotations = reader.opt_raw()?,
-            "audio" => message.audio = reader.opt_raw()?,
-            "images" => message.images = reader.opt_raw()?,
+            "annotations" => {
+                put(&mut message.rare, |rare| &mut rare.annotations, reader.opt_raw()?);
+            }
+            "audio" => put(&mut message.rare, |rare| &mut rare.audio, reader.opt_raw()?),
+            "images" => put(&mut message.rare, |rare| &mut rare.images, reader.opt_raw()?),
             _ => reader.ignore()?,
         }
         Ok(())
@@ -207,7 +241,7 @@ impl<'a> Message<'a> {
     fn add_call(&mut self, call: ToolCall<'a>) {
         match self.first_call {
             None => self.first_call = Some(call),
-            Some(_) => self.more_calls.push(call),
+            Some(_) => self.rare.get_or_insert_default().more_calls.push(call),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use deltafold::assemble::{FoldInto, MessageAssembler, Part};
 use deltafold::decoder::Decoder;
 use deltafold::delta::Delta;
-use deltafold::dialect::{Frame, anthropic_messages, openai_chat};
+use deltafold::dialect::{Frame, Protocol, Wanted, anthropic_messages, openai_chat};
 use deltafold::finisher::Options;
 use deltafold::framing;
 use deltafold::framing::sse::Sse;
@@ -56,18 +56,18 @@ pub fn frames(feeds: &[Vec<u8>]) -> Vec<String> {
 
 /// `read` of every frame, without a template.  Returns how many were read.
 pub fn read(dialect: &str, frames: &[String]) -> usize {
-    let max_depth = Limits::default().depth;
-    let wanted = openai_chat::Wanted { choice: 0, logprobs: false };
-    let is_read = |json: &String| {
-        let frame = Frame { name: "", json, max_depth };
-        let mut reader = Reader::new(json, max_depth);
-        if dialect == "openai-chat" {
-            openai_chat::read(frame, &mut reader, wanted).is_ok()
-        } else {
-            anthropic_messages::read(frame, &mut reader).is_ok()
-        }
+    let is_read = match dialect {
+        "openai-chat" => is_read::<openai_chat::State>,
+        _ => is_read::<anthropic_messages::State>,
     };
     frames.iter().filter(|json| is_read(json)).count()
+}
+
+fn is_read<P: Protocol>(json: &str) -> bool {
+    let max_depth = Limits::default().depth;
+    let frame = Frame { name: "", json, max_depth };
+    let wanted = Wanted { choice: 0, logprobs: false };
+    P::read(frame, &mut Reader::new(json, max_depth), wanted).is_ok()
 }
 
 /// Options of a stream; `None` for what is no dialect.

@@ -144,32 +144,35 @@ def arguments_feeds(dialect: str, text: bytes, delta_characters: int) -> list[by
     return large_feeds([*events, _chat({}, "tool_calls"), b"data: [DONE]\n\n"])
 
 
-def _token(at: int) -> dict[str, object]:
-    """One token with five alternatives."""
+def _token(at: int, alternatives: int) -> dict[str, object]:
+    """One token with so many alternatives."""
     word = _WORDS[at % len(_WORDS)]
     top = [
         {"token": word, "logprob": -rank - at % 9973 / 9973, "bytes": list(word.encode())}
-        for rank in range(5)
+        for rank in range(max(1, alternatives))
     ]
-    return {**top[0], "top_logprobs": top}
+    return {**top[0], "top_logprobs": top[:alternatives]}
 
 
-def logprob_feeds(tokens: int) -> list[bytes]:
+def logprob_feeds(tokens: int, alternatives: int) -> list[bytes]:
     """Return a stream with the log probabilities of each token."""
     events = [_chat({"role": "assistant", "content": ""})]
     for at in range(tokens):
-        logprobs = {"content": [_token(at)], "refusal": None}
+        logprobs = {"content": [_token(at, alternatives)], "refusal": None}
         events.append(_chat({"content": _WORDS[at % len(_WORDS)]}, logprobs=logprobs))
     return large_feeds([*events, _chat({}, "stop"), b"data: [DONE]\n\n"])
 
 
-def logprob_body(tokens: int) -> bytes:
+def logprob_body(tokens: int, alternatives: int) -> bytes:
     """Return a whole answer with the log probabilities of each token."""
     said = "".join(_WORDS[at % len(_WORDS)] for at in range(tokens))
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": said, "refusal": None},
-        "logprobs": {"content": [_token(at) for at in range(tokens)], "refusal": None},
+        "logprobs": {
+            "content": [_token(at, alternatives) for at in range(tokens)],
+            "refusal": None,
+        },
         "finish_reason": "stop",
     }
     usage = {"prompt_tokens": 12, "completion_tokens": tokens, "total_tokens": 12 + tokens}

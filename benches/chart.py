@@ -34,7 +34,8 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 def bars(title: str, series: tuple[str, str], rows: Mapping[str, tuple[float, float]]) -> str:
     """Return the chart; a row has a number for each of the two series, ours is the first row."""
     values = [value for pair in rows.values() for value in pair]
-    low = math.floor(math.log10(min(values)))
+    # A decade below the shortest bar where that would have no length.
+    low = math.floor(math.log10(min(values)) - 0.3)
     high = math.ceil(math.log10(max(values)))
     scale = (WIDTH - _LABELS - _NUMBERS) / (high - low)
     height = _TOP + _ROW * len(rows) + 28

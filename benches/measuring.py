@@ -22,7 +22,7 @@ BUDGET_SECONDS: Final = 1.0
 
 # A sample takes at least this long, so that the clock's own time is nothing.
 SAMPLE_SECONDS: Final = 0.001
-TOGETHER_SECONDS: Final = 2.0
+TOGETHER_SECONDS: Final = 1.5
 MIN_ROUNDS: Final = 5
 MAX_ROUNDS: Final = 101
 

@@ -25,7 +25,7 @@ from bodies import feeds, half_a_stream
 from deltafold import Fold, astream, fold_many
 
 HELD_DELTAS: Final = 250
-CLIENT_ROUNDS: Final = 7
+CLIENT_ROUNDS: Final = 5
 SERVER_WRITE_BYTES: Final = 64 * 1024
 
 

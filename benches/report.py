@@ -52,7 +52,10 @@ def cell(value: float | None, times: float | None = None) -> str:
         return "-"
     digits = 3 if value < 1 else 2 if value < 100 else 0
     written = f"{value:,.{digits}f}"
-    return written if times is None else f"{written} ({times:,.{0 if times >= 100 else 1}f}x)"
+    if times is None:
+        return written
+    digits = 2 if times < 2 else 1 if times < 100 else 0
+    return f"{written} ({times:,.{digits}f}x)"
 
 
 def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
@@ -124,10 +127,19 @@ def tables(results: Results) -> Iterator[str]:
     yield from compared_table(results, "views", "parsed view, µs a delta", "deltas", columns)
     yield from ("## Log probabilities", "")
     columns = {
-        f"{how}, {tokens:,} tokens": {"how": how, "tokens": tokens}
+        f"{how}, {tokens:,} tokens, {alternatives} alternatives": {
+            "how": how,
+            "tokens": tokens,
+            "alternatives": alternatives,
+        }
         for how in ("streamed", "whole")
         for tokens in (500, 2_000, 32_000)
-        if next(results.all("logprobs", how=how, tokens=tokens), None) is not None
+        for alternatives in (0, 5)
+    }
+    columns = {
+        name: about
+        for name, about in columns.items()
+        if results.one("logprobs", **about) is not None
     }
     yield from compared_table(results, "logprobs", "µs a token", "tokens", columns)
     yield from ("## Recorded streams", "")

@@ -92,14 +92,19 @@ def _views(results: Results) -> Iterator[Target]:
 
 
 def _logprobs(results: Results) -> Iterator[Target]:
-    for how, bound in (("streamed", 200), ("whole", 60)):
-        many = results.one("logprobs", reader=FOLD, how=how, tokens=32_000)
-        few = results.one("logprobs", reader=FOLD, how=how, tokens=2_000)
-        measured = results.ratio("logprobs", SDK_CREATE, FOLD, how=how, tokens=2_000)
-        grown = _growth("tokens", few, many)
-        if measured is not None and grown is not None:
-            measured /= grown
-        what = f"log probabilities, {how}: a token of 32,000, against the SDK's of 2,000"
+    """A token of 32,000 of ours, against a token of the fewer that the SDK is given."""
+    for how, sdk, tokens, alternatives, bound in (
+        ("streamed", SDK_CREATE, 2_000, 0, 200),
+        ("streamed", SDK_CREATE, 2_000, 5, 200),
+        ("streamed", SDK_HELPER, 500, 5, 200),
+        ("whole", SDK_CREATE, 2_000, 0, 60),
+        ("whole", SDK_CREATE, 2_000, 5, 60),
+    ):
+        same = {"how": how, "alternatives": alternatives}
+        theirs = results.one("logprobs", reader=sdk, tokens=tokens, **same)
+        ours = results.one("logprobs", reader=FOLD, tokens=32_000, **same)
+        measured = _growth("tokens", ours, theirs)
+        what = f"log probabilities with {alternatives} alternatives, {how}, against {sdk}"
         yield Target(what, "at least", bound, measured)
 
 

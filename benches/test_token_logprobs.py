@@ -1,4 +1,4 @@
-"""Log probabilities of every token and of five alternatives, streamed and in a whole body."""
+"""Log probabilities of every token, with alternatives and without, streamed and in a whole body."""
 
 from collections.abc import Callable
 
@@ -16,6 +16,8 @@ SDK_TOKENS = 2_000
 # The helper grows with the square of the tokens.
 HELPER_TOKENS = 500
 MANY_TOKENS = 32_000
+
+ALTERNATIVES = (0, 5)
 
 DIALECT = "openai-chat"
 
@@ -72,23 +74,32 @@ def sdk_whole(chunks: list[bytes]) -> Callable[[], int]:
     return read
 
 
+def body(how: str, tokens: int, alternatives: int) -> list[bytes]:
+    if how == "whole":
+        return [logprob_body(tokens, alternatives)]
+    return logprob_feeds(tokens, alternatives)
+
+
+@pytest.mark.parametrize("alternatives", ALTERNATIVES)
 @pytest.mark.parametrize("how", ["streamed", "whole"])
-def test_logprobs(benchmark: BenchmarkFixture, how: str) -> None:
-    whole = how == "whole"
-    chunks = [logprob_body(SDK_TOKENS)] if whole else logprob_feeds(SDK_TOKENS)
-    reads = {FOLD: ours(chunks), SDK_CREATE: sdk_whole(chunks) if whole else sdk_create(chunks)}
-    found = together(benchmark, reads, group="logprobs", how=how, tokens=SDK_TOKENS)
+def test_logprobs(benchmark: BenchmarkFixture, how: str, alternatives: int) -> None:
+    chunks = body(how, SDK_TOKENS, alternatives)
+    sdk = sdk_whole if how == "whole" else sdk_create
+    reads = {FOLD: ours(chunks), SDK_CREATE: sdk(chunks)}
+    about = {"how": how, "tokens": SDK_TOKENS, "alternatives": alternatives}
+    found = together(benchmark, reads, group="logprobs", **about)
     assert set(found.values()) == {SDK_TOKENS}
 
 
+@pytest.mark.parametrize("alternatives", ALTERNATIVES)
 @pytest.mark.parametrize("how", ["streamed", "whole"])
-def test_many_logprobs(benchmark: BenchmarkFixture, how: str) -> None:
-    read = ours([logprob_body(MANY_TOKENS)] if how == "whole" else logprob_feeds(MANY_TOKENS))
-    about = {"reader": FOLD, "how": how, "tokens": MANY_TOKENS}
+def test_many_logprobs(benchmark: BenchmarkFixture, how: str, alternatives: int) -> None:
+    read = ours(body(how, MANY_TOKENS, alternatives))
+    about = {"reader": FOLD, "how": how, "tokens": MANY_TOKENS, "alternatives": alternatives}
     assert measure(benchmark, read, group="logprobs", **about) == MANY_TOKENS
 
 
 def test_logprobs_by_the_helper_of_the_sdk(benchmark: BenchmarkFixture) -> None:
-    read = sdk_helper(logprob_feeds(HELPER_TOKENS))
-    about = {"reader": SDK_HELPER, "how": "streamed", "tokens": HELPER_TOKENS}
+    read = sdk_helper(logprob_feeds(HELPER_TOKENS, 5))
+    about = {"reader": SDK_HELPER, "how": "streamed", "tokens": HELPER_TOKENS, "alternatives": 5}
     assert measure(benchmark, read, group="logprobs", **about) == HELPER_TOKENS

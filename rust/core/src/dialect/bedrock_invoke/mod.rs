@@ -238,10 +238,10 @@ impl Model {
     fn repeated<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> bool {
         match self {
             Self::Unknown => false,
-            Self::Anthropic(stage) => stage.repeated("", json.as_bytes(), sink),
-            Self::Chat(stage) => stage.repeated("", json.as_bytes(), sink),
-            Self::Converse(stage) => stage.repeated("", json.as_bytes(), sink),
-            Self::Completion(stage) => stage.repeated("", json.as_bytes(), sink),
+            Self::Anthropic(stage) => stage.repeated(b"", json.as_bytes(), sink),
+            Self::Chat(stage) => stage.repeated(b"", json.as_bytes(), sink),
+            Self::Converse(stage) => stage.repeated(b"", json.as_bytes(), sink),
+            Self::Completion(stage) => stage.repeated(b"", json.as_bytes(), sink),
         }
     }
 

@@ -23,6 +23,7 @@ from deltafold._core import (
     __version__,
     dialects,
 )
+from deltafold.bodies import Detection, decode_response, detect
 from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
 from deltafold.errors import (
     ContractError,
@@ -86,6 +87,7 @@ __all__ = [
     "DeltaKind",
     "DeltaStream",
     "DeltafoldError",
+    "Detection",
     "ErrorCode",
     "ErrorMapper",
     "FileRefPart",
@@ -124,6 +126,8 @@ __all__ = [
     "__version__",
     "afold",
     "astream",
+    "decode_response",
+    "detect",
     "dialects",
     "fold",
     "fold_many",

@@ -24,6 +24,8 @@ __all__ = [
     "PartialJson",
     "ToolCallBuffer",
     "__version__",
+    "decode_body",
+    "detect_dialects",
     "dialects",
     "fold_bodies",
 ]
@@ -307,6 +309,8 @@ class MessageAssembler:
     def reset(self) -> None: ...
     def get_error(self) -> ModelError | None: ...
 
+def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
+def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
 def dialects() -> list[str]: ...
 def fold_bodies(
     decoder: Decoder, bodies: list[bytes], *, one_run: bool, threads: int | None = None

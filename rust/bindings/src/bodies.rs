@@ -2,18 +2,21 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use deltafold::assemble::{FoldInto, MessageAssembler as Folded};
+use deltafold::batch::DeltaBatch as Batch;
 use deltafold::decoder::Decoder as Core;
+use deltafold::detect::detect;
 use deltafold::finisher::Options;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
+use crate::batch::DeltaBatch;
 use crate::decoder::Decoder;
 use crate::errors;
 
@@ -51,6 +54,44 @@ pub(crate) fn fold_bodies(
             Ok(MessageAssembler::folded(&run_id, now, message))
         })
         .collect()
+}
+
+/// Decodes a whole response body with the decoder's options, into one batch.
+///
+/// The GIL is released.  `decoder` itself is not fed.
+///
+/// Raises:
+///     InternalError: a bug.
+#[pyfunction]
+pub(crate) fn decode_body(
+    py: Python<'_>,
+    decoder: &Bound<'_, Decoder>,
+    body: &Bound<'_, PyBytes>,
+) -> PyResult<DeltaBatch> {
+    let options = decoder.get().options(py)?;
+    let now = decoder.get().now(py)?;
+    let body = body.as_bytes();
+    let decode = || {
+        let mut batch = Batch::new(Arc::from(&*options.run_id), now);
+        let mut decoder = Core::new(options)?;
+        decoder.feed(body, &mut batch);
+        decoder.close(&mut batch);
+        Some(batch)
+    };
+    let decode = std::panic::AssertUnwindSafe(decode);
+    let batch = py.detach(|| std::panic::catch_unwind(decode).ok().flatten());
+    batch.map(DeltaBatch::new).ok_or_else(|| errors::bug(py, "decoder"))
+}
+
+/// The dialects that a body may be of, from its first bytes: one, two that cannot be told apart, or none.
+#[pyfunction]
+#[pyo3(signature = (first_bytes, content_type=None, /))]
+pub(crate) fn detect_dialects<'py>(
+    py: Python<'py>,
+    first_bytes: &Bound<'py, PyBytes>,
+    content_type: Option<&str>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, detect(first_bytes.as_bytes(), content_type))
 }
 
 type Outcome = Option<(Box<str>, Folded)>;

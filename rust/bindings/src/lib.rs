@@ -30,7 +30,7 @@ mod _core {
     #[pymodule_export]
     use crate::batch::{DeltaBatch, DeltaBatchIterator};
     #[pymodule_export]
-    use crate::bodies::fold_bodies;
+    use crate::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
     use crate::decoder::{Decoder, dialects};
     #[pymodule_export]

@@ -21,6 +21,7 @@ pub mod base64;
 pub mod batch;
 pub mod decoder;
 pub mod delta;
+pub mod detect;
 pub mod dialect;
 pub mod error;
 pub mod finisher;

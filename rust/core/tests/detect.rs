@@ -1,0 +1,100 @@
+//! A body's dialect is told from its first bytes.
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
+mod support;
+
+use deltafold::detect::detect;
+
+const NOTHING: [&str; 0] = [];
+
+/// Bytes that are usually there before somebody asks.
+const FIRST: usize = 1 << 10;
+
+#[test]
+fn every_recording_is_told_from_its_first_bytes() {
+    let mut wrong = Vec::new();
+    for recording in support::recordings() {
+        let body = &recording.body;
+        let found = detect(&body[..body.len().min(FIRST)], None);
+        let expected = recording.expected["dialect"].as_str().unwrap_or("");
+        let reader = recording.expected["reader"].as_str().unwrap_or("");
+        if found != [expected] && found != [reader] && !found.contains(&reader) {
+            wrong.push(format!("{}: {found:?}", recording.id));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_fixture_is_told_or_left_open() {
+    for fixture in support::fixtures() {
+        let found = detect(&fixture.wire, None);
+        let right = found.contains(&fixture.dialect.as_str())
+            // What stands in the fixture is no more Mistral's, or Chat's, than the other's.
+            || (["mistral", "openai-chat"].contains(&fixture.dialect.as_str())
+                && found.iter().any(|name| ["mistral", "openai-chat"].contains(name)));
+        let open = found.len() != 1;
+        assert!(right || open, "{}: {found:?}", fixture.name);
+    }
+}
+
+#[test]
+fn bodies_at_a_glance() {
+    let cases: &[(&str, &[&str])] = &[
+        ("data: {\"choices\":[", &["openai-chat"]),
+        ("data: {\"model\":\"mistral-small-latest\",\"choices\":[", &["mistral"]),
+        ("event: message_start\ndata: {\"mess", &["anthropic-messages"]),
+        ("event: response.created\ndata: {", &["openai-responses"]),
+        ("{\"type\":\"message\",\"role\":\"assistant\"", &["anthropic-messages"]),
+        ("{\n  \"candidates\": [\n", &["gemini"]),
+        ("[{\n  \"candidates\": [\n", &["gemini"]),
+        ("{\"model\":\"m\",\"created_at\":\"t\",\"message\":{}", &["ollama"]),
+        ("{\"output\":{},\"stopReason\":\"end_turn\"", &["bedrock-converse"]),
+        ("data: {\"event_type\":\"step.start\"", &["gemini-interactions"]),
+        ("{\"event_type\":\"stream-start\"", &["cohere-chat"]),
+        ("{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\"}}", &["gemini"]),
+        (
+            "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+            &["anthropic-messages", "openai-responses"],
+        ),
+        ("{\"error\":{\"message\":\"no\",\"type\":\"x\"}}", &["openai-chat", "openai-responses"]),
+        ("{\"error\":\"model not found\"}", &["ollama", "openai-chat"]),
+        ("{\"message\":\"too many\"}", &["cohere-chat", "bedrock-converse"]),
+        (": keep-alive\n\ndata: {\"choices\":[]}\n\n", &["openai-chat"]),
+        ("", &NOTHING),
+        ("<html>", &NOTHING),
+        ("data: [DONE]\n\n", &NOTHING),
+        ("{\"x\":1}", &NOTHING),
+        ("{", &NOTHING),
+        // What a model wrote says nothing.
+        ("data: {\"text\":\"{\\\"choices\\\":[]}\"}\n\n", &NOTHING),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(&detect(body.as_bytes(), None), expected, "{body}");
+    }
+}
+
+#[test]
+fn frames_are_told_by_their_content_type_too() {
+    let both = ["bedrock-converse", "bedrock-invoke"];
+    assert_eq!(detect(b"", Some("application/vnd.amazon.eventstream")), both);
+    assert_eq!(detect(b"\0\0\0", None), both);
+}
+
+#[test]
+fn any_beginning_of_any_fixture_is_looked_at_without_harm() {
+    for fixture in support::fixtures() {
+        for end in 0..fixture.wire.len().min(300) {
+            assert!(detect(&fixture.wire[..end], None).len() <= 2, "{}", fixture.name);
+        }
+    }
+}

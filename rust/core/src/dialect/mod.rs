@@ -131,7 +131,6 @@ macro_rules! registry {
 
         /// The state of one stream's dialect.
         #[derive(Clone, Debug, PartialEq)]
-        #[expect(clippy::large_enum_variant, reason = "one a stream, never moved after it is made")]
         pub enum State {
             $($(#[$doc])* $protocol(Stage<$state>),)+
         }

@@ -231,7 +231,7 @@ impl State {
 
 fn usage<O: Output>(line: &str, sink: &mut DeltaSink<'_, O>) {
     let mut record = wire::members(line);
-    record.retain(|(name, _)| USAGE.contains(&name.as_str()));
+    record.retain(|(name, _)| USAGE.contains(&name.as_ref()));
     let count = |wanted: &str| {
         let (_, value) = record.iter().find(|(name, _)| name == wanted)?;
         Reader::trusted(value).count().ok()?

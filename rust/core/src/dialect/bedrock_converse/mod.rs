@@ -255,7 +255,7 @@ fn read_tool_use(json: &str) -> Result<ToolUse<'_>> {
 fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
     let members = wire::members(start);
     let (name, json) = members.iter().find(|(_, json)| json.starts_with('{'))?;
-    match name.as_str() {
+    match name.as_ref() {
         "text" | "reasoningContent" => None,
         "image" => Some(Block::Image(Image::open(json))),
         "toolUse" => {
@@ -276,7 +276,7 @@ fn whole_block<O: Output>(block: &str, sink: &mut DeltaSink<'_, O>) {
     let members = wire::members(block);
     let Some((name, json)) = members.first() else { return };
     // A text that `read` validated fails only by being of another type, and says nothing then.
-    match name.as_str() {
+    match name.as_ref() {
         "text" => {
             let part = sink.open_part(PartKind::Text);
             if let Ok(Some(text)) = Reader::trusted(json).filled_string() {

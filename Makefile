@@ -6,23 +6,26 @@
 SHELL := /bin/sh
 PYTHON ?=
 
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name target -prune -o -type f -print 2>/dev/null)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust/core rust/bindings -type f 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 WHEEL_SOURCES := pyproject.toml README.md LICENSE $(RUST_SOURCES) $(PYTHON_SOURCES)
 WHEEL := .venv-build/wheel.stamp
 CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
-.PHONY: help demo test lint bench wheel bless clean
+SECONDS_EACH ?= 60
+
+.PHONY: help demo test lint bench fuzz gate gate-bless wheel bless clean
 
 help: ## what can be made
-	@sed -n 's/^\([a-z]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
 
 demo: .venv-demo/installed ## both adapters stream recordings from a loopback server
 	.venv-demo/bin/python -m deltafold.demo
 
-test: .venv-test/installed ## Rust tests, then Python tests against the installed wheel
+test: .venv-test/installed ## Rust tests, Python tests against the installed wheel, the instruction gate
 	cargo test $(CARGO_CHECKED)
 	.venv-test/bin/python -m pytest
+	.venv-test/bin/python tools/instruction_gate.py
 
 lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licences
 	.venv-lint/bin/ruff check
@@ -32,11 +35,23 @@ lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licence
 	MYPYPATH=python .venv-lint/bin/python -m mypy.stubtest deltafold._core --mypy-config-file pyproject.toml
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo fmt --manifest-path rust/fuzz/Cargo.toml --check
+	cargo clippy --manifest-path rust/fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 	.venv-lint/bin/python tools/check_licenses.py
 
-bench: .venv-bench/installed ## ours and our peers in one run; rewrites the table in README.md
+bench: .venv-bench/installed ## ours and our peers in one run; rewrites docs/bench.* and the table in README.md
+	cargo run --release --locked --package deltafold-benches --bin stages_together > .venv-bench/stages.jsonl
 	.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results.json
-	.venv-bench/bin/python benches/report.py .venv-bench/results.json --readme README.md
+	.venv-bench/bin/python benches/report.py .venv-bench/results.json --stages .venv-bench/stages.jsonl --docs .
+
+fuzz: ## every target of rust/fuzz for SECONDS_EACH seconds (needs a nightly toolchain and cargo-fuzz)
+	tools/fuzz.sh $(SECONDS_EACH)
+
+gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
+	.venv-test/bin/python tools/instruction_gate.py
+
+gate-bless: .venv-test/ready ## rewrites rust/benches/instructions.json from what the code needs now
+	.venv-test/bin/python tools/instruction_gate.py --bless
 
 wheel: $(WHEEL) ## dist/*.whl, release build
 	@ls dist/*.whl

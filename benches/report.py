@@ -1,129 +1,284 @@
-"""Prints the benches of one run as tables, and keeps the copy in README.md up to date.
+"""Prints one run: the tables, the targets, and the copies of them that the repository keeps.
 
-In: the JSON of pytest-benchmark.  Out: CPU microseconds an event for every reader, and how many
-times the first reader's each is; and the same for views of unfinished JSON, a delta.
+In: the JSON of pytest-benchmark, the stages in Rust.  Out: Markdown on standard output; with --docs
+also docs/bench.md, docs/bench.svg and the short table in README.md.
 
-    python benches/report.py results.json [--readme README.md]
+    python benches/report.py results.json [--stages stages.jsonl] [--docs .]
 """
 
 import argparse
-import json
-import platform
 import sys
-from collections.abc import Iterator, Mapping
-from importlib.metadata import version
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import cast
 
-from bodies import DIALECTS, FEEDS, LENGTHS
-from readers import READERS
+from bodies import DIALECTS
+from chart import bars
+from documents import SHAPES
+from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER, SDKS
+from readers import FOLD, HAND_WRITTEN
+from results import Results, machine, read_benchmarks, read_stages, versions
+from targets import Target, targets
 
 BEGIN = "<!-- bench: begin -->"
 END = "<!-- bench: end -->"
 
-Key = tuple[str, str, int, str]
+# Events and feed of each column.
+COLUMNS = (
+    (2_000, "16 KiB"),
+    (20_000, "16 KiB"),
+    (2_000, "1 event"),
+    (20, "16 KiB"),
+    (20, "1 event"),
+)
+# Bytes of arguments, and characters of a delta.
+SIZES = ((1_000, 12), (10_000, 12), (100_000, 12), (1_000_000, 12), (1_000, 1), (100_000, 1))
+# Whom the others of a group are compared with.
+FIRST = {
+    "text": FOLD,
+    "arguments": FOLD,
+    "stages": "scan",
+    "views": "value()",
+    "logprobs": FOLD,
+    "corpus": FOLD,
+    "fold_many": "two threads",
+    "loopback": "bytes only",
+}
 
 
-class Result(TypedDict):
-    """The members of one benchmark's result that are read here."""
-
-    extra_info: dict[str, object]
-    stats: dict[str, float]
-
-
-def microseconds_per_event(results: list[Result]) -> dict[Key, float]:
-    """Return the median CPU time of an event by dialect, reader, length and feed."""
-    found: dict[Key, float] = {}
-    for result in results:
-        info = result["extra_info"]
-        if "dialect" not in info:
-            continue
-        events = cast("int", info["events"])
-        key = (str(info["dialect"]), str(info["reader"]), events, str(info["feed"]))
-        found[key] = result["stats"]["median"] / events * 1e6
-    return found
+def cell(value: float | None, times: float | None = None) -> str:
+    """Write a number, and how many times the first one it is."""
+    if value is None:
+        return "-"
+    digits = 3 if value < 1 else 2 if value < 100 else 0
+    written = f"{value:,.{digits}f}"
+    if times is None:
+        return written
+    digits = 2 if times < 2 else 1 if times < 100 else 0
+    return f"{written} ({times:,.{digits}f}x)"
 
 
-def table(times: Mapping[Key, float]) -> Iterator[str]:
-    """Yield the lines of the table."""
-    columns = [(events, feed) for events in LENGTHS for feed in FEEDS]
-    heads = [f"{events:,} events, feeds of {feed}" for events, feed in columns]
-    ours = next(iter(READERS))
-    for dialect in DIALECTS:
-        yield f"| {dialect} | {' | '.join(heads)} |"
-        yield f"|---|{'---:|' * len(columns)}"
-        for reader in READERS:
-            cells = [
-                _cell(times.get((dialect, reader, *column)), times.get((dialect, ours, *column)))
-                for column in columns
-            ]
-            yield f"| {reader} | {' | '.join(cells)} |"
-        yield ""
-
-
-def view_table(results: list[Result]) -> Iterator[str]:
-    """Yield the lines of the table of `PartialJson` beside jiter."""
-    times: dict[tuple[str, str, int], float] = {}
-    for result in results:
-        info = result["extra_info"]
-        if "view" not in info:
-            continue
-        size, deltas = cast("int", info["bytes"]), cast("int", info["deltas"])
-        key = (str(info["view"]), str(info["shape"]), size)
-        times[key] = result["stats"]["median"] / deltas * 1e6
-    shapes = list(dict.fromkeys(shape for _, shape, _ in times))
-    yield f"| JSON, after each delta | {' | '.join(shapes)} |"
-    yield f"|---|{'---:|' * len(shapes)}"
-    for view, size in dict.fromkeys((view, size) for view, _, size in times):
-        ours = [times.get(("value()", shape, size)) for shape in shapes]
-        cells = [
-            _cell(times.get((view, shape, size)), one if view == "jiter" else None)
-            for shape, one in zip(shapes, ours, strict=True)
-        ]
-        yield f"| {view}, {size // 1000:,} KB | {' | '.join(cells)} |"
+def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
+    """Yield the lines of a table and an empty one."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|---|{'---:|' * (len(head) - 1)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
     yield ""
 
 
-def _cell(time: float | None, ours: float | None) -> str:
-    if time is None:
+def compared(results: Results, group: str, reader: str, unit: str, **about: object) -> str:
+    """Write what a reader takes for a unit, in microseconds, and the multiple of the first one."""
+    row = results.one(group, reader=reader, **about)
+    first = results.one(group, reader=FIRST[group], **about)
+    if row is None:
         return "-"
-    if not ours:
-        return f"{time:.2f}"
-    return f"{time:.2f} ({time / ours:.1f}x)"
+    return cell(row.per(unit), None if first is None else row.times(first))
 
 
-def report(results: list[Result]) -> str:
-    """Return the whole section."""
-    peers = ", ".join(
-        f"{name} {version(name)}" for name in ("openai", "anthropic", "orjson", "jiter")
+def compared_table(
+    results: Results, group: str, title: str, unit: str, columns: dict[str, dict[str, object]]
+) -> Iterator[str]:
+    """Yield a table of all readers of a group that one of the columns has."""
+    readers = dict.fromkeys(
+        row.reader for about in columns.values() for row in results.all(group, **about)
     )
-    head = (
-        "CPU microseconds per event from bytes to text or message, medians of one run, and the "
-        "multiple of `Fold` in brackets;\n"
-        f"CPython {platform.python_version()} on {platform.machine()}, deltafold "
-        f"{version('deltafold')}, {peers}. `make bench` repeats it."
-    )
-    events = table(microseconds_per_event(results))
-    return "\n".join([head, "", *events, *view_table(results)]).rstrip()
+    rows = [
+        [reader, *(compared(results, group, reader, unit, **about) for about in columns.values())]
+        for reader in readers
+    ]
+    yield from table([title, *columns], rows)
+
+
+def tables(results: Results) -> Iterator[str]:
+    """Yield all tables but the targets."""
+    yield from ("## Text", "")
+    for dialect in DIALECTS:
+        columns: dict[str, dict[str, object]] = {
+            f"{count:,} events, feeds of {feed}": {
+                "dialect": dialect,
+                "events": count,
+                "feed": feed,
+            }
+            for count, feed in COLUMNS
+        }
+        yield from compared_table(results, "text", f"{dialect}, µs an event", "events", columns)
+    yield from ("## Stages in Rust", "", "`scan` visits the line ends and validates the UTF-8.", "")
+    columns = {
+        f"{dialect}, {count:,}": {"dialect": dialect, "events": count}
+        for dialect in DIALECTS
+        for count in (2_000, 20_000)
+    }
+    yield from compared_table(results, "stages", "µs an event", "events", columns)
+    yield from ("## Tool arguments", "")
+    for dialect in DIALECTS:
+        columns = {
+            f"{size // 1000:,} KB by {delta}": {"dialect": dialect, "bytes": size, "delta": delta}
+            for size, delta in SIZES
+        }
+        title = f"{dialect}, µs a byte"
+        yield from compared_table(results, "arguments", title, "bytes", columns)
+    columns = {
+        f"{shape}, {size // 1000:,} KB": {"shape": shape, "bytes": size}
+        for shape in SHAPES
+        for size in (1_000, 10_000, 100_000, 1_000_000)
+        if next(results.all("views", shape=shape, bytes=size), None) is not None
+    }
+    yield from compared_table(results, "views", "parsed view, µs a delta", "deltas", columns)
+    yield from ("## Log probabilities", "")
+    columns = {
+        f"{how}, {tokens:,} tokens, {alternatives} alternatives": {
+            "how": how,
+            "tokens": tokens,
+            "alternatives": alternatives,
+        }
+        for how in ("streamed", "whole")
+        for tokens in (500, 2_000, 32_000)
+        for alternatives in (0, 5)
+    }
+    columns = {
+        name: about
+        for name, about in columns.items()
+        if results.one("logprobs", **about) is not None
+    }
+    yield from compared_table(results, "logprobs", "µs a token", "tokens", columns)
+    yield from ("## Recorded streams", "")
+    columns = {dialect: {"dialect": dialect} for dialect in DIALECTS}
+    yield from compared_table(results, "corpus", "µs an event", "events", columns)
+    yield from compared_table(results, "corpus", "µs a stream", "streams", columns)
+    rows = [
+        [
+            f"{row.about['dialect']}, {row.reader}",
+            f"{row.about['failed']} of {row.about['streams']}",
+        ]
+        for row in results.all("corpus")
+    ]
+    yield from table(["ends in an error", "streams"], rows)
+    yield from ("## Processes", "")
+    rows = [
+        [f"{row.about['dialect']}, {row.reader}", cell(row.number("kib"))]
+        for row in results.all("held")
+    ]
+    yield from table(["half-finished stream after 250 deltas", "KiB resident"], rows)
+    title = "fold_many, 400 bodies of 2,000 events: µs an event, wall"
+    yield from compared_table(results, "fold_many", title, "events", columns)
+    columns = {
+        f"{dialect}, {writes}": {"dialect": dialect, "writes": writes}
+        for dialect in DIALECTS
+        for writes in ("few", "each")
+    }
+    title = "loopback HTTP, 50 streams at once, writes: client CPU, µs an event"
+    yield from compared_table(results, "loopback", title, "events", columns)
+
+
+def target_table(found: list[Target]) -> Iterator[str]:
+    """Yield the targets, reached or not."""
+    rows = [
+        [
+            target.what,
+            f"{target.sense} {target.bound:g}",
+            cell(target.measured),
+            "reached" if target.reached else "**not reached**",
+        ]
+        for target in found
+    ]
+    yield from table(["target", "bound", "measured", ""], rows)
+
+
+def report(results: Results) -> str:
+    """Return the whole report."""
+    found = targets(results)
+    lines = [
+        "# One run of `make bench`",
+        "",
+        f"{machine()}.",
+        f"{versions()}.",
+        "",
+        "CPU time, medians; in brackets the multiple of the first row.  What is compared closely",
+        "ran by turns, and its ratio is the median of the rounds' ratios.",
+        "",
+        f"## Targets: {sum(target.reached for target in found)} of {len(found)} reached",
+        "",
+        *target_table(found),
+        *tables(results),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def short(results: Results) -> str:
+    """Return the section of README.md."""
+    head = ["CPU µs an event, bytes to message"]
+    head += [f"{dialect}, {count:,} events" for dialect in DIALECTS for count in (2_000, 20)]
+    rows = [
+        [
+            reader,
+            *(
+                compared(
+                    results, "text", reader, "events", dialect=one, events=count, feed="16 KiB"
+                )
+                for one in DIALECTS
+                for count in (2_000, 20)
+            ),
+        ]
+        for reader in (FOLD, *HAND_WRITTEN, *CONVERTERS, *SDKS, *FRAMEWORKS)
+    ]
+    lines = [
+        "![CPU time an event by reader](docs/bench.svg)",
+        "",
+        *table(head, rows),
+        f"Medians of one run, in brackets the multiple of `Fold`; {machine()}.  `make bench`",
+        "repeats it; [docs/bench.md](docs/bench.md) has all of it, with the versions of everybody.",
+    ]
+    return "\n".join(lines)
+
+
+def chart(results: Results) -> str:
+    """Return the chart of README.md."""
+    names = {
+        FOLD: "deltafold",
+        **{name: name for name in (*HAND_WRITTEN, *CONVERTERS)},
+        SDK_CREATE: "SDK, iterated",
+        SDK_HELPER: "SDK, stream helper",
+        **{name: name for name in FRAMEWORKS},
+    }
+    rows: dict[str, tuple[float, float]] = {}
+    for reader, name in names.items():
+        about = {"reader": reader, "events": 2_000, "feed": "16 KiB"}
+        chat, anthropic = (results.one("text", dialect=one, **about) for one in DIALECTS)
+        if chat is not None and anthropic is not None:
+            rows[name] = (chat.per("events"), anthropic.per("events"))
+    title = "CPU microseconds an event, bytes to message, 2,000 events (logarithmic)"
+    return bars(title, (DIALECTS[0], DIALECTS[1]), rows)
 
 
 def main() -> int:
-    """Print the table; rewrite its copy where one is named."""
+    """Print the report; rewrite its copies where told to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--readme", type=Path)
+    parser.add_argument("--stages", type=Path)
+    parser.add_argument(
+        "--docs", type=Path, help="the root whose docs/ and README.md are rewritten"
+    )
     arguments = parser.parse_args()
-    results = json.loads(cast("Path", arguments.results).read_text())["benchmarks"]
-    section = report(cast("list[Result]", results))
-    print(section)
-    readme = cast("Path | None", arguments.readme)
-    if readme is not None:
+    rows = read_benchmarks(cast("Path", arguments.results))
+    stages = cast("Path | None", arguments.stages)
+    if stages is not None:
+        rows += read_stages(stages)
+    results = Results(rows)
+    text = report(results)
+    print(text)
+    root = cast("Path | None", arguments.docs)
+    if root is not None:
+        readme = root / "README.md"
         before, begin, rest = readme.read_text().partition(BEGIN)
         _, end, after = rest.partition(END)
         if not (begin and end):
             print(f"{readme} has no lines {BEGIN} and {END}", file=sys.stderr)
             return 1
-        readme.write_text(f"{before}{BEGIN}\n{section}\n{END}{after}")
+        readme.write_text(f"{before}{BEGIN}\n{short(results)}\n{END}{after}")
+        (root / "docs").mkdir(exist_ok=True)
+        (root / "docs/bench.md").write_text(text)
+        (root / "docs/bench.svg").write_text(chart(results))
     return 0
 
 

@@ -5,7 +5,7 @@ left out; ours is given the deltas.
 """
 
 import json
-from typing import cast
+from collections.abc import Callable
 
 import jiter
 import pytest
@@ -13,22 +13,14 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from deltafold import PartialJson
 from documents import DELTA_BYTES, SHAPES, Shape, deltas, document
+from measuring import measure, together
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 VIEW_SIZE = 100_000
 
 
-def note(benchmark: BenchmarkFixture, view: str, shape: Shape, size: int, count: int) -> None:
-    about = cast("dict[str, object]", benchmark.extra_info)
-    about.update({"view": view, "shape": shape, "bytes": size, "deltas": count})
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
-    text = document(shape, VIEW_SIZE)
-    pieces = deltas(text)
-
+def by_us(pieces: list[bytes]) -> Callable[[], object]:
     def read() -> object:
         reader = PartialJson()
         value: object = None
@@ -37,14 +29,10 @@ def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
             value = reader.value()
         return value
 
-    assert read() == json.loads(text)
-    note(benchmark, "value()", shape, VIEW_SIZE, len(pieces))
-    benchmark(read)
+    return read
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_jiter(benchmark: BenchmarkFixture, shape: Shape) -> None:
-    text = document(shape, VIEW_SIZE)
+def by_jiter(text: bytes) -> Callable[[], object]:
     ends = range(DELTA_BYTES, len(text) + DELTA_BYTES, DELTA_BYTES)
 
     def read() -> object:
@@ -53,9 +41,17 @@ def test_jiter(benchmark: BenchmarkFixture, shape: Shape) -> None:
             value = jiter.from_json(text[:end], partial_mode="trailing-strings")
         return value
 
-    assert read() == json.loads(text)
-    note(benchmark, "jiter", shape, VIEW_SIZE, len(ends))
-    benchmark(read)
+    return read
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
+    text = document(shape, VIEW_SIZE)
+    pieces = deltas(text)
+    reads = {"value()": by_us(pieces), "jiter": by_jiter(text)}
+    about = {"shape": shape, "bytes": VIEW_SIZE, "deltas": len(pieces)}
+    known = together(benchmark, reads, group="views", **about)
+    assert all(value == json.loads(text) for value in known.values())
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -71,6 +67,6 @@ def test_changes(benchmark: BenchmarkFixture, shape: Shape, size: int) -> None:
             reader.changes()
         return reader
 
-    assert read().value() == json.loads(text)
-    note(benchmark, "changes()", shape, size, len(pieces))
-    benchmark(read)
+    about = {"reader": "changes()", "shape": shape, "bytes": size, "deltas": len(pieces)}
+    known = measure(benchmark, read, group="views", **about)
+    assert known.value() == json.loads(text)

@@ -16,14 +16,14 @@ mod support;
 
 use std::sync::LazyLock;
 
-use deltafold::decoder::Decoder;
 use deltafold::delta::{
     Delta, ErrorCode, Failure, FinishReason, InputFormat, Payload, Riders, Usage,
 };
 use deltafold::laws::{Breach, Laws, Place};
 use deltafold::logprobs::Logprobs;
 use proptest::prelude::*;
-use support::{Owned, decoder, options};
+use support::decoder;
+use support::oracles::streams::{chunkings_agree, decode_lawfully};
 
 fn start() -> Payload<&'static str> {
     Payload::Start { model_id: "m", request_id: "r" }
@@ -607,49 +607,8 @@ fn apply(pieces: &mut Vec<Vec<u8>>, damage: &Damage) {
 }
 
 /// Deltas and the decoder after them, every delta lawful, exactly one terminal.
-fn decode<'a>(
-    mut decoder: Decoder,
-    pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (Vec<Owned>, Decoder) {
-    let mut deltas: Vec<Owned> = Vec::new();
-    let mut laws = Laws::default();
-    let mut out = |delta: &Delta<&str>| {
-        if let Err(breach) = laws.check(delta) {
-            panic!("{breach}");
-        }
-        deltas.push(delta.to_owned());
-    };
-    for piece in pieces {
-        decoder.feed(piece, &mut out);
-    }
-    decoder.close(&mut out);
-    decoder.feed(b"data: {}\n\n", &mut out);
-    decoder.close(&mut out);
-    assert!(laws.ended() && decoder.finished());
-    assert_eq!(decoder.last_seq(), deltas.len() as u64, "seq is dense");
-    (deltas, decoder)
-}
-
-fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[prop::sample::Index]) {
-    let fresh = || {
-        let mut options = options(dialect);
-        options.logprobs = true;
-        Decoder::new(options).unwrap()
-    };
-    let (whole, state) = decode(fresh(), [body]);
-    let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
-    places.sort_unstable();
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    for place in places.into_iter().chain([body.len()]) {
-        pieces.push(&body[start..place]);
-        start = place;
-    }
-    for pieces in [pieces, body.chunks(1).collect()] {
-        let (deltas, after) = decode(fresh(), pieces);
-        assert_eq!(deltas, whole);
-        assert!(after == state, "the decoder after the end of {:?}", String::from_utf8_lossy(body));
-    }
+fn places(body: &[u8], cuts: &[prop::sample::Index]) -> Vec<usize> {
+    cuts.iter().map(|cut| cut.index(body.len() + 1)).collect()
 }
 
 #[test]
@@ -660,7 +619,7 @@ fn a_page_after_white_space_leaves_the_same_state() {
 #[test]
 fn the_undamaged_bodies_say_what_they_should() {
     for (dialect, body) in BODIES {
-        let (deltas, _) = decode(decoder(dialect), [body.as_bytes()]);
+        let (deltas, _) = decode_lawfully(decoder(dialect), [body.as_bytes()]);
         assert!(deltas.len() > 8, "{dialect} {deltas:?}");
         chunkings_agree(dialect, body.as_bytes(), &[]);
     }
@@ -691,7 +650,8 @@ proptest! {
         for damage in &damages {
             apply(&mut pieces, damage);
         }
-        chunkings_agree(dialect, &pieces.concat(), &cuts);
+        let body = pieces.concat();
+        chunkings_agree(dialect, &body, &places(&body, &cuts));
     }
 
     #[test]
@@ -700,7 +660,7 @@ proptest! {
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
         for dialect in ["anthropic-messages", "openai-chat"] {
-            chunkings_agree(dialect, &bytes, &cuts);
+            chunkings_agree(dialect, &bytes, &places(&bytes, &cuts));
         }
     }
 }

@@ -18,93 +18,8 @@ use std::fmt::Write as _;
 use deltafold::assemble::partial_json::{Event, Log, PartialJson};
 use deltafold::error::{Error, ErrorKind};
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
-
-const DEPTH: usize = 100;
-
-fn read(pieces: &[&[u8]]) -> PartialJson {
-    let mut reader = PartialJson::new(DEPTH);
-    for piece in pieces {
-        reader.feed(piece);
-    }
-    reader
-}
-
-enum Open {
-    Object(Map<String, Value>, String),
-    Array(Vec<Value>),
-}
-
-impl Open {
-    fn put(&mut self, value: Value) {
-        match self {
-            Self::Object(map, key) => drop(map.insert(key.clone(), value)),
-            Self::Array(list) => list.push(value),
-        }
-    }
-
-    fn whole(self) -> Value {
-        match self {
-            Self::Object(map, _) => Value::Object(map),
-            Self::Array(list) => Value::Array(list),
-        }
-    }
-}
-
-fn number(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
-}
-
-/// The value that events tell, what is open included; nothing when none has begun.
-fn told<'a>(events: impl IntoIterator<Item = Event<'a>>) -> Option<Value> {
-    let mut open: Vec<Open> = Vec::new();
-    let mut root = None;
-    let mut string = None;
-    for event in events {
-        let value = match event {
-            Event::Object => {
-                open.push(Open::Object(Map::new(), String::new()));
-                continue;
-            }
-            Event::Array => {
-                open.push(Open::Array(Vec::new()));
-                continue;
-            }
-            Event::Key(text) => {
-                let Some(Open::Object(_, key)) = open.last_mut() else { panic!("a key nowhere") };
-                text.clone_into(key);
-                continue;
-            }
-            Event::String => {
-                assert!(string.replace(String::new()).is_none(), "a string in a string");
-                continue;
-            }
-            Event::Text(text) => {
-                assert!(!text.is_empty());
-                string.as_mut().expect("a string").push_str(text);
-                continue;
-            }
-            Event::StringEnd => Value::String(string.take().expect("a string")),
-            Event::End => open.pop().expect("a container").whole(),
-            Event::Integer(text) => number(text),
-            Event::Float(value) => json!(value),
-            Event::Bool(truth) => Value::Bool(truth),
-            Event::Null => Value::Null,
-        };
-        match open.last_mut() {
-            Some(outer) => outer.put(value),
-            None => root = Some(value),
-        }
-    }
-    let mut inner = string.map(Value::String);
-    while let Some(mut outer) = open.pop() {
-        if let Some(inner) = inner {
-            outer.put(inner);
-        }
-        inner = Some(outer.whole());
-    }
-    root.or(inner)
-}
+use serde_json::{Value, json};
+use support::oracles::partial_json::{DEPTH, agree_with_serde, read, told, value};
 
 /// Whether some object writes a key twice, which replaces a value that was shown.
 fn repeats_a_key(reader: &PartialJson) -> bool {
@@ -124,10 +39,6 @@ fn repeats_a_key(reader: &PartialJson) -> bool {
     })
 }
 
-fn value(reader: &PartialJson) -> Option<Value> {
-    told(reader.log().events())
-}
-
 /// Whether `later` is `earlier` with more in it.
 fn grew(earlier: Option<&Value>, later: Option<&Value>) -> bool {
     match (earlier, later) {
@@ -138,23 +49,6 @@ fn grew(earlier: Option<&Value>, later: Option<&Value>) -> bool {
         }
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
             a.iter().all(|(key, a)| grew(Some(a), b.get(key)))
-        }
-        (a, b) => a == b,
-    }
-}
-
-/// Equal but for the last bit of a double, which serde_json does not always get right.
-fn same(ours: &Value, theirs: &Value) -> bool {
-    match (ours, theirs) {
-        (Value::Number(a), Value::Number(b)) if a != b => {
-            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
-            (a - b).abs() <= a.abs() * 2.0 * f64::EPSILON
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }
         (a, b) => a == b,
     }
@@ -181,21 +75,7 @@ fn assert_all_cuts(text: &[u8]) {
             stepped.feed(&[*byte]);
         }
     }
-    let mut closed = whole.clone();
-    closed.close();
-    match serde_json::from_slice::<Value>(text) {
-        Ok(expected) => {
-            assert!(closed.complete(), "{closed:?}");
-            let known = value(&closed).unwrap();
-            assert!(same(&known, &expected), "{known} is not {expected}");
-        }
-        // serde_json refuses lone surrogates and invalid UTF-8, which we replace.
-        Err(_) if closed.complete() => {
-            let lossy = String::from_utf8_lossy(text);
-            assert!(lossy.contains("\\u") || lossy.contains('\u{FFFD}'), "{lossy}");
-        }
-        Err(_) => assert!(closed.error().is_some()),
-    }
+    agree_with_serde(&whole, text);
 }
 
 const TEXTS: &[&str] = &[

@@ -12,60 +12,14 @@
     reason = "a test fails loudly, and where it stands"
 )]
 
+mod support;
+
 use std::ops::ControlFlow;
 
 use deltafold::framing::Frame;
 use deltafold::framing::sse::Sse;
 use proptest::prelude::*;
-
-/// A frame that owns its bytes.
-#[derive(Clone, Debug, PartialEq)]
-enum Owned {
-    Event { name: Vec<u8>, data: Vec<u8>, offset: u64, closed: bool },
-    Stray { line: Vec<u8>, offset: u64 },
-    TooLong,
-}
-
-impl Owned {
-    fn of(frame: Frame<'_>) -> Self {
-        match frame {
-            Frame::Event { name, data, offset, closed } => {
-                Self::Event { name: name.to_vec(), data: data.to_vec(), offset, closed }
-            }
-            Frame::Stray { line, offset, .. } => Self::Stray { line: line.to_vec(), offset },
-            Frame::Failure { .. } | Frame::Corrupt { .. } => panic!("no frame of lines"),
-            Frame::TooLong => Self::TooLong,
-        }
-    }
-}
-
-/// Frames of a body fed in these pieces; nothing is fed after the first [`Frame::TooLong`], as the decoder does.
-fn frames_within<'a>(max: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Owned> {
-    let mut framer = Sse::new(max);
-    let mut found = Vec::new();
-    let mut fed = 0;
-    let mut sink = |frame: Frame<'_>| {
-        found.push(Owned::of(frame));
-        if frame == Frame::TooLong { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let mut flow = ControlFlow::Continue(());
-    for piece in pieces {
-        fed += piece.len() as u64;
-        flow = framer.feed(piece, &mut sink);
-        assert_eq!(framer.fed(), fed);
-        if flow.is_break() {
-            break;
-        }
-    }
-    if flow.is_continue() {
-        let _ = framer.close(&mut sink);
-    }
-    found
-}
-
-fn frames(body: &[u8]) -> Vec<Owned> {
-    frames_within(1 << 20, [body])
-}
+use support::oracles::framing::{Owned, agree_with_the_specification, frames, frames_within};
 
 /// The frames of a body, the same at every cut and byte by byte.
 fn frames_any_cut(body: &[u8]) -> Vec<Owned> {
@@ -281,39 +235,6 @@ fn what_was_complete_before_a_long_event_was_handed_over() {
     assert_eq!(say(&found), ["event(a)", "too long"]);
 }
 
-/// The algorithm of the specification in its plainest form, on a whole body: the oracle.
-fn plain(body: &[u8]) -> Vec<String> {
-    let text = String::from_utf8(body.to_vec()).expect("UTF-8");
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n");
-    let text = text.replace('\r', "\n");
-    let mut found = Vec::new();
-    let (mut data, mut name) = (String::new(), String::new());
-    let mut lines: Vec<&str> = text.split('\n').collect();
-    lines.pop();
-    for line in lines {
-        if line.is_empty() {
-            if !data.is_empty() {
-                data.pop();
-                found.push(format!("{name}|{data}"));
-            }
-            data.clear();
-            name.clear();
-            continue;
-        }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "data" => {
-                data.push_str(value);
-                data.push('\n');
-            }
-            "event" => value.clone_into(&mut name),
-            _ => {}
-        }
-    }
-    found
-}
-
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => Just(String::new()),
@@ -339,28 +260,7 @@ proptest! {
             body.push_str(line);
             body.push_str(end);
         }
-        let body = body.as_bytes();
-        let whole = frames(body);
-        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
-        places.sort_unstable();
-        let mut pieces = Vec::new();
-        let mut start = 0;
-        for place in places.into_iter().chain([body.len()]) {
-            pieces.push(&body[start..place]);
-            start = place;
-        }
-        prop_assert_eq!(&frames_within(1 << 20, pieces), &whole);
-        let events: Vec<String> = whole
-            .iter()
-            .filter_map(|frame| match frame {
-                Owned::Event { name, data, closed: true, .. } => Some(format!(
-                    "{}|{}",
-                    String::from_utf8_lossy(name),
-                    String::from_utf8_lossy(data)
-                )),
-                _ => None,
-            })
-            .collect();
-        prop_assert_eq!(events, plain(body));
+        let cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
+        agree_with_the_specification(&body, &cuts);
     }
 }

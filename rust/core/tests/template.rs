@@ -1,6 +1,4 @@
 //! Template decoding makes the same deltas as reading every frame.
-//!
-//! A decoder that keeps the frames' JSON (`provider_raw`) reads every frame, so it is the oracle.
 
 #![allow(
     clippy::allow_attributes,
@@ -14,38 +12,21 @@
 
 mod support;
 
-use deltafold::decoder::Decoder;
 use proptest::prelude::*;
 use support::binary::{chunk, event};
-use support::{Owned, decode, decode_with};
-
-fn read_every_frame(dialect: &str, body: &[u8]) -> Vec<Owned> {
-    let mut options = support::options(dialect);
-    options.provider_raw = true;
-    let mut deltas = decode_with(Decoder::new(options).expect("a dialect"), [body]);
-    for delta in &mut deltas {
-        delta.provider_raw = None;
-    }
-    deltas
-}
-
-fn same(name: &str, dialect: &str, body: &[u8]) {
-    let hits = decode(dialect, body);
-    let reads = read_every_frame(dialect, body);
-    assert!(hits == reads, "{name}: templates differ from read\n{hits:#?}\n{reads:#?}");
-}
+use support::oracles::streams::templates_agree;
 
 #[test]
 fn every_recording_decodes_the_same_without_templates() {
     for recording in support::recordings() {
-        same(&recording.id, &recording.dialect, &recording.body);
+        templates_agree(&recording.id, &recording.dialect, &recording.body);
     }
 }
 
 #[test]
 fn every_fixture_decodes_the_same_without_templates() {
     for fixture in support::fixtures() {
-        same(&fixture.name, &fixture.dialect, &fixture.wire);
+        templates_agree(&fixture.name, &fixture.dialect, &fixture.wire);
     }
 }
 
@@ -113,7 +94,7 @@ fn frames_that_tempt_a_template_are_read_right() {
             frames.extend(std::iter::repeat_n(frame.as_str(), repeats));
             frames.extend(learned.iter().map(String::as_str));
             frames.push("[DONE]");
-            same(name, "openai-chat", &stream(&frames));
+            templates_agree(name, "openai-chat", &stream(&frames));
         }
     }
 }
@@ -216,25 +197,25 @@ proptest! {
     #[test]
     fn generated_chunks_decode_the_same_without_templates(frames in prop::collection::vec(chat_frame(), 1..40)) {
         let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
-        same("generated", "openai-chat", &stream(&frames));
+        templates_agree("generated", "openai-chat", &stream(&frames));
     }
 
     #[test]
     fn generated_events_decode_the_same_without_templates(frames in prop::collection::vec(anthropic_frame(), 1..40)) {
         let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
-        same("generated", "anthropic-messages", &stream(&frames));
+        templates_agree("generated", "anthropic-messages", &stream(&frames));
     }
 
     #[test]
     fn generated_frames_decode_the_same_without_templates(frames in prop::collection::vec(bedrock_frame(), 1..40)) {
         let body: Vec<u8> = frames.iter().flat_map(|json| event("contentBlockDelta", json)).collect();
-        same("generated", "bedrock-converse", &body);
+        templates_agree("generated", "bedrock-converse", &body);
         let wrapped = |json: &String| chunk(&format!("{{\"contentBlockDelta\":{json}}}"));
-        same("generated", "bedrock-invoke", &frames.iter().flat_map(wrapped).collect::<Vec<u8>>());
+        templates_agree("generated", "bedrock-invoke", &frames.iter().flat_map(wrapped).collect::<Vec<u8>>());
     }
 
     #[test]
     fn generated_lines_decode_the_same_without_templates(lines in prop::collection::vec(ollama_line(), 1..40)) {
-        same("generated", "ollama", lines.join("\n").as_bytes());
+        templates_agree("generated", "ollama", lines.join("\n").as_bytes());
     }
 }

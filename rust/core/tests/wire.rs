@@ -11,85 +11,16 @@
     reason = "a test fails loudly, and where it stands"
 )]
 
+mod support;
+
 use std::fmt::Write as _;
 
 use deltafold::error::ErrorKind;
 use deltafold::scan::{JsonScan, Verdict};
-use deltafold::wire::{self, Carry, Kind, Reader, Str};
+use deltafold::wire::{self, Carry, Reader, Str};
 use proptest::prelude::*;
-use serde_json::{Map, Value};
-
-/// Nesting under serde_json's own bound of 128.
-const DEPTH: usize = 100;
-
-/// The value as our reader shows it.
-fn value(reader: &mut Reader<'_>) -> wire::Result<Value> {
-    Ok(match reader.kind()? {
-        Kind::Object => {
-            let mut object = Map::new();
-            reader.object(|reader, key| {
-                object.insert(key.to_owned(), value(reader)?);
-                Ok(())
-            })?;
-            Value::Object(object)
-        }
-        Kind::Array => {
-            let mut list = Vec::new();
-            reader.array(|reader| {
-                list.push(value(reader)?);
-                Ok(())
-            })?;
-            Value::Array(list)
-        }
-        Kind::String => Value::String(reader.string()?.text()),
-        Kind::Number => serde_json::from_str(reader.raw()?).unwrap_or(Value::Null),
-        Kind::Bool => Value::Bool(reader.boolean()?.expect("a boolean")),
-        Kind::Null => {
-            reader.skip()?;
-            Value::Null
-        }
-    })
-}
-
-fn read(text: &str) -> wire::Result<Value> {
-    let mut reader = Reader::new(text, DEPTH);
-    let found = value(&mut reader)?;
-    reader.end()?;
-    Ok(found)
-}
-
-fn skip(text: &str) -> wire::Result<()> {
-    let mut reader = Reader::new(text, DEPTH);
-    reader.skip()?;
-    reader.end()
-}
-
-fn verdict(text: &[u8]) -> Verdict {
-    let mut scan = JsonScan::default();
-    scan.feed(text);
-    scan.verdict()
-}
-
-/// Lone surrogates: serde_json refuses them, this reader replaces them.  Numbers beyond f64: serde_json refuses them.
-fn beyond_serde(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    lower.contains("\\ud") || lower.contains('e')
-}
-
-/// Whether both readers agree on the text.
-fn agree(text: &str) {
-    let theirs = serde_json::from_str::<Value>(text);
-    let ours = read(text);
-    assert_eq!(skip(text).is_ok(), ours.is_ok(), "skip and read differ on {text:?}");
-    match (&ours, &theirs) {
-        (Ok(ours), Ok(theirs)) => assert_eq!(ours, theirs, "{text:?}"),
-        (Err(_), Err(_)) => {}
-        (Ok(_), Err(_)) if beyond_serde(text) => {}
-        _ => panic!("ours {ours:?}, serde_json {theirs:?} on {text:?}"),
-    }
-    // The scanner knows no more than the grammar: whole where the reader accepts.
-    assert_eq!(verdict(text.as_bytes()) == Verdict::Complete, ours.is_ok(), "scan of {text:?}");
-}
+use serde_json::Value;
+use support::oracles::reader::{agree, beyond_serde, read, skip, verdict};
 
 #[test]
 fn tables_agree_with_serde_json() {

@@ -14,8 +14,10 @@ use template::{Template, Templates};
 pub mod anthropic_messages;
 pub mod bedrock_converse;
 pub mod bedrock_invoke;
+pub mod cohere_chat;
 pub mod ollama;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod template;
 
 /// One framed JSON object.
@@ -177,10 +179,16 @@ registry! {
     "bedrock-converse", AwsEventStream => BedrockConverse(bedrock_converse::State),
     /// Amazon Bedrock InvokeModelWithResponseStream: other protocols' events in frames.
     "bedrock-invoke", AwsEventStream => BedrockInvoke(bedrock_invoke::State),
+    /// Cohere Chat, version 2, and the older version 1.
+    "cohere-chat", Sse => CohereChat(cohere_chat::State),
     /// Ollama, `/api/chat` and `/api/generate`.
     "ollama", Ndjson => Ollama(ollama::State),
+    /// Mistral: OpenAI Chat Completions with contents as lists, which `openai-chat` reads everywhere.
+    "mistral", Sse => Mistral(openai_chat::State),
     /// OpenAI Chat Completions and everything compatible.
     "openai-chat", Sse => OpenAiChat(openai_chat::State),
+    /// OpenAI Responses, Open Responses and everything compatible.
+    "openai-responses", Sse => OpenAiResponses(openai_responses::State),
 }
 
 /// The row of this name.

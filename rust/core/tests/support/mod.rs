@@ -8,6 +8,7 @@
 )]
 
 pub mod binary;
+pub mod oracles;
 
 use std::path::PathBuf;
 
@@ -162,6 +163,7 @@ pub fn events<'a>(dialect: &str, body: &'a [u8]) -> Vec<&'a [u8]> {
 }
 
 /// A fixture of the project: a folder `<dialect>/<case>` with `wire.sse`, `wire.ndjson`, `wire.json` or `wire.bin`.
+#[derive(Debug)]
 pub struct Fixture {
     pub name: String,
     pub dialect: String,

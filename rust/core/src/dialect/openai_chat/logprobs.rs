@@ -70,7 +70,7 @@ impl Found {
     }
 }
 
-/// Reads `{token, logprob, top_logprobs}`.
+/// Reads one token of a `{token, logprob, top_logprobs}` list.
 pub(in crate::dialect) fn read_entry(
     reader: &mut Reader<'_>,
     logprobs: &mut Logprobs,

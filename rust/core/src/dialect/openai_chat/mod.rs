@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(super) mod logprobs;
 mod read;
 mod reasoning;
-mod usage;
+pub(super) mod usage;
 
 use read::{Arguments, Choice, Message, RareContent, RareMembers, ToolCall};
 pub use read::{Event, Repeat};

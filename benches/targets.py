@@ -1,0 +1,138 @@
+"""What the project wants to reach, each against the same run.
+
+In: the results.  Out: a line for each target: what it is, the bound, what was measured.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from bodies import DIALECTS
+from peers import SDK_CREATE, SDK_HELPER
+from readers import BATCHES, DELTAS, FOLD, FOLD_TEXT, ORJSON
+from results import Results, Row
+
+
+class Target(NamedTuple):
+    """A bound, and what was measured; None where it was not."""
+
+    what: str
+    sense: Literal["at least", "at most"]
+    bound: float
+    measured: float | None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the bound is kept."""
+        if self.measured is None:
+            return False
+        if self.sense == "at least":
+            return self.measured >= self.bound
+        return self.measured <= self.bound
+
+
+def _text(results: Results, dialect: str) -> Iterator[Target]:
+    def against_orjson(reader: str, events: int, feed: str) -> float | None:
+        same = {"dialect": dialect, "events": events, "feed": feed}
+        return results.ratio("text", ORJSON, reader, **same)
+
+    bound = 16 if dialect == "openai-chat" else 12
+    for events in (2_000, 20_000):
+        what = f"{dialect}: message, {events:,} events, feeds of 16 KiB, against orjson"
+        yield Target(what, "at least", bound, against_orjson(FOLD, events, "16 KiB"))
+    short = f"{dialect}: 20 events, feeds of 16 KiB, against orjson"
+    yield Target(f"{short}: message", "at least", 2.5, against_orjson(FOLD, 20, "16 KiB"))
+    yield Target(f"{short}: text", "at least", 5, against_orjson(FOLD_TEXT, 20, "16 KiB"))
+    single = f"{dialect}: 2,000 events, one a feed, against orjson"
+    for how, reader, wanted in (
+        ("batches", BATCHES, 4.0),
+        ("Fold", FOLD, 8.0),
+        ("every delta and its text", DELTAS, 3.5),
+    ):
+        measured = against_orjson(reader, 2_000, "1 event")
+        yield Target(f"{single}: {how}", "at least", wanted, measured)
+
+
+def _stages(results: Results, dialect: str) -> Iterator[Target]:
+    for events in (2_000, 20_000):
+        measured = results.ratio("stages", "fold", "scan", dialect=dialect, events=events)
+        what = f"{dialect}: message, {events:,} events, in Rust, against line ends and UTF-8"
+        yield Target(what, "at most", 4, measured)
+
+
+def _growth(unit: str, small: Row | None, large: Row | None) -> float | None:
+    """Return how many times as long the larger one takes for a unit."""
+    return None if small is None or large is None else large.per(unit) / small.per(unit)
+
+
+def _arguments(results: Results, dialect: str) -> Iterator[Target]:
+    same = {"dialect": dialect, "bytes": 100_000, "delta": 12}
+    what = f"{dialect}: arguments of 100 KB in 12-byte deltas, against"
+    measured = results.ratio("arguments", ORJSON, FOLD, **same)
+    yield Target(f"{what} orjson", "at least", 10, measured)
+    if dialect == "anthropic-messages":
+        measured = results.ratio("arguments", SDK_HELPER, FOLD, **same)
+        yield Target(f"{what} the SDK's helper", "at least", 600, measured)
+    for delta, small, large in ((12, 100_000, 1_000_000), (1, 1_000, 100_000)):
+        mine = {"dialect": dialect, "reader": FOLD, "delta": delta}
+        rows = [results.one("arguments", bytes=size, **mine) for size in (small, large)]
+        what = f"{dialect}: {delta}-character deltas, a byte at {large:,} against {small:,} bytes"
+        yield Target(what, "at most", 1.25, _growth("bytes", *rows))
+
+
+def _views(results: Results) -> Iterator[Target]:
+    for shape, bound in (("escaped ASCII", 10), ("structured", 60)):
+        measured = results.ratio("views", "jiter", "value()", shape=shape)
+        what = f"value() after every delta at 100 KB, {shape}, against jiter"
+        yield Target(what, "at least", bound, measured)
+    for shape in ("escaped ASCII", "structured"):
+        same = {"reader": "changes()", "shape": shape}
+        rows = [results.one("views", bytes=size, **same) for size in (1_000, 1_000_000)]
+        what = f"changes() a delta at 1 MB against 1 KB, {shape}"
+        yield Target(what, "at most", 1.25, _growth("deltas", *rows))
+
+
+def _logprobs(results: Results) -> Iterator[Target]:
+    """A token of 32,000 of ours, against a token of the fewer that the SDK is given."""
+    for how, sdk, tokens, alternatives, bound in (
+        ("streamed", SDK_CREATE, 2_000, 0, 200),
+        ("streamed", SDK_CREATE, 2_000, 5, 200),
+        ("streamed", SDK_HELPER, 500, 5, 200),
+        ("whole", SDK_CREATE, 2_000, 0, 60),
+        ("whole", SDK_CREATE, 2_000, 5, 60),
+    ):
+        same = {"how": how, "alternatives": alternatives}
+        theirs = results.one("logprobs", reader=sdk, tokens=tokens, **same)
+        ours = results.one("logprobs", reader=FOLD, tokens=32_000, **same)
+        measured = _growth("tokens", ours, theirs)
+        what = f"log probabilities with {alternatives} alternatives, {how}, against {sdk}"
+        yield Target(what, "at least", bound, measured)
+
+
+def _processes(results: Results, dialect: str) -> Iterator[Target]:
+    row = results.one("held", dialect=dialect, reader="deltafold")
+    if row is not None:
+        bound = 2 * row.number("text_bytes") / 1024 + 6
+        what = f"{dialect}: KiB held by a half-finished stream of 250 deltas"
+        yield Target(what, "at most", round(bound, 1), row.number("kib"))
+    for writes, written in (("few", "few writes"), ("each", "one write an event")):
+        same = {"dialect": dialect, "writes": writes}
+        measured = results.ratio("loopback", "deltafold message", "bytes only", **same)
+        what = f"{dialect}: loopback HTTP, {written}, client CPU against bytes only"
+        yield Target(what, "at most", 1.15, measured)
+    measured = results.ratio("fold_many", "two processes", "two threads", dialect=dialect)
+    what = f"{dialect}: fold_many on two threads, speed against two processes"
+    yield Target(what, "at least", 0.85, measured)
+
+
+def targets(results: Results) -> list[Target]:
+    """Return every target."""
+    found: list[Target] = []
+    for dialect in DIALECTS:
+        found.extend(_text(results, dialect))
+        found.extend(_stages(results, dialect))
+        found.extend(_arguments(results, dialect))
+    found.extend(_views(results))
+    found.extend(_logprobs(results))
+    for dialect in DIALECTS:
+        found.extend(_processes(results, dialect))
+    return found

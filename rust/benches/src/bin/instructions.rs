@@ -1,0 +1,202 @@
+//! The work whose instructions are counted: one case a process, so that callgrind counts nothing else.
+//!
+//!     instructions                    the names of the cases, one a line, each with the units of work that it holds
+//!     instructions --machine          what a count depends on beside the code
+//!     instructions CASE               does the work of the case once, and prints what came of it
+//!
+//! Only what runs inside `counted_work` belongs to a case (`--toggle-collect=*counted_work*`).
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command prints"
+)]
+
+use std::process::ExitCode;
+
+use deltafold::assemble::partial_json::{Log, PartialJson};
+use deltafold_benches::{stages, streams};
+
+type Work = Box<dyn Fn() -> usize>;
+
+struct Case {
+    name: String,
+    /// Events, deltas or bytes: what the count should grow with.
+    units: usize,
+    /// Makes what the work needs; it is not counted.
+    prepare: Box<dyn Fn() -> Work>,
+}
+
+fn case<W: Fn() -> usize + 'static>(
+    name: String,
+    units: usize,
+    prepare: impl Fn() -> W + 'static,
+) -> Case {
+    Case { name, units, prepare: Box::new(move || Box::new(prepare())) }
+}
+
+fn fold_case(
+    name: String,
+    units: usize,
+    dialect: &'static str,
+    logprobs: bool,
+    feeds: impl Fn() -> Vec<Vec<u8>> + 'static,
+) -> Case {
+    case(name, units, move || {
+        let feeds = feeds();
+        let mut options = stages::options(dialect);
+        if let Some(options) = &mut options {
+            options.logprobs = logprobs;
+        }
+        move || {
+            let Some(options) = options.clone() else { return 0 };
+            stages::text_bytes(&stages::fold(options, &feeds))
+        }
+    })
+}
+
+const TEXT_DELTAS: usize = 2_000;
+const SHORT_STREAMS: usize = 200;
+const SHORT_DELTAS: usize = 15;
+const LOGPROBS: usize = 500;
+
+fn text_cases(dialect: &'static str, cases: &mut Vec<Case>) {
+    let name = |what: &str| format!("{dialect}: {what}");
+    cases.push(fold_case(name("text, large feeds"), TEXT_DELTAS, dialect, false, move || {
+        streams::large_feeds(&streams::text(dialect, TEXT_DELTAS))
+    }));
+    cases.push(fold_case(name("text, one event a feed"), TEXT_DELTAS, dialect, false, move || {
+        streams::text(dialect, TEXT_DELTAS)
+    }));
+    cases.push(case(name("text, batches"), TEXT_DELTAS, move || {
+        let feeds = streams::large_feeds(&streams::text(dialect, TEXT_DELTAS));
+        let options = stages::options(dialect);
+        move || options.clone().map_or(0, |options| stages::batches(options, &feeds))
+    }));
+    cases.push(fold_case(
+        name("text that repeats no skeleton"),
+        TEXT_DELTAS,
+        dialect,
+        false,
+        move || streams::large_feeds(&streams::restless(dialect, TEXT_DELTAS)),
+    ));
+    cases.push(case(name("short streams"), SHORT_STREAMS, move || {
+        let feeds = streams::large_feeds(&streams::text(dialect, SHORT_DELTAS));
+        let options = stages::options(dialect);
+        move || {
+            let folds =
+                (0..SHORT_STREAMS).filter_map(|_| Some(stages::fold(options.clone()?, &feeds)));
+            folds.map(|message| stages::text_bytes(&message)).sum()
+        }
+    }));
+}
+
+fn arguments_cases(dialect: &'static str, cases: &mut Vec<Case>) {
+    let sizes = [1_000, 10_000, 100_000, 1_000_000];
+    let rows = [
+        ("12-byte deltas", 12, sizes.as_slice()),
+        ("one-character deltas", 1, sizes.get(..3).unwrap_or_default()),
+    ];
+    for (what, delta_bytes, sizes) in rows {
+        for &bytes in sizes {
+            let name = format!("{dialect}: arguments in {what}, {bytes} bytes");
+            cases.push(fold_case(name, bytes, dialect, false, move || {
+                let text = streams::arguments_text(bytes);
+                streams::large_feeds(&streams::arguments(dialect, &text, delta_bytes))
+            }));
+        }
+    }
+}
+
+/// One event that is larger than any feed: what was searched once is not searched again.
+fn long_event_cases(dialect: &'static str, cases: &mut Vec<Case>) {
+    for bytes in [10_000, 100_000, 1_000_000] {
+        let name = format!("{dialect}: one event in 64-byte feeds, {bytes} bytes");
+        cases.push(fold_case(name, bytes, dialect, false, move || {
+            let text = streams::arguments_text(bytes);
+            let body = streams::arguments(dialect, &text, usize::MAX).concat();
+            body.chunks(64).map(<[u8]>::to_vec).collect()
+        }));
+    }
+}
+
+fn partial_json_cases(cases: &mut Vec<Case>) {
+    for bytes in [1_000, 10_000, 100_000, 1_000_000] {
+        cases.push(case(
+            format!("partial JSON in 12-byte deltas, {bytes} bytes"),
+            bytes,
+            move || {
+                let text = streams::arguments_text(bytes);
+                move || {
+                    let mut reader = PartialJson::new(128);
+                    let mut log = Log::default();
+                    let mut events = 0;
+                    for delta in text.as_bytes().chunks(12) {
+                        reader.feed(delta);
+                        log = reader.take_log(log);
+                        events += log.events().count();
+                        log.clear();
+                    }
+                    events
+                }
+            },
+        ));
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for dialect in streams::DIALECTS {
+        text_cases(dialect, &mut cases);
+        arguments_cases(dialect, &mut cases);
+        long_event_cases(dialect, &mut cases);
+    }
+    cases.push(fold_case(
+        "openai-chat: log probabilities".into(),
+        LOGPROBS,
+        "openai-chat",
+        true,
+        || streams::large_feeds(&streams::logprobs(LOGPROBS)),
+    ));
+    partial_json_cases(&mut cases);
+    cases
+}
+
+#[inline(never)]
+fn counted_work(work: &Work) -> usize {
+    std::hint::black_box(work())
+}
+
+/// The instruction sets that the searches choose between at run time.
+fn vectors() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    return if std::arch::is_x86_feature_detected!("avx2") { "avx2" } else { "sse2" };
+    #[cfg(not(target_arch = "x86_64"))]
+    "any"
+}
+
+fn main() -> ExitCode {
+    let cases = cases();
+    match std::env::args().nth(1).as_deref() {
+        None => {
+            for case in cases {
+                println!("{}\t{}", case.name, case.units);
+            }
+        }
+        Some("--machine") => println!("{} {}", std::env::consts::ARCH, vectors()),
+        Some(name) => {
+            let Some(case) = cases.into_iter().find(|case| case.name == name) else {
+                eprintln!("no case is named {name}");
+                return ExitCode::FAILURE;
+            };
+            let done = counted_work(&(case.prepare)());
+            println!("{done}");
+            if done == 0 {
+                eprintln!("{name}: the work came to nothing");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}

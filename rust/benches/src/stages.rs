@@ -1,0 +1,142 @@
+//! The work of each stage over the feeds of one body, from the least that anybody must do to the whole message.
+
+use std::ops::ControlFlow;
+
+use deltafold::assemble::{FoldInto, MessageAssembler, Part};
+use deltafold::decoder::Decoder;
+use deltafold::delta::Delta;
+use deltafold::dialect::{Frame, Protocol, Wanted, anthropic_messages, openai_chat};
+use deltafold::finisher::Options;
+use deltafold::framing;
+use deltafold::framing::sse::Sse;
+use deltafold::limits::Limits;
+use deltafold::provider_error::Response;
+use deltafold::wire::Reader;
+use deltafold::{DeltaBatch, Output};
+
+/// The floor: visits the line ends (LF and CR) and validates the UTF-8 of each feed.  Returns how many line ends there are.
+pub fn scan(feeds: &[Vec<u8>]) -> usize {
+    let mut ends = 0;
+    for feed in feeds {
+        ends += memchr::memchr2_iter(b'\n', b'\r', feed).count();
+        ends += usize::from(std::str::from_utf8(feed).is_err());
+    }
+    ends
+}
+
+/// Frames, handed to somebody who looks at nothing but how many they are.
+pub fn frame(feeds: &[Vec<u8>]) -> usize {
+    let mut sse = Sse::new(Limits::default().event_bytes);
+    let mut frames = 0;
+    for feed in feeds {
+        let _ = sse.feed(feed, |frame| {
+            frames += usize::from(matches!(frame, framing::Frame::Event { .. }));
+            ControlFlow::Continue(())
+        });
+    }
+    frames
+}
+
+/// The JSON texts of a body's frames.
+pub fn frames(feeds: &[Vec<u8>]) -> Vec<String> {
+    let mut sse = Sse::new(Limits::default().event_bytes);
+    let mut found = Vec::new();
+    for feed in feeds {
+        let _ = sse.feed(feed, |frame| {
+            if let framing::Frame::Event { data, .. } = frame
+                && data.starts_with(b"{")
+            {
+                found.push(String::from_utf8_lossy(data).into_owned());
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    found
+}
+
+/// `read` of every frame, without a template.  Returns how many were read.
+pub fn read(dialect: &str, frames: &[String]) -> usize {
+    let is_read = match dialect {
+        "openai-chat" => is_read::<openai_chat::State>,
+        _ => is_read::<anthropic_messages::State>,
+    };
+    frames.iter().filter(|json| is_read(json)).count()
+}
+
+fn is_read<P: Protocol>(json: &str) -> bool {
+    let max_depth = Limits::default().depth;
+    let frame = Frame { name: "", json, max_depth };
+    let wanted = Wanted { choice: 0, logprobs: false };
+    P::read(frame, &mut Reader::new(json, max_depth), wanted).is_ok()
+}
+
+/// Options of a stream; `None` for what is no dialect.
+pub fn options(dialect: &str) -> Option<Options> {
+    Some(Options {
+        dialect: deltafold::dialect::find(dialect)?.name,
+        run_id: "run".into(),
+        model_id: None,
+        request_id: None,
+        response: Response { status: 200, ..Response::default() },
+        choice: 0,
+        provider_raw: false,
+        logprobs: false,
+        limits: Limits::default(),
+    })
+}
+
+/// Counts deltas and keeps none.
+struct Count(usize);
+
+impl Output for Count {
+    fn delta(&mut self, _: &Delta<&str>) {
+        self.0 += 1;
+    }
+}
+
+/// Deltas that nobody keeps.  Returns how many there were.
+pub fn decode(options: Options, feeds: &[Vec<u8>]) -> usize {
+    let Some(mut decoder) = Decoder::new(options) else { return 0 };
+    let mut count = Count(0);
+    for feed in feeds {
+        decoder.feed(feed, &mut count);
+    }
+    decoder.close(&mut count);
+    count.0
+}
+
+/// A batch of deltas for each feed.  Returns how many deltas there were.
+pub fn batches(options: Options, feeds: &[Vec<u8>]) -> usize {
+    let Some(mut decoder) = Decoder::new(options) else { return 0 };
+    let mut deltas = 0;
+    for feed in feeds {
+        let mut batch = DeltaBatch::new("run".into(), 0);
+        decoder.feed(feed, &mut batch);
+        deltas += batch.len();
+    }
+    let mut batch = DeltaBatch::new("run".into(), 0);
+    decoder.close(&mut batch);
+    deltas + batch.len()
+}
+
+/// The message.
+pub fn fold(options: Options, feeds: &[Vec<u8>]) -> MessageAssembler {
+    let mut assembler = MessageAssembler::default();
+    if let Some(mut decoder) = Decoder::new(options) {
+        for feed in feeds {
+            decoder.feed(feed, &mut FoldInto::new(&mut assembler));
+        }
+        decoder.close(&mut FoldInto::new(&mut assembler));
+    }
+    assembler
+}
+
+/// Bytes of text, thinking and arguments in a message.
+pub fn text_bytes(message: &MessageAssembler) -> usize {
+    let bytes = message.parts().iter().map(|part| match part {
+        Part::Text(part) | Part::Thinking(part) => part.text.len(),
+        Part::ToolCall(call) => call.args.len(),
+        Part::Whole(_) => 0,
+    });
+    bytes.sum()
+}

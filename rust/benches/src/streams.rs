@@ -1,0 +1,190 @@
+//! Bodies of streams: text, text in frames that repeat nothing, tool arguments, log probabilities.
+//!
+//! In: a dialect and a size.  Out: the events, each of the size that real ones have (301 bytes for Chat with its padding
+//! member, 126 for Anthropic), and the same bytes in feeds.
+
+use std::fmt::Write as _;
+
+use deltafold::wire::write_string;
+
+/// The dialects that are measured.
+pub const DIALECTS: [&str; 2] = ["anthropic-messages", "openai-chat"];
+
+/// Bytes of a large feed.
+pub const FEED_BYTES: usize = 16 << 10;
+
+const WORDS: [&str; 10] =
+    [" the", " stream", " of", " words", " flows", " on", ",", " and", " folds", " up"];
+
+/// Members before the text, so that neighbouring frames have different skeletons.
+const PADDING: [&str; 7] = [
+    "",
+    "\"a\":[],",
+    "\"b\":{},",
+    "\"c\":[[]],",
+    "\"d\":[{}],",
+    "\"e\":[1,[2]],",
+    "\"f\":{\"g\":[]},",
+];
+
+/// The words of a text, again and again.
+pub fn words(count: usize) -> impl Iterator<Item = &'static str> {
+    WORDS.iter().copied().cycle().take(count)
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    write_string(&mut out, text);
+    out
+}
+
+fn chat(padding: &str, choice: &str, rest: &str) -> Vec<u8> {
+    format!(
+        "data: {{{padding}\"id\":\"chatcmpl-C5vyvpkVGXKzJvbjMV6HzCEmnmNYE\",\"object\":\"chat.completion.chunk\",\
+         \"created\":1795000000,\"model\":\"gpt-5-mini-2025-08-07\",\"service_tier\":\"default\",\
+         \"system_fingerprint\":null,\"choices\":[{choice}],\"usage\":null,{rest}\"obfuscation\":\"xJ3kQ9aWcZ\"}}\n\n"
+    )
+    .into_bytes()
+}
+
+fn chat_delta(padding: &str, delta: &str, finish_reason: &str) -> Vec<u8> {
+    let choice = format!(
+        "{{\"index\":0,\"delta\":{delta},\"logprobs\":null,\"finish_reason\":{finish_reason}}}"
+    );
+    chat(padding, &choice, "")
+}
+
+fn anthropic(kind: &str, members: &str) -> Vec<u8> {
+    format!("event: {kind}\ndata: {{\"type\":\"{kind}\"{members}}}\n\n").into_bytes()
+}
+
+fn anthropic_delta(padding: &str, kind: &str, member: &str, text: &str) -> Vec<u8> {
+    let text = quoted(text);
+    anthropic(
+        "content_block_delta",
+        &format!(",{padding}\"index\":0,\"delta\":{{\"type\":\"{kind}\",\"{member}\":{text}}}"),
+    )
+}
+
+fn anthropic_start(block: &str) -> Vec<Vec<u8>> {
+    let message = ",\"message\":{\"id\":\"msg_01QyV2n8hHkVYzJ4sEwZ3bTx\",\"type\":\"message\",\"role\":\"assistant\",\
+                   \"model\":\"claude-sonnet-4-5-20250929\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\
+                   \"usage\":{\"input_tokens\":12,\"output_tokens\":1}}";
+    vec![
+        anthropic("message_start", message),
+        anthropic("content_block_start", &format!(",\"index\":0,\"content_block\":{block}")),
+    ]
+}
+
+fn anthropic_end(stop_reason: &str) -> Vec<Vec<u8>> {
+    let delta = format!(
+        ",\"delta\":{{\"stop_reason\":\"{stop_reason}\",\"stop_sequence\":null}},\"usage\":{{\"output_tokens\":9}}"
+    );
+    vec![
+        anthropic("content_block_stop", ",\"index\":0"),
+        anthropic("message_delta", &delta),
+        anthropic("message_stop", ""),
+    ]
+}
+
+fn chat_end(finish_reason: &str) -> Vec<Vec<u8>> {
+    vec![chat_delta("", "{}", &quoted(finish_reason)), b"data: [DONE]\n\n".to_vec()]
+}
+
+fn text_events(
+    dialect: &str,
+    count: usize,
+    padding: impl Fn(usize) -> &'static str,
+) -> Vec<Vec<u8>> {
+    let texts = words(count).enumerate();
+    if dialect == "openai-chat" {
+        let mut events = vec![chat_delta("", "{\"role\":\"assistant\",\"content\":\"\"}", "null")];
+        events.extend(texts.map(|(at, word)| {
+            chat_delta(padding(at), &format!("{{\"content\":{}}}", quoted(word)), "null")
+        }));
+        events.extend(chat_end("stop"));
+        return events;
+    }
+    let mut events = anthropic_start("{\"type\":\"text\",\"text\":\"\"}");
+    events.extend(texts.map(|(at, word)| anthropic_delta(padding(at), "text_delta", "text", word)));
+    events.extend(anthropic_end("end_turn"));
+    events
+}
+
+/// A text of so many deltas.
+pub fn text(dialect: &str, deltas: usize) -> Vec<Vec<u8>> {
+    text_events(dialect, deltas, |_| "")
+}
+
+/// The same in frames of seven skeletons by turns, so that none repeats its neighbours.
+pub fn restless(dialect: &str, deltas: usize) -> Vec<Vec<u8>> {
+    text_events(dialect, deltas, |at| PADDING.get(at % PADDING.len()).copied().unwrap_or_default())
+}
+
+/// Arguments of a tool call: a file that is written, of at least `bytes` bytes of JSON text.
+pub fn arguments_text(bytes: usize) -> String {
+    let line = "def greet(name):\n\treturn \"hello, \" + name\n\n";
+    let quoted_line = quoted(line);
+    let lines = bytes / (quoted_line.len() - 2) + 1;
+    format!("{{\"path\":\"a.py\",\"text\":{}}}", quoted(&line.repeat(lines)))
+}
+
+/// A tool call whose arguments come in deltas of `delta_bytes` bytes.
+pub fn arguments(dialect: &str, text: &str, delta_bytes: usize) -> Vec<Vec<u8>> {
+    // The text is ASCII, so that every cut is a border of characters.
+    let deltas = text.as_bytes().chunks(delta_bytes).map(|delta| String::from_utf8_lossy(delta));
+    if dialect == "openai-chat" {
+        let call = "{\"tool_calls\":[{\"index\":0,\"id\":\"call_9Xb1\",\"type\":\"function\",\
+                    \"function\":{\"name\":\"write\",\"arguments\":\"\"}}]}";
+        let mut events = vec![chat_delta("", call, "null")];
+        events.extend(deltas.map(|delta| {
+            let delta = format!(
+                "{{\"tool_calls\":[{{\"index\":0,\"function\":{{\"arguments\":{}}}}}]}}",
+                quoted(&delta)
+            );
+            chat_delta("", &delta, "null")
+        }));
+        events.extend(chat_end("tool_calls"));
+        return events;
+    }
+    let mut events = anthropic_start(
+        "{\"type\":\"tool_use\",\"id\":\"toolu_9Xb1\",\"name\":\"write\",\"input\":{}}",
+    );
+    events.extend(
+        deltas.map(|delta| anthropic_delta("", "input_json_delta", "partial_json", &delta)),
+    );
+    events.extend(anthropic_end("tool_use"));
+    events
+}
+
+/// A Chat text with the log probabilities of every token and of five alternatives.
+pub fn logprobs(tokens: usize) -> Vec<Vec<u8>> {
+    let mut events = vec![chat_delta("", "{\"role\":\"assistant\",\"content\":\"\"}", "null")];
+    for (at, word) in words(tokens).enumerate() {
+        let word = quoted(word);
+        let mut top = String::new();
+        for rank in 0..5 {
+            let comma = if rank == 0 { "" } else { "," };
+            // Writing to a String cannot fail.
+            let _ = write!(
+                top,
+                "{comma}{{\"token\":{word},\"logprob\":-{rank}.{:06},\"bytes\":[32,116]}}",
+                at % 999_983
+            );
+        }
+        let choice = format!(
+            "{{\"index\":0,\"delta\":{{\"content\":{word}}},\"logprobs\":{{\"content\":[{{\"token\":{word},\
+             \"logprob\":-0.{:06},\"bytes\":[32,116],\"top_logprobs\":[{top}]}}],\"refusal\":null}},\
+             \"finish_reason\":null}}",
+            at % 999_983
+        );
+        events.push(chat("", &choice, ""));
+    }
+    events.extend(chat_end("stop"));
+    events
+}
+
+/// The same bytes in feeds of [`FEED_BYTES`].
+pub fn large_feeds(events: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    events.concat().chunks(FEED_BYTES).map(<[u8]>::to_vec).collect()
+}

@@ -1,0 +1,23 @@
+//! What must hold of any input.  The tests ask it of bounded inputs, the fuzz targets of rust/fuzz of whatever they find.
+
+pub mod framing;
+pub mod partial_json;
+pub mod reader;
+pub mod streams;
+
+/// The text in the pieces between these places, taken modulo its length.
+pub fn pieces<'a>(text: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (text.len() + 1)).collect();
+    places.sort_unstable();
+    let mut found = Vec::with_capacity(places.len() + 1);
+    let mut rest = text;
+    let mut start = 0;
+    for place in places {
+        let (piece, tail) = rest.split_at(place - start);
+        found.push(piece);
+        rest = tail;
+        start = place;
+    }
+    found.push(rest);
+    found
+}

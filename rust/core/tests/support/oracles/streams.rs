@@ -1,0 +1,74 @@
+//! Any bytes decode lawfully and the same in any chunking, with templates and without.
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "an oracle fails loudly, and where it stands"
+)]
+
+use deltafold::decoder::Decoder;
+use deltafold::delta::Delta;
+use deltafold::laws::Laws;
+
+use super::super::{Owned, decode, decode_with, options};
+use super::pieces;
+
+/// Decodes the pieces and checks every delta by the laws; what comes after the end changes nothing.
+pub fn decode_lawfully<'a>(
+    mut decoder: Decoder,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<Owned>, Decoder) {
+    let mut deltas: Vec<Owned> = Vec::new();
+    let mut laws = Laws::default();
+    let mut out = |delta: &Delta<&str>| {
+        if let Err(breach) = laws.check(delta) {
+            panic!("{breach}");
+        }
+        deltas.push(delta.to_owned());
+    };
+    for piece in pieces {
+        decoder.feed(piece, &mut out);
+    }
+    decoder.close(&mut out);
+    decoder.feed(b"data: {}\n\n", &mut out);
+    decoder.close(&mut out);
+    assert!(laws.ended() && decoder.finished());
+    assert_eq!(decoder.last_seq(), deltas.len() as u64, "seq is dense");
+    (deltas, decoder)
+}
+
+/// The deltas and the decoder after them are the same in one feed, in these pieces and byte by byte.
+pub fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[usize]) {
+    let fresh = || {
+        let mut options = options(dialect);
+        options.logprobs = true;
+        Decoder::new(options).unwrap()
+    };
+    let (whole, state) = decode_lawfully(fresh(), [body]);
+    for pieces in [pieces(body, cuts), body.chunks(1).collect()] {
+        let (deltas, after) = decode_lawfully(fresh(), pieces);
+        assert_eq!(deltas, whole);
+        assert!(after == state, "the decoder after the end of {:?}", String::from_utf8_lossy(body));
+    }
+}
+
+/// A decoder that keeps the frames' JSON (`provider_raw`) reads every frame, so that it is the oracle.
+fn read_every_frame(dialect: &str, body: &[u8]) -> Vec<Owned> {
+    let mut options = options(dialect);
+    options.provider_raw = true;
+    let mut deltas = decode_with(Decoder::new(options).expect("a dialect"), [body]);
+    for delta in &mut deltas {
+        delta.provider_raw = None;
+    }
+    deltas
+}
+
+/// Templates make the deltas that reading every frame makes.
+pub fn templates_agree(name: &str, dialect: &str, body: &[u8]) {
+    let hits = decode(dialect, body);
+    let reads = read_every_frame(dialect, body);
+    assert!(hits == reads, "{name}: templates differ from read\n{hits:#?}\n{reads:#?}");
+}

@@ -5,12 +5,11 @@ byte and in pieces of 1 to 17 bytes; `everywhere` holds all of them equal.
 """
 
 import json
-from collections.abc import Callable
 from typing import Final
 
 import pytest
 
-from deltafold import Decoder, ErrorCode, FinishReason, Limits, Message
+from deltafold import Decoder, ErrorCode, FinishReason, Limits, Message, TextPart
 from event_stream import Wire, chunk, event, exception
 from splits import calls_of, ends_once, everywhere, kinds, usage_of, warning_codes
 
@@ -242,22 +241,23 @@ def test_an_index_that_is_none_means_the_last_block(index: object) -> None:
 # Characters and lines.
 
 
+def saying(form: str, text: str) -> tuple[str, bytes]:
+    """Return a dialect and a body of it that says a text."""
+    if form == "frames":
+        return CONVERSE, delta(0, text=text) + STOP
+    if form == "chunks":
+        return INVOKE, chunk(json.dumps({"generation": text}, ensure_ascii=False))
+    if form == "lines":
+        return OLLAMA, said(text) + done()
+    return OLLAMA, b"[" + said(text) + b"," + done() + b"]"
+
+
 @pytest.mark.parametrize(
     "text", ["caf\u00e9 \u65e5\u672c \U0001f600", "\u2028\u2029\u0085\v\f", '"\\/\b\f\n\r\t\u0001']
 )
-@pytest.mark.parametrize(
-    "body",
-    [
-        lambda text: (CONVERSE, delta(0, text=text) + STOP),
-        lambda text: (INVOKE, chunk(json.dumps({"generation": text}, ensure_ascii=False))),
-        lambda text: (OLLAMA, said(text) + done()),
-        lambda text: (OLLAMA, b"[" + said(text) + b"," + done() + b"]"),
-    ],
-)
-def test_text_is_whole_wherever_the_bytes_are_cut(
-    body: Callable[[str], tuple[str, bytes]], text: str
-) -> None:
-    _, message = everywhere(*body(text))
+@pytest.mark.parametrize("form", ["frames", "chunks", "lines", "array"])
+def test_text_is_whole_wherever_the_bytes_are_cut(form: str, text: str) -> None:
+    _, message = everywhere(*saying(form, text))
     assert message.text == text
 
 
@@ -339,7 +339,7 @@ def test_whole_arguments_are_parsed_once(arguments: object, parsed: dict[str, ob
 # Side channels.
 
 
-def call_free(message: Message) -> list[str]:
+def kinds_of_parts(message: Message) -> list[str]:
     """Return the kinds of the parts."""
     return [part.kind for part in message.parts]
 
@@ -352,11 +352,10 @@ def test_citations_images_and_the_provider_s_tools_survive() -> None:
     body += delta(2, citation={"title": "two"}) + stop(2)
     body += delta(3, image={"source": {"bytes": "AAAA"}}) + stop(3) + STOP
     _, message = everywhere(CONVERSE, body)
-    assert call_free(message) == ["provider", "provider", "text", "image"]
-    assert message.to_dict()["parts"][2]["payload"]["annotations"] == [
-        {"title": "one"},
-        {"title": "two"},
-    ]
+    assert kinds_of_parts(message) == ["provider", "provider", "text", "image"]
+    cited = message.parts[2]
+    assert isinstance(cited, TextPart)
+    assert cited.annotations == [{"title": "one"}, {"title": "two"}]
     assert not message.tool_calls
 
 

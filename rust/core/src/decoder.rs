@@ -48,7 +48,6 @@ pub struct Decoder {
 
 /// What the body is, as far as that is known.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "one a stream, moved once")]
 enum Body {
     Unknown(Sniff),
     Framed(Framer),
@@ -144,13 +143,13 @@ impl Decoder {
             return;
         }
         self.fed_anything = true;
+        if let Body::Unknown(_) = self.body {
+            self.begin(bytes, out);
+        }
         match &mut self.body {
-            Body::Framed(framer) => {
-                let core = &mut self.core;
-                let _ = framer.feed(bytes, |frame| core.frame(frame, out));
-            }
-            Body::Unknown(_) => self.begin(bytes, out),
+            Body::Framed(_) => self.framed(bytes, out),
             Body::Page(page) => keep(page, bytes),
+            Body::Unknown(_) => {}
         }
         if self.finished() {
             // What follows the terminal is ignored: neither its bytes nor their number stay, wherever the feed was cut.
@@ -159,22 +158,25 @@ impl Decoder {
         }
     }
 
-    /// Takes bytes as long as it is not known what they are.
+    fn framed(&mut self, bytes: &[u8], out: &mut impl Output) {
+        if let Body::Framed(framer) = &mut self.body
+            && !self.core.finisher.ended()
+        {
+            let core = &mut self.core;
+            let _ = framer.feed(bytes, |frame| core.frame(frame, out));
+        }
+    }
+
+    /// Finds out what the body is, if `bytes` tell it; they themselves are yet to be taken.
     fn begin(&mut self, bytes: &[u8], out: &mut impl Output) {
         let Body::Unknown(sniff) = &mut self.body else { return };
         let max_bytes = self.core.options.limits.event_bytes;
-        let Some(guess) = sniff.look(bytes, self.usual, max_bytes) else { return };
-        let seen = std::mem::take(sniff).into_seen();
-        match guess {
-            Guess::Framed(framing) => self.frame(framing, [&seen, bytes], out),
-            Guess::Page => {
-                let mut page = Vec::new();
-                // What came before the page is white space.
-                let start = bytes.iter().position(|byte| *byte == b'<').unwrap_or(0);
-                keep(&mut page, bytes.get(start..).unwrap_or(&[]));
-                self.body = Body::Page(page);
-            }
-            Guess::Compressed => {
+        match sniff.look(bytes, self.usual, max_bytes) {
+            None => {}
+            Some(Guess::Framed(framing)) => self.settle(framing, out),
+            // What comes before the page is white space, here or in earlier feeds.
+            Some(Guess::Page) => self.body = Body::Page(Vec::new()),
+            Some(Guess::Compressed) => {
                 let message =
                     "the body is compressed (gzip); the transport must undo the content encoding";
                 self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
@@ -182,16 +184,12 @@ impl Decoder {
         }
     }
 
-    /// Settles the framing and gives it what came so far.
-    fn frame(&mut self, framing: Framing, pieces: [&[u8]; 2], out: &mut impl Output) {
-        let mut framer = Framer::new(framing, self.core.options.limits.event_bytes);
-        let core = &mut self.core;
-        for bytes in pieces {
-            if framer.feed(bytes, |frame| core.frame(frame, out)).is_break() {
-                break;
-            }
+    /// Settles the framing and gives it what came in earlier feeds.
+    fn settle(&mut self, framing: Framing, out: &mut impl Output) {
+        let framer = Framer::new(framing, self.core.options.limits.event_bytes);
+        if let Body::Unknown(sniff) = std::mem::replace(&mut self.body, Body::Framed(framer)) {
+            self.framed(&sniff.into_seen(), out);
         }
-        self.body = Body::Framed(framer);
     }
 
     /// Takes the end of the body.  After it the stream has its terminal.
@@ -204,10 +202,7 @@ impl Decoder {
                 let page = String::from_utf8_lossy(page).into_owned();
                 return self.core.not_a_stream(out, &page);
             }
-            Body::Unknown(sniff) => {
-                let seen = std::mem::take(sniff).into_seen();
-                self.frame(Framing::Sse, [&seen, &[]], out);
-            }
+            Body::Unknown(_) => self.settle(Framing::Sse, out),
             Body::Framed(_) => {}
         }
         if let Body::Framed(framer) = &mut self.body {
@@ -455,8 +450,11 @@ impl Core {
         {
             return;
         }
+        if !self.stray.text.is_empty() {
+            // Between lines, not behind them: the last one may be cut inside of a string.
+            self.gather(b"\n", record, out);
+        }
         self.gather(line, record, out);
-        self.gather(b"\n", record, out);
         if self.stray.text.is_empty() {
             self.stray = Stray::default();
         }
@@ -541,10 +539,12 @@ impl Core {
     }
 }
 
-/// Keeps the beginning of a page.
+/// Keeps the beginning of a page, from its first bracket.
 fn keep(page: &mut Vec<u8>, bytes: &[u8]) {
     let room = PAGE_BYTES.saturating_sub(page.len());
-    page.extend(bytes.iter().take(room));
+    let blank = |byte: &&u8| page.is_empty() && **byte != b'<';
+    let start = bytes.iter().take_while(blank).count();
+    page.extend(bytes.iter().skip(start).take(room));
 }
 
 fn without_words(response: &Response) -> String {

@@ -93,6 +93,7 @@ impl ErrorObject {
     }
 
     /// The error under the name that its framing gives it, and in its words where it has none of its own.
+    #[must_use]
     pub fn named(mut self, code: &str, message: &str) -> Self {
         if !code.is_empty() {
             self.code = Some(code.to_owned());

@@ -3,6 +3,7 @@
 #![allow(
     clippy::allow_attributes,
     clippy::expect_used,
+    clippy::format_collect,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stderr,

@@ -180,7 +180,6 @@ struct Headers<'a> {
 
 impl<'a> Headers<'a> {
     fn read(block: &'a [u8]) -> Result<Self, &'static str> {
-        const CUT: &str = "a header is cut off";
         let mut headers = Self::default();
         // Real frames have three headers; only a bomb's names are put aside and sorted.
         let mut names = [&[][..]; FEW_HEADERS];
@@ -193,7 +192,7 @@ impl<'a> Headers<'a> {
             }
             let (name, after) = after.split_at_checked(usize::from(length)).ok_or(CUT)?;
             let (&kind, after) = after.split_first().ok_or(CUT)?;
-            let (value, after) = value(kind, after)?.ok_or(CUT)?;
+            let (value, after) = value(kind, after)?;
             rest = after;
             match names.get_mut(count) {
                 Some(place) => *place = name,
@@ -225,11 +224,13 @@ impl<'a> Headers<'a> {
     }
 }
 
+const CUT: &str = "a header is cut off";
+
 /// The only type of the headers that are read.
 const STRING: u8 = 7;
 
-/// A header's value and what follows it; `None` when it is cut off.
-fn value(kind: u8, bytes: &[u8]) -> Result<Option<(&[u8], &[u8])>, &'static str> {
+/// A header's value and what follows it.
+fn value(kind: u8, bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     let (length, rest) = match kind {
         // true, false
         0 | 1 => (0, bytes),
@@ -242,11 +243,11 @@ fn value(kind: u8, bytes: &[u8]) -> Result<Option<(&[u8], &[u8])>, &'static str>
         // UUID
         9 => (16, bytes),
         // bytes, string
-        6 | STRING => match bytes.split_first_chunk() {
-            Some((length, rest)) => (usize::from(u16::from_be_bytes(*length)), rest),
-            None => return Ok(None),
-        },
+        6 | STRING => {
+            let (length, rest) = bytes.split_first_chunk().ok_or(CUT)?;
+            (usize::from(u16::from_be_bytes(*length)), rest)
+        }
         _ => return Err("a header has a type that does not exist"),
     };
-    Ok(rest.split_at_checked(length))
+    rest.split_at_checked(length).ok_or(CUT)
 }

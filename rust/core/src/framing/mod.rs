@@ -70,7 +70,6 @@ pub enum Framing {
 
 /// A framer of any framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "one a stream, never moved after it is made")]
 pub enum Framer {
     /// Server-sent events.
     Sse(Sse),

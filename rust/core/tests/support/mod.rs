@@ -195,7 +195,7 @@ pub fn fixtures() -> Vec<Fixture> {
 fn wire_of(folder: &std::path::Path) -> Vec<u8> {
     let names = ["wire.sse", "wire.ndjson", "wire.json", "wire.bin"];
     let mut found = names.iter().filter_map(|name| std::fs::read(folder.join(name)).ok());
-    let wire = found.next().unwrap_or_else(|| panic!("no wire in {}", folder.display()));
+    let wire = found.next().expect("a file named wire");
     assert!(found.next().is_none(), "two wires in {}", folder.display());
     wire
 }

@@ -74,15 +74,15 @@ impl Opaque {
         }
         let mut patch = Vec::new();
         if !value.is_empty() {
-            patch.push(("input".to_owned(), value.as_str()));
+            patch.push(("input", value.as_str()));
         }
         let content = format!("[{}]", self.content);
         if !self.content.is_empty() {
-            patch.push(("content".to_owned(), content.as_str()));
+            patch.push(("content", content.as_str()));
         }
         let inner = wire::merge_objects(&self.start, &wire::write_object(&patch));
         sink.give_back_state_bytes(self.held);
-        sink.provider_part(&wire::write_object(&[(self.name.clone(), inner.as_str())]));
+        sink.provider_part(&wire::write_object(&[(&self.name, inner.as_str())]));
     }
 }
 

@@ -146,8 +146,8 @@ impl Protocol for State {
             let number = |count: Option<u64>| count.map_or("null".to_owned(), |c| c.to_string());
             let (input, output) = (number(self.counts.input), number(self.counts.output));
             let raw = wire::write_object(&[
-                ("inputTokenCount".to_owned(), input.as_str()),
-                ("outputTokenCount".to_owned(), output.as_str()),
+                ("inputTokenCount", input.as_str()),
+                ("outputTokenCount", output.as_str()),
             ]);
             sink.usage(&self.counts, &raw);
         }

@@ -11,6 +11,8 @@
 
 mod completion;
 
+use std::borrow::Cow;
+
 use super::template::{Template, Token};
 use super::{Frame, Protocol, Stage, Wanted, anthropic_messages, bedrock_converse, openai_chat};
 use crate::base64;
@@ -169,13 +171,11 @@ impl State {
     }
 
     fn decoded<O: Output>(&mut self, bytes: &[u8], sink: &mut DeltaSink<'_, O>) {
-        match std::str::from_utf8(bytes) {
-            Ok(json) => self.event(json, sink),
-            Err(_) => {
-                sink.warn("invalid_utf8", "invalid UTF-8 became U+FFFD", None);
-                self.event(&String::from_utf8_lossy(bytes), sink);
-            }
+        let json = String::from_utf8_lossy(bytes);
+        if matches!(json, Cow::Owned(_)) {
+            sink.warn("invalid_utf8", "invalid UTF-8 became U+FFFD", None);
         }
+        self.event(&json, sink);
     }
 
     /// An event of the model.

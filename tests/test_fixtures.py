@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from deltafold import MessageAssembler, MessageDelta, reference
+from deltafold import MessageAssembler, MessageDelta, dialects, reference
 from splits import SIZES, awaited, decode, final, folded, random_pieces, sized
 from wire_deltas import assert_same
 
 ROOT = Path(__file__).parents[1]
-FIXTURES = sorted(path.parent for path in (ROOT / "tests" / "fixtures").glob("*/*/wire.sse"))
+FIXTURES = sorted(path.parent for path in (ROOT / "tests" / "fixtures").glob("*/*/wire.*"))
 CORPUS = Path(os.environ.get("DELTAFOLD_CORPUS", ROOT.parent / "shared" / "corpus"))
-DIALECTS = ["anthropic-messages", "openai-chat"]
+DIALECTS = dialects()
 SMALL = 20_000  # bytes up to which a recording is cut in pieces of every size
 
 
@@ -33,7 +33,8 @@ def case(request: pytest.FixtureRequest) -> Path:
 
 
 def body_of(case: Path) -> tuple[str, bytes]:
-    return case.parent.name, (case / "wire.sse").read_bytes()
+    (wire,) = case.glob("wire.*")
+    return case.parent.name, wire.read_bytes()
 
 
 def wanted_deltas(case: Path) -> list[dict[str, object]]:

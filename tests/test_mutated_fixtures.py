@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltafold import Limits, Message, MessageDelta, reference
-from protocol_bodies import ANTHROPIC, CHAT
+from deltafold import Limits, Message, MessageDelta, dialects, reference
 from splits import decode, random_pieces, sized
-from test_fixtures import FIXTURES
+from test_fixtures import FIXTURES, body_of
 from wire_deltas import assert_same
 
 if TYPE_CHECKING:
@@ -54,9 +53,9 @@ def mutated(chance: random.Random, bodies: list[bytes]) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("dialect", [ANTHROPIC, CHAT])
+@pytest.mark.parametrize("dialect", dialects())
 def test_a_mutated_stream_keeps_every_law(dialect: str, seed: int) -> None:
-    bodies = [(case / "wire.sse").read_bytes() for case in FIXTURES]
+    bodies = [body_of(case)[1] for case in FIXTURES]
     chance = random.Random(seed)  # noqa: S311 - bodies, not secrets
     for number in range(50):
         body = mutated(chance, bodies)

@@ -11,7 +11,11 @@
 //! | nothing but fields like `Data` | `error{protocol_error}` |
 //! | other data, lines that are neither field nor JSON | skipped, counted in one warning |
 //! | bare JSON outside of events (a JSON body) | gathered until it is whole, then read like an event's data |
+//! | … that breaks the grammar | where each line is a record `error{protocol_error}`, else noise |
 //! | a JSON array | each object in it is read |
+//! | a frame that says that the stream failed | an error of its code and words |
+//! | bytes that are no frame | `error{protocol_error}` |
+//! | a frame, element or line that the body's end cuts off | dropped: the stream ends as if cut there |
 //! | invalid UTF-8 | U+FFFD, one warning; outside of a string that is no JSON any more |
 //! | an HTML page, a compressed body, an empty body | `error{protocol_error}`, or by the HTTP status |
 //! | HTTP status of 400 and above, and no error in the body | an error by the status |
@@ -25,20 +29,31 @@ use crate::delta::{Delta, ErrorCode, Failure, Output, Plain};
 use crate::dialect::{self, State};
 use crate::error::{Error, ErrorKind};
 use crate::finisher::{DeltaSink, Finisher, Options};
-use crate::framing::{self, sse::Sse};
+use crate::framing::{self, Framer, Framing};
 use crate::laws::Laws;
 use crate::provider_error::{ErrorObject, Response};
 use crate::scan::{JsonScan, Verdict};
-use crate::sniff::Sniff;
+use crate::sniff::{Guess, PAGE_BYTES, Sniff};
 use crate::wire::Reader;
 
 /// Bytes in any chunking → deltas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoder {
-    sniff: Sniff,
-    framer: Sse,
+    body: Body,
+    /// How the protocol's bodies are framed, as a rule.
+    usual: Framing,
     core: Core,
     fed_anything: bool,
+}
+
+/// What the body is, as far as that is known.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one a stream, moved once")]
+enum Body {
+    Unknown(Sniff),
+    Framed(Framer),
+    /// An HTML or XML page, its first bytes kept.
+    Page(Vec<u8>),
 }
 
 /// Everything behind the framing, apart from it so that frames may borrow from the framer.
@@ -91,13 +106,13 @@ impl<O: Output> Output for Checked<'_, O> {
 impl Decoder {
     /// Before the first byte; `None` when `options.dialect` is no dialect.
     pub fn new(options: Options) -> Option<Self> {
-        let state = (dialect::find(options.dialect)?.state)();
+        let row = dialect::find(options.dialect)?;
         let options = Arc::new(options);
         Some(Self {
-            sniff: Sniff::default(),
-            framer: Sse::new(options.limits.event_bytes),
+            body: Body::Unknown(Sniff::default()),
+            usual: row.framing,
             core: Core {
-                state,
+                state: (row.state)(),
                 finisher: Finisher::new(Arc::clone(&options)),
                 options,
                 stray: Stray::default(),
@@ -129,26 +144,54 @@ impl Decoder {
             return;
         }
         self.fed_anything = true;
-        self.sniff.look(bytes);
-        match &self.sniff {
-            Sniff::Undecided | Sniff::Stream => {
+        match &mut self.body {
+            Body::Framed(framer) => {
                 let core = &mut self.core;
-                let _ = self.framer.feed(bytes, |frame| core.frame(frame, out));
+                let _ = framer.feed(bytes, |frame| core.frame(frame, out));
             }
-            // White space before the page may have gone to the framer or not: cuts decide that, so it forgets.
-            Sniff::Page(_) => self.framer = Sse::default(),
-            Sniff::Compressed => {
+            Body::Unknown(_) => self.begin(bytes, out),
+            Body::Page(page) => keep(page, bytes),
+        }
+        if self.finished() {
+            // What follows the terminal is ignored: neither its bytes nor their number stay, wherever the feed was cut.
+            self.body = Body::Unknown(Sniff::default());
+            self.core.stray = Stray::default();
+        }
+    }
+
+    /// Takes bytes as long as it is not known what they are.
+    fn begin(&mut self, bytes: &[u8], out: &mut impl Output) {
+        let Body::Unknown(sniff) = &mut self.body else { return };
+        let max_bytes = self.core.options.limits.event_bytes;
+        let Some(guess) = sniff.look(bytes, self.usual, max_bytes) else { return };
+        let seen = std::mem::take(sniff).into_seen();
+        match guess {
+            Guess::Framed(framing) => self.frame(framing, [&seen, bytes], out),
+            Guess::Page => {
+                let mut page = Vec::new();
+                // What came before the page is white space.
+                let start = bytes.iter().position(|byte| *byte == b'<').unwrap_or(0);
+                keep(&mut page, bytes.get(start..).unwrap_or(&[]));
+                self.body = Body::Page(page);
+            }
+            Guess::Compressed => {
                 let message =
                     "the body is compressed (gzip); the transport must undo the content encoding";
                 self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
             }
         }
-        if self.finished() {
-            // What follows the terminal is ignored: neither its bytes nor their number stay, wherever the feed was cut.
-            self.framer = Sse::default();
-            self.sniff = Sniff::default();
-            self.core.stray = Stray::default();
+    }
+
+    /// Settles the framing and gives it what came so far.
+    fn frame(&mut self, framing: Framing, pieces: [&[u8]; 2], out: &mut impl Output) {
+        let mut framer = Framer::new(framing, self.core.options.limits.event_bytes);
+        let core = &mut self.core;
+        for bytes in pieces {
+            if framer.feed(bytes, |frame| core.frame(frame, out)).is_break() {
+                break;
+            }
         }
+        self.body = Body::Framed(framer);
     }
 
     /// Takes the end of the body.  After it the stream has its terminal.
@@ -156,13 +199,22 @@ impl Decoder {
         if self.finished() {
             return;
         }
-        if let Sniff::Page(page) = &self.sniff {
-            let page = String::from_utf8_lossy(page).into_owned();
-            return self.core.not_a_stream(out, &page);
+        match &mut self.body {
+            Body::Page(page) => {
+                let page = String::from_utf8_lossy(page).into_owned();
+                return self.core.not_a_stream(out, &page);
+            }
+            Body::Unknown(sniff) => {
+                let seen = std::mem::take(sniff).into_seen();
+                self.frame(Framing::Sse, [&seen, &[]], out);
+            }
+            Body::Framed(_) => {}
         }
-        let core = &mut self.core;
-        if self.framer.close(|frame| core.frame(frame, out)).is_break() {
-            return;
+        if let Body::Framed(framer) = &mut self.body {
+            let core = &mut self.core;
+            if framer.close(|frame| core.frame(frame, out)).is_break() {
+                return;
+            }
         }
         self.core.end_of_body(out, self.fed_anything);
     }
@@ -191,7 +243,16 @@ impl Core {
             framing::Frame::Event { name, data, offset, closed } => {
                 self.event(name, data, offset, closed, out);
             }
-            framing::Frame::Stray { line, offset } => self.stray_line(line, offset, out),
+            framing::Frame::Stray { line, offset, record } => {
+                self.stray_line(line, offset, record, out);
+            }
+            framing::Frame::Failure { code, message, data } => {
+                self.failure(code, message, data, out);
+            }
+            framing::Frame::Corrupt { what, offset } => {
+                let message = format!("the frame at byte {offset} is corrupt: {what}");
+                self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            }
             framing::Frame::TooLong => {
                 let message =
                     format!("limit reached: event_bytes ({})", self.options.limits.event_bytes);
@@ -231,6 +292,23 @@ impl Core {
             }
             Some(_) => self.noise(offset, out),
         }
+    }
+
+    /// The framing's own word that the stream failed.
+    #[cold]
+    fn failure(&mut self, code: &[u8], message: &[u8], data: &[u8], out: &mut impl Output) {
+        let text = String::from_utf8_lossy;
+        let data = text(data);
+        let json = Reader::new(&data, self.options.limits.depth).skip();
+        let said = match json.and_then(|()| ErrorObject::read(&data)) {
+            Ok(said) => said.named(&text(code), &text(message)),
+            Err(_) => {
+                ErrorObject::default().named(&text(code), &text(message)).named("", data.trim())
+            }
+        };
+        let failure =
+            said.failure(&self.options.response, "the provider sent an error without a message");
+        self.error(out, failure);
     }
 
     fn noise(&mut self, offset: u64, out: &mut impl Output) {
@@ -352,13 +430,13 @@ impl Core {
     }
 
     /// A line that is no field: bare JSON begins with a bracket and may go on over several lines.
-    fn stray_line(&mut self, line: &[u8], offset: u64, out: &mut impl Output) {
+    fn stray_line(&mut self, line: &[u8], offset: u64, record: bool, out: &mut impl Output) {
         let trimmed = line.trim_ascii_start();
         if self.stray.text.is_empty() {
             if !matches!(trimmed.first(), Some(b'{' | b'[')) {
                 self.misspelt |=
                     line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"data:"));
-                if !trimmed.is_empty() && memchr::memchr(b':', line).is_none() {
+                if !trimmed.is_empty() && (record || memchr::memchr(b':', line).is_none()) {
                     self.noise(offset, out);
                 }
                 return;
@@ -377,19 +455,34 @@ impl Core {
         {
             return;
         }
-        for part in [line, b"\n"] {
-            self.stray.text.extend_from_slice(part);
-            self.stray.scan.feed(part);
+        self.gather(line, record, out);
+        self.gather(b"\n", record, out);
+        if self.stray.text.is_empty() {
+            self.stray = Stray::default();
         }
-        match self.stray.scan.verdict() {
-            Verdict::Empty | Verdict::Open => {}
-            Verdict::Complete => {
-                let stray = std::mem::take(&mut self.stray);
-                self.event(b"", &stray.text, stray.offset, true, out);
-            }
-            Verdict::Wrong => {
-                let stray = std::mem::take(&mut self.stray);
-                self.noise(stray.offset, out);
+    }
+
+    /// More of bare JSON.  A value that becomes whole is read; another may follow it without anything in between.
+    fn gather(&mut self, bytes: &[u8], record: bool, out: &mut impl Output) {
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.finisher.ended() {
+            let end = self.stray.scan.feed_value(rest);
+            let (value, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+            self.stray.text.extend_from_slice(value);
+            rest = after;
+            let verdict = self.stray.scan.verdict();
+            match verdict {
+                Verdict::Open => {}
+                Verdict::Empty => self.stray.text.clear(),
+                Verdict::Complete | Verdict::Wrong => {
+                    let stray = std::mem::take(&mut self.stray);
+                    self.stray.offset = stray.offset;
+                    if verdict == Verdict::Complete || record {
+                        self.event(b"", &stray.text, stray.offset, true, out);
+                    } else {
+                        self.noise(stray.offset, out);
+                    }
+                }
             }
         }
     }
@@ -446,6 +539,12 @@ impl Core {
             sink.end_of_body(failure);
         });
     }
+}
+
+/// Keeps the beginning of a page.
+fn keep(page: &mut Vec<u8>, bytes: &[u8]) {
+    let room = PAGE_BYTES.saturating_sub(page.len());
+    page.extend(bytes.iter().take(room));
 }
 
 fn without_words(response: &Response) -> String {

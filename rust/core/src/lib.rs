@@ -3,8 +3,9 @@
 //! ```text
 //! bytes ─► framing ─► dialect.read ─► dialect.apply ─► finisher ─► Output
 //!          SSE         borrows an       owns the          seq, ids,   DeltaBatch, or the
-//!                      Event from a     dialect's         pairing,    MessageAssembler itself
-//!                      frame's JSON     state             terminal
+//!          NDJSON      Event from a     dialect's         pairing,    MessageAssembler itself
+//!          JSON array  frame's JSON     state             terminal
+//!          AWS frames
 //! ```
 //!
 //! A stage imports only what the stages before it put out: framing knows no provider, dialects know no messages, the
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+pub mod base64;
 pub mod batch;
 pub mod decoder;
 pub mod delta;

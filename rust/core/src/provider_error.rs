@@ -21,6 +21,8 @@ pub struct Response {
     pub retry_after: Option<f64>,
     /// `x-should-retry`.
     pub should_retry: Option<bool>,
+    /// `x-amzn-errortype`: the name of the error, without the place of its documentation.
+    pub error_type: Option<Box<str>>,
 }
 
 impl Response {
@@ -37,6 +39,10 @@ impl Response {
                 }
                 "retry-after-ms" => milliseconds = seconds(value, "ms"),
                 "retry-after" => response.retry_after = seconds(value, "s"),
+                "x-amzn-errortype" => {
+                    let name = value.split(':').next().unwrap_or(value).trim();
+                    response.error_type = Some(name.into()).filter(|_| !name.is_empty());
+                }
                 "x-should-retry" => response.should_retry = value.trim().parse().ok(),
                 _ => {}
             }
@@ -66,6 +72,8 @@ pub struct ErrorObject {
     status_word: Option<String>,
     number: Option<u16>,
     message: Option<String>,
+    /// As AWS writes it in places; it counts where there is no other.
+    capital_message: Option<String>,
     retry_after: Option<f64>,
     moderated: bool,
 }
@@ -82,6 +90,17 @@ impl ErrorObject {
     /// An error of words alone.
     pub fn of_message(message: &str) -> Self {
         Self { message: Some(message.to_owned()), ..Self::default() }
+    }
+
+    /// The error under the name that its framing gives it, and in its words where it has none of its own.
+    pub fn named(mut self, code: &str, message: &str) -> Self {
+        if !code.is_empty() {
+            self.code = Some(code.to_owned());
+        }
+        if self.message.is_none() && !message.is_empty() {
+            self.message = Some(message.to_owned());
+        }
+        self
     }
 
     fn read_value(&mut self, reader: &mut Reader<'_>) -> Result<()> {
@@ -101,6 +120,7 @@ impl ErrorObject {
     fn read_member(&mut self, reader: &mut Reader<'_>, key: &str) -> Result<()> {
         match key {
             "error" | "errors" => self.read_value(reader)?,
+            "Message" => set(&mut self.capital_message, reader.filled_string()?),
             "message" | "detail" | "msg" | "error_description" => {
                 if reader.kind()? == Kind::String {
                     set(&mut self.message, reader.filled_string()?);
@@ -116,6 +136,11 @@ impl ErrorObject {
                     Some(number) => self.number = Some(number),
                     None => set(&mut self.code, value.filter(|value| !value.is_empty())),
                 }
+            }
+            // What the model's own server answered Bedrock.
+            "originalStatusCode" => {
+                let status = reader.count()?.and_then(|status| u16::try_from(status).ok());
+                self.number = status.or(self.number);
             }
             "type" => {
                 let value = reader.filled_string()?.filter(|value| value.raw != "error");
@@ -166,8 +191,12 @@ impl ErrorObject {
     }
 
     /// The failure that this error and its response tell.
-    pub fn failure(self, response: &Response, fallback: &str) -> Failure<Box<str>> {
-        let message = self.message.as_deref().unwrap_or(fallback);
+    pub fn failure(mut self, response: &Response, fallback: &str) -> Failure<Box<str>> {
+        if self.code.is_none() {
+            self.code = response.error_type.as_deref().map(Into::into);
+        }
+        let said = self.message.as_deref().or(self.capital_message.as_deref());
+        let message = said.unwrap_or(fallback);
         let code = self.classify(response.status, message);
         Failure {
             code,
@@ -237,6 +266,8 @@ fn says_too_long(message: &str) -> bool {
         "exceeds the available context size",
         "reduce the length of the messages",
         "context length exceeded",
+        "exceed context limit",
+        "too many total text bytes",
     ]
     .iter()
     .any(|phrase| message.contains(phrase))
@@ -252,6 +283,8 @@ fn by_word(word: &str) -> Option<ErrorCode> {
         | "unauthenticated"
         | "api_key_invalid"
         | "unrecognizedclientexception"
+        | "expiredtokenexception"
+        | "invalidsignatureexception"
         | "invalid_authentication_error"
         | "unauthorized" => ErrorCode::Authentication,
         "permission_error"
@@ -315,7 +348,6 @@ fn by_word(word: &str) -> Option<ErrorCode> {
         | "internal_server_error"
         | "internalservererror"
         | "conflict_error"
-        | "modelstreamerrorexception"
         | "modelerrorexception"
         | "unknown"
         | "data_loss"

@@ -61,10 +61,21 @@ impl Default for JsonScan {
 impl JsonScan {
     /// Reads on.
     pub fn feed(&mut self, bytes: &[u8]) {
+        self.feed_until(bytes, false);
+    }
+
+    /// Reads on, but not past the end of the value; how many bytes belong to it.
+    pub fn feed_value(&mut self, bytes: &[u8]) -> usize {
+        self.feed_until(bytes, true)
+    }
+
+    #[inline]
+    fn feed_until(&mut self, bytes: &[u8], done: bool) -> usize {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             match self.state {
-                State::Wrong => return,
+                State::Done if done => return at,
+                State::Wrong => return bytes.len(),
                 State::Text => {
                     at = crate::wire::special(bytes, at);
                     match bytes.get(at) {
@@ -84,6 +95,7 @@ impl JsonScan {
             }
             at += 1;
         }
+        bytes.len()
     }
 
     /// What the text read so far is.

@@ -1,45 +1,83 @@
-//! Is this a stream at all?  Told from the first byte that is no white space.
+//! What is this body?  Told from its first bytes that are no white space.
 //!
-//! An HTML page and a compressed body are named for what they are; everything else goes to the framer, which hands bare
-//! JSON over as stray lines (so that a JSON error body, pretty-printed or not, needs no mode of its own).
+//! In: the first bytes, and how the protocol's bodies are framed.  Out: a [`Guess`], once.  A protocol of text may come in
+//! every framing of text (a proxy changes it), one of binary frames as text (errors and whole bodies are JSON).  An HTML
+//! page and a compressed body are named for what they are.  A JSON body, pretty-printed or not, needs no framing of its
+//! own: a framer of lines hands it over as stray lines.
+//!
+//! | first bytes | framing |
+//! |---|---|
+//! | `<` | a page |
+//! | gzip's | compressed |
+//! | `[` and then `{` | JSON array |
+//! | `:`, or a letter that a field of SSE begins with | SSE |
+//! | `{`, where the protocol has binary frames | SSE, whose stray lines it is |
+//! | anything else | as the protocol has it |
+
+use crate::framing::Framing;
 
 /// Bytes of a page that are kept as the error's detail.
 pub const PAGE_BYTES: usize = 512;
 
 /// What the body turned out to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Sniff {
-    /// Only white space so far.
-    #[default]
-    Undecided,
-    /// Events or JSON: the framer's work.
-    Stream,
-    /// An HTML or XML page, its first bytes kept.
-    Page(Vec<u8>),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guess {
+    /// Events in this framing.
+    Framed(Framing),
+    /// An HTML or XML page.
+    Page,
     /// gzip: nobody undid the content encoding.
     Compressed,
 }
 
+/// The first bytes, as long as they decide nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sniff {
+    /// All bytes so far: the framing that is chosen gets them too.
+    seen: Vec<u8>,
+    /// An opening bracket is among them.
+    bracket: bool,
+}
+
 impl Sniff {
-    /// Looks at the next bytes.
-    pub fn look(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        if *self == Self::Undecided {
-            let at = bytes.iter().position(|byte| {
-                // The bytes of a BOM decide nothing either.
-                !byte.is_ascii_whitespace() && !matches!(byte, 0xEF | 0xBB | 0xBF)
-            });
-            rest = at.and_then(|at| bytes.get(at..)).unwrap_or(&[]);
-            match rest.first() {
-                None => {}
-                Some(b'<') => *self = Self::Page(Vec::new()),
-                Some(0x1F) => *self = Self::Compressed,
-                Some(_) => *self = Self::Stream,
+    /// Looks at the next bytes of a body whose protocol is framed as `usual`; `max_bytes` of white space are nothing.
+    pub fn look(&mut self, bytes: &[u8], usual: Framing, max_bytes: usize) -> Option<Guess> {
+        let room = max_bytes.saturating_sub(self.seen.len());
+        for byte in bytes.iter().take(room) {
+            if let Some(guess) = self.byte(*byte, usual) {
+                return Some(guess);
             }
         }
-        if let Self::Page(kept) = self {
-            let room = PAGE_BYTES.saturating_sub(kept.len());
-            kept.extend(rest.iter().take(room));
+        if bytes.len() > room {
+            return Some(Guess::Framed(Framing::Sse));
         }
+        self.seen.extend_from_slice(bytes);
+        None
+    }
+
+    fn byte(&mut self, byte: u8, usual: Framing) -> Option<Guess> {
+        let framing = match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => return None,
+            b'{' if self.bracket => Framing::JsonArray,
+            _ if self.bracket => Framing::Sse,
+            // The bytes of a BOM decide nothing either.
+            0xEF | 0xBB | 0xBF => return None,
+            b'<' => return Some(Guess::Page),
+            0x1F => return Some(Guess::Compressed),
+            b'[' => {
+                self.bracket = true;
+                return None;
+            }
+            b'{' if usual == Framing::AwsEventStream => Framing::Sse,
+            // The fields of server-sent events begin so; the length of a frame does so from 970 MB up.
+            b':' | b'd' | b'e' | b'i' | b'r' => Framing::Sse,
+            _ => usual,
+        };
+        Some(Guess::Framed(framing))
+    }
+
+    /// The bytes that were looked at before those that decided.
+    pub fn into_seen(self) -> Vec<u8> {
+        self.seen
     }
 }

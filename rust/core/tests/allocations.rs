@@ -19,6 +19,7 @@ use std::cell::Cell;
 
 use deltafold::DeltaBatch;
 use deltafold::assemble::{FoldInto, MessageAssembler};
+use support::binary;
 
 /// Counts what this thread allocates.
 struct Counting;
@@ -61,16 +62,33 @@ fn allocations(f: impl FnOnce()) -> usize {
     COUNT.with(Cell::get) - before
 }
 
-fn text_events(dialect: &str, count: usize) -> String {
-    let event = |number: usize| match dialect {
-        "openai-chat" => format!(
-            "data: {{\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"w{number} \\\"q\\\"\"}}}}]}}\n\n"
-        ),
-        _ => format!(
-            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"w{number} \\\"q\\\"\"}}}}\n\n"
-        ),
+const DIALECTS: [&str; 5] =
+    ["openai-chat", "anthropic-messages", "bedrock-converse", "bedrock-invoke", "ollama"];
+
+fn text_events(dialect: &str, count: usize) -> Vec<u8> {
+    let event = |number: usize| {
+        let text = format!("\"w{number} \\\"q\\\"\"");
+        match dialect {
+            "openai-chat" => format!(
+                "data: {{\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}}}}]}}\n\n"
+            )
+            .into_bytes(),
+            "bedrock-converse" => binary::event(
+                "contentBlockDelta",
+                &format!("{{\"contentBlockIndex\":0,\"delta\":{{\"text\":{text}}},\"p\":\"ab\"}}"),
+            ),
+            "bedrock-invoke" => binary::chunk(&format!("{{\"outputText\":{text}}}")),
+            "ollama" => format!(
+                "{{\"model\":\"m\",\"created_at\":\"{number}\",\"message\":{{\"content\":{text}}},\"done\":false}}\n"
+            )
+            .into_bytes(),
+            _ => format!(
+                "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":{text}}}}}\n\n"
+            )
+            .into_bytes(),
+        }
     };
-    (0..count).map(event).collect()
+    (0..count).flat_map(event).collect()
 }
 
 /// Growing buffers double, so that ten times the deltas cost a few allocations more, not ten times as many.
@@ -78,14 +96,14 @@ const FEW: usize = 24;
 
 #[test]
 fn a_feed_into_a_batch_costs_a_few_allocations() {
-    for dialect in ["openai-chat", "anthropic-messages"] {
+    for dialect in DIALECTS {
         let mut decoder = support::decoder(dialect);
         let mut batch = DeltaBatch::new("run".into(), 0);
-        decoder.feed(text_events(dialect, 8).as_bytes(), &mut batch);
+        decoder.feed(&text_events(dialect, 8), &mut batch);
         for events in [100, 1_000, 10_000] {
             let body = text_events(dialect, events);
             let mut batch = DeltaBatch::new("run".into(), 0);
-            let cost = allocations(|| decoder.feed(body.as_bytes(), &mut batch));
+            let cost = allocations(|| decoder.feed(&body, &mut batch));
             assert_eq!(batch.len(), events);
             assert!(cost <= FEW + 12, "{dialect}: {cost} allocations for {events} events");
         }
@@ -94,14 +112,14 @@ fn a_feed_into_a_batch_costs_a_few_allocations() {
 
 #[test]
 fn a_feed_into_an_assembler_costs_a_few_allocations() {
-    for dialect in ["openai-chat", "anthropic-messages"] {
+    for dialect in DIALECTS {
         let mut decoder = support::decoder(dialect);
         let mut assembler = MessageAssembler::default();
-        decoder.feed(text_events(dialect, 8).as_bytes(), &mut FoldInto::new(&mut assembler));
+        decoder.feed(&text_events(dialect, 8), &mut FoldInto::new(&mut assembler));
         for events in [100, 1_000, 10_000] {
             let body = text_events(dialect, events);
             let cost = allocations(|| {
-                decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler));
+                decoder.feed(&body, &mut FoldInto::new(&mut assembler));
             });
             assert!(cost <= FEW, "{dialect}: {cost} allocations for {events} events");
         }

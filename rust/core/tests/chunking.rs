@@ -26,25 +26,11 @@ fn feed(decoder: &mut Decoder, bytes: &[u8]) -> Vec<Owned> {
     deltas
 }
 
-/// Pieces that end behind each blank line.
-fn events(body: &[u8]) -> Vec<&[u8]> {
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    for at in 0..body.len() {
-        if body[..=at].ends_with(b"\n\n") || body[..=at].ends_with(b"\r\n\r\n") {
-            pieces.push(&body[start..=at]);
-            start = at + 1;
-        }
-    }
-    pieces.push(&body[start..]);
-    pieces
-}
-
 /// At every cut of every event: deltas and state after it equal those of the event fed whole.
 fn every_cut(name: &str, dialect: &str, body: &[u8]) {
     let mut whole = decoder(dialect);
     let mut deltas = Vec::new();
-    for event in events(body) {
+    for event in support::events(dialect, body) {
         let before = whole.clone();
         let expected = feed(&mut whole, event);
         let step = event.len() / MAX_CUTS + 1;
@@ -81,6 +67,21 @@ fn every_recording_of_anthropic_messages_decodes_the_same_at_every_cut() {
 #[test]
 fn every_recording_of_openai_chat_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("openai-chat");
+}
+
+#[test]
+fn every_recording_of_bedrock_converse_decodes_the_same_at_every_cut() {
+    every_cut_of_recordings("bedrock-converse");
+}
+
+#[test]
+fn every_recording_of_bedrock_invoke_decodes_the_same_at_every_cut() {
+    every_cut_of_recordings("bedrock-invoke");
+}
+
+#[test]
+fn every_recording_of_ollama_decodes_the_same_at_every_cut() {
+    every_cut_of_recordings("ollama");
 }
 
 #[test]

@@ -40,9 +40,7 @@ fn provider_parts(message: &MessageAssembler) -> Value {
             Part::Whole(json) => {
                 let part: Value = serde_json::from_str(json).expect("JSON");
                 match part["kind"].as_str() {
-                    Some("provider") => {
-                        part["payload"]["block"]["type"].as_str().unwrap_or("?").to_owned()
-                    }
+                    Some("provider") => block_type(&part["payload"]["block"]),
                     other => other.unwrap_or("?").to_owned(),
                 }
             }
@@ -61,6 +59,18 @@ fn provider_parts(message: &MessageAssembler) -> Value {
         *counts.entry(kind).or_default() += 1;
     }
     json!(counts)
+}
+
+/// The type of a block: in a union (Bedrock Converse) the name of its one member, unless that tells who runs the tool.
+fn block_type(block: &Value) -> String {
+    if let Some(kind) = block["type"].as_str() {
+        return kind.to_owned();
+    }
+    let (name, inner) = block.as_object().and_then(|union| union.iter().next()).expect("a union");
+    match inner["type"].as_str() {
+        Some(kind) if name == "toolUse" => kind.to_owned(),
+        _ => name.clone(),
+    }
 }
 
 fn differences(expected: &Value, message: &MessageAssembler) -> Vec<(&'static str, Value, Value)> {
@@ -153,4 +163,14 @@ fn every_recording_decodes_to_its_expectation() {
         }
     }
     assert_eq!(failures, 0);
+}
+
+#[test]
+fn every_dialect_has_its_recordings() {
+    let recordings = support::recordings();
+    for row in deltafold::dialect::REGISTRY.iter().filter(|_| !recordings.is_empty()) {
+        let count = recordings.iter().filter(|recording| recording.dialect == row.name).count();
+        assert!(count >= 3, "{}: {count} recordings", row.name);
+        eprintln!("{}: {count}", row.name);
+    }
 }

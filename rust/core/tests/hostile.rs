@@ -14,108 +14,22 @@
     reason = "a test fails loudly, and where it stands; a counting allocator is unsafe by its trait"
 )]
 
+#[path = "support/cost.rs"]
+mod cost;
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use cost::{LIVE, cost};
 use deltafold::assemble::{MessageAssembler, Part};
 use deltafold::decoder::Decoder;
-use deltafold::delta::{Delta, DeltaKind, Failure, Payload};
+use deltafold::delta::{Delta, DeltaKind, Payload};
 use deltafold::limits::Limits;
 use support::{decode_with, fold, options};
 
 const ANTHROPIC: &str = "anthropic-messages";
 const CHAT: &str = "openai-chat";
 const BOTH: [&str; 2] = [ANTHROPIC, CHAT];
-
-thread_local! {
-    static LIVE: Cell<i64> = const { Cell::new(0) };
-    static PEAK: Cell<i64> = const { Cell::new(0) };
-    static TOTAL: Cell<i64> = const { Cell::new(0) };
-}
-
-/// Counts, per thread, bytes asked for in all, alive, and alive at most.
-struct Counting;
-
-fn count(added: usize, freed: usize) {
-    let (added, freed) = (i64::try_from(added).unwrap_or(0), i64::try_from(freed).unwrap_or(0));
-    // A thread that is ending has no counters any more.
-    let _ = LIVE.try_with(|live| {
-        live.set(live.get() + added - freed);
-        PEAK.with(|peak| peak.set(peak.get().max(live.get())));
-        TOTAL.with(|total| total.set(total.get() + added));
-    });
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting touches thread-local cells only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size, layout.size());
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// What a body cost and how it ended.
-#[derive(Debug)]
-struct Cost {
-    /// Bytes alive at most, over what was alive before.
-    peak: i64,
-    /// Bytes asked for in all.
-    total: i64,
-    deltas: u64,
-    /// Bytes of text in the deltas.
-    text: usize,
-    failure: Option<Failure<Box<str>>>,
-}
-
-/// Decodes pieces as they are made, keeping nothing.
-fn cost(dialect: &str, limits: Limits, pieces: impl Iterator<Item = String>) -> Cost {
-    let mut options = options(dialect);
-    options.limits = limits;
-    let mut decoder = Decoder::new(options).unwrap();
-    let before = LIVE.get();
-    PEAK.set(before);
-    TOTAL.set(0);
-    let mut made = 0;
-    let (mut deltas, mut text, mut failure) = (0, 0, None);
-    let mut out = |delta: &Delta<&str>| {
-        deltas += 1;
-        match delta.to_owned().payload {
-            Payload::Text { text: more, .. } | Payload::Thinking { text: more, .. } => {
-                text += more.len();
-            }
-            Payload::ToolCallArgs { text: more, .. } => text += more.len(),
-            Payload::Error(found) => failure = Some(found),
-            _ => {}
-        }
-    };
-    let mut longest = 0;
-    for piece in pieces {
-        made += i64::try_from(piece.capacity()).unwrap();
-        longest = longest.max(i64::try_from(piece.capacity()).unwrap());
-        decoder.feed(piece.as_bytes(), &mut out);
-        if decoder.finished() {
-            break;
-        }
-    }
-    decoder.close(&mut out);
-    let (peak, total) = (PEAK.get() - before - longest, TOTAL.get() - made);
-    Cost { peak, total, deltas, text, failure }
-}
 
 fn event(json: &str) -> String {
     format!("data: {json}\n\n")
@@ -476,7 +390,8 @@ fn a_million_tiny_events_leave_nothing_behind() {
     ];
     for (dialect, name, make) in rows {
         // A hundred thousand each, a thousand a feed: two million events in all.
-        let feeds = (0..100).map(|feed| (0..1_000).map(|n| make(feed * 1_000 + n)).collect());
+        let feeds =
+            (0..100).map(|feed| (0..1_000).map(|n| make(feed * 1_000 + n)).collect::<String>());
         let cost = cost(dialect, Limits::default(), feeds);
         assert!(cost.peak < 1 << 17, "{dialect} {name}: {cost:?}");
         assert!(cost.deltas <= 100_004, "{dialect} {name}: {cost:?}");

@@ -13,6 +13,7 @@
 mod support;
 
 use proptest::prelude::*;
+use support::binary::{chunk, event};
 use support::oracles::streams::templates_agree;
 
 #[test]
@@ -153,6 +154,43 @@ fn anthropic_frame() -> impl Strategy<Value = String> {
     })
 }
 
+fn bedrock_frame() -> impl Strategy<Value = String> {
+    let text = prop_oneof![
+        "[a-z ]{0,6}",
+        Just(r#"\"}}"#.to_owned()),
+        Just(r"\ud83d".to_owned()),
+        Just(r"\ude00".to_owned()),
+        Just("é".to_owned()),
+    ];
+    let shape = prop_oneof![
+        Just(r#""text":"@""#),
+        Just(r#""toolUse":{"input":"@"}"#),
+        Just(r#""reasoningContent":{"text":"@"}"#),
+        Just(r#""reasoningContent":{"signature":"@"}"#),
+        Just(r#""text":null,"other":"@""#),
+    ];
+    (text, shape, 0..3_u8, 0..12_usize).prop_map(|(text, shape, index, padding)| {
+        let delta = shape.replace('@', &text);
+        let padding = "p".repeat(padding);
+        format!(r#"{{"contentBlockIndex":{index},"delta":{{{delta}}},"p":"{padding}"}}"#)
+    })
+}
+
+fn ollama_line() -> impl Strategy<Value = String> {
+    let text = prop_oneof!["[a-z ]{0,6}", Just(r#"\"}"#.to_owned()), Just(r"\ud83d".to_owned())];
+    let shape = prop_oneof![
+        Just(r#""message":{"role":"assistant","content":"@"}"#),
+        Just(r#""message":{"role":"assistant","content":"","thinking":"@"}"#),
+        Just(r#""message":{"content":"@","thinking":"@"}"#),
+        Just(r#""response":"@""#),
+        Just(r#""response":"@","logprobs":[{"token":"@","logprob":-1}]"#),
+    ];
+    (text, shape, 0..9_u8).prop_map(|(text, shape, second)| {
+        let said = shape.replace('@', &text);
+        format!(r#"{{"model":"m","created_at":"2026-01-01T00:00:0{second}Z",{said},"done":false}}"#)
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -166,5 +204,18 @@ proptest! {
     fn generated_events_decode_the_same_without_templates(frames in prop::collection::vec(anthropic_frame(), 1..40)) {
         let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
         templates_agree("generated", "anthropic-messages", &stream(&frames));
+    }
+
+    #[test]
+    fn generated_frames_decode_the_same_without_templates(frames in prop::collection::vec(bedrock_frame(), 1..40)) {
+        let body: Vec<u8> = frames.iter().flat_map(|json| event("contentBlockDelta", json)).collect();
+        templates_agree("generated", "bedrock-converse", &body);
+        let wrapped = |json: &String| chunk(&format!("{{\"contentBlockDelta\":{json}}}"));
+        templates_agree("generated", "bedrock-invoke", &frames.iter().flat_map(wrapped).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn generated_lines_decode_the_same_without_templates(lines in prop::collection::vec(ollama_line(), 1..40)) {
+        templates_agree("generated", "ollama", lines.join("\n").as_bytes());
     }
 }

@@ -7,11 +7,17 @@ use std::fmt::Debug;
 
 use crate::delta::Output;
 use crate::finisher::DeltaSink;
+use crate::framing::Framing;
 use crate::wire::{Reader, Result};
 use template::{Template, Templates};
 
 pub mod anthropic_messages;
+pub mod bedrock_converse;
+pub mod bedrock_invoke;
+pub mod cohere_chat;
+pub mod ollama;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod template;
 
 /// One framed JSON object.
@@ -109,20 +115,24 @@ impl<P: Protocol> Stage<P> {
 pub struct Dialect {
     /// The name that users write.
     pub name: &'static str,
+    /// How its bodies are framed, unless their first bytes say otherwise.
+    pub framing: Framing,
     /// A fresh state.
     pub state: fn() -> State,
 }
 
 /// The rows, and what follows from them: [`REGISTRY`], [`State`] and its dispatch.
 macro_rules! registry {
-    ($($(#[$doc:meta])* $name:literal => $protocol:ident($state:ty),)+) => {
+    ($($(#[$doc:meta])* $name:literal, $framing:ident => $protocol:ident($state:ty),)+) => {
         /// Every dialect.
-        pub const REGISTRY: &[Dialect] =
-            &[$(Dialect { name: $name, state: || State::$protocol(Stage::default()) }),+];
+        pub const REGISTRY: &[Dialect] = &[$(Dialect {
+            name: $name,
+            framing: Framing::$framing,
+            state: || State::$protocol(Stage::default()),
+        }),+];
 
         /// The state of one stream's dialect.
         #[derive(Clone, Debug, PartialEq)]
-        #[expect(clippy::large_enum_variant, reason = "one a stream, never moved after it is made")]
         pub enum State {
             $($(#[$doc])* $protocol(Stage<$state>),)+
         }
@@ -164,9 +174,21 @@ macro_rules! registry {
 
 registry! {
     /// Anthropic Messages.
-    "anthropic-messages" => AnthropicMessages(anthropic_messages::State),
+    "anthropic-messages", Sse => AnthropicMessages(anthropic_messages::State),
+    /// Amazon Bedrock ConverseStream.
+    "bedrock-converse", AwsEventStream => BedrockConverse(bedrock_converse::State),
+    /// Amazon Bedrock InvokeModelWithResponseStream: other protocols' events in frames.
+    "bedrock-invoke", AwsEventStream => BedrockInvoke(bedrock_invoke::State),
+    /// Cohere Chat, version 2, and the older version 1.
+    "cohere-chat", Sse => CohereChat(cohere_chat::State),
+    /// Ollama, `/api/chat` and `/api/generate`.
+    "ollama", Ndjson => Ollama(ollama::State),
+    /// Mistral: OpenAI Chat Completions with contents as lists, which `openai-chat` reads everywhere.
+    "mistral", Sse => Mistral(openai_chat::State),
     /// OpenAI Chat Completions and everything compatible.
-    "openai-chat" => OpenAiChat(openai_chat::State),
+    "openai-chat", Sse => OpenAiChat(openai_chat::State),
+    /// OpenAI Responses, Open Responses and everything compatible.
+    "openai-responses", Sse => OpenAiResponses(openai_responses::State),
 }
 
 /// The row of this name.

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::digest::Digest;
 use super::{DeltaSink, Finisher};
 use crate::delta::{FinishReason, InputFormat, Output, Payload, Plain};
 use crate::scan::{JsonScan, Verdict};
@@ -42,34 +43,6 @@ pub(super) struct Call {
     pending: String,
     sent: bool,
     provider_state: Option<String>,
-}
-
-/// What was said, by length and FNV-1a hash of 64 bits: enough to tell a repetition, at no memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Digest {
-    length: usize,
-    hash: u64,
-}
-
-impl Default for Digest {
-    fn default() -> Self {
-        Self { length: 0, hash: 0xCBF2_9CE4_8422_2325 }
-    }
-}
-
-impl Digest {
-    fn of(text: &str) -> Self {
-        let mut digest = Self::default();
-        digest.take(text);
-        digest
-    }
-
-    fn take(&mut self, text: &str) {
-        self.length = self.length.saturating_add(text.len());
-        for byte in text.bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-        }
-    }
 }
 
 impl Call {
@@ -132,7 +105,7 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Names the call.  The first name counts; once it has started, another id or name is only warned of.
     pub fn name_call(&mut self, call: CallHandle, id: Option<Str<'_>>, name: Option<Str<'_>>) {
-        if !self.open() {
+        if !self.is_open() {
             return;
         }
         let Finisher { line, calls, .. } = &mut *self.finisher;
@@ -183,7 +156,7 @@ impl<O: Output> DeltaSink<'_, O> {
     /// More text of the call's arguments.
     #[inline]
     pub fn call_args(&mut self, call: CallHandle, text: Str<'_>) {
-        if text.is_empty() || !self.open() {
+        if text.is_empty() || !self.is_open() {
             return;
         }
         let Finisher { line, calls, scratch, .. } = &mut *self.finisher;
@@ -238,6 +211,33 @@ impl<O: Output> DeltaSink<'_, O> {
         }
         if lone_now.lone > lone {
             self.warn_lone(lone_now);
+        }
+    }
+
+    /// The whole of the call's arguments, which came in pieces before, or not at all: what is missing of them is sent.
+    /// Where the pieces say something else they stand, and a warning says so.
+    pub fn args_whole(&mut self, call: CallHandle, whole: Str<'_>) {
+        let text = whole.text();
+        if !self.is_open() {
+            return;
+        }
+        let calls = &mut self.finisher.calls;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage != Stage::Ended) else {
+            return;
+        };
+        match state.said.rest_of(&text).map(str::to_owned) {
+            Some(rest) => {
+                // A surrogate that waits for its other half has it in the rest.
+                state.carry.high = None;
+                self.call_args(call, Str::plain(&rest));
+            }
+            // What nobody has seen yet gives way.
+            None if !state.sent => {
+                state.pending.clear();
+                state.take_instead("");
+                self.call_args(call, Str::plain(&text));
+            }
+            None => self.warn_differing(),
         }
     }
 
@@ -333,6 +333,8 @@ impl<O: Output> DeltaSink<'_, O> {
         let cut = matches!(how, CallEnd::Cut | CallEnd::Finish(FinishReason::Length));
         let incomplete = how == CallEnd::Abandoned
             || (how == CallEnd::Cut && !held.is_empty())
+            // Its name was still to come.
+            || (cut && state.name.is_none())
             || match state.format {
                 InputFormat::Text => cut,
                 InputFormat::Json => match state.scan.verdict() {
@@ -368,7 +370,7 @@ impl<O: Output> DeltaSink<'_, O> {
 /// The id of a call that has none: the same for the same run, response and ordinal.
 fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
     let said = Digest::of(&format!("{run_id}\0{response_id}\0{ordinal}\0"));
-    format!("call_{:016x}", said.hash)
+    format!("call_{:016x}", said.hash())
 }
 
 /// `id`, or `id_2`, `id_3` … when earlier calls have it.

@@ -24,8 +24,32 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Sets the input of a provider whose input count excludes what a cache gave and took.
+    pub fn set_input_beside_cache(&mut self, input: Option<u64>) {
+        let cached = self.cache_read.into_iter().chain(self.cache_write);
+        self.input = input.map(|input| cached.fold(input, u64::saturating_add));
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The known record with these counts in its gaps.
+    pub(super) fn fill(&self, known: Option<&Usage<Box<str>>>, raw: &str) -> Usage<Box<str>> {
+        let beside = self.to_usage(raw);
+        let Some(known) = known else { return beside };
+        let mut filled = known.clone();
+        for (count, other) in [
+            (&mut filled.input, beside.input),
+            (&mut filled.output, beside.output),
+            (&mut filled.cache_read, beside.cache_read),
+            (&mut filled.cache_write, beside.cache_write),
+        ] {
+            *count = count.or(other);
+        }
+        filled.total =
+            filled.input.zip(filled.output).and_then(|(input, output)| input.checked_add(output));
+        filled
     }
 
     /// Total = input + output; reasoning never exceeds output (13 of 2,023 recorded streams say it does).

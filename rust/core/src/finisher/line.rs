@@ -16,6 +16,8 @@ pub(super) enum Phase {
 /// The outgoing side: numbering, `start`, limits.  Apart from parts and calls so that a payload may borrow from those.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
+    /// Whose parts and provider state these are.
+    pub(super) dialect: &'static str,
     pub(super) options: Arc<Options>,
     pub(super) phase: Phase,
     pub(super) seq: u64,
@@ -115,7 +117,7 @@ impl Line {
     pub(super) fn provider_state(&self, data: &str) -> String {
         let mut out = String::with_capacity(data.len() + 64);
         out.push_str("{\"dialect\":");
-        write_string(&mut out, self.options.dialect);
+        write_string(&mut out, self.dialect);
         out.push_str(",\"modelId\":");
         write_string(&mut out, self.options.model_id.as_deref().unwrap_or(&self.model));
         out.push_str(",\"data\":");

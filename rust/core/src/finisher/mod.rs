@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 mod calls;
 mod counts;
+mod digest;
 mod line;
 
 use calls::Call;
 pub use calls::{CallEnd, CallHandle};
 pub use counts::Counts;
+use digest::Digest;
 use line::{Line, Phase};
 
 use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Plain, Riders, Usage};
@@ -69,6 +71,8 @@ struct Part {
     kind: PartKind,
     index: Option<u32>,
     carry: Carry,
+    /// What it said, where the protocol says the whole once more.
+    said: Option<Digest>,
 }
 
 /// The finisher's state.
@@ -82,6 +86,8 @@ pub struct Finisher {
     started_calls: usize,
     ids: HashMap<String, u32>,
     usage: Option<Usage<Box<str>>>,
+    /// Counts from beside the message, and their record.
+    usage_beside: Option<(Counts, String)>,
     finish: Option<(FinishReason, String)>,
     deferred: Option<Failure<Box<str>>>,
     refused: bool,
@@ -94,6 +100,7 @@ impl Finisher {
     pub fn new(options: Arc<Options>) -> Self {
         Self {
             line: Line {
+                dialect: options.dialect,
                 options,
                 phase: Phase::Waiting,
                 seq: 0,
@@ -112,6 +119,7 @@ impl Finisher {
             started_calls: 0,
             ids: HashMap::new(),
             usage: None,
+            usage_beside: None,
             finish: None,
             deferred: None,
             refused: false,
@@ -154,7 +162,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     }
 
     /// Whether content may still leave: no terminal, no limit reached, no error remembered.
-    fn open(&self) -> bool {
+    fn is_open(&self) -> bool {
         !self.ended() && self.finisher.line.breach.is_none() && self.finisher.deferred.is_none()
     }
 
@@ -239,11 +247,20 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// Opens a part; it gets its number when its first delta leaves.
     pub fn open_part(&mut self, kind: PartKind) -> PartHandle {
+        self.add_part(kind, None)
+    }
+
+    /// Opens a part whose protocol says its text once more at the end, see [`Self::text_whole`].
+    pub fn open_repeated_part(&mut self, kind: PartKind) -> PartHandle {
+        self.add_part(kind, Some(Digest::default()))
+    }
+
+    fn add_part(&mut self, kind: PartKind, said: Option<Digest>) -> PartHandle {
         let bound = self.options().limits.parts;
         let used = self.finisher.parts.len() + 1;
         // Parts that stay empty get no number, but they take memory.
         if self.finisher.line.within("parts", used, bound) {
-            self.finisher.parts.push(Part { kind, index: None, carry: Carry::default() });
+            self.finisher.parts.push(Part { kind, index: None, carry: Carry::default(), said });
         }
         PartHandle(used - 1)
     }
@@ -251,7 +268,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// More text of a part.
     #[inline]
     pub fn text(&mut self, part: PartHandle, text: Str<'_>) {
-        if text.is_empty() || !self.open() {
+        if text.is_empty() || !self.is_open() {
             return;
         }
         let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
@@ -267,6 +284,9 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             scratch.as_str()
         };
         if !plain.is_empty() && line.take_message_bytes(plain.len()) {
+            if let Some(said) = &mut part.said {
+                said.take(plain);
+            }
             match (part.kind, part.index) {
                 (PartKind::Text, Some(part)) => {
                     line.send_plain(self.out, Plain::Text { part, text: plain });
@@ -283,9 +303,38 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         }
     }
 
+    /// The whole of a part's text, which came in pieces before, or not at all: what is missing of it is sent.  Where the
+    /// pieces say something else they stand, and a warning says so.
+    pub fn text_whole(&mut self, part: PartHandle, whole: Str<'_>) {
+        let Some(state) = self.finisher.parts.get_mut(part.0) else { return };
+        let whole = whole.text();
+        match state.said.unwrap_or_default().rest_of(&whole) {
+            Some("") => {}
+            Some(rest) => {
+                // A surrogate that waits for its other half has it in the rest.
+                state.carry.high = None;
+                self.text(part, Str::plain(rest));
+            }
+            None => self.warn_differing(),
+        }
+    }
+
+    /// Another paragraph of a part begins, which will be said once more by itself.
+    pub fn begin_paragraph(&mut self, part: PartHandle) {
+        self.flush_part(part);
+        if let Some(part) = self.finisher.parts.get_mut(part.0) {
+            part.said = Some(Digest::default());
+        }
+    }
+
+    fn warn_differing(&mut self) {
+        let message = "the whole text at its end differs from what was streamed, which stands";
+        self.warn("final_text_differs", message, None);
+    }
+
     /// What rides on a part beside its text, on an empty delta.
     fn ride(&mut self, part: PartHandle, riders: Riders<&str>) {
-        if !self.open() {
+        if !self.is_open() {
             return;
         }
         if riders.logprobs.is_none() {
@@ -355,7 +404,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// A whole part at once; `part` is a JSON object `{kind, payload}`.
     pub fn whole_part(&mut self, part: &str) {
-        if !self.open() || !self.finisher.line.take_state_bytes(part.len()) {
+        if !self.is_open() || !self.finisher.line.take_state_bytes(part.len()) {
             return;
         }
         if let Some(index) = self.finisher.line.open_part() {
@@ -366,7 +415,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// A block that only its provider understands; `block` is its JSON.
     pub fn provider_part(&mut self, block: &str) {
         let mut part = String::from("{\"kind\":\"provider\",\"payload\":{\"dialect\":");
-        write_string(&mut part, self.options().dialect);
+        write_string(&mut part, self.finisher.line.dialect);
         part.push_str(",\"block\":");
         part.push_str(block);
         part.push_str("}}");
@@ -388,6 +437,19 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             self.finisher.line.send(self.out, Payload::Usage(borrowed));
             self.finisher.usage = Some(usage);
         }
+    }
+
+    /// Takes counts from beside the message: at its end they stand in for those that its own record leaves out.
+    pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
+        if !counts.is_empty() && self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES))
+        {
+            self.finisher.usage_beside = Some((counts, raw.to_owned()));
+        }
+    }
+
+    /// Parts and provider state belong to this dialect from here on: its events came inside of another's.
+    pub fn speak_as(&mut self, dialect: &'static str) {
+        self.finisher.line.dialect = dialect;
     }
 
     /// Remembers why the message ended; a later reason replaces an earlier one.
@@ -441,7 +503,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             return self.error(failure);
         }
         let (reason, raw) = match self.finisher.finish.take() {
-            Some((reason, raw)) => (Some(reason), Some(raw)),
+            Some((reason, raw)) => (Some(reason), Some(raw).filter(|raw| !raw.is_empty())),
             None => (None, None),
         };
         self.settle(CallEnd::Finish(reason.unwrap_or(FinishReason::Other)));
@@ -487,6 +549,14 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             self.flush_part(PartHandle(position));
         }
         self.end_calls(how);
+        let Finisher { line, usage, usage_beside, .. } = &mut *self.finisher;
+        if let Some((counts, raw)) = usage_beside.take() {
+            let filled = counts.fill(usage.as_ref(), &raw);
+            if usage.as_ref() != Some(&filled) {
+                line.send(self.out, Payload::Usage(filled.map(AsRef::as_ref)));
+                *usage = Some(filled);
+            }
+        }
     }
 }
 

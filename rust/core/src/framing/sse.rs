@@ -182,7 +182,7 @@ impl Sse {
                 self.name.extend_from_slice(b"error");
                 self.take_data(value, offset, whole);
             }
-            _ => return sink(Frame::Stray { line, offset }),
+            _ => return sink(Frame::Stray { line, offset, record: false }),
         }
         ControlFlow::Continue(())
     }

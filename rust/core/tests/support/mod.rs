@@ -7,6 +7,7 @@
     reason = "each test crate uses its own part"
 )]
 
+pub mod binary;
 pub mod oracles;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use deltafold::assemble::{MessageAssembler, Part};
 use deltafold::decoder::Decoder;
 use deltafold::delta::{Delta, Payload, Riders, Usage};
 use deltafold::finisher::Options;
+use deltafold::framing::Framing;
 use deltafold::limits::Limits;
 use deltafold::provider_error::Response;
 use serde_json::{Value, json};
@@ -118,26 +120,49 @@ pub fn recordings() -> Vec<Recording> {
         .iter()
         .map(|line| (line["id"].as_str().unwrap(), line["file"].as_str().unwrap()))
         .collect();
+    let known = |name: &Value| {
+        let name = name.as_str()?;
+        deltafold::dialect::find(name).map(|row| row.name.to_owned())
+    };
     expected
         .into_iter()
-        .filter(|line| line["framing"] == "sse" && line["terminal"] != "unsupported")
-        .filter(|line| {
-            line["reader"].as_str().is_some_and(|r| deltafold::dialect::find(r).is_some())
-        })
-        .map(|line| {
+        .filter(|line| line["terminal"] != "unsupported")
+        .filter_map(|line| {
+            // The reader is another's where frames of the dialect hold its events, or the dialect is none.
+            let dialect = known(&line["dialect"]).or_else(|| known(&line["reader"]))?;
             let id = line["id"].as_str().unwrap().to_owned();
             let body = std::fs::read(root.join(files[id.as_str()])).expect("a recording");
-            Recording {
-                dialect: line["reader"].as_str().unwrap().to_owned(),
-                body,
-                id,
-                expected: line,
-            }
+            Some(Recording { dialect, body, id, expected: line })
         })
         .collect()
 }
 
-/// A fixture of the project: a folder `<dialect>/<case>` with `wire.sse`.
+/// Pieces of a body that end behind each event, as its framing has it.
+pub fn events<'a>(dialect: &str, body: &'a [u8]) -> Vec<&'a [u8]> {
+    let framing = deltafold::dialect::find(dialect).expect("a dialect").framing;
+    let binary = framing == Framing::AwsEventStream && body.first() == Some(&0);
+    let mut pieces = Vec::new();
+    let mut rest = body;
+    while !rest.is_empty() {
+        let end = if binary {
+            rest.first_chunk().map(|total| u32::from_be_bytes(*total) as usize)
+        } else if framing == Framing::Ndjson {
+            rest.iter().position(|byte| *byte == b'\n').map(|at| at + 1)
+        } else {
+            let ends =
+                |at: &usize| rest[..*at].ends_with(b"\n\n") || rest[..*at].ends_with(b"\r\n\r\n");
+            (1..=rest.len()).find(ends)
+        };
+        // A length that is no length of what is there: one piece.
+        let end = end.filter(|end| (1..=rest.len()).contains(end)).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// A fixture of the project: a folder `<dialect>/<case>` with `wire.sse`, `wire.ndjson`, `wire.json` or `wire.bin`.
 #[derive(Debug)]
 pub struct Fixture {
     pub name: String,
@@ -157,13 +182,22 @@ pub fn fixtures() -> Vec<Fixture> {
             found.push(Fixture {
                 name: format!("{}/{}", name(&dialect), name(&folder)),
                 dialect: name(&dialect),
-                wire: std::fs::read(folder.join("wire.sse")).expect("wire.sse"),
+                wire: wire_of(&folder),
                 folder,
             });
         }
     }
     assert!(!found.is_empty(), "no fixtures in {}", root.display());
     found
+}
+
+/// The one file of a fixture that is named `wire`, whatever its framing.
+fn wire_of(folder: &std::path::Path) -> Vec<u8> {
+    let names = ["wire.sse", "wire.ndjson", "wire.json", "wire.bin"];
+    let mut found = names.iter().filter_map(|name| std::fs::read(folder.join(name)).ok());
+    let wire = found.next().unwrap_or_else(|| panic!("no wire in {}", folder.display()));
+    assert!(found.next().is_none(), "two wires in {}", folder.display());
+    wire
 }
 
 fn folders(path: &std::path::Path) -> Vec<PathBuf> {

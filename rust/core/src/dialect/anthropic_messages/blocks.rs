@@ -69,11 +69,6 @@ pub(super) fn counts(usage: &str) -> Result<Counts> {
         }
         Ok(())
     })?;
-    counts.input = input.map(|input: u64| {
-        [counts.cache_read, counts.cache_write]
-            .into_iter()
-            .flatten()
-            .fold(input, u64::saturating_add)
-    });
+    counts.set_input_beside_cache(input);
     Ok(counts)
 }

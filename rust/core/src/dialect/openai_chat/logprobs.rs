@@ -70,7 +70,11 @@ impl Found {
     }
 }
 
-fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
+/// Reads one token of a `{token, logprob, top_logprobs}` list.
+pub(in crate::dialect) fn read_entry(
+    reader: &mut Reader<'_>,
+    logprobs: &mut Logprobs,
+) -> Result<()> {
     logprobs.open();
     let mut written_id = None;
     let mut id = None;

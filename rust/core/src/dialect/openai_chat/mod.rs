@@ -11,10 +11,10 @@
 
 use std::collections::HashMap;
 
-mod logprobs;
+pub(super) mod logprobs;
 mod read;
 mod reasoning;
-mod usage;
+pub(super) mod usage;
 
 use read::{Arguments, Choice, Message, RareContent, RareMembers, ToolCall};
 pub use read::{Event, Repeat};

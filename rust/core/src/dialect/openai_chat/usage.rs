@@ -1,6 +1,6 @@
-//! Usage records of Chat Completions servers → counts.
+//! Usage records of Chat Completions and Responses servers → counts.
 //!
-//! Laws: `prompt_tokens` includes cached tokens, unless there are more cached than prompt tokens (xAI, grok on Azure);
+//! Laws: Responses writes `input` and `output` for Chat's `prompt` and `completion`; `prompt_tokens` includes cached tokens, unless there are more cached than prompt tokens (xAI, grok on Azure);
 //! `completion_tokens` includes reasoning, unless the total says otherwise (xAI).
 //! Source: the servers' documents and recordings; which vendor sends which member stands beside the member.
 
@@ -23,30 +23,36 @@ struct Record {
 }
 
 /// Counts of a merged usage object.
-pub(super) fn counts(usage: &str) -> Result<Counts> {
+pub(in crate::dialect) fn counts(usage: &str) -> Result<Counts> {
     let mut record = Record::default();
     Reader::trusted(usage).maybe_object(|reader, key| {
         match key {
-            "prompt_tokens" => record.prompt = reader.count()?,
-            "completion_tokens" => record.completion = reader.count()?,
+            "prompt_tokens" => record.prompt = reader.count()?.or(record.prompt),
+            "completion_tokens" => record.completion = reader.count()?.or(record.completion),
+            "input_tokens" => record.prompt = record.prompt.or(reader.count()?),
+            "output_tokens" => record.completion = record.completion.or(reader.count()?),
             "total_tokens" => record.total = reader.count()?,
-            "prompt_tokens_details" => reader.maybe_object(|reader, key| {
-                match key {
-                    "cached_tokens" => record.cached = reader.count()?,
-                    "cache_write_tokens" => record.cache_write = reader.count()?,
-                    "audio_tokens" => record.audio_input = reader.count()?,
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })?,
-            "completion_tokens_details" => reader.maybe_object(|reader, key| {
-                match key {
-                    "reasoning_tokens" => record.reasoning = reader.count()?,
-                    "audio_tokens" => record.audio_output = reader.count()?,
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })?,
+            "prompt_tokens_details" | "input_tokens_details" => {
+                reader.maybe_object(|reader, key| {
+                    match key {
+                        "cached_tokens" => record.cached = reader.count()?,
+                        "cache_write_tokens" => record.cache_write = reader.count()?,
+                        "audio_tokens" => record.audio_input = reader.count()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?;
+            }
+            "completion_tokens_details" | "output_tokens_details" => {
+                reader.maybe_object(|reader, key| {
+                    match key {
+                        "reasoning_tokens" => record.reasoning = reader.count()?,
+                        "audio_tokens" => record.audio_output = reader.count()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?;
+            }
             // DeepSeek; Together and Hugging Face; Mistral; Databricks.
             "prompt_cache_hit_tokens"
             | "cached_tokens"

@@ -31,7 +31,8 @@ impl Owned {
             Frame::Event { name, data, offset, closed } => {
                 Self::Event { name: name.to_vec(), data: data.to_vec(), offset, closed }
             }
-            Frame::Stray { line, offset } => Self::Stray { line: line.to_vec(), offset },
+            Frame::Stray { line, offset, .. } => Self::Stray { line: line.to_vec(), offset },
+            Frame::Failure { .. } | Frame::Corrupt { .. } => panic!("no frame of lines"),
             Frame::TooLong => Self::TooLong,
         }
     }

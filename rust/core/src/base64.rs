@@ -1,0 +1,63 @@
+//! Base64 with the standard alphabet, padded or not.
+//!
+//! Source: RFC 4648, section 4.
+
+/// No character of the alphabet.
+const NONE: u8 = 0xFF;
+
+const VALUES: [u8; 256] = values();
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which refuses what is out of bounds"
+)]
+const fn values() -> [u8; 256] {
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut values = [NONE; 256];
+    let mut value = 0;
+    while value < 64 {
+        values[alphabet[value as usize] as usize] = value;
+        value += 1;
+    }
+    values
+}
+
+fn value(byte: u8) -> u8 {
+    VALUES.get(usize::from(byte)).copied().unwrap_or(NONE)
+}
+
+/// Appends the bytes that `text` stands for; `None`, and nothing appended that counts, when it is no base64.
+pub fn decode_into(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let text = match text {
+        [rest @ .., b'=', b'='] | [rest @ .., b'='] if text.len().is_multiple_of(4) => rest,
+        _ => text,
+    };
+    let mut groups = text.chunks_exact(4);
+    for group in &mut groups {
+        let &[a, b, c, d] = group else { return None };
+        let (a, b, c, d) = (value(a), value(b), value(c), value(d));
+        if (a | b | c | d) & 0xC0 != 0 {
+            return None;
+        }
+        out.extend_from_slice(&[(a << 2) | (b >> 4), (b << 4) | (c >> 2), (c << 6) | d]);
+    }
+    match *groups.remainder() {
+        [] => {}
+        [a, b] => {
+            let (a, b) = (value(a), value(b));
+            if (a | b) & 0xC0 != 0 {
+                return None;
+            }
+            out.push((a << 2) | (b >> 4));
+        }
+        [a, b, c] => {
+            let (a, b, c) = (value(a), value(b), value(c));
+            if (a | b | c) & 0xC0 != 0 {
+                return None;
+            }
+            out.extend_from_slice(&[(a << 2) | (b >> 4), (b << 4) | (c >> 2)]);
+        }
+        _ => return None,
+    }
+    Some(())
+}

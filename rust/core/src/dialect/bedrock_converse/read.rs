@@ -1,0 +1,310 @@
+//! One ConverseStream event → [`Event`].
+
+use crate::dialect::Frame;
+use crate::dialect::template::{Template, Token};
+use crate::wire::{Kind, Reader, Result, Str};
+
+/// One event, borrowed from its frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// `messageStart`, `initial-response`
+    Nothing,
+    /// `contentBlockStart`
+    BlockStart {
+        /// Names the block.
+        index: Option<i64>,
+        /// A union of what blocks may begin with, often empty.
+        start: &'a str,
+    },
+    /// `contentBlockDelta`
+    BlockDelta {
+        /// Names the block.
+        index: Option<i64>,
+        /// What is new.
+        delta: BlockDelta<'a>,
+    },
+    /// `contentBlockStop`
+    BlockStop {
+        /// Names the block.
+        index: Option<i64>,
+    },
+    /// `messageStop`
+    MessageStop {
+        /// Why the message ends.
+        reason: Option<Str<'a>>,
+    },
+    /// `metadata`
+    Metadata {
+        /// Counts of the whole message.
+        usage: Option<&'a str>,
+    },
+    /// A whole response body.
+    Whole {
+        /// The list of content blocks.
+        content: &'a str,
+        /// Why the message ended.
+        reason: Option<Str<'a>>,
+        /// Counts.
+        usage: Option<&'a str>,
+    },
+    /// An exception among the events, or an error body: its name and object.
+    Error(Option<Str<'a>>, &'a str),
+    /// A name that is not known.
+    Unknown(Str<'a>),
+}
+
+/// `contentBlockDelta.delta`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BlockDelta<'a> {
+    /// `text`
+    Text(Str<'a>),
+    /// `toolUse.input`
+    Input(Str<'a>),
+    /// `toolUse.input` that is no text but the value itself.
+    InputJson(&'a str),
+    /// `reasoningContent`
+    Reasoning {
+        /// `text`
+        text: Option<Str<'a>>,
+        /// `signature`
+        signature: Option<Str<'a>>,
+        /// `redactedContent`
+        redacted: Option<Str<'a>>,
+    },
+    /// `toolResult`: a list.
+    ToolResult(&'a str),
+    /// `citation`
+    Citation(&'a str),
+    /// `image`
+    Image(&'a str),
+    /// A member that is not known: the whole delta.
+    Unknown(&'a str),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Name {
+    MessageStart,
+    BlockStart,
+    BlockDelta,
+    BlockStop,
+    MessageStop,
+    Metadata,
+}
+
+impl Name {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "messageStart" | "initial-response" => Self::MessageStart,
+            "contentBlockStart" => Self::BlockStart,
+            "contentBlockDelta" => Self::BlockDelta,
+            "contentBlockStop" => Self::BlockStop,
+            "messageStop" => Self::MessageStop,
+            "metadata" => Self::Metadata,
+            _ => return None,
+        })
+    }
+}
+
+/// The members of an event, whether it is wrapped in its name or not.
+#[derive(Default)]
+struct Members<'a> {
+    name: Option<Name>,
+    index: Option<i64>,
+    start: Option<&'a str>,
+    delta: Option<BlockDelta<'a>>,
+    reason: Option<Str<'a>>,
+    usage: Option<&'a str>,
+    output: bool,
+    content: Option<&'a str>,
+    exception: Option<(Str<'a>, &'a str)>,
+    error: bool,
+}
+
+/// Reads a frame: the body of the event that its name says, or an object whose one member is so named.
+pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Event<'a>> {
+    let mut members = Members { name: Name::of(frame.name), ..Members::default() };
+    let wrapped = members.name.is_none();
+    reader.object(|reader, key| match Name::of(key).filter(|_| wrapped) {
+        Some(name) => {
+            members.name = Some(name);
+            reader.maybe_object(|reader, key| members.read(reader, key))
+        }
+        None if wrapped && key.ends_with("Exception") => {
+            let name = member_name(frame.json, reader, key);
+            members.exception = Some((name, reader.raw()?));
+            Ok(())
+        }
+        None => members.read(reader, key),
+    })?;
+    reader.end()?;
+    Ok(members.event(frame))
+}
+
+/// The name of the member whose value comes next, borrowed from the text; empty where it holds escapes.
+pub(in crate::dialect) fn member_name<'a>(
+    json: &'a str,
+    reader: &Reader<'_>,
+    key: &str,
+) -> Str<'a> {
+    // Quotes, white space and a colon stand between the name and the value.
+    let before = json.get(..reader.position()).unwrap_or("");
+    let name = before.rfind('"').and_then(|end| before.get(end.checked_sub(key.len())?..end));
+    Str::plain(name.filter(|name| *name == key).unwrap_or(""))
+}
+
+impl<'a> Members<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>, key: &str) -> Result<()> {
+        match key {
+            "contentBlockIndex" => self.index = reader.integer()?,
+            "start" => self.start = reader.opt_raw()?,
+            "delta" if reader.kind()? == Kind::Object => self.delta = read_delta(reader)?,
+            "stopReason" => self.reason = reader.filled_string()?,
+            "usage" => self.usage = reader.opt_raw()?,
+            "output" => {
+                self.output = true;
+                reader.maybe_object(|reader, key| match key {
+                    "message" => reader.maybe_object(|reader, key| {
+                        match key {
+                            "content" => self.content = reader.opt_raw()?,
+                            _ => reader.ignore()?,
+                        }
+                        Ok(())
+                    }),
+                    _ => reader.ignore(),
+                })?;
+            }
+            "message" | "Message" | "error" => self.error |= reader.opt_raw()?.is_some(),
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    }
+
+    fn event(self, frame: Frame<'a>) -> Event<'a> {
+        let Self { index, reason, usage, .. } = self;
+        match self.name {
+            Some(Name::BlockDelta) => match self.delta {
+                Some(delta) => Event::BlockDelta { index, delta },
+                None => Event::Nothing,
+            },
+            Some(Name::BlockStart) => {
+                Event::BlockStart { index, start: self.start.unwrap_or("{}") }
+            }
+            Some(Name::BlockStop) => Event::BlockStop { index },
+            Some(Name::MessageStart) => Event::Nothing,
+            Some(Name::MessageStop) => Event::MessageStop { reason },
+            Some(Name::Metadata) => Event::Metadata { usage },
+            None => match self.exception {
+                Some((name, json)) => Event::Error(Some(name), json),
+                None if self.output => {
+                    Event::Whole { content: self.content.unwrap_or("[]"), reason, usage }
+                }
+                None if self.error => Event::Error(None, frame.json),
+                None => Event::Unknown(Str::plain(frame.name)),
+            },
+        }
+    }
+}
+
+/// Reads a delta; `None` when it says nothing.
+fn read_delta<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
+    let mut found = None;
+    let mut unknown = false;
+    let start = reader.position();
+    reader.object(|reader, key| {
+        let delta = match key {
+            "text" => reader.opt_string()?.map(BlockDelta::Text),
+            "toolUse" => read_input(reader)?,
+            "reasoningContent" => Some(read_reasoning(reader)?),
+            "toolResult" => reader.opt_raw()?.map(BlockDelta::ToolResult),
+            "citation" => reader.opt_raw()?.map(BlockDelta::Citation),
+            "image" => reader.opt_raw()?.map(BlockDelta::Image),
+            _ => {
+                unknown = true;
+                reader.ignore()?;
+                None
+            }
+        };
+        found = found.or(delta);
+        Ok(())
+    })?;
+    Ok(found.or(unknown.then(|| BlockDelta::Unknown(reader.since(start)))))
+}
+
+fn read_input<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
+    let mut found = None;
+    reader.maybe_object(|reader, key| {
+        match key {
+            "input" if reader.kind()? == Kind::String => {
+                found = Some(BlockDelta::Input(reader.string()?));
+            }
+            "input" => found = reader.opt_raw()?.map(BlockDelta::InputJson),
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Reads reasoning of a delta, or of a block of a whole body, which has one more level.
+pub(super) fn read_reasoning<'a>(reader: &mut Reader<'a>) -> Result<BlockDelta<'a>> {
+    let (mut text, mut signature, mut redacted) = (None, None, None);
+    let member = &mut |reader: &mut Reader<'a>, key: &str| {
+        match key {
+            "text" => text = reader.filled_string()?,
+            "signature" => signature = reader.filled_string()?,
+            "redactedContent" => redacted = reader.filled_string()?,
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    };
+    reader.maybe_object(|reader, key| match key {
+        "reasoningText" => reader.maybe_object(&mut *member),
+        _ => member(reader, key),
+    })?;
+    Ok(BlockDelta::Reasoning { text, signature, redacted })
+}
+
+/// The deltas that repeat: text, reasoning, arguments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeat {
+    index: Option<i64>,
+    kind: RepeatKind,
+    text: Token,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum RepeatKind {
+    Text,
+    Reasoning,
+    Input,
+}
+
+impl Template for Repeat {
+    type Event<'a> = Event<'a>;
+
+    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+        let Event::BlockDelta { index, delta } = event else { return None };
+        let (kind, text) = match delta {
+            BlockDelta::Text(text) => (RepeatKind::Text, text),
+            BlockDelta::Input(text) => (RepeatKind::Input, text),
+            BlockDelta::Reasoning { text: Some(text), signature: None, redacted: None } => {
+                (RepeatKind::Reasoning, text)
+            }
+            _ => return None,
+        };
+        Some(Self { index: *index, kind, text: token(*text) })
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let text = text(self.text);
+        let delta = match self.kind {
+            RepeatKind::Text => BlockDelta::Text(text),
+            RepeatKind::Input => BlockDelta::Input(text),
+            RepeatKind::Reasoning => {
+                BlockDelta::Reasoning { text: Some(text), signature: None, redacted: None }
+            }
+        };
+        Event::BlockDelta { index: self.index, delta }
+    }
+}

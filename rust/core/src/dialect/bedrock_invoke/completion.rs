@@ -1,0 +1,211 @@
+//! Events of models that have no protocol of their own on Bedrock: text, why it ended, two counts.
+//!
+//! | model | text | reason | counts |
+//! |---|---|---|---|
+//! | Titan | `outputText`, `results[].outputText` | `completionReason` | `inputTextTokenCount`, `totalOutputTextTokenCount` |
+//! | Llama | `generation` | `stop_reason` | `prompt_token_count`, `generation_token_count` |
+//! | Mistral | `outputs[].text`, `choices[].message` | `stop_reason` | |
+//! | DeepSeek | `choices[].text` | `stop_reason` | |
+//! | Claude 2 | `completion` | `stop_reason` | |
+//! | Cohere | `text`, `generations[].text` | `finish_reason` | |
+//!
+//! Source: docs.aws.amazon.com, "Inference request parameters and response fields for foundation models", and recordings
+//! (Titan).
+
+use crate::delta::{ErrorCode, Failure, FinishReason, InputFormat, Output};
+use crate::dialect::template::{Template, Token};
+use crate::dialect::{Frame, Protocol, Wanted};
+use crate::finisher::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
+use crate::provider_error::ErrorObject;
+use crate::wire::{self, Kind, Reader, Result, Str};
+
+/// One event, borrowed from its frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Event<'a> {
+    text: Option<Str<'a>>,
+    calls: Option<&'a str>,
+    reason: Option<Str<'a>>,
+    input: Option<u64>,
+    output: Option<u64>,
+    error: Option<&'a str>,
+}
+
+impl<'a> Event<'a> {
+    fn member(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
+        match key {
+            "outputText" | "generation" | "completion" | "text" => {
+                self.text = reader.filled_string()?.or(self.text);
+            }
+            "completionReason" | "stop_reason" | "finish_reason" => {
+                self.reason = reader.filled_string()?.or(self.reason);
+            }
+            "inputTextTokenCount" | "prompt_token_count" => self.input = reader.count()?,
+            "totalOutputTextTokenCount" | "generation_token_count" | "tokenCount" => {
+                self.output = reader.count()?;
+            }
+            "tool_calls" => self.calls = reader.opt_raw()?.or(self.calls),
+            "outputs" | "results" | "choices" | "generations" => {
+                reader.maybe_array(|reader| self.answer(reader, wanted))?;
+            }
+            "error" => self.error = reader.opt_raw()?,
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    }
+
+    /// One of several answers.
+    fn answer(&mut self, reader: &mut Reader<'a>, wanted: Wanted) -> Result<()> {
+        let mut index = 0;
+        let mut answer = Self { input: self.input, output: self.output, ..Self::default() };
+        reader.maybe_object(|reader, key| match key {
+            "index" => {
+                index = reader.count()?.unwrap_or(0);
+                Ok(())
+            }
+            "message" => reader.maybe_object(|reader, key| match key {
+                "content" => {
+                    answer.text = reader.filled_string()?.or(answer.text);
+                    Ok(())
+                }
+                _ => answer.member(reader, key, wanted),
+            }),
+            // Nothing nests here.
+            "outputs" | "results" | "choices" | "generations" => reader.ignore(),
+            _ => answer.member(reader, key, wanted),
+        })?;
+        if index == wanted.choice {
+            *self = Self {
+                text: answer.text.or(self.text),
+                calls: answer.calls.or(self.calls),
+                reason: answer.reason.or(self.reason),
+                input: answer.input,
+                output: answer.output,
+                error: self.error,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The events that repeat: text alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Repeat(Token);
+
+impl Template for Repeat {
+    type Event<'a> = Event<'a>;
+
+    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+        let text = event.text?;
+        let alone = *event == Event { text: Some(text), ..Event::default() };
+        alone.then(|| Self(token(text)))
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        Event { text: Some(text(self.0)), ..Event::default() }
+    }
+}
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct State {
+    part: Option<PartHandle>,
+    counts: Counts,
+}
+
+impl Protocol for State {
+    type Repeat = Repeat;
+
+    fn read<'a>(_: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+        let mut event = Event::default();
+        reader.object(|reader, key| event.member(reader, key, wanted))?;
+        reader.end()?;
+        Ok(event)
+    }
+
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(json) = event.error {
+            let error = ErrorObject::read(json).unwrap_or_default();
+            let response = &sink.options().response;
+            let words = "the provider sent an error without a message";
+            let failure = error.failure(response, words);
+            return sink.error(failure);
+        }
+        if let Some(text) = event.text {
+            let part = *self.part.get_or_insert_with(|| sink.open_part(PartKind::Text));
+            sink.text(part, text);
+        }
+        if let Some(calls) = event.calls {
+            self.close(sink);
+            // A text that `read` validated fails only by being no list.
+            let _ = Reader::trusted(calls).maybe_array(|reader| call(reader, sink));
+        }
+        if event.input.is_some() || event.output.is_some() {
+            self.counts.input = event.input.or(self.counts.input);
+            self.counts.output = event.output.or(self.counts.output);
+            let number = |count: Option<u64>| count.map_or("null".to_owned(), |c| c.to_string());
+            let (input, output) = (number(self.counts.input), number(self.counts.output));
+            let raw = wire::write_object(&[
+                ("inputTokenCount".to_owned(), input.as_str()),
+                ("outputTokenCount".to_owned(), output.as_str()),
+            ]);
+            sink.usage(&self.counts, &raw);
+        }
+        if let Some(reason) = event.reason {
+            finish(reason, sink);
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some(part) = self.part.take() {
+            sink.flush_part(part);
+        }
+    }
+}
+
+/// A whole call: Mistral's form with a `function` inside, Cohere's with `parameters`.
+fn call<O: Output>(reader: &mut Reader<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+    let (mut id, mut name, mut arguments) = (None, None, None);
+    let mut member = |reader: &mut Reader<'_>, key: &str| {
+        match key {
+            "id" => id = reader.scalar()?.map(|id| id.text()),
+            "name" => name = reader.filled_string()?.map(|name| name.text()),
+            "arguments" if reader.kind()? == Kind::String => {
+                arguments = Some(reader.string()?.text());
+            }
+            "arguments" | "parameters" => arguments = reader.opt_raw()?.map(str::to_owned),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    };
+    reader.maybe_object(|reader, key| match key {
+        "function" => reader.maybe_object(&mut member),
+        _ => member(reader, key),
+    })?;
+    if name.is_some() || arguments.is_some() {
+        let call = sink.open_call(InputFormat::Json);
+        sink.name_call(call, id.as_deref().map(Str::plain), name.as_deref().map(Str::plain));
+        sink.call_args(call, Str::plain(arguments.as_deref().unwrap_or("")));
+        sink.end_call(call, CallEnd::Provider);
+    }
+    Ok(())
+}
+
+fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    let raw = reason.text();
+    let mapped = match raw.to_ascii_lowercase().as_str() {
+        "stop" | "finish" | "finished" | "complete" | "end_turn" | "stop_sequence"
+        | "stop_criteria_met" => FinishReason::Stop,
+        "length" | "max_tokens" => FinishReason::Length,
+        "tool_calls" | "tool_call" | "tool_use" => FinishReason::ToolCalls,
+        "content_filtered" | "error_toxic" => FinishReason::ContentFilter,
+        word @ ("error" | "timeout") => {
+            let code = if word == "error" { ErrorCode::ServerError } else { ErrorCode::Timeout };
+            let mut failure = Failure::new(code, "the model gave up".into());
+            failure.provider_code = Some(raw.into());
+            return sink.defer_error(failure);
+        }
+        _ => FinishReason::Other,
+    };
+    sink.finish(mapped, &raw);
+}

@@ -1,0 +1,364 @@
+//! One Cohere frame → [`Event`].
+
+use crate::dialect::template::{Template, Token};
+use crate::dialect::{Frame, Wanted};
+use crate::logprobs::Logprobs;
+use crate::wire::{Kind, Reader, Result, Str};
+
+/// One event, borrowed from its frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// `message-start`, or `stream-start` of version 1
+    Start {
+        /// The response's id.
+        id: Option<Str<'a>>,
+    },
+    /// `content-start` or `content-delta`
+    Content {
+        /// The block.
+        index: Option<i64>,
+        /// Whether the block is reasoning.
+        thinking: bool,
+        /// The new text.
+        text: Str<'a>,
+        /// Read where they are wanted and there are any.
+        logprobs: Option<Box<Logprobs>>,
+    },
+    /// `tool-plan-delta`
+    Plan(Str<'a>),
+    /// `tool-call-start` or `tool-call-delta`
+    Call {
+        /// The call.
+        index: Option<i64>,
+        /// Whether it begins.
+        begins: bool,
+        /// What is new of it.
+        call: Call<'a>,
+    },
+    /// `tool-call-end`
+    CallEnd {
+        /// The call.
+        index: Option<i64>,
+    },
+    /// `citation-start`: a citation, or a list of them.
+    Citation(&'a str),
+    /// `message-end`
+    End(End<'a>),
+    /// `tool-calls-generation` of version 1: all calls, whole.
+    Calls(&'a str),
+    /// A whole response body, or the `response` of version 1's `stream-end`, which repeats what was streamed.
+    Whole {
+        /// The response object.
+        response: &'a str,
+        /// The provider's word, where it stands beside the response.
+        finish_reason: Option<Str<'a>>,
+    },
+    /// A bare error: the whole frame.
+    Failed(&'a str),
+    /// What says nothing that another event does not say.
+    Progress,
+    /// A type that is not known.
+    Unknown(Str<'a>),
+}
+
+/// What is new of a tool call.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Call<'a> {
+    /// Its id.
+    pub id: Option<Str<'a>>,
+    /// The tool.
+    pub name: Option<Str<'a>>,
+    /// Arguments, JSON as it stands where they come as an object.
+    pub arguments: Option<Str<'a>>,
+}
+
+/// Why and at what cost a message ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct End<'a> {
+    /// The provider's word.
+    pub finish_reason: Option<Str<'a>>,
+    /// The usage record.
+    pub usage: Option<&'a str>,
+    /// Words of a failure.
+    pub error: Option<&'a str>,
+}
+
+#[derive(Default)]
+struct Members<'a> {
+    kind: Option<Str<'a>>,
+    id: Option<Str<'a>>,
+    index: Option<i64>,
+    text: Option<Str<'a>>,
+    thinking: Option<Str<'a>>,
+    begun_as: Option<Str<'a>>,
+    plan: Option<Str<'a>>,
+    call: Call<'a>,
+    calls: Option<&'a str>,
+    citations: Option<&'a str>,
+    end: End<'a>,
+    message: bool,
+    response: Option<&'a str>,
+    words: bool,
+    logprobs: Option<Box<Logprobs>>,
+}
+
+/// Reads a frame.
+pub(super) fn read<'a>(
+    frame: Frame<'a>,
+    reader: &mut Reader<'a>,
+    wanted: Wanted,
+) -> Result<Event<'a>> {
+    let mut found = Members::default();
+    reader.object(|reader, key| {
+        match key {
+            "type" | "event_type" => found.kind = reader.filled_string()?,
+            "id" | "generation_id" | "response_id" => {
+                found.id = reader.scalar()?.filter(|id| !id.is_empty()).or(found.id);
+            }
+            "index" => found.index = reader.integer()?,
+            "delta" => reader.maybe_object(|reader, key| found.read_delta(reader, key, wanted))?,
+            // Version 1.
+            "text" => found.text = reader.filled_string()?,
+            "tool_call_delta" => {
+                reader.maybe_object(|reader, key| match key {
+                    "index" => {
+                        found.index = reader.integer()?;
+                        Ok(())
+                    }
+                    _ => read_call_member(reader, key, &mut found.call),
+                })?;
+            }
+            "tool_calls" => found.calls = reader.opt_raw()?,
+            "citations" => found.citations = reader.opt_raw()?,
+            "response" => found.response = reader.opt_raw()?.filter(|raw| raw.starts_with('{')),
+            "finish_reason" => found.end.finish_reason = reader.filled_string()?,
+            // Of a whole body it is an object, of an error words.
+            "message" => {
+                found.message = reader.kind()? == Kind::Object;
+                found.words = reader.kind()? == Kind::String;
+                reader.skip()?;
+            }
+            "error" | "errors" => found.words |= reader.opt_raw()?.is_some(),
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    })?;
+    reader.end()?;
+    Ok(found.event(frame))
+}
+
+impl<'a> Members<'a> {
+    fn read_delta(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
+        match key {
+            "message" => reader.maybe_object(|reader, key| {
+                match key {
+                    "content" => reader.maybe_object(|reader, key| {
+                        match key {
+                            "type" => self.begun_as = reader.opt_string()?,
+                            "text" => self.text = reader.filled_string()?,
+                            "thinking" => self.thinking = reader.filled_string()?,
+                            "logprobs" if wanted.logprobs => self.logprobs = logprobs(reader)?,
+                            "logprobs" => reader.skip()?,
+                            _ => reader.ignore()?,
+                        }
+                        Ok(())
+                    })?,
+                    "tool_plan" => self.plan = reader.filled_string()?,
+                    // One object, although the name is a plural.
+                    "tool_calls" => reader.maybe_object(|reader, key| {
+                        read_call_member(reader, key, &mut self.call)
+                    })?,
+                    "citations" => self.citations = reader.opt_raw()?,
+                    _ => reader.ignore()?,
+                }
+                Ok(())
+            }),
+            "finish_reason" => {
+                self.end.finish_reason = reader.filled_string()?;
+                Ok(())
+            }
+            "usage" => {
+                self.end.usage = reader.opt_raw()?;
+                Ok(())
+            }
+            "error" => {
+                self.end.error = reader.opt_raw()?;
+                Ok(())
+            }
+            "logprobs" if wanted.logprobs => {
+                self.logprobs = logprobs(reader)?;
+                Ok(())
+            }
+            "logprobs" => reader.skip(),
+            _ => reader.ignore(),
+        }
+    }
+
+    fn event(self, frame: Frame<'a>) -> Event<'a> {
+        let body = self.kind.is_none() && (self.message || self.end.finish_reason.is_some());
+        if body {
+            return Event::Whole { response: frame.json, finish_reason: None };
+        }
+        let kind = self.kind.unwrap_or(Str::plain(frame.name));
+        let index = self.index;
+        match kind.raw {
+            "message-start" | "stream-start" => Event::Start { id: self.id },
+            "content-start" | "content-delta" | "text-generation" => self.content(),
+            "tool-plan-delta" => self.plan.map_or(Event::Progress, Event::Plan),
+            "tool-call-start" => Event::Call { index, begins: true, call: self.call },
+            "tool-call-delta" => Event::Call { index, begins: false, call: self.call },
+            "tool-calls-chunk" => match self.text {
+                // The plan, in version 1.
+                Some(text) if self.call == Call::default() => Event::Plan(text),
+                _ => Event::Call { index, begins: self.call.name.is_some(), call: self.call },
+            },
+            "tool-call-end" => Event::CallEnd { index },
+            "tool-calls-generation" => self.calls.map_or(Event::Progress, Event::Calls),
+            "citation-start" | "citation-generation" => {
+                self.citations.map_or(Event::Progress, Event::Citation)
+            }
+            "message-end" => Event::End(self.end),
+            "stream-end" => Event::Whole {
+                response: self.response.unwrap_or(frame.json),
+                finish_reason: self.end.finish_reason,
+            },
+            "content-end"
+            | "citation-end"
+            | "debug"
+            | "search-queries-generation"
+            | "search-results" => Event::Progress,
+            _ if self.words => Event::Failed(frame.json),
+            _ => Event::Unknown(kind),
+        }
+    }
+
+    fn content(self) -> Event<'a> {
+        let thinking = self.thinking.is_some()
+            || (self.text.is_none() && self.begun_as.is_some_and(|kind| kind.raw == "thinking"));
+        let text = if thinking { self.thinking } else { self.text };
+        match (text, self.logprobs) {
+            (None, None) => Event::Progress,
+            (text, logprobs) => {
+                let text = text.unwrap_or(Str::plain(""));
+                Event::Content { index: self.index, thinking, text, logprobs }
+            }
+        }
+    }
+}
+
+fn read_call_member<'a>(reader: &mut Reader<'a>, key: &str, call: &mut Call<'a>) -> Result<()> {
+    match key {
+        "id" => call.id = reader.scalar()?.filter(|id| !id.is_empty()),
+        "function" => {
+            reader.maybe_object(|reader, key| read_call_member(reader, key, call))?;
+        }
+        "name" => call.name = reader.filled_string()?,
+        "arguments" | "parameters" => {
+            call.arguments = match reader.kind()? {
+                Kind::String => reader.filled_string()?,
+                _ => reader.opt_raw()?.map(Str::plain),
+            }
+        }
+        _ => reader.ignore()?,
+    }
+    Ok(())
+}
+
+/// One call of a list.
+pub(super) fn read_call<'a>(reader: &mut Reader<'a>) -> Result<Call<'a>> {
+    let mut call = Call::default();
+    reader.maybe_object(|reader, key| read_call_member(reader, key, &mut call))?;
+    Ok(call)
+}
+
+/// `{token_ids, text, logprobs}`: lists side by side, and the text of all of them at once.
+fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
+    let mut ids = Vec::new();
+    let mut values = Vec::new();
+    let mut text = None;
+    reader.maybe_object(|reader, key| match key {
+        "token_ids" => reader.maybe_array(|reader| {
+            ids.push(reader.integer()?.filter(|id| *id >= 0));
+            Ok(())
+        }),
+        "logprobs" => reader.maybe_array(|reader| {
+            values.push(reader.float()?.unwrap_or(f64::NAN));
+            Ok(())
+        }),
+        "text" => {
+            text = reader.opt_string()?;
+            Ok(())
+        }
+        _ => reader.skip(),
+    })?;
+    let mut found = Logprobs::default();
+    for row in 0..ids.len().max(values.len()) {
+        found.open();
+        // Of several tokens only the joint text is known: it stands at the first.
+        if let Some(text) = text.filter(|_| row == 0) {
+            found.set_token(text);
+        }
+        found.set_logprob(values.get(row).copied().unwrap_or(f64::NAN));
+        if let Some(id) = ids.get(row).copied().flatten() {
+            found.set_id(id);
+        }
+    }
+    Ok((!found.is_empty()).then(|| Box::new(found)))
+}
+
+/// The events that repeat: more text, more of a plan, more of a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Repeat {
+    /// [`Event::Content`]
+    Content {
+        /// The block.
+        index: Option<i64>,
+        /// Whether the block is reasoning.
+        thinking: bool,
+        /// The new text.
+        text: Token,
+    },
+    /// [`Event::Plan`]
+    Plan(Token),
+    /// [`Event::Call`] with arguments alone.
+    Arguments {
+        /// The call.
+        index: Option<i64>,
+        /// The new text.
+        text: Token,
+    },
+}
+
+impl Template for Repeat {
+    type Event<'a> = Event<'a>;
+
+    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+        match *event {
+            Event::Content { index, thinking, text, logprobs: None } => {
+                Some(Self::Content { index, thinking, text: token(text) })
+            }
+            Event::Plan(text) => Some(Self::Plan(token(text))),
+            Event::Call {
+                index,
+                begins: false,
+                call: Call { id: None, name: None, arguments: Some(text) },
+            } => Some(Self::Arguments { index, text: token(text) }),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        match *self {
+            Self::Content { index, thinking, text: token } => {
+                Event::Content { index, thinking, text: text(token), logprobs: None }
+            }
+            Self::Plan(token) => Event::Plan(text(token)),
+            Self::Arguments { index, text: token } => Event::Call {
+                index,
+                begins: false,
+                call: Call { id: None, name: None, arguments: Some(text(token)) },
+            },
+        }
+    }
+}

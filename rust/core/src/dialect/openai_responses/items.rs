@@ -1,0 +1,412 @@
+//! What becomes of one output item.
+//!
+//! Laws: a message's contents are parts of their own, in order; a reasoning item is one thinking part, its summary's
+//! parts paragraphs of it; what a caller runs by name is a tool call; every other item becomes one provider part when it
+//! is done, or with what came of it when the stream ends before.
+
+use std::collections::BTreeMap;
+
+use super::read::What;
+use crate::delta::{InputFormat, Output};
+use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::wire::{self, Kind, Reader, Result, Str};
+
+/// Bytes that an item costs beside its text.
+const ITEM_BYTES: usize = 256;
+
+/// An item of the output.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Item {
+    Message {
+        contents: BTreeMap<(i64, bool), PartHandle>,
+        /// The content that is being written.
+        last: Option<((i64, bool), PartHandle)>,
+    },
+    Reasoning {
+        part: Option<PartHandle>,
+        /// Summary or reasoning itself, whichever was first; the other stays in the provider state.
+        source: Option<What>,
+        paragraph: i64,
+    },
+    Call(CallHandle),
+    Provider {
+        begun: String,
+        /// A member that is written piece by piece.
+        member: Option<(&'static str, String)>,
+        held: usize,
+    },
+    /// It has left.
+    Done,
+}
+
+/// The members of an item that decide something.
+#[derive(Default)]
+pub(super) struct ItemMembers<'a> {
+    pub(super) kind: Option<Str<'a>>,
+    pub(super) id: Option<Str<'a>>,
+    pub(super) call_id: Option<Str<'a>>,
+    name: Option<Str<'a>>,
+    arguments: Option<Str<'a>>,
+    content: Option<&'a str>,
+    summary: Option<&'a str>,
+    execution: Option<Str<'a>>,
+    environment: Option<Str<'a>>,
+}
+
+/// Who acts on an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Actor {
+    Provider,
+    /// The caller runs something.
+    Caller,
+    /// The caller approves something.
+    Approver,
+}
+
+impl<'a> ItemMembers<'a> {
+    /// Reads an item that `read` validated.
+    pub(super) fn read(item: &'a str) -> Result<Self> {
+        let mut found = Self::default();
+        Reader::trusted(item).maybe_object(|reader, key| {
+            match key {
+                "type" => found.kind = reader.filled_string()?,
+                "id" => found.id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "call_id" => found.call_id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "name" => found.name = reader.filled_string()?,
+                "arguments" | "input" => {
+                    found.arguments = match reader.kind()? {
+                        Kind::String => reader.filled_string()?,
+                        _ => reader.opt_raw()?.map(Str::plain),
+                    }
+                }
+                "content" => found.content = reader.opt_raw()?,
+                "summary" => found.summary = reader.opt_raw()?,
+                "execution" => found.execution = reader.opt_string()?,
+                "environment" => reader.maybe_object(|reader, key| {
+                    match key {
+                        "type" => found.environment = reader.opt_string()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Who acts on an item that is no function: the document's table of item types.
+    pub(super) fn actor(&self) -> Actor {
+        match self.kind.map_or("", |kind| kind.raw) {
+            "local_shell_call" | "apply_patch_call" | "computer_call" => Actor::Caller,
+            "shell_call" if self.environment.is_none_or(|place| place.raw == "local") => {
+                Actor::Caller
+            }
+            "tool_search_call" if self.execution.is_some_and(|place| place.raw == "client") => {
+                Actor::Caller
+            }
+            "mcp_approval_request" => Actor::Approver,
+            _ => Actor::Provider,
+        }
+    }
+
+    /// A custom tool that the request did not declare was run by the provider (xAI).
+    pub(super) fn is_provider_run(&self, declared: Option<&[String]>) -> bool {
+        self.call_id.is_some_and(|id| id.raw.starts_with("xs_call_"))
+            || declared
+                .zip(self.name)
+                .is_some_and(|(known, name)| !known.iter().any(|known| name.is(known)))
+    }
+}
+
+impl Item {
+    /// Begins an item.
+    pub(super) fn open<O: Output>(
+        members: &ItemMembers<'_>,
+        item: &str,
+        declared: Option<&[String]>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Self {
+        let call = |format, sink: &mut DeltaSink<'_, O>| {
+            let call = sink.open_call(format);
+            sink.name_call(call, members.call_id.or(members.id), members.name);
+            Self::Call(call)
+        };
+        match members.kind.map_or("", |kind| kind.raw) {
+            "message" => Self::message(),
+            "reasoning" => Self::reasoning(),
+            "function_call" => call(InputFormat::Json, sink),
+            "custom_tool_call" if !members.is_provider_run(declared) => {
+                call(InputFormat::Text, sink)
+            }
+            _ => {
+                let held = item.len();
+                let begun = if sink.take_state_bytes(held) { item } else { "{}" };
+                Self::Provider { begun: begun.to_owned(), member: None, held }
+            }
+        }
+    }
+
+    /// The item that a delta belongs to whose item nobody announced.
+    pub(super) fn of<O: Output>(what: What, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
+        match what {
+            What::Text | What::Refusal | What::Transcript => Some(Self::message()),
+            What::Summary | What::Reasoning => Some(Self::reasoning()),
+            What::Arguments => Some(Self::Call(sink.open_call(InputFormat::Json))),
+            What::Input => Some(Self::Call(sink.open_call(InputFormat::Text))),
+            What::Audio | What::Member(_) => None,
+        }
+    }
+
+    fn message() -> Self {
+        Self::Message { contents: BTreeMap::new(), last: None }
+    }
+
+    fn reasoning() -> Self {
+        Self::Reasoning { part: None, source: None, paragraph: 0 }
+    }
+
+    /// Counts an item against the limits.
+    pub(super) fn count<O: Output>(id: Option<Str<'_>>, sink: &mut DeltaSink<'_, O>) -> bool {
+        sink.take_state_bytes(ITEM_BYTES + id.map_or(0, |id| id.raw.len()))
+    }
+
+    /// Takes a piece of it, or the whole of one of its texts.
+    #[inline]
+    pub(super) fn take<O: Output>(
+        &mut self,
+        what: What,
+        index: Option<i64>,
+        text: Str<'_>,
+        whole: bool,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        match (self, what) {
+            (Self::Message { contents, last }, What::Text | What::Refusal | What::Transcript) => {
+                let part = content(contents, last, index.unwrap_or(0), what, sink);
+                say(part, text, whole, sink);
+            }
+            (Self::Reasoning { part, source, paragraph }, What::Summary | What::Reasoning)
+                if source.is_none_or(|source| source == what) =>
+            {
+                *source = Some(what);
+                let index = index.unwrap_or(*paragraph);
+                reason(part, paragraph, index, what, text, whole, sink);
+            }
+            (Self::Call(call), What::Arguments | What::Input) if whole => {
+                sink.args_whole(*call, text);
+            }
+            (Self::Call(call), What::Arguments | What::Input) => sink.call_args(*call, text),
+            (Self::Provider { member, held, .. }, What::Member(_) | What::Input) if !whole => {
+                let name = if let What::Member(name) = what { name } else { "input" };
+                if sink.take_state_bytes(text.raw.len()) {
+                    *held += text.raw.len();
+                    let (_, value) = member.get_or_insert_with(|| (name, String::new()));
+                    value.push_str(text.raw);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the whole item.
+    pub(super) fn finish<O: Output>(
+        &mut self,
+        members: &ItemMembers<'_>,
+        item: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        match self {
+            Self::Message { contents, last } => {
+                // A text that `read` validated fails only by not being the list it is.
+                let _ = finish_message(contents, last, members, sink);
+                if let Some(part) = contents.first_key_value().map(|(_, part)| *part) {
+                    sink.part_state(part, &without(item, &["content"]));
+                }
+            }
+            Self::Reasoning { part, source, paragraph } => {
+                let lists = [(What::Summary, members.summary), (What::Reasoning, members.content)];
+                for (what, list) in lists {
+                    if source.is_none_or(|source| source == what) {
+                        let mut position = 0;
+                        let _ = texts(list, |text, _, _| {
+                            *source = Some(what);
+                            reason(part, paragraph, position, what, text, true, sink);
+                            position += 1;
+                        });
+                    }
+                }
+                let part = part.get_or_insert_with(|| sink.open_repeated_part(PartKind::Thinking));
+                sink.part_state(*part, item);
+            }
+            Self::Call(call) => {
+                // Before the name: what waits for it may be half of them.
+                if let Some(arguments) = members.arguments {
+                    sink.args_whole(*call, arguments);
+                }
+                sink.name_call(*call, members.call_id.or(members.id), members.name);
+                let state = without(item, &["arguments", "input"]);
+                sink.call_state(*call, &state);
+                sink.end_call(*call, CallEnd::Provider);
+            }
+            Self::Provider { held, .. } => {
+                sink.give_back_state_bytes(*held);
+                sink.provider_part(item);
+            }
+            Self::Done => return,
+        }
+        *self = Self::Done;
+    }
+
+    /// The stream ended before the item did.
+    pub(super) fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        // Parts and calls are ended with the stream, which knows how it ended.
+        if let Self::Provider { begun, member, held } = self {
+            sink.give_back_state_bytes(*held);
+            let block = match member {
+                Some((name, text)) => {
+                    let text = format!("\"{text}\"");
+                    let patch = wire::write_object(&[(*name, text.as_str())]);
+                    wire::merge_objects(begun, &patch)
+                }
+                None => std::mem::take(begun),
+            };
+            sink.provider_part(&block);
+            *self = Self::Done;
+        }
+    }
+}
+
+/// The part of a content, opened when it is new.
+fn content<O: Output>(
+    contents: &mut BTreeMap<(i64, bool), PartHandle>,
+    last: &mut Option<((i64, bool), PartHandle)>,
+    index: i64,
+    what: What,
+    sink: &mut DeltaSink<'_, O>,
+) -> PartHandle {
+    let refusal = what == What::Refusal;
+    let key = (index, refusal);
+    if let Some((known, part)) = last
+        && *known == key
+    {
+        return *part;
+    }
+    let part = *contents.entry(key).or_insert_with(|| {
+        if refusal {
+            sink.refused();
+        }
+        sink.open_repeated_part(if refusal { PartKind::Refusal } else { PartKind::Text })
+    });
+    *last = Some((key, part));
+    part
+}
+
+fn say<O: Output>(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_, O>) {
+    if whole {
+        sink.text_whole(part, text);
+    } else {
+        sink.text(part, text);
+    }
+}
+
+/// Says a piece of a reasoning item.  Paragraphs of a summary are set apart by a blank line, within one item only.
+fn reason<O: Output>(
+    part: &mut Option<PartHandle>,
+    paragraph: &mut i64,
+    index: i64,
+    what: What,
+    text: Str<'_>,
+    whole: bool,
+    sink: &mut DeltaSink<'_, O>,
+) {
+    if text.is_empty() || (whole && part.is_some() && index < *paragraph) {
+        return;
+    }
+    let handle = *part.get_or_insert_with(|| {
+        *paragraph = index;
+        sink.open_repeated_part(PartKind::Thinking)
+    });
+    if index != *paragraph {
+        *paragraph = index;
+        if what == What::Summary {
+            sink.text(handle, Str::plain("\n\n"));
+        }
+        sink.begin_paragraph(handle);
+    }
+    say(handle, text, whole, sink);
+}
+
+/// Sends what nobody streamed of a message's contents: texts, annotations, and what only the provider understands.
+fn finish_message<O: Output>(
+    contents: &mut BTreeMap<(i64, bool), PartHandle>,
+    last: &mut Option<((i64, bool), PartHandle)>,
+    members: &ItemMembers<'_>,
+    sink: &mut DeltaSink<'_, O>,
+) -> Result<()> {
+    // Indexes are no positions: contents are told apart by their order.
+    let streamed: Vec<((i64, bool), PartHandle)> =
+        contents.iter().map(|(key, part)| (*key, *part)).collect();
+    let mut position = 0;
+    texts(members.content, |text, what, annotations| {
+        let known = streamed.get(position).copied();
+        let part = match (known, what) {
+            (Some(((_, refusal), part)), _) if refusal == (what == What::Refusal) => part,
+            // A content of another kind than the one that was streamed: what was streamed stands.
+            (Some((_, part)), _) => part,
+            (None, _) => {
+                let after = contents.last_key_value().map_or(0, |((index, _), _)| index + 1);
+                content(contents, last, after, what, sink)
+            }
+        };
+        position += 1;
+        sink.text_whole(part, text);
+        let new = annotations.filter(|list| *list != "[]" && known.is_none());
+        if let Some(annotations) = new {
+            sink.annotate(part, annotations);
+        }
+    })
+}
+
+/// The texts of a content or summary list.
+fn texts<'a>(
+    list: Option<&'a str>,
+    mut found: impl FnMut(Str<'a>, What, Option<&'a str>),
+) -> Result<()> {
+    let Some(list) = list else { return Ok(()) };
+    Reader::trusted(list).maybe_array(|reader| {
+        if reader.kind()? == Kind::String {
+            found(reader.string()?, What::Text, None);
+            return Ok(());
+        }
+        let mut text = None;
+        let mut what = What::Text;
+        let mut annotations = None;
+        reader.maybe_object(|reader, key| {
+            match key {
+                "text" => text = reader.opt_string()?.or(text),
+                "refusal" => {
+                    if let Some(refusal) = reader.filled_string()? {
+                        what = What::Refusal;
+                        text = Some(refusal);
+                    }
+                }
+                "annotations" => annotations = reader.opt_raw()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        if let Some(text) = text {
+            found(text, what, annotations);
+        }
+        Ok(())
+    })
+}
+
+/// The item without these members.
+fn without(item: &str, names: &[&str]) -> String {
+    let mut members = wire::members(item);
+    members.retain(|(key, _)| !names.contains(&key.as_ref()));
+    wire::write_object(&members)
+}

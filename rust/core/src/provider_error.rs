@@ -268,6 +268,8 @@ fn says_too_long(message: &str) -> bool {
         "context length exceeded",
         "exceed context limit",
         "too many total text bytes",
+        // Cohere's, with what follows; without the colon it is Bedrock's word for throttling.
+        "too many tokens:",
     ]
     .iter()
     .any(|phrase| message.contains(phrase))
@@ -354,6 +356,7 @@ fn by_word(word: &str) -> Option<ErrorCode> {
         | "aborted" => ErrorCode::ServerError,
         _ if word.contains("spend_limit") => ErrorCode::QuotaExceeded,
         _ if word.contains("_policy") => ErrorCode::ContentBlocked,
+        _ if word.starts_with("invalid_request_") => ErrorCode::InvalidRequest,
         _ => return None,
     })
 }

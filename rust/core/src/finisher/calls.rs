@@ -113,7 +113,8 @@ impl<O: Output> DeltaSink<'_, O> {
             return;
         };
         let mut late = None;
-        if let Some(id) = id.filter(|id| !id.is_empty()) {
+        // Some servers write `"null"` for an id that they have not.
+        if let Some(id) = id.filter(|id| !id.is_empty() && id.raw != "null") {
             if !state.given_id && state.stage == Stage::Waiting {
                 if !line.take_message_bytes(id.raw.len()) {
                     return;

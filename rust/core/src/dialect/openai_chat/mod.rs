@@ -308,6 +308,7 @@ impl State {
         let mut kind = None;
         let mut text = None;
         let mut thinking = None;
+        let mut signed = false;
         match reader.kind()? {
             Kind::String => {
                 self.text(PartKind::Text, reader.string()?, sink);
@@ -322,6 +323,7 @@ impl State {
                 "type" => kind = reader.filled_string()?,
                 "text" => text = reader.filled_string()?,
                 "thinking" => thinking = Some(reader.raw()?),
+                "signature" => signed = reader.filled_string()?.is_some(),
                 _ => reader.skip()?,
             }
             Ok(())
@@ -345,6 +347,17 @@ impl State {
                         })
                     })?;
                 }
+                if signed {
+                    let mut members = wire::members(reader.since(start));
+                    members.retain(|(key, _)| key != "thinking");
+                    let part = self.part(PartKind::Thinking, sink);
+                    sink.part_state(part, &wire::write_object(&members));
+                }
+            }
+            // A citation, at its place in the text.
+            ("reference", ..) => {
+                let part = self.part(PartKind::Text, sink);
+                sink.annotate(part, reader.since(start));
             }
             _ => {
                 self.leave_part(sink);

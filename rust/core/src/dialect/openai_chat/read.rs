@@ -251,7 +251,8 @@ fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
     reader.maybe_object(|reader, key| {
         match key {
             "index" => call.index = reader.integer()?,
-            "id" => call.id = reader.scalar()?.filter(|id| !id.is_empty()),
+            // Mistral writes `"null"` for an id that it has not.
+            "id" => call.id = reader.scalar()?.filter(|id| !id.is_empty() && id.raw != "null"),
             "function" => read_function(reader, &mut call)?,
             "custom" => {
                 call.custom = reader.kind()? == Kind::Object;

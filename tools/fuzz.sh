@@ -16,23 +16,7 @@ cargo +nightly --version >/dev/null 2>&1 ||
 cargo +nightly fuzz --version >/dev/null 2>&1 ||
     fail "fuzzing needs cargo-fuzz: cargo +nightly install --locked cargo-fuzz, then run make fuzz again"
 
-# The two bytes before a body choose the dialect (0 and 1, in the order of DIALECTS) and the cuts.
-seed() {
-    target=$1 dialect=$2 file=$3
-    mkdir -p "corpus/$target"
-    case=$(basename "$(dirname "$file")")
-    { [ "$target" = reader ] || printf "\\00$dialect\\005"; cat "$file"; } >"corpus/$target/$dialect-$case"
-}
-
-for file in ../../tests/fixtures/anthropic-messages/*/wire.sse; do
-    for target in decode template framing; do seed $target 0 "$file"; done
-done
-for file in ../../tests/fixtures/openai-chat/*/wire.sse; do
-    for target in decode template framing; do seed $target 1 "$file"; done
-done
-for file in ../../tests/fixtures/*/*/message.json; do
-    for target in reader partial_json; do seed $target 0 "$file"; done
-done
+cargo run --quiet --locked --no-default-features --bin seeds corpus
 
 for target in decode template reader partial_json framing; do
     cargo +nightly fuzz run --fuzz-dir . "$target" -- -max_total_time="$seconds" -max_len=16384 -timeout=10 -print_final_stats=1

@@ -2,13 +2,12 @@
 //!
 //! The oracles are those of the tests, so that what is found here becomes a test by being written down.
 
+use deltafold::dialect::REGISTRY;
+
 #[path = "../../core/tests/support/mod.rs"]
 mod support;
 
-pub use support::oracles;
-
-/// The dialects that are fuzzed.
-pub const DIALECTS: [&str; 2] = ["anthropic-messages", "openai-chat"];
+pub use support::{fixtures, oracles};
 
 /// An input taken apart.
 #[derive(Debug)]
@@ -24,7 +23,13 @@ pub struct Input<'a> {
 /// Takes an input apart; `None` when it is too short to choose.
 pub fn take(data: &[u8]) -> Option<Input<'_>> {
     let [which, seed, body @ ..] = data else { return None };
-    let dialect = DIALECTS.get(usize::from(*which) % DIALECTS.len())?;
+    let dialect = REGISTRY.get(usize::from(*which) % REGISTRY.len())?.name;
     let cuts = (1..usize::from(seed % 8)).map(|cut| cut * (usize::from(*seed) + 7)).collect();
     Some(Input { dialect, cuts, body })
+}
+
+/// The input that is taken apart into this dialect and body, with a few cuts; `None` for what is no dialect.
+pub fn seed(dialect: &str, body: &[u8]) -> Option<Vec<u8>> {
+    let which = u8::try_from(REGISTRY.iter().position(|row| row.name == dialect)?).ok()?;
+    Some([&[which, 5], body].concat())
 }

@@ -83,6 +83,7 @@ enum Stage {
 impl<O: Output> DeltaSink<'_, O> {
     /// Opens a tool call; it starts at its name and id, at its first arguments, or at its end.
     pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
+        self.end_markup(CallEnd::Provider);
         let bound = self.options().limits.tool_calls;
         let used = self.finisher.calls.len() + 1;
         if self.finisher.line.within("tool_calls", used, bound) {
@@ -262,7 +263,8 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    fn start_call(&mut self, call: CallHandle) {
+    /// Lets a call start that has a name, id or not.
+    pub(crate) fn start_call(&mut self, call: CallHandle) {
         let Finisher { line, calls, ids, started_calls, .. } = &mut *self.finisher;
         let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == Stage::Waiting)
         else {
@@ -361,6 +363,7 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Ends every call that is open, in the order in which they were opened.
     pub fn end_calls(&mut self, how: CallEnd) {
+        self.end_markup(how);
         for position in self.finisher.first_open..self.finisher.calls.len() {
             self.end_call(CallHandle(position), how);
         }

@@ -11,6 +11,7 @@ mod calls;
 mod counts;
 mod digest;
 mod line;
+mod markup;
 
 use calls::Call;
 pub use calls::{CallEnd, CallHandle};
@@ -21,6 +22,7 @@ use line::{Line, Phase};
 use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Plain, Riders, Usage};
 use crate::limits::Limits;
 use crate::logprobs::Logprobs;
+use crate::markup::{Markup, Wanted};
 use crate::provider_error::Response;
 use crate::warnings::Warnings;
 use crate::wire::{Carry, Str, write_string};
@@ -44,6 +46,8 @@ pub struct Options {
     pub provider_raw: bool,
     /// Whether log probabilities ride on text deltas.
     pub logprobs: bool,
+    /// What is looked for in plain text.
+    pub markup: Option<Wanted>,
     /// Bounds.
     pub limits: Limits,
 }
@@ -73,6 +77,8 @@ struct Part {
     carry: Carry,
     /// What it said, where the protocol says the whole once more.
     said: Option<Digest>,
+    /// Markup looks at its text, and says it as parts of its own.
+    watched: bool,
 }
 
 /// The finisher's state.
@@ -92,6 +98,7 @@ pub struct Finisher {
     deferred: Option<Failure<Box<str>>>,
     refused: bool,
     warnings: Warnings,
+    markup: Option<Box<Markup>>,
     scratch: String,
 }
 
@@ -99,6 +106,7 @@ impl Finisher {
     /// Before the first byte.
     pub fn new(options: Arc<Options>) -> Self {
         Self {
+            markup: options.markup.as_ref().map(|wanted| Box::new(Markup::new(wanted))),
             line: Line {
                 dialect: options.dialect,
                 options,
@@ -256,11 +264,13 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     }
 
     fn add_part(&mut self, kind: PartKind, said: Option<Digest>) -> PartHandle {
+        self.end_markup(CallEnd::Provider);
+        let watched = self.watches(kind);
         let bound = self.options().limits.parts;
         let used = self.finisher.parts.len() + 1;
         // Parts that stay empty get no number, but they take memory.
         if self.finisher.line.within("parts", used, bound) {
-            self.finisher.parts.push(Part { kind, index: None, carry: Carry::default(), said });
+            self.finisher.parts.push(Part { kind, index: None, carry: Carry::default(), said, watched });
         }
         PartHandle(used - 1)
     }
@@ -272,9 +282,13 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             return;
         }
         let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
+        let handle = part;
         let Some(part) = parts.get_mut(part.0) else {
             return;
         };
+        if part.watched {
+            return self.watched_text(handle, text);
+        }
         let lone = part.carry.lone;
         let plain = if !text.escaped && part.carry.high.is_none() {
             text.raw
@@ -337,6 +351,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         if !self.is_open() {
             return;
         }
+        let part = self.ridden(part, &riders);
         if riders.logprobs.is_none() {
             // Log probabilities come between the halves of a text; everything else stands at its place in it.
             self.flush_part(part);
@@ -388,6 +403,9 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// No more text comes for now: a surrogate that waits for its other half stays alone.
     pub fn flush_part(&mut self, part: PartHandle) {
+        if self.flush_watched(part) {
+            return;
+        }
         let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
         let Some(part) = parts.get_mut(part.0) else {
             return;
@@ -545,6 +563,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// Leaves nothing open before the terminal.
     fn settle(&mut self, how: CallEnd) {
+        self.settle_markup(how);
         for position in 0..self.finisher.parts.len() {
             self.flush_part(PartHandle(position));
         }

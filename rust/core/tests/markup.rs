@@ -1,7 +1,6 @@
 //! Markup in plain text: every grammar's table, in every split.
 //!
-//! The tables are `markup/<name>.txt`.  A case is a line `## what it shows`, options (`tools: …`, `thinking`, `finish: …`)
-//! on lines that begin with `@`, the text, a line `=>`, and the parts that the message must have, one a line.
+//! The tables are `markup/<name>.txt`, in the form that `support/markup.rs` reads.
 
 #![allow(
     clippy::allow_attributes,
@@ -16,140 +15,8 @@
 
 mod support;
 
-use std::fmt::Write as _;
-use std::path::Path;
-use std::sync::Arc;
-
-use deltafold::assemble::Part;
-use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
-use deltafold::markup::{FAMILIES, Tools, Wanted, find};
-use serde_json::{Value, json};
-use support::{Owned, decode_with, fold, options};
-
-/// A case of a table.
-#[derive(Clone, Debug)]
-struct Case {
-    name: String,
-    wanted: Wanted,
-    finish: String,
-    text: String,
-    parts: String,
-}
-
-/// The tools that the tables offer with `@ tools`.
-fn tools() -> Arc<Tools> {
-    let mut tools = Tools::default();
-    let schema = json!({"type": "object", "properties": {
-        "city": {"type": "string"},
-        "days": {"type": "integer"},
-        "wind": {"type": "number"},
-        "metric": {"type": "boolean"},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "where": {"type": "object"},
-        "note": {"type": ["string", "null"]},
-        "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-        "unit": {"enum": ["c", "f"]},
-        "any": {},
-    }});
-    tools.add("weather", Some(&schema.to_string())).unwrap();
-    tools.add("now", None).unwrap();
-    Arc::new(tools)
-}
-
-fn cases(markup: &str) -> Vec<Case> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/markup/{markup}.txt"));
-    let table = std::fs::read_to_string(path).expect("a table");
-    let family = find(markup).expect("a family");
-    let mut found = Vec::new();
-    for block in table.split("\n## ").skip(1) {
-        let (name, rest) = block.split_once('\n').expect("a text");
-        let mut wanted = Wanted { family, tools: None, starts_in_thinking: false };
-        let mut finish = "stop".to_owned();
-        let mut rest = rest;
-        while let Some(option) = rest.strip_prefix('@') {
-            let (option, after) = option.split_once('\n').unwrap();
-            match option.trim().split_once(": ") {
-                Some(("finish", reason)) => finish = reason.to_owned(),
-                _ if option.trim() == "tools" => wanted.tools = Some(tools()),
-                _ if option.trim() == "thinking" => wanted.starts_in_thinking = true,
-                _ => panic!("{name}: {option}"),
-            }
-            rest = after;
-        }
-        let (text, parts) = rest.split_once("\n=>\n").expect("parts");
-        let parts = parts.trim_end().to_owned();
-        // White space that an editor would drop.
-        let text = text.replace("␠", " ").replace("␤", "\n");
-        found.push(Case { name: format!("{markup}: {name}"), wanted, finish, text, parts });
-    }
-    found
-}
-
-/// A Chat stream that says these pieces.
-fn body<'a>(pieces: impl IntoIterator<Item = &'a str>, finish: &str) -> Vec<u8> {
-    let mut body = String::new();
-    for piece in pieces {
-        let chunk = json!({"choices": [{"delta": {"content": piece}}]});
-        write!(body, "data: {chunk}\n\n").unwrap();
-    }
-    if finish != "none" {
-        let chunk = json!({"choices": [{"delta": {}, "finish_reason": finish}]});
-        write!(body, "data: {chunk}\n\ndata: [DONE]\n\n").unwrap();
-    }
-    body.into_bytes()
-}
-
-fn decoder(wanted: &Wanted) -> Decoder {
-    Decoder::new(deltafold::finisher::Options {
-        markup: Some(wanted.clone()),
-        ..options("openai-chat")
-    })
-    .unwrap()
-}
-
-fn decode<'a>(
-    wanted: &Wanted,
-    pieces: impl IntoIterator<Item = &'a str>,
-    finish: &str,
-) -> Vec<Owned> {
-    decode_with(decoder(wanted), [body(pieces, finish).as_slice()])
-}
-
-/// The parts of a message and its end, one a line.
-fn parts(deltas: &[Owned]) -> String {
-    let message = fold(deltas);
-    let mut out = String::new();
-    for part in message.parts() {
-        match part {
-            Part::Text(part) => writeln!(out, "text {}", json!(part.text)).unwrap(),
-            Part::Thinking(part) => writeln!(out, "thinking {}", json!(part.text)).unwrap(),
-            Part::ToolCall(call) => {
-                let id = if call.id.starts_with("call_") { "" } else { &format!(" #{}", call.id) };
-                let open = if call.incomplete { " …" } else { "" };
-                let code = if call.input_format.as_str() == "text" { " (text)" } else { "" };
-                let text = call.args.to_string();
-                let args = if text.is_empty() { "-" } else { &text };
-                writeln!(out, "call {}{id}{code} {args}{open}", call.name).unwrap();
-            }
-            Part::Whole(_) => panic!("a part that markup never makes"),
-        }
-    }
-    match &deltas.last().unwrap().payload {
-        Payload::Done { finish_reason, warnings, .. } => {
-            write!(out, "{}", finish_reason.as_str()).unwrap();
-            for warning in warnings.iter().flat_map(|list| {
-                let list: Vec<Value> = serde_json::from_str(list).unwrap();
-                list
-            }) {
-                write!(out, " !{}", warning["code"].as_str().unwrap()).unwrap();
-            }
-        }
-        Payload::Error(failure) => write!(out, "error {}", failure.code.as_str()).unwrap(),
-        other => panic!("{other:?}"),
-    }
-    out
-}
+use deltafold::markup::FAMILIES;
+use support::markup::{Case, cases, decode, parts};
 
 /// Whole, in every two pieces, and character by character.
 fn check(case: &Case) {
@@ -163,4 +30,21 @@ fn check(case: &Case) {
     let characters: Vec<String> = case.text.chars().map(String::from).collect();
     let single = parts(&decode(&case.wanted, characters.iter().map(String::as_str), &case.finish));
     assert_eq!(single, whole, "{}: character by character", case.name);
+}
+
+#[test]
+fn every_family_has_its_table() {
+    for family in FAMILIES {
+        let least = if family.name == "olmo" { 5 } else { 15 };
+        assert!(cases(family.name).len() >= least, "{}", family.name);
+    }
+}
+
+#[test]
+fn every_case_says_the_same_in_every_split() {
+    for family in FAMILIES {
+        for case in cases(family.name) {
+            check(&case);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The families: one row a name, each the literals that count in its text and the grammar that a literal opens.
 //!
-//! Laws: every literal begins with `<` or `[`; none begins another of its row.
+//! Law: what is looked for in text begins with `<` or `[`.
 //! Source: inline-markup.md, the section named at each row.
 
 use super::gemma::GemmaBlock;
@@ -13,6 +13,7 @@ use super::{Block, Undecided};
 
 /// A family of models that write the same markup.
 #[derive(Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a habit of its own")]
 pub struct Family {
     /// The name that users write.
     pub name: &'static str,
@@ -58,6 +59,11 @@ pub(super) enum Grammar {
 }
 
 impl Family {
+    /// What it looks for in text.
+    pub fn literals(&self) -> impl Iterator<Item = &'static str> {
+        self.literals.iter().map(|(literal, _)| *literal)
+    }
+
     /// Whether white space around markup in the middle of a text belongs to it.
     pub(super) fn strips(&self) -> bool {
         self.untagged || self.literals.iter().any(|(_, role)| matches!(role, Calls(_)))
@@ -389,6 +395,8 @@ const LLAMA_FUNCTION: &NamedGrammar = &NamedGrammar {
         (">", NamedTag::Arguments),
         ("</function>", NamedTag::End),
         ("<function=", NamedTag::Begin),
+        ("<|eom_id|>", NamedTag::Close),
+        ("<|eot_id|>", NamedTag::Close),
     ],
     header: Header::Name,
 };

@@ -207,7 +207,7 @@ impl GemmaBlock {
             let quote = memchr::memchr(b'"', input.as_bytes());
             quote.map_or(Found::Nothing, |at| Found::At { start: at, end: at + 1, role: "" })
         } else {
-            find(input, 0, MARKS, |mark| mark == self.mark)
+            find(input, 0, MARKS, |mark, _| mark == self.mark)
         };
         let (end, taken, over) = match found {
             Found::At { start, end, .. } => (start, end, true),

@@ -53,6 +53,8 @@ pub(super) struct HarmonyBlock {
     place: Place,
     header: String,
     body: Option<Body>,
+    /// Something of the body came.
+    begun: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +73,7 @@ enum Body {
 impl HarmonyBlock {
     /// Behind the mark that begins a header.
     pub(super) fn new(mark: &str) -> Self {
-        let mut block = Self { place: Place::Header, header: String::new(), body: None };
+        let mut block = Self { place: Place::Header, header: String::new(), body: None, begun: false };
         block.begin_header(mark);
         block
     }
@@ -79,7 +81,7 @@ impl HarmonyBlock {
     /// In the middle of an analysis.
     pub(super) fn thinking() -> Self {
         let body = Some(Body::Said(PartKind::Thinking));
-        Self { place: Place::Body, header: String::new(), body }
+        Self { place: Place::Body, header: String::new(), body, begun: false }
     }
 
     pub(super) fn held(&self) -> usize {
@@ -92,6 +94,11 @@ impl HarmonyBlock {
             (Place::Body | Place::Header, Some(Body::Said(kind))) => Some(kind),
             _ => None,
         }
+    }
+
+    /// How a call ends whose end token never came: servers drop it, as they drop every end token.
+    pub(super) fn end(&self, how: CallEnd) -> CallEnd {
+        if self.begun { how } else { CallEnd::Abandoned }
     }
 
     fn begin_header(&mut self, mark: &str) {
@@ -132,7 +139,7 @@ impl HarmonyBlock {
         voice: &mut Voice,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let found = find(input, 0, MARKS, |_| true);
+        let found = find(input, 0, MARKS, |_, _| true);
         let end = match found {
             Found::At { start, .. } | Found::Partial(start) => start,
             Found::Nothing => input.len(),
@@ -156,6 +163,7 @@ impl HarmonyBlock {
                         None => self.body = Some(Body::Said(header.kind)),
                     }
                     self.place = Place::Body;
+                    self.begun = false;
                     Step::Take(end)
                 }
                 None => self.no_header(upto(input, end), voice, sink),
@@ -228,12 +236,13 @@ impl HarmonyBlock {
         voice: &mut Voice,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let found = find(input, 0, MARKS, |mark| begins(mark) || mark == Mark::End);
+        let found = find(input, 0, MARKS, |mark, _| begins(mark) || mark == Mark::End);
         let end = match found {
             Found::At { start, .. } | Found::Partial(start) => start,
             Found::Nothing => input.len(),
         };
         if let Some(body) = self.body {
+            self.begun |= end > 0;
             say(body, upto(input, end), voice, sink);
         }
         match found {

@@ -60,6 +60,13 @@ impl JsonBlock {
         self.object.held()
     }
 
+    /// No more text comes: a call that waits for its id has none.
+    pub(super) fn finish<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        if self.place == Place::Inside && !self.grammar.held && !self.object.begun {
+            self.object.begin_without_id(voice, sink);
+        }
+    }
+
     pub(super) fn step<O: Output>(
         &mut self,
         input: &str,
@@ -217,7 +224,7 @@ impl Object {
                 continue;
             }
             match (self.at, byte) {
-                (At::Open, b'{') => self.at = At::Key,
+                (At::Open, b'{') | (At::Comma, b',') => self.at = At::Key,
                 (At::Key, b'"' | b'\'') => {
                     self.begin_value();
                     self.at = At::InKey;
@@ -231,7 +238,6 @@ impl Object {
                     let status = self.whole(voice, sink);
                     return (at + 1, status);
                 }
-                (At::Comma, b',') => self.at = At::Key,
                 (At::Colon, b':') => {
                     self.member = self.member_of_key();
                     self.begin_value();
@@ -316,7 +322,9 @@ impl Object {
         if over {
             self.at = At::Comma;
             let fits = self.take_member(voice);
-            self.begin(false, voice, sink);
+            if fits {
+                self.begin(false, voice, sink);
+            }
             return (taken, fits);
         }
         (taken, true)
@@ -347,18 +355,25 @@ impl Object {
 
     /// Begins the call if enough is known, and ends it if its arguments are over.
     fn begin<O: Output>(&mut self, whole: bool, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
-        let named = !self.grammar.held && (self.grammar.id.is_none() || self.id.is_some());
-        if let Some(name) = &self.name
-            && !self.begun
-            && (whole || named)
-        {
+        let known = !self.grammar.held && (self.grammar.id.is_none() || self.id.is_some());
+        if !self.begun && (whole || known) {
+            self.begin_without_id(voice, sink);
+        }
+        if self.begun && (self.args_over || whole) {
+            voice.end_call(CallEnd::Provider, sink);
+        }
+    }
+
+    /// Begins the call if its name is known, whatever else is not.
+    fn begin_without_id<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        if let Some(name) = &self.name {
             let id = self.id.as_deref().filter(|id| !id.is_empty());
             voice.begin_call(name, id, InputFormat::Json, sink);
             self.begun = true;
             voice.args(&std::mem::take(&mut self.args), sink);
-        }
-        if self.begun && (self.args_over || whole) {
-            voice.end_call(CallEnd::Provider, sink);
+            if self.args_over {
+                voice.end_call(CallEnd::Provider, sink);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The earliest of a family's literals in a text that goes on later.
 //!
-//! Laws: every literal begins with `<` or `[`; none begins another that is watched at the same time, so that what a
-//! position is does not depend on where the text was cut; a beginning of a literal at the text's end is told apart.
+//! Laws: the longest literal at a place counts, and where a longer one may still come nothing is said, so that what a
+//! place is does not depend on where the text was cut.  What is looked for in text begins with `<` or `[`.
 
 /// What stands in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub(super) enum Found<T> {
     Nothing,
 }
 
-/// Looks from `from` for the literals whose role counts.
+/// Looks from `from` for the literals whose role counts at the place where they stand.
 pub(super) fn find<T: Copy>(
     text: &str,
     from: usize,
     literals: &[(&'static str, T)],
-    counts: impl Fn(T) -> bool,
+    counts: impl Fn(T, usize) -> bool,
 ) -> Found<T> {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -27,7 +27,7 @@ pub(super) fn find<T: Copy>(
         && let Some(next) = memchr::memchr2(b'<', b'[', rest)
     {
         at += next;
-        match here(text, at, literals, &counts) {
+        match here(text, at, literals, |role| counts(role, at)) {
             Found::Nothing => at += 1,
             found => return found,
         }
@@ -43,16 +43,20 @@ pub(super) fn here<T: Copy>(
     counts: impl Fn(T) -> bool,
 ) -> Found<T> {
     let rest = text.get(at..).unwrap_or("");
-    let mut partial = false;
+    let mut found = Found::Nothing;
+    let mut longest = 0;
     for (literal, role) in literals {
-        if counts(*role) {
-            if rest.starts_with(literal) {
-                return Found::At { start: at, end: at + literal.len(), role: *role };
-            }
-            partial |= literal.starts_with(rest);
+        if literal.len() <= longest || !counts(*role) {
+            continue;
+        }
+        if rest.starts_with(literal) {
+            longest = literal.len();
+            found = Found::At { start: at, end: at + longest, role: *role };
+        } else if literal.starts_with(rest) {
+            return Found::Partial(at);
         }
     }
-    if partial { Found::Partial(at) } else { Found::Nothing }
+    found
 }
 
 /// The length of the white space at the beginning.

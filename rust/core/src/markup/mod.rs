@@ -70,6 +70,7 @@ const ANY_PAIR: u8 = u8::MAX;
 
 /// Reads the markup of one message.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Markup {
     family: &'static Family,
     voice: Voice,
@@ -196,18 +197,21 @@ impl Markup {
             return;
         }
         let mut kind = self.kind();
+        let mut end = CallEnd::Abandoned;
         match &mut self.block {
             Block::Named(block) => block.finish(&mut self.voice, sink),
-            Block::Harmony(block) => kind = block.kind().unwrap_or(kind),
+            Block::Json(block) => block.finish(&mut self.voice, sink),
+            Block::Harmony(block) => {
+                kind = block.kind().unwrap_or(kind);
+                end = block.end(how);
+            }
             _ => {}
         }
         let rest = std::mem::take(&mut self.rest);
         let read = self.voice.recall().unwrap_or_default();
-        let harmony = matches!(self.block, Block::Harmony(_));
         self.block = Block::Nothing;
         if self.voice.calling() {
-            // Servers drop the token that ends a call of harmony, as they drop every end token; any other is half of one.
-            self.voice.end_call(if harmony { how } else { CallEnd::Abandoned }, sink);
+            self.voice.end_call(end, sink);
         } else {
             self.say(kind, &read, sink);
             self.say(kind, &rest, sink);
@@ -281,7 +285,16 @@ impl Markup {
             }
         }
         let literals = self.family.literals;
-        let found = literals::find(input, known, literals, |role| self.counts_in_prose(role));
+        // Some tags count only where nothing but white space came before.
+        let first = known + blanks(from(input, known));
+        let found = literals::find(input, known, literals, |role, at| match role {
+            Role::Calls(_) => true,
+            Role::AnswerEnd => self.wrapped,
+            _ if at > first => false,
+            Role::Think(_) => self.fresh,
+            Role::ThinkEnd(pair) => self.owed.is_some_and(|owed| closes(owed, pair)),
+            Role::Answer => !self.answered && !self.wrapped,
+        });
         let end = match found {
             Found::At { start, .. } | Found::Partial(start) => start,
             Found::Nothing => input.len(),
@@ -300,16 +313,6 @@ impl Markup {
         }
         self.blank = end.saturating_sub(said);
         (said > 0).then_some(said)
-    }
-
-    fn counts_in_prose(&self, role: Role) -> bool {
-        match role {
-            Role::Think(_) => self.fresh,
-            Role::ThinkEnd(pair) => self.owed.is_some_and(|owed| closes(owed, pair)),
-            Role::Calls(_) => true,
-            Role::Answer => !self.answered && !self.wrapped,
-            Role::AnswerEnd => self.wrapped,
-        }
     }
 
     /// Takes a literal that counts; `lead` is the white space before it.
@@ -344,9 +347,9 @@ impl Markup {
         pair: u8,
         sink: &mut DeltaSink<'_, O>,
     ) -> Option<usize> {
-        let found = literals::find(input, 0, self.family.literals, |role| match role {
+        let found = literals::find(input, 0, self.family.literals, |role, at| match role {
             // The prompt opened the thinking, and the model does it again.
-            Role::Think(_) => self.fresh,
+            Role::Think(_) => self.fresh && at == 0,
             Role::ThinkEnd(end) => closes(pair, end),
             Role::Calls(_) => self.family.calls_in_thinking,
             Role::Answer | Role::AnswerEnd => false,

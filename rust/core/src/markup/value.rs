@@ -90,7 +90,7 @@ impl Balance {
                 at += 1;
             } else if let Some(quote) = self.quote {
                 let rest = bytes.get(at..).unwrap_or(&[]);
-                let Some(next) = memchr::memchr2(quote, b'\\', rest) else { return None };
+                let next = memchr::memchr2(quote, b'\\', rest)?;
                 at += next + 1;
                 if rest.get(next) == Some(&quote) {
                     self.quote = None;

@@ -81,16 +81,14 @@ impl Voice {
         sink: &mut DeltaSink<'_, O>,
     ) -> PartHandle {
         let known = if citations { self.last_text } else { self.last };
-        match known {
-            Some(part) => part,
-            None => {
-                let part = self.part(PartKind::Text, sink);
-                if self.call.is_some() {
-                    self.part = None;
-                }
-                part
-            }
+        if let Some(part) = known {
+            return part;
         }
+        let part = self.part(PartKind::Text, sink);
+        if self.call.is_some() {
+            self.part = None;
+        }
+        part
     }
 
     /// What is read from here on may be a call, or prose.

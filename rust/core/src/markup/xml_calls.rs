@@ -301,7 +301,7 @@ impl XmlBlock {
         voice: &mut Voice,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let found = find(input, 0, self.grammar.ends, |_| true);
+        let found = find(input, 0, self.grammar.ends, |_, _| true);
         let (end, taken) = match found {
             Found::At { start, end, role: End::Own } => (start, Some(end)),
             Found::At { start, role: End::Next, .. } => (start, Some(start)),

@@ -8,6 +8,7 @@
 )]
 
 pub mod binary;
+pub mod markup;
 pub mod oracles;
 
 use std::path::PathBuf;

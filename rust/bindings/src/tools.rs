@@ -23,13 +23,15 @@ fn kind(value: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// Reads an iterable of tools.
 pub(crate) fn read(tools: &Bound<'_, PyAny>) -> PyResult<Tools> {
-    if tools.is_instance_of::<PyString>() || is_mapping(tools)? {
-        let kind = kind(tools)?;
-        let message = format!("tools must be an iterable of names or tool specs, not {kind}");
+    let unusable = tools.is_instance_of::<PyString>() || is_mapping(tools)?;
+    let items = if unusable { None } else { tools.try_iter().ok() };
+    let Some(items) = items else {
+        let message =
+            format!("tools must be an iterable of names or tool specs, not {}", kind(tools)?);
         return Err(PyTypeError::new_err(message));
-    }
+    };
     let mut found = Tools::default();
-    for (position, tool) in tools.try_iter()?.enumerate() {
+    for (position, tool) in items.enumerate() {
         add(&mut found, position, &tool?)?;
     }
     Ok(found)

@@ -47,13 +47,65 @@ fn pieces<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
 fn tokens() -> Vec<&'static str> {
     let mut tokens: Vec<&str> = FAMILIES.iter().flat_map(Family::literals).collect();
     tokens.extend([
-        " ", "\n", "a", "é", "😀", "<", ">", "[", "]", "{", "}", "(", ")", "\"", "'", "\\", "|", "｜", ":",
-        ",", "=", "/", "f", "name", "think", "tool_call", "```", "```json\n", "{\"name\": \"f\"",
-        ", \"arguments\": {\"a\": 1}}", "{}", "null", "f(a='b')", "[f(a=1)]", "functions.f:0",
-        "</tool_call>", "</think>", "<parameter=a>", "</parameter>", "</function>", "</invoke>",
-        "<parameter name=\"a\">", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "[ARGS]",
-        "<|message|>", "<|end|>", "<|call|>", " to=functions.f", "analysis", "final", "assistant",
-        "call:f{", "<|\"|>", "<tool_call|>", "<｜tool▁sep｜>", "<|tool_call_argument_begin|>",
+        " ",
+        "\n",
+        "a",
+        "é",
+        "😀",
+        "<",
+        ">",
+        "[",
+        "]",
+        "{",
+        "}",
+        "(",
+        ")",
+        "\"",
+        "'",
+        "\\",
+        "|",
+        "｜",
+        ":",
+        ",",
+        "=",
+        "/",
+        "f",
+        "name",
+        "think",
+        "tool_call",
+        "```",
+        "```json\n",
+        "{\"name\": \"f\"",
+        ", \"arguments\": {\"a\": 1}}",
+        "{}",
+        "null",
+        "f(a='b')",
+        "[f(a=1)]",
+        "functions.f:0",
+        "</tool_call>",
+        "</think>",
+        "<parameter=a>",
+        "</parameter>",
+        "</function>",
+        "</invoke>",
+        "<parameter name=\"a\">",
+        "<arg_key>",
+        "</arg_key>",
+        "<arg_value>",
+        "</arg_value>",
+        "[ARGS]",
+        "<|message|>",
+        "<|end|>",
+        "<|call|>",
+        " to=functions.f",
+        "analysis",
+        "final",
+        "assistant",
+        "call:f{",
+        "<|\"|>",
+        "<tool_call|>",
+        "<｜tool▁sep｜>",
+        "<|tool_call_argument_begin|>",
     ]);
     tokens
 }
@@ -144,31 +196,37 @@ fn deltas_and_state_are_equal_at_every_cut_of_the_bytes() {
     }
 }
 
-/// Names and arguments of the calls that somebody would run.
-fn runnable(deltas: &[Owned]) -> Vec<(String, String)> {
+/// Names and arguments of the calls that are whole.
+fn whole_calls(deltas: &[Owned]) -> Vec<(String, String)> {
     let message = fold(deltas);
     let calls = message.parts().iter().filter_map(|part| match part {
         Part::ToolCall(call) if !call.incomplete => Some(call),
         _ => None,
     });
-    calls
-        .filter(|call| {
-            call.args.is_empty() || serde_json::from_str::<serde_json::Value>(&call.args).is_ok()
-        })
-        .map(|call| (call.name.to_string(), call.args.clone()))
-        .collect()
+    calls.map(|call| (call.name.to_string(), call.args.clone())).collect()
+}
+
+fn is_runnable(args: &str) -> bool {
+    args.is_empty() || serde_json::from_str::<serde_json::Value>(args).is_ok()
 }
 
 #[test]
 fn a_text_that_is_cut_off_anywhere_makes_nobody_run_half_a_call() {
     for family in FAMILIES {
         for case in cases(family.name) {
-            let whole = runnable(&decode(&case.wanted, [case.text.as_str()], "stop"));
+            let whole = whole_calls(&decode(&case.wanted, [case.text.as_str()], "stop"));
             for (at, _) in case.text.char_indices() {
                 for finish in ["stop", "length", "none"] {
                     let deltas = decode(&case.wanted, [&case.text[..at]], finish);
-                    for call in runnable(&deltas) {
-                        assert!(whole.contains(&call), "{} cut at {at}: {call:?}", case.name);
+                    for (name, args) in whole_calls(&deltas) {
+                        // What is no JSON as a whole may begin like it.
+                        let known = |(other, all): &(String, String)| {
+                            *other == name
+                                && (all.trim_end() == args.trim_end()
+                                    || !is_runnable(all) && all.starts_with(&args))
+                        };
+                        let fine = !is_runnable(&args) || whole.iter().any(known);
+                        assert!(fine, "{} cut at {at}: {name} {args:?}", case.name);
                     }
                 }
             }
@@ -209,16 +267,40 @@ fn a_literal_tag_in_prose_or_code_stalls_nothing() {
 /// A call with a long text argument in each family that streams, and what stands around the text.
 const STREAMED: &[(&str, &str, &str)] = &[
     ("qwen-json", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"", "\"}}</tool_call>"),
-    ("hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": \\\"", "\\\"}\"}</tool_call>"),
-    ("qwen-xml", "<tool_call>\n<function=f>\n<parameter=a>\n", "\n</parameter>\n</function>\n</tool_call>"),
+    (
+        "hermes",
+        "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": \\\"",
+        "\\\"}\"}</tool_call>",
+    ),
+    (
+        "qwen-xml",
+        "<tool_call>\n<function=f>\n<parameter=a>\n",
+        "\n</parameter>\n</function>\n</tool_call>",
+    ),
     ("llama", "<function=f>{\"a\": \"", "\"}</function>"),
     ("mistral", "[TOOL_CALLS]f[ARGS]{\"a\": \"", "\"}"),
-    ("kimi", "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\": \"", "\"}<|tool_call_end|>"),
+    (
+        "kimi",
+        "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\": \"",
+        "\"}<|tool_call_end|>",
+    ),
     ("gemma", "<|tool_call>call:f{a:<|\"|>", "<|\"|>}<tool_call|>"),
-    ("cohere", "<|START_ACTION|>[{\"tool_call_id\": \"0\", \"tool_name\": \"f\", \"parameters\": {\"a\": \"", "\"}}]<|END_ACTION|>"),
+    (
+        "cohere",
+        "<|START_ACTION|>[{\"tool_call_id\": \"0\", \"tool_name\": \"f\", \"parameters\": {\"a\": \"",
+        "\"}}]<|END_ACTION|>",
+    ),
     ("glm", "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>", "</arg_value>\n</tool_call>"),
-    ("minimax", "<minimax:tool_call><invoke name=\"f\"><parameter name=\"a\">", "</parameter></invoke></minimax:tool_call>"),
-    ("claude", "<function_calls><invoke name=\"f\"><parameter name=\"a\">", "</parameter></invoke></function_calls>"),
+    (
+        "minimax",
+        "<minimax:tool_call><invoke name=\"f\"><parameter name=\"a\">",
+        "</parameter></invoke></minimax:tool_call>",
+    ),
+    (
+        "claude",
+        "<function_calls><invoke name=\"f\"><parameter name=\"a\">",
+        "</parameter></invoke></function_calls>",
+    ),
     ("deepseek", "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": \"", "\"}<｜tool▁call▁end｜>"),
     ("harmony", "<|channel|>commentary to=functions.f<|message|>{\"a\": \"", "\"}<|call|>"),
 ];
@@ -249,7 +331,8 @@ fn an_argument_of_a_megabyte_comes_out_whole() {
     let long = "word é 日本 ".repeat((1 << 20) / 15);
     for (name, open, close) in STREAMED.iter().chain(HELD) {
         let text = format!("{open}{long}{close}");
-        let deltas = decode(&wanted(find(name).unwrap()), pieces(&text, &[12_345, 500_001]), "stop");
+        let deltas =
+            decode(&wanted(find(name).unwrap()), pieces(&text, &[12_345, 500_001]), "stop");
         let message = fold(&deltas);
         let (_, call) = message.tool_calls().next().expect(name);
         let args: serde_json::Value = serde_json::from_str(&call.args).expect(name);
@@ -261,11 +344,40 @@ fn an_argument_of_a_megabyte_comes_out_whole() {
 
 /// What is hostile, by what is repeated.
 const HOSTILE: &[&str] = &[
-    "<", "[", "<tool_call>", "<tool_call>{", "<tool_call>{\"a\":", "<function=", "<function=f>", " ", "\n",
-    "<think>", "</think>", "<|channel|>", "<|channel|>final", "<|start|>", "<|start|>assistant", "[TOOL_CALLS]",
-    "[TOOL_CALLS]f", "<|tool_call>call:f{a:[", "<invoke name=\"f\">", "<｜DSML｜tool_calls><", "<｜tool▁calls▁begin｜>",
-    "<arg_key>", "<tool_call>f<arg_key>", "(", "f(", "[f(a=[", "{\"name\":", "<|START_ACTION|>[", "'", "\\",
-    "<tool_call>{\"name\":\"f\",\"arguments\":[[", "<|tool_call_begin|>f", "<parameter=a>", "<tool_call><function=f><parameter=a>",
+    "<",
+    "[",
+    "<tool_call>",
+    "<tool_call>{",
+    "<tool_call>{\"a\":",
+    "<function=",
+    "<function=f>",
+    " ",
+    "\n",
+    "<think>",
+    "</think>",
+    "<|channel|>",
+    "<|channel|>final",
+    "<|start|>",
+    "<|start|>assistant",
+    "[TOOL_CALLS]",
+    "[TOOL_CALLS]f",
+    "<|tool_call>call:f{a:[",
+    "<invoke name=\"f\">",
+    "<｜DSML｜tool_calls><",
+    "<｜tool▁calls▁begin｜>",
+    "<arg_key>",
+    "<tool_call>f<arg_key>",
+    "(",
+    "f(",
+    "[f(a=[",
+    "{\"name\":",
+    "<|START_ACTION|>[",
+    "'",
+    "\\",
+    "<tool_call>{\"name\":\"f\",\"arguments\":[[",
+    "<|tool_call_begin|>f",
+    "<parameter=a>",
+    "<tool_call><function=f><parameter=a>",
     "<|python_tag|>{\"name\":\"f\"",
 ];
 
@@ -278,7 +390,8 @@ fn hostile_text_costs_linear_memory_and_work() {
             let run = |bytes: usize, size: usize| {
                 let text = token.repeat(bytes / token.len());
                 let borders: Vec<usize> = (0..text.len() / size).collect();
-                let places: Vec<usize> = borders.iter().map(|n| n * size * text.chars().count() / text.len()).collect();
+                let places: Vec<usize> =
+                    borders.iter().map(|n| n * size * text.chars().count() / text.len()).collect();
                 let bodies: Vec<Vec<u8>> =
                     pieces(&text, &places).into_iter().map(|piece| body([piece], "none")).collect();
                 cost(&specification, limits, bodies.into_iter())

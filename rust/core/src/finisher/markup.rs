@@ -20,8 +20,9 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     /// More text of a watched part.
-    #[cold]
+    #[inline(never)]
     pub(super) fn watched_text(&mut self, part: PartHandle, text: Str<'_>) {
+        self.finisher.marked = Some(part);
         let mut scratch = std::mem::take(&mut self.finisher.scratch);
         scratch.clear();
         if let Some(part) = self.finisher.parts.get_mut(part.0) {
@@ -39,7 +40,7 @@ impl<O: Output> DeltaSink<'_, O> {
         self.finisher.scratch = scratch;
     }
 
-    /// The same where there is nothing to decode.
+    /// Lets the markup speak through this sink.
     fn with_markup(&mut self, f: impl FnOnce(&mut Markup, &mut Self)) {
         if let Some(mut markup) = self.finisher.markup.take() {
             f(&mut markup, self);
@@ -81,7 +82,6 @@ impl<O: Output> DeltaSink<'_, O> {
     pub(super) fn flush_watched(&mut self, part: PartHandle) -> bool {
         let watched = self.is_watched(part);
         if watched {
-            self.flush_carry(part);
             self.end_markup(CallEnd::Provider);
         }
         watched
@@ -89,21 +89,14 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Says what markup holds, and ends its calls.
     pub(super) fn end_markup(&mut self, how: CallEnd) {
-        if self.finisher.markup.is_some() {
+        if let Some(part) = self.finisher.marked.take() {
+            self.flush_carry(part);
             self.with_markup(|markup, sink| markup.flush(how, sink));
         }
     }
 
     /// Ends the markup of the whole message.
     pub(super) fn settle_markup(&mut self, how: CallEnd) {
-        if self.finisher.markup.is_none() {
-            return;
-        }
-        for position in 0..self.finisher.parts.len() {
-            if self.is_watched(PartHandle(position)) {
-                self.flush_carry(PartHandle(position));
-            }
-        }
         self.end_markup(how);
         let finished = matches!(how, CallEnd::Finish(reason) if reason != FinishReason::Length);
         if finished && self.finisher.markup.as_ref().is_some_and(|markup| markup.unclosed()) {

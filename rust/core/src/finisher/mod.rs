@@ -99,6 +99,8 @@ pub struct Finisher {
     refused: bool,
     warnings: Warnings,
     markup: Option<Box<Markup>>,
+    /// The part whose text markup looks at.
+    marked: Option<PartHandle>,
     scratch: String,
 }
 
@@ -121,6 +123,7 @@ impl Finisher {
                 raw: None,
                 breach: None,
             },
+            marked: None,
             parts: Vec::new(),
             calls: Vec::new(),
             first_open: 0,
@@ -270,7 +273,13 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         let used = self.finisher.parts.len() + 1;
         // Parts that stay empty get no number, but they take memory.
         if self.finisher.line.within("parts", used, bound) {
-            self.finisher.parts.push(Part { kind, index: None, carry: Carry::default(), said, watched });
+            self.finisher.parts.push(Part {
+                kind,
+                index: None,
+                carry: Carry::default(),
+                said,
+                watched,
+            });
         }
         PartHandle(used - 1)
     }

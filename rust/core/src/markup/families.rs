@@ -402,11 +402,7 @@ const LLAMA_FUNCTION: &NamedGrammar = &NamedGrammar {
 };
 
 const QWEN_XML: &XmlGrammar = &XmlGrammar {
-    ends: &[
-        ("</parameter>", End::Own),
-        ("<parameter=", End::Next),
-        ("</function>", End::Next),
-    ],
+    ends: &[("</parameter>", End::Own), ("<parameter=", End::Next), ("</function>", End::Next)],
     framed_by_newlines: true,
     bare_names: false,
 };
@@ -449,8 +445,12 @@ const LFM2: &PythonicGrammar = &PythonicGrammar {
     method: "",
 };
 
-const OLMO: &PythonicGrammar =
-    &PythonicGrammar { ends: &[("</function_calls>", ())], offered: false, lines: true, method: "" };
+const OLMO: &PythonicGrammar = &PythonicGrammar {
+    ends: &[("</function_calls>", ())],
+    offered: false,
+    lines: true,
+    method: "",
+};
 
 impl Undecided {
     /// What it is, by its first byte.

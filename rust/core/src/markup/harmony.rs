@@ -73,7 +73,8 @@ enum Body {
 impl HarmonyBlock {
     /// Behind the mark that begins a header.
     pub(super) fn new(mark: &str) -> Self {
-        let mut block = Self { place: Place::Header, header: String::new(), body: None, begun: false };
+        let mut block =
+            Self { place: Place::Header, header: String::new(), body: None, begun: false };
         block.begin_header(mark);
         block
     }
@@ -204,7 +205,8 @@ impl HarmonyBlock {
         let is_channel = channel.is_none_or(|channel| {
             let end = channel.find(|c: char| !c.is_ascii_alphabetic());
             let word = upto(channel, end.unwrap_or(channel.len()));
-            let known = |name: &&str| if end.is_some() { *name == word } else { name.starts_with(word) };
+            let known =
+                |name: &&str| if end.is_some() { *name == word } else { name.starts_with(word) };
             CHANNELS.iter().any(known)
         });
         is_role && is_channel

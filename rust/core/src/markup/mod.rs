@@ -31,8 +31,8 @@ mod value;
 mod voice;
 mod xml_calls;
 
-pub use families::{FAMILIES, Family, find};
 use families::Role;
+pub use families::{FAMILIES, Family, find};
 use gemma::GemmaBlock;
 use harmony::HarmonyBlock;
 use json_calls::JsonBlock;
@@ -85,8 +85,6 @@ pub(crate) struct Markup {
     skip_blanks: bool,
     /// White space before what may be markup waits with it.
     strips: bool,
-    /// Text came at all.
-    fed: bool,
     /// Thinking may begin: nothing but white space came before.
     fresh: bool,
     /// Nothing was said, and no call began.
@@ -134,7 +132,6 @@ impl Markup {
             blank: 0,
             skip_blanks: wanted.starts_in_thinking && !harmony,
             strips: wanted.family.strips(),
-            fed: false,
             fresh: true,
             untouched: true,
             answered: false,
@@ -146,7 +143,6 @@ impl Markup {
 
     /// Takes more text.  Cost is linear in its length.
     pub(crate) fn feed<O: Output>(&mut self, text: &str, sink: &mut DeltaSink<'_, O>) {
-        self.fed = true;
         if self.rest.is_empty() {
             let taken = self.run(text, sink);
             self.rest.push_str(from(text, taken));
@@ -193,9 +189,6 @@ impl Markup {
 
     /// No more text of this part comes: what is held was prose, and a call that is open ends.
     pub(crate) fn flush<O: Output>(&mut self, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
-        if !self.fed {
-            return;
-        }
         let mut kind = self.kind();
         let mut end = CallEnd::Abandoned;
         match &mut self.block {

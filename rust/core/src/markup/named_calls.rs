@@ -190,9 +190,7 @@ impl NamedBlock {
         if self.header.trim().is_empty() && input.starts_with([' ', '\n', '\r', '\t']) {
             return Step::Take(super::literals::blanks(input));
         }
-        if self.grammar.header == Header::Bare
-            && input.starts_with('{')
-            && !self.header.is_empty()
+        if self.grammar.header == Header::Bare && input.starts_with('{') && !self.header.is_empty()
         {
             self.begin(voice, sink);
             return Step::Take(0);

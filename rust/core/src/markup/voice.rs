@@ -132,7 +132,7 @@ impl Voice {
         sink: &mut DeltaSink<'_, O>,
     ) {
         self.abandon(sink);
-        let call = sink.open_call(format);
+        let call = sink.open_verbatim_call(format);
         sink.name_call(call, id.map(Str::plain), Some(Str::plain(name)));
         sink.start_call(call);
         self.call = Some(call);

@@ -13,6 +13,8 @@
 
 mod support;
 
+use std::fmt::Write as _;
+
 use deltafold::decoder::Decoder;
 use deltafold::delta::Payload;
 use deltafold::finisher::Options;
@@ -24,9 +26,9 @@ fn sse(events: &[Value]) -> Vec<u8> {
     let mut body = String::new();
     for event in events {
         if let Some(name) = event["type"].as_str() {
-            body.push_str(&format!("event: {name}\n"));
+            writeln!(body, "event: {name}").unwrap();
         }
-        body.push_str(&format!("data: {event}\n\n"));
+        write!(body, "data: {event}\n\n").unwrap();
     }
     body.into_bytes()
 }

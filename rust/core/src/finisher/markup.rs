@@ -89,7 +89,10 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Says what markup holds, and ends its calls.
     pub(super) fn end_markup(&mut self, how: CallEnd) {
-        if let Some(part) = self.finisher.marked.take() {
+        // While markup speaks it is not there, and what it opens ends nothing.
+        if self.finisher.markup.is_some()
+            && let Some(part) = self.finisher.marked.take()
+        {
             self.flush_carry(part);
             self.with_markup(|markup, sink| markup.flush(how, sink));
         }

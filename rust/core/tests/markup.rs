@@ -14,9 +14,11 @@
 )]
 
 mod support;
+#[path = "support/markup.rs"]
+mod tables;
 
 use deltafold::markup::FAMILIES;
-use support::markup::{Case, cases, decode, parts};
+use tables::{Case, cases, decode, parts};
 
 /// Whole, in every two pieces, and character by character.
 fn check(case: &Case) {

@@ -13,6 +13,8 @@
 )]
 
 mod support;
+#[path = "support/markup.rs"]
+mod tables;
 #[path = "support/cost.rs"]
 mod work;
 
@@ -21,8 +23,8 @@ use deltafold::delta::{Delta, DeltaKind, Payload};
 use deltafold::limits::Limits;
 use deltafold::markup::{FAMILIES, Family, Types, Wanted, coerce, find, specification};
 use proptest::prelude::*;
-use support::markup::{body, cases, decode, decoder, parts};
 use support::{Owned, fold, options};
+use tables::{body, cases, decode, decoder, parts};
 use work::cost;
 
 fn wanted(family: &'static Family) -> Wanted {
@@ -399,6 +401,9 @@ fn hostile_text_costs_linear_memory_and_work() {
             let (small, large) = (run(8 << 10, 64), run(32 << 10, 64));
             let ratio = large.total / small.total.max(4_096);
             assert!(ratio <= 9, "{} {token}: {small:?} {large:?}", family.name);
+            // Nothing is said twice: escapes make six characters of one at most.
+            assert!(large.text <= 6 * (32 << 10) + 64, "{} {token}: {large:?}", family.name);
+            assert!(large.deltas <= 2 * (32 << 10), "{} {token}: {large:?}", family.name);
             assert!(large.peak < 2 << 20, "{} {token}: {large:?}", family.name);
         }
     }

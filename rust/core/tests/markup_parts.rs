@@ -12,6 +12,8 @@
 )]
 
 mod support;
+#[path = "support/markup.rs"]
+mod tables;
 
 use std::fmt::Write as _;
 
@@ -19,8 +21,8 @@ use deltafold::decoder::Decoder;
 use deltafold::delta::Payload;
 use deltafold::finisher::Options;
 use serde_json::{Value, json};
-use support::markup::parts;
 use support::{Owned, decode, decode_with, options};
+use tables::parts;
 
 fn sse(events: &[Value]) -> Vec<u8> {
     let mut body = String::new();

@@ -12,12 +12,15 @@ mod counts;
 mod digest;
 mod line;
 mod markup;
+mod parts;
 
 use calls::Call;
 pub use calls::{CallEnd, CallHandle};
 pub use counts::Counts;
 use digest::Digest;
 use line::{Line, Phase};
+use parts::{Part, send_text};
+pub use parts::{PartHandle, PartKind};
 
 use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Plain, Riders, Usage};
 use crate::limits::Limits;
@@ -54,32 +57,6 @@ pub struct Options {
 
 /// Bytes of a usage record that are free: an order of magnitude over known providers' records.
 const USUAL_USAGE_BYTES: usize = 16 << 10;
-
-/// What a part holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
-    /// Visible text.
-    Text,
-    /// Visible text that declines.
-    Refusal,
-    /// Reasoning.
-    Thinking,
-}
-
-/// A part that a dialect opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartHandle(usize);
-
-#[derive(Clone, Debug, PartialEq)]
-struct Part {
-    kind: PartKind,
-    index: Option<u32>,
-    carry: Carry,
-    /// What it said, where the protocol says the whole once more.
-    said: Option<Digest>,
-    /// Markup looks at its text, and says it as parts of its own.
-    watched: bool,
-}
 
 /// The finisher's state.
 #[derive(Clone, Debug, PartialEq)]
@@ -586,28 +563,4 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             }
         }
     }
-}
-
-fn send_text<O: Output>(
-    line: &mut Line,
-    out: &mut O,
-    part: &mut Part,
-    text: &str,
-    riders: Riders<&str>,
-) {
-    if part.index.is_none() {
-        part.index = line.open_part();
-    }
-    if part.index.is_none() || (text.is_empty() && !riders.carry()) {
-        return;
-    }
-    let part_index = part.index;
-    let payload = match part.kind {
-        PartKind::Text => Payload::Text { text, part_index, riders },
-        PartKind::Refusal => {
-            Payload::Text { text, part_index, riders: Riders { refusal: true, ..riders } }
-        }
-        PartKind::Thinking => Payload::Thinking { text, part_index, riders },
-    };
-    line.send(out, payload);
 }

@@ -3,6 +3,13 @@
 //! A case is a line `## what it shows`, options (`@ tools`, `@ thinking`, `@ finish: …`), the text, a line `=>`, the parts
 //! that the message must have, one a line, and why it ended, with its warnings.
 
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::allow_attributes,
+    reason = "each test crate uses its own part"
+)]
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +20,7 @@ use deltafold::delta::Payload;
 use deltafold::markup::{Tools, Wanted, find};
 use serde_json::{Value, json};
 
-use super::{Owned, decode_with, fold};
+use crate::support::{Owned, decode_with, fold};
 
 /// A case of a table.
 #[derive(Clone, Debug)]
@@ -91,7 +98,7 @@ pub fn body<'a>(pieces: impl IntoIterator<Item = &'a str>, finish: &str) -> Vec<
 pub fn decoder(wanted: &Wanted) -> Decoder {
     Decoder::new(deltafold::finisher::Options {
         markup: Some(wanted.clone()),
-        ..super::options("openai-chat")
+        ..crate::support::options("openai-chat")
     })
     .unwrap()
 }

@@ -8,7 +8,6 @@
 )]
 
 pub mod binary;
-pub mod markup;
 pub mod oracles;
 
 use std::path::PathBuf;

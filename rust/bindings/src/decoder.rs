@@ -24,14 +24,14 @@ use crate::types::RETRY_AFTER;
 
 /// The names of all dialects.
 #[pyfunction]
-pub(crate) fn dialects() -> Vec<&'static str> {
+pub(crate) fn dialect_names() -> Vec<&'static str> {
     REGISTRY.iter().map(|row| row.name).collect()
 }
 
 /// Decodes one response body, fed in any chunking, into deltas.
 ///
 /// Args:
-///     dialect: the wire protocol, a name of `dialects()`.
+///     dialect: the wire protocol, a name of `dialect_names()`.
 ///     run_id: the agent run; made up (a UUID) when not given.
 ///     model_id: the model that was asked for; stands in where the body names none.
 ///     request_id: stands in where the body names no response id.
@@ -192,7 +192,8 @@ impl Decoder {
         clock: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let Some(row) = dialect::find(dialect) else {
-            let message = format!("unknown dialect {dialect:?}; known: {}", dialects().join(", "));
+            let message =
+                format!("unknown dialect {dialect:?}; known: {}", dialect_names().join(", "));
             return Err(errors::unknown_dialect(py, &message));
         };
         if let Some(tools) = tools {

@@ -12,6 +12,7 @@ use deltafold::finisher::Options;
 use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 use uuid::Uuid;
 
@@ -59,6 +60,8 @@ pub(crate) struct Decoder {
     core: Mutex<Core>,
     dialect: &'static str,
     run_id: Arc<str>,
+    /// The same as Python's text, made with the first batch.
+    run_id_text: PyOnceLock<Py<PyString>>,
     clock: Option<Py<PyAny>>,
     closed: AtomicBool,
 }
@@ -146,7 +149,8 @@ impl Decoder {
         let now = self.now(py)?;
         let mut batch = CoreBatch::new(Arc::clone(&self.run_id), now);
         errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
-        Ok(DeltaBatch::new(batch))
+        let run_id = self.run_id_text.get_or_init(py, || PyString::new(py, &self.run_id).unbind());
+        Ok(DeltaBatch::of_run(py, batch, run_id.clone_ref(py)))
     }
 
     fn fold(
@@ -224,6 +228,7 @@ impl Decoder {
             core: Mutex::new(core),
             dialect: row.name,
             run_id,
+            run_id_text: PyOnceLock::new(),
             clock,
             closed: AtomicBool::new(false),
         })

@@ -15,6 +15,7 @@ pub mod anthropic_messages;
 pub mod bedrock_converse;
 pub mod bedrock_invoke;
 pub mod cohere_chat;
+pub mod gemini;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -181,6 +182,8 @@ registry! {
     "bedrock-invoke", AwsEventStream => BedrockInvoke(bedrock_invoke::State),
     /// Cohere Chat, version 2, and the older version 1.
     "cohere-chat", Sse => CohereChat(cohere_chat::State),
+    /// Gemini's `streamGenerateContent`.
+    "gemini", Sse => Gemini(gemini::State),
     /// Ollama, `/api/chat` and `/api/generate`.
     "ollama", Ndjson => Ollama(ollama::State),
     /// Mistral: OpenAI Chat Completions with contents as lists, which `openai-chat` reads everywhere.

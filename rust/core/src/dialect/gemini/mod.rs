@@ -12,7 +12,7 @@
 
 mod partial_args;
 mod read;
-mod usage;
+pub(super) mod usage;
 
 use partial_args::PartialArgs;
 use read::{Candidate, FunctionCall, METADATA, OtherPart, Part, RareMembers};

@@ -46,7 +46,7 @@ pub(in crate::dialect) fn sum<const N: usize>(counts: [Option<u64>; N]) -> Optio
 }
 
 /// Tokens of sound in a list `[{modality, tokenCount}]`.
-fn audio(reader: &mut Reader<'_>) -> Result<Option<u64>> {
+pub(in crate::dialect) fn audio(reader: &mut Reader<'_>) -> Result<Option<u64>> {
     let mut found = None;
     reader.maybe_array(|reader| {
         let (mut is_audio, mut count) = (false, None);

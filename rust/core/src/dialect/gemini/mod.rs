@@ -42,7 +42,15 @@ pub struct State {
 struct OpenCall {
     handle: CallHandle,
     id: Option<String>,
+    named: bool,
     args: PartialArgs,
+}
+
+impl OpenCall {
+    /// How the call ends: nobody may run one without a name, or one whose arguments could not be put together.
+    fn end(&self, how: CallEnd) -> CallEnd {
+        if self.named && !self.args.broken() { how } else { CallEnd::Abandoned }
+    }
 }
 
 impl Protocol for State {
@@ -76,12 +84,12 @@ impl Protocol for State {
         if let Some((_, part)) = self.current.take() {
             sink.flush_part(part);
         }
-        if let Some(call) = self.open.take() {
-            // How the stream ended says whether what came of it is whole.
-            if call.args.broken() {
-                sink.end_call(call.handle, CallEnd::Abandoned);
-            }
+        if let Some(call) = self.open.take()
+            && call.end(CallEnd::Provider) == CallEnd::Abandoned
+        {
+            sink.end_call(call.handle, CallEnd::Abandoned);
         }
+        // How the stream ended says of any other whether it is whole.
     }
 }
 
@@ -255,7 +263,8 @@ impl State {
             }
             let handle = sink.open_call(InputFormat::Json);
             let id = call.id.map(|id| id.text());
-            self.open = Some(OpenCall { handle, id, args: PartialArgs::default() });
+            let named = call.name.is_some();
+            self.open = Some(OpenCall { handle, id, named, args: PartialArgs::default() });
         }
         let Some(open) = &mut self.open else { return Ok(()) };
         if let Some(signature) = signature {
@@ -286,11 +295,10 @@ impl State {
         let Some(mut call) = self.open.take() else { return };
         let mut end = String::new();
         call.args.close(&mut end);
-        if call.args.broken() {
-            return sink.end_call(call.handle, CallEnd::Abandoned);
+        if !call.args.broken() {
+            sink.call_args(call.handle, Str::plain(&end));
         }
-        sink.call_args(call.handle, Str::plain(&end));
-        sink.end_call(call.handle, CallEnd::Provider);
+        sink.end_call(call.handle, call.end(CallEnd::Provider));
     }
 
     fn finish<O: Output>(
@@ -307,8 +315,7 @@ impl State {
             // Some servers never say that the last call is over.
             self.end_open_call(sink);
         } else if let Some(call) = self.open.take() {
-            let broken = call.args.broken();
-            sink.end_call(call.handle, if broken { CallEnd::Abandoned } else { CallEnd::Cut });
+            sink.end_call(call.handle, call.end(CallEnd::Cut));
         }
         if let Some(message) = message.filter(|_| mapped != FinishReason::Stop) {
             sink.warn("finish_message", &message.text(), None);

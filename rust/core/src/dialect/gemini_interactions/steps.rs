@@ -62,7 +62,12 @@ impl Step {
                 Self::Output(None)
             }
             "thought_summary" | "thought_signature" => Self::Thought(None),
-            "arguments_delta" | "function_call" => Self::Call(sink.open_call(InputFormat::Json)),
+            "function_call" => Self::Call(sink.open_call(InputFormat::Json)),
+            // Arguments of nobody knows what: kept, but no call that somebody could run.
+            "arguments_delta" => {
+                let begun = "{\"type\":\"function_call\"}".to_owned();
+                Self::Provider { begun, deltas: Vec::new(), held: 0 }
+            }
             _ => Self::Provider { begun: "{}".to_owned(), deltas: Vec::new(), held: 0 },
         })
     }
@@ -84,7 +89,8 @@ impl Step {
                     Ok(())
                 });
                 if members.text.is_some() || members.annotations.is_some() {
-                    self.take("text", members, "{}", sink);
+                    let kind = if thought { "thought_summary" } else { "text" };
+                    self.take(kind, members, "{}", sink);
                 }
                 if members.signature.is_some() {
                     self.take("thought_signature", members, "{}", sink);
@@ -104,7 +110,7 @@ impl Step {
     ) -> bool {
         match (self, what) {
             (Self::Output(part), What::Text) => say(part, PartKind::Text, text, sink),
-            (Self::Thought(part), What::Text | What::Thought) => {
+            (Self::Thought(part), What::Thought) => {
                 say(part, PartKind::Thinking, text, sink);
             }
             (Self::Call(call), What::Arguments) => sink.call_args(*call, text),
@@ -284,8 +290,10 @@ fn joined(begun: &str, deltas: &[String]) -> String {
 fn joined_value(key: &str, values: &[&str]) -> String {
     let last = values.last().copied().unwrap_or("null");
     let bracket = match last.as_bytes() {
-        // Every delta repeats the type and the ids.
-        _ if matches!(key, "type" | "id" | "call_id" | "name") => return last.to_owned(),
+        // What tells the step is said by its start, and again by each delta in words of its own.
+        _ if matches!(key, "type" | "id" | "call_id" | "name") => {
+            return values.first().copied().unwrap_or("null").to_owned();
+        }
         [b'"', .., b'"'] => ('"', '"', ""),
         [b'[', .., b']'] => ('[', ']', ","),
         _ => return last.to_owned(),

@@ -21,7 +21,7 @@ from deltafold._core import (
     PartialJson,
     ToolCallBuffer,
     __version__,
-    dialects,
+    dialect_names,
 )
 from deltafold.bodies import Detection, decode_response, detect
 from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
@@ -128,7 +128,7 @@ __all__ = [
     "astream",
     "decode_response",
     "detect",
-    "dialects",
+    "dialect_names",
     "fold",
     "fold_many",
     "stream",

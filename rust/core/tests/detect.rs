@@ -41,7 +41,9 @@ fn every_fixture_is_told_or_left_open() {
         let right = found.contains(&fixture.dialect.as_str())
             // What stands in the fixture is no more Mistral's, or Chat's, than the other's.
             || (["mistral", "openai-chat"].contains(&fixture.dialect.as_str())
-                && found.iter().any(|name| ["mistral", "openai-chat"].contains(name)));
+                && found.iter().any(|name| ["mistral", "openai-chat"].contains(name)))
+            // Outside its frames an answer is the inner protocol's own.
+            || (fixture.dialect == "bedrock-invoke" && fixture.name.contains("whole-body"));
         let open = found.len() != 1;
         assert!(right || open, "{}: {found:?}", fixture.name);
     }
@@ -61,7 +63,10 @@ fn bodies_at_a_glance() {
         ("{\"output\":{},\"stopReason\":\"end_turn\"", &["bedrock-converse"]),
         ("data: {\"event_type\":\"step.start\"", &["gemini-interactions"]),
         ("{\"event_type\":\"stream-start\"", &["cohere-chat"]),
-        ("{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\"}}", &["gemini"]),
+        (
+            "{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\"}}",
+            &["gemini", "openai-chat"],
+        ),
         (
             "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
             &["anthropic-messages", "openai-responses"],

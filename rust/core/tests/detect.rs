@@ -27,7 +27,9 @@ fn every_recording_is_told_from_its_first_bytes() {
         let found = detect(&body[..body.len().min(FIRST)], None);
         let expected = recording.expected["dialect"].as_str().unwrap_or("");
         let reader = recording.expected["reader"].as_str().unwrap_or("");
-        if found != [expected] && found != [reader] && !found.contains(&reader) {
+        // A body that is broken on purpose says nothing of itself.
+        let broken = recording.expected["error"]["code"] == "protocol_error" && found == NOTHING;
+        if !broken && found != [expected] && found != [reader] && !found.contains(&reader) {
             wrong.push(format!("{}: {found:?}", recording.id));
         }
     }

@@ -14,7 +14,7 @@ use deltafold_benches::{stages, streams};
 const EVENTS: [usize; 2] = [2_000, 20_000];
 
 fn stages(criterion: &mut Criterion) {
-    for dialect in streams::DIALECTS {
+    for dialect in streams::STAGED {
         let Some(options) = stages::options(dialect) else { continue };
         for events in EVENTS {
             let feeds = streams::large_feeds(&streams::text(dialect, events));

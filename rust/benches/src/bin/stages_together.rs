@@ -16,7 +16,7 @@ const EVENTS: [usize; 2] = [2_000, 20_000];
 type Stage<'a> = (&'static str, Box<dyn Fn() -> usize + 'a>);
 
 fn main() {
-    for dialect in streams::DIALECTS {
+    for dialect in streams::STAGED {
         let Some(options) = stages::options(dialect) else { continue };
         for events in EVENTS {
             let feeds = streams::large_feeds(&streams::text(dialect, events));

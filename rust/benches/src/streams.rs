@@ -10,8 +10,17 @@ use deltafold::wire::write_string;
 /// The dialects that are measured in every respect.
 pub const DIALECTS: [&str; 2] = ["anthropic-messages", "openai-chat"];
 
-/// The dialects whose stages are measured.
-pub const STAGED: [&str; 4] = ["anthropic-messages", "gemini", "openai-chat", "openai-responses"];
+/// The streams whose stages are measured, and their dialects.
+pub const STAGED: [(&str, &str); 5] = [
+    ("anthropic-messages", "anthropic-messages"),
+    ("gemini", "gemini"),
+    (GROWING_COUNTS, "gemini"),
+    ("openai-chat", "openai-chat"),
+    ("openai-responses", "openai-responses"),
+];
+
+/// Gemini's newer models count anew with most chunks, so that every other one here brings two deltas.
+const GROWING_COUNTS: &str = "gemini, counts that grow";
 
 /// Bytes of a large feed.
 pub const FEED_BYTES: usize = 16 << 10;
@@ -94,9 +103,8 @@ fn chat_end(finish_reason: &str) -> Vec<Vec<u8>> {
     vec![chat_delta("", "{}", &quoted(finish_reason)), b"data: [DONE]\n\n".to_vec()]
 }
 
-/// A chunk of Gemini, whose counts grow with every other one.
-fn gemini(padding: &str, at: usize, part: &str, rest: &str) -> Vec<u8> {
-    let tokens = at / 2;
+/// A chunk of Gemini.
+fn gemini(padding: &str, tokens: usize, part: &str, rest: &str) -> Vec<u8> {
     format!(
         "data: {{{padding}\"candidates\":[{{\"content\":{{\"parts\":[{part}],\"role\":\"model\"}}{rest},\"index\":0}}],\
          \"usageMetadata\":{{\"promptTokenCount\":12,\"candidatesTokenCount\":{tokens},\"totalTokenCount\":{},\
@@ -135,10 +143,11 @@ fn text_events(
         events.extend(chat_end("stop"));
         return events;
     }
-    if dialect == "gemini" {
+    if dialect == "gemini" || dialect == GROWING_COUNTS {
+        let tokens = |at: usize| if dialect == GROWING_COUNTS { at / 2 } else { 1 };
         let part = |word: &str| format!("{{\"text\":{}}}", quoted(word));
         let mut events: Vec<Vec<u8>> =
-            texts.map(|(at, word)| gemini(padding(at), at, &part(word), "")).collect();
+            texts.map(|(at, word)| gemini(padding(at), tokens(at), &part(word), "")).collect();
         events.push(gemini("", count, &part(""), ",\"finishReason\":\"STOP\""));
         return events;
     }

@@ -27,9 +27,9 @@ fn every_recording_is_told_from_its_first_bytes() {
         let found = detect(&body[..body.len().min(FIRST)], None);
         let expected = recording.expected["dialect"].as_str().unwrap_or("");
         let reader = recording.expected["reader"].as_str().unwrap_or("");
-        // A body that is broken on purpose says nothing of itself.
-        let broken = recording.expected["error"]["code"] == "protocol_error" && found == NOTHING;
-        if !broken && found != [expected] && found != [reader] && !found.contains(&reader) {
+        // One says nothing that belongs to any protocol.
+        let open = recording.id.ends_with("streaming-failure-invalid-json") && found.is_empty();
+        if found != [expected] && found != [reader] && !found.contains(&reader) && !open {
             wrong.push(format!("{}: {found:?}", recording.id));
         }
     }

@@ -545,6 +545,12 @@ pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, 
     }
 }
 
+/// Where the valid value ends that begins at `at` and nests at most `levels` deep.
+#[inline]
+pub(crate) fn value_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
+    skip::value(bytes, at, levels)
+}
+
 /// Where the string ends (before its quote) whose text begins at `at`, and whether it holds escapes; where it goes wrong.
 #[inline]
 pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize, bool), usize> {

@@ -32,8 +32,7 @@ pub struct State {
     last_text: Option<PartHandle>,
     /// The call whose arguments are being streamed.
     open: Option<OpenCall>,
-    /// The record that came last, and all of them merged.
-    usage: Option<(String, String)>,
+    usage: usage::Merged,
     /// What was said last of each kind of source: several chunks may say the same.
     metadata: [String; METADATA.len()],
 }
@@ -324,15 +323,9 @@ impl State {
     }
 
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        let merged = match &self.usage {
-            Some((last, _)) if last == new => return,
-            Some((_, known)) => wire::merge_objects(known, new),
-            None => wire::merge_objects("{}", new),
-        };
-        if let Ok(counts) = usage::counts(&merged) {
-            sink.usage(&counts, &merged);
+        if let Some((counts, record)) = self.usage.take(new) {
+            sink.usage(&counts, record);
         }
-        self.usage = Some((new.to_owned(), merged));
     }
 }
 

@@ -5,14 +5,55 @@
 //! Source: ai.google.dev, "GenerateContentResponse: UsageMetadata".
 
 use crate::finisher::Counts;
-use crate::wire::{Reader, Result};
+use crate::wire::{self, Kind, Reader, Result, Str};
 
-/// Counts of a merged record.
-pub(super) fn counts(usage: &str) -> Result<Counts> {
+/// The records so far, merged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Merged {
+    last: String,
+    record: String,
+    /// Names of its members.
+    names: Vec<String>,
+}
+
+impl Merged {
+    /// Takes a record; the counts and the whole of what is known, or `None` where it says what the last one said.
+    pub(super) fn take(&mut self, new: &str) -> Option<(Counts, &str)> {
+        if self.last == new {
+            return None;
+        }
+        new.clone_into(&mut self.last);
+        // Nearly all records of a stream have the same members: then the new one is the whole.
+        let mut known = self.names.iter();
+        let mut whole = true;
+        let counts_of_new = counts(new, |name, kind| {
+            let next = known.next();
+            whole &= kind != Kind::Null && next.is_some_and(|known| name.raw == known);
+        });
+        if whole && known.next().is_none() {
+            new.clone_into(&mut self.record);
+            return Some((counts_of_new.ok()?, &self.record));
+        }
+        let record =
+            wire::merge_objects(if self.record.is_empty() { "{}" } else { &self.record }, new);
+        let (members, added) = (wire::members(&record), wire::members(new));
+        let covers =
+            members.len() == added.len() && added.iter().all(|(_, value)| *value != "null");
+        let members = if covers { added } else { members };
+        let written = wire::write_object(&members);
+        self.names = members.into_iter().map(|(name, _)| name.into_owned()).collect();
+        self.record = written;
+        Some((counts(&self.record, |_, _| {}).ok()?, &self.record))
+    }
+}
+
+/// Counts of a record, each of whose members is shown.
+fn counts(usage: &str, mut member: impl FnMut(Str<'_>, Kind)) -> Result<Counts> {
     let mut counts = Counts::default();
     let (mut prompt, mut tools, mut candidates) = (None, None, None);
-    Reader::trusted(usage).maybe_object(|reader, key| {
-        match key {
+    Reader::trusted(usage).entries(|reader, key| {
+        member(key, reader.kind()?);
+        match key.raw {
             "promptTokenCount" | "prompt_token_count" => prompt = reader.count()?,
             "toolUsePromptTokenCount" | "tool_use_prompt_token_count" => tools = reader.count()?,
             // The second is the name in the Live API and in Vertex's older answers.

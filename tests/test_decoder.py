@@ -14,7 +14,7 @@ from deltafold import (
     Limits,
     MessageDelta,
     UnknownDialectError,
-    dialects,
+    dialect_names,
 )
 from protocol_bodies import (
     ANTHROPIC,
@@ -97,7 +97,7 @@ def test_a_bound_that_is_none_is_refused(given: dict[str, Any], error: type[Exce
 
 
 def test_dialects_are_listed_and_an_unknown_one_is_told_them() -> None:
-    assert {ANTHROPIC, CHAT} <= set(dialects())
+    assert {ANTHROPIC, CHAT} <= set(dialect_names())
     with pytest.raises(UnknownDialectError, match=ANTHROPIC):
         Decoder("anthropic")
 

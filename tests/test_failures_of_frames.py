@@ -227,7 +227,9 @@ def test_irregular_ids_make_one_call_each(of: str) -> None:
     _, message = everywhere(of, body)
     assert calls_of(message) == [("f", {"n": n}) for n in range(6)]
     found = [call.tool_call_id for call in message.tool_calls]
-    assert found[2:] == ["7", "null", "same", "same_2"]
+    # "", null and "null" are no ids: those calls get made-up ones.
+    assert (found[2], found[4:]) == ("7", ["same", "same_2"])
+    assert all(found[n].startswith("call_") for n in (0, 1, 3))
     assert len(set(found)) == 6
 
 

@@ -382,10 +382,13 @@ def test_a_vendor_brings_its_defaults_and_wants_its_key(monkeypatch: pytest.Monk
     assert model.get_config().max_tokens_member == "max_tokens"
     with pytest.raises(MisuseError, match="DEEPSEEK_API_KEY"):
         model.stream_sync("Hello")
-    with pytest.raises(MisuseError, match="there are anthropic, "):
+    with pytest.raises(MisuseError, match="there are alibaba, anthropic, "):
         OpenAIChatModel({"model_id": "m"}, vendor="nobody")
     with pytest.raises(MisuseError, match="speaks openai-chat"):
-        AnthropicModel({"model_id": "m"}, vendor="deepseek")
+        AnthropicModel({"model_id": "m"}, vendor="groq")
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "key")
+    with pytest.raises(MisuseError, match="resource"):
+        OpenAIChatModel({"model_id": "m"}, vendor="azure").stream_sync("Hello")
 
 
 def test_a_model_makes_its_own_client_without_retries(

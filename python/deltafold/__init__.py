@@ -21,7 +21,7 @@ from deltafold._core import (
     PartialJson,
     ToolCallBuffer,
     __version__,
-    dialects,
+    dialect_names,
     markups,
 )
 from deltafold.bodies import Detection, decode_response, detect
@@ -129,7 +129,7 @@ __all__ = [
     "astream",
     "decode_response",
     "detect",
-    "dialects",
+    "dialect_names",
     "fold",
     "fold_many",
     "markups",

@@ -26,7 +26,7 @@ __all__ = [
     "__version__",
     "decode_body",
     "detect_dialects",
-    "dialects",
+    "dialect_names",
     "fold_bodies",
     "markups",
 ]
@@ -316,7 +316,7 @@ class MessageAssembler:
 
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
-def dialects() -> list[str]: ...
+def dialect_names() -> list[str]: ...
 def markups() -> list[str]: ...
 def fold_bodies(
     decoder: Decoder, bodies: list[bytes], *, one_run: bool, threads: int | None = None

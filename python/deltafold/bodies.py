@@ -61,7 +61,7 @@ def decode_response(
 
     Args:
         body: the body, content encoding undone.
-        dialect: its wire protocol, one of `deltafold.dialects()`.
+        dialect: its wire protocol, one of `deltafold.dialect_names()`.
         options: the options of `Decoder`, among them `status`, the HTTP status, and `headers`, from
             which request id and retry-after are read.
 

@@ -57,7 +57,7 @@ class Fold:
     >>> fold.message.text
 
     Args:
-        dialect: the wire protocol of the bytes, one of `deltafold.dialects()`.
+        dialect: the wire protocol of the bytes, one of `deltafold.dialect_names()`.
         options: the options of `Decoder`.
 
     Raises:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from deltafold import Fold, MisuseError, UnknownDialectError, __version__, dialects
+from deltafold import Fold, MisuseError, UnknownDialectError, __version__, dialect_names
 from deltafold.cli.report import as_json, as_text
 
 EXIT_DONE = 0
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = commands.add_parser("fold", help="fold a recorded response body into its message")
     command.add_argument("file", help="the body as bytes; - reads standard input")
     command.add_argument(
-        "--dialect", required=True, help=f"the wire protocol, one of: {', '.join(dialects())}"
+        "--dialect", required=True, help=f"the wire protocol, one of: {', '.join(dialect_names())}"
     )
     command.add_argument("--json", action="store_true", help="print the message as JSON")
     arguments = parser.parse_args(argv)

@@ -244,9 +244,9 @@ class Model(ABC, Generic[ConfigT]):
         if vendor is None:
             known = ", ".join(sorted(VENDORS))
             raise MisuseError(f"vendor: {name!r} is not known; there are {known}")
-        if vendor.dialect != self.dialect:
+        if self.dialect not in vendor.addresses:
             raise MisuseError(
-                f"vendor: {name} speaks {vendor.dialect}, "
+                f"vendor: {name} speaks {' and '.join(vendor.addresses)}, "
                 f"{type(self).__name__} speaks {self.dialect}"
             )
         return vendor
@@ -306,8 +306,11 @@ class Model(ABC, Generic[ConfigT]):
     def _client_arguments(self) -> dict[str, object]:
         arguments: dict[str, object] = {"max_retries": 0}
         vendor = self._vendor
-        if vendor.base_url is not None:
-            arguments["base_url"] = vendor.base_url
+        base_url = vendor.addresses[self.dialect]
+        if base_url is not None:
+            if "{" in base_url:
+                raise MisuseError(f"{vendor.name} is at {base_url}: pass a client that knows where")
+            arguments["base_url"] = base_url
             # The SDK insists on a key even where the server wants none.
             key = environ.get(vendor.key_variable) if vendor.key_variable else "unused"
             if not key:

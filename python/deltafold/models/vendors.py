@@ -1,8 +1,7 @@
 """Vendors that speak a known protocol: data only, one row each.
 
-A row says which dialect, where, the environment variable that holds the key (None: no key is
-needed), and how the vendor differs from the dialect.  A vendor that needs code needs an adapter,
-not a row.
+A row says which dialects, where, the environment variable that holds the key, and how the vendor
+differs from the dialect.  A vendor that needs code needs an adapter, not a row.
 """
 
 from collections.abc import Mapping
@@ -14,15 +13,25 @@ class Vendor:
     """One vendor.
 
     Attributes:
-        base_url: as its SDK takes it, None for the SDK's own default.
+        name: as a user writes it.
+        addresses: the base URL of each dialect that the vendor speaks, the usual dialect first, as
+            its SDK takes it; None is the SDK's own default. What stands in braces is the caller's:
+            a resource, account, region or workspace.
+        key_variable: the environment variable that holds the key, None where no key is needed.
         defaults: configuration fields that this vendor wants set, weaker than the caller's.
+        aliases: other names of the same vendor.
     """
 
     name: str
-    dialect: str
-    base_url: str | None
+    addresses: Mapping[str, str | None]
     key_variable: str | None
     defaults: Mapping[str, object] = field(default_factory=dict[str, object])
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def dialect(self) -> str:
+        """The protocol that is spoken unless another one is asked for."""
+        return next(iter(self.addresses))
 
 
 # What most vendors accept in place of OpenAI's newer max_completion_tokens (openai-chat.md, part
@@ -32,38 +41,149 @@ _OLD_LIMIT: Mapping[str, object] = {"max_tokens_member": "max_tokens"}
 _REASONING_BACK: Mapping[str, object] = {**_OLD_LIMIT, "replay_reasoning": "reasoning_content"}
 _DETAILS_BACK: Mapping[str, object] = {**_OLD_LIMIT, "replay_reasoning": "reasoning_details"}
 
-_ANTHROPIC = "anthropic-messages"
+_MESSAGES = "anthropic-messages"
 _CHAT = "openai-chat"
+_RESPONSES = "openai-responses"
+
+
+def _chat(
+    name: str,
+    base_url: str,
+    key_variable: str | None,
+    defaults: Mapping[str, object] = _OLD_LIMIT,
+    *,
+    responses: bool = False,
+    messages: str | None = None,
+    aliases: tuple[str, ...] = (),
+) -> Vendor:
+    """Describe a vendor whose usual dialect is Chat; `responses` are at the same address."""
+    addresses: dict[str, str | None] = {_CHAT: base_url}
+    if responses:
+        addresses[_RESPONSES] = base_url
+    if messages is not None:
+        addresses[_MESSAGES] = messages
+    return Vendor(name, addresses, key_variable, defaults, aliases)
+
 
 _ROWS = (
-    Vendor("anthropic", _ANTHROPIC, None, "ANTHROPIC_API_KEY"),
-    Vendor("openai", _CHAT, None, "OPENAI_API_KEY"),
-    Vendor("cerebras", _CHAT, "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    Vendor("anthropic", {_MESSAGES: None}, "ANTHROPIC_API_KEY"),
+    Vendor("openai", {_CHAT: None, _RESPONSES: None}, "OPENAI_API_KEY"),
+    _chat(
+        "azure",
+        "https://{resource}.openai.azure.com/openai/v1",
+        "AZURE_OPENAI_API_KEY",
+        {},
+        responses=True,
+        messages="https://{resource}.services.ai.azure.com/anthropic",
+    ),
     Vendor(
+        "bedrock",
+        dict.fromkeys(
+            ("bedrock-converse", "bedrock-invoke"),
+            "https://bedrock-runtime.{region}.amazonaws.com",
+        ),
+        "AWS_BEARER_TOKEN_BEDROCK",
+    ),
+    _chat("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", {}),
+    _chat(
+        "cloudflare",
+        "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
+        "CLOUDFLARE_API_TOKEN",
+    ),
+    Vendor("cohere", {"cohere-chat": "https://api.cohere.com"}, "CO_API_KEY"),
+    _chat(
         "dashscope",
-        _CHAT,
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         "DASHSCOPE_API_KEY",
+        aliases=("alibaba", "qwen"),
+    ),
+    _chat(
+        "databricks",
+        "https://{workspace}.cloud.databricks.com/serving-endpoints",
+        "DATABRICKS_TOKEN",
+    ),
+    _chat(
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        "DEEPSEEK_API_KEY",
+        _REASONING_BACK,
+        responses=True,
+        messages="https://api.deepseek.com/anthropic",
+    ),
+    _chat("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    # Its token comes from the sign-in of an editor and lives for half an hour.
+    _chat(
+        "github-copilot",
+        "https://api.githubcopilot.com",
+        "GITHUB_COPILOT_TOKEN",
+        responses=True,
+        messages="https://api.githubcopilot.com",
+    ),
+    Vendor(
+        "google",
+        dict.fromkeys(
+            ("gemini", "gemini-interactions"), "https://generativelanguage.googleapis.com"
+        ),
+        "GEMINI_API_KEY",
+        aliases=("gemini",),
+    ),
+    Vendor(
+        "google-vertex",
+        {"gemini": "https://{location}-aiplatform.googleapis.com", _MESSAGES: None},
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        aliases=("vertex",),
+    ),
+    _chat("gpustack", "http://127.0.0.1/v1", "GPUSTACK_API_KEY", messages="http://127.0.0.1"),
+    _chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", {}, responses=True),
+    _chat("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", responses=True),
+    _chat("llama-cpp", "http://127.0.0.1:8080/v1", None, messages="http://127.0.0.1:8080"),
+    _chat(
+        "lm-studio",
+        "http://127.0.0.1:1234/v1",
+        None,
+        responses=True,
+        messages="http://127.0.0.1:1234",
+        aliases=("lmstudio",),
+    ),
+    Vendor("mistral", {"mistral": "https://api.mistral.ai/v1"}, "MISTRAL_API_KEY"),
+    _chat(
+        "moonshot",
+        "https://api.moonshot.ai/v1",
+        "MOONSHOT_API_KEY",
+        _REASONING_BACK,
+        messages="https://api.moonshot.ai/anthropic",
+        aliases=("moonshotai",),
+    ),
+    Vendor(
+        "ollama",
+        {_CHAT: "http://127.0.0.1:11434/v1", "ollama": "http://127.0.0.1:11434"},
+        None,
         _OLD_LIMIT,
     ),
-    Vendor("deepseek", _CHAT, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", _REASONING_BACK),
-    Vendor(
-        "fireworks", _CHAT, "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", _OLD_LIMIT
+    _chat(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        _DETAILS_BACK,
+        responses=True,
+        messages="https://openrouter.ai/api",
     ),
-    Vendor("groq", _CHAT, "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    Vendor("huggingface", _CHAT, "https://router.huggingface.co/v1", "HF_TOKEN", _OLD_LIMIT),
-    Vendor("llama-cpp", _CHAT, "http://127.0.0.1:8080/v1", None, _OLD_LIMIT),
-    Vendor("lm-studio", _CHAT, "http://127.0.0.1:1234/v1", None, _OLD_LIMIT),
-    Vendor("moonshot", _CHAT, "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", _REASONING_BACK),
-    Vendor("ollama", _CHAT, "http://127.0.0.1:11434/v1", None, _OLD_LIMIT),
-    Vendor(
-        "openrouter", _CHAT, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", _DETAILS_BACK
+    _chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+    _chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    _chat(
+        "vllm", "http://127.0.0.1:8000/v1", None, responses=True, messages="http://127.0.0.1:8000"
     ),
-    Vendor("perplexity", _CHAT, "https://api.perplexity.ai", "PERPLEXITY_API_KEY", _OLD_LIMIT),
-    Vendor("together", _CHAT, "https://api.together.xyz/v1", "TOGETHER_API_KEY", _OLD_LIMIT),
-    Vendor("vllm", _CHAT, "http://127.0.0.1:8000/v1", None, _OLD_LIMIT),
-    Vendor("xai", _CHAT, "https://api.x.ai/v1", "XAI_API_KEY", _OLD_LIMIT),
-    Vendor("zai", _CHAT, "https://api.z.ai/api/paas/v4", "ZAI_API_KEY", _REASONING_BACK),
+    _chat("watsonx", "https://{region}.ml.cloud.ibm.com/ml/gateway/v1", "WATSONX_APIKEY"),
+    _chat("writer", "https://api.writer.com/v1", "WRITER_API_KEY"),
+    _chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", responses=True),
+    _chat(
+        "zai",
+        "https://api.z.ai/api/paas/v4",
+        "ZAI_API_KEY",
+        _REASONING_BACK,
+        messages="https://api.z.ai/api/anthropic",
+    ),
 )
 
-VENDORS: Mapping[str, Vendor] = {row.name: row for row in _ROWS}
+VENDORS: Mapping[str, Vendor] = {name: row for row in _ROWS for name in (row.name, *row.aliases)}
+"""Every vendor by each of its names."""

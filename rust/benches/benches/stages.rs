@@ -14,12 +14,12 @@ use deltafold_benches::{stages, streams};
 const EVENTS: [usize; 2] = [2_000, 20_000];
 
 fn stages(criterion: &mut Criterion) {
-    for dialect in streams::DIALECTS {
+    for (name, dialect) in streams::STAGED {
         let Some(options) = stages::options(dialect) else { continue };
         for events in EVENTS {
-            let feeds = streams::large_feeds(&streams::text(dialect, events));
+            let feeds = streams::large_feeds(&streams::text(name, events));
             let frames = stages::frames(&feeds);
-            let mut group = criterion.benchmark_group(dialect);
+            let mut group = criterion.benchmark_group(name);
             let bytes: usize = feeds.iter().map(Vec::len).sum();
             group
                 .throughput(Throughput::Bytes(bytes as u64))

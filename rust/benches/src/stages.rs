@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use deltafold::assemble::{FoldInto, MessageAssembler, Part};
 use deltafold::decoder::Decoder;
 use deltafold::delta::Delta;
-use deltafold::dialect::{Frame, Protocol, Wanted, anthropic_messages, openai_chat};
+use deltafold::dialect::{
+    Frame, Protocol, Wanted, anthropic_messages, gemini, openai_chat, openai_responses,
+};
 use deltafold::finisher::Options;
 use deltafold::framing;
 use deltafold::framing::sse::Sse;
@@ -57,7 +59,9 @@ pub fn frames(feeds: &[Vec<u8>]) -> Vec<String> {
 /// `read` of every frame, without a template.  Returns how many were read.
 pub fn read(dialect: &str, frames: &[String]) -> usize {
     let is_read = match dialect {
+        "gemini" => is_read::<gemini::State>,
         "openai-chat" => is_read::<openai_chat::State>,
+        "openai-responses" => is_read::<openai_responses::State>,
         _ => is_read::<anthropic_messages::State>,
     };
     frames.iter().filter(|json| is_read(json)).count()

@@ -1,14 +1,26 @@
 //! Bodies of streams: text, text in frames that repeat nothing, tool arguments, log probabilities.
 //!
 //! In: a dialect and a size.  Out: the events, each of the size that real ones have (301 bytes for Chat with its padding
-//! member, 126 for Anthropic), and the same bytes in feeds.
+//! member, 126 for Anthropic, 297 for Responses, 287 for Gemini), and the same bytes in feeds.
 
 use std::fmt::Write as _;
 
 use deltafold::wire::write_string;
 
-/// The dialects that are measured.
+/// The dialects that are measured in every respect.
 pub const DIALECTS: [&str; 2] = ["anthropic-messages", "openai-chat"];
+
+/// The streams whose stages are measured, and their dialects.
+pub const STAGED: [(&str, &str); 5] = [
+    ("anthropic-messages", "anthropic-messages"),
+    ("gemini", "gemini"),
+    (GROWING_COUNTS, "gemini"),
+    ("openai-chat", "openai-chat"),
+    ("openai-responses", "openai-responses"),
+];
+
+/// Gemini's newer models count anew with most chunks, so that every other one here brings two deltas.
+const GROWING_COUNTS: &str = "gemini, counts that grow";
 
 /// Bytes of a large feed.
 pub const FEED_BYTES: usize = 16 << 10;
@@ -91,6 +103,32 @@ fn chat_end(finish_reason: &str) -> Vec<Vec<u8>> {
     vec![chat_delta("", "{}", &quoted(finish_reason)), b"data: [DONE]\n\n".to_vec()]
 }
 
+/// A chunk of Gemini.
+fn gemini(padding: &str, tokens: usize, part: &str, rest: &str) -> Vec<u8> {
+    format!(
+        "data: {{{padding}\"candidates\":[{{\"content\":{{\"parts\":[{part}],\"role\":\"model\"}}{rest},\"index\":0}}],\
+         \"usageMetadata\":{{\"promptTokenCount\":12,\"candidatesTokenCount\":{tokens},\"totalTokenCount\":{},\
+         \"promptTokensDetails\":[{{\"modality\":\"TEXT\",\"tokenCount\":12}}]}},\
+         \"modelVersion\":\"gemini-3-flash-preview\",\"responseId\":\"dqHOab6xGLzWodAPkPuViA4\"}}\r\n\r\n",
+        tokens + 12
+    )
+    .into_bytes()
+}
+
+fn response(padding: &str, kind: &str, members: &str) -> Vec<u8> {
+    format!("event: response.{kind}\ndata: {{\"type\":\"response.{kind}\",{padding}{members}}}\n\n")
+        .into_bytes()
+}
+
+fn response_delta(padding: &str, at: usize, text: &str) -> Vec<u8> {
+    let members = format!(
+        "\"sequence_number\":{at},\"item_id\":\"msg_68c1e4b5f0a48190a2d3e7b19c5f8d46\",\"output_index\":0,\
+         \"content_index\":0,\"delta\":{},\"logprobs\":[],\"obfuscation\":\"xJ3kQ9aWcZ\"",
+        quoted(text)
+    );
+    response(padding, "output_text.delta", &members)
+}
+
 fn text_events(
     dialect: &str,
     count: usize,
@@ -103,6 +141,25 @@ fn text_events(
             chat_delta(padding(at), &format!("{{\"content\":{}}}", quoted(word)), "null")
         }));
         events.extend(chat_end("stop"));
+        return events;
+    }
+    if dialect == "gemini" || dialect == GROWING_COUNTS {
+        let tokens = |at: usize| if dialect == GROWING_COUNTS { at / 2 } else { 1 };
+        let part = |word: &str| format!("{{\"text\":{}}}", quoted(word));
+        let mut events: Vec<Vec<u8>> =
+            texts.map(|(at, word)| gemini(padding(at), tokens(at), &part(word), "")).collect();
+        events.push(gemini("", count, &part(""), ",\"finishReason\":\"STOP\""));
+        return events;
+    }
+    if dialect == "openai-responses" {
+        let about = |status: &str| {
+            format!(
+                "\"response\":{{\"id\":\"resp_1\",\"model\":\"gpt-5-mini\",\"status\":\"{status}\",\"output\":[]}}"
+            )
+        };
+        let mut events = vec![response("", "created", &about("in_progress"))];
+        events.extend(texts.map(|(at, word)| response_delta(padding(at), at, word)));
+        events.push(response("", "completed", &about("completed")));
         return events;
     }
     let mut events = anthropic_start("{\"type\":\"text\",\"text\":\"\"}");

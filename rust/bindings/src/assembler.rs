@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use deltafold::assemble::{MessageAssembler as Core, Part, Status, Terminal, ToolCall};
+use deltafold::assemble::{FoldInto, MessageAssembler as Core, Part, Status, Terminal, ToolCall};
+use deltafold::batch::DeltaBatch as Batch;
 use deltafold::delta::{Delta, Usage};
 use deltafold::laws::Breach;
 use deltafold::logprobs::Logprobs;
@@ -122,6 +123,25 @@ impl Fold {
 
     pub(crate) fn core(&mut self) -> &mut Core {
         &mut self.core
+    }
+
+    fn take_batch(&mut self, batch: &Batch) -> Result<(), Breach> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let (known, began) = (self.run_id.clone(), self.began);
+        let first = batch.get(0).map_or(0, |delta| delta.seq);
+        self.enter(batch.run_id(), batch.now(), first)?;
+        let before = self.core.last_seq();
+        let mut sink = FoldInto::new(&mut self.core);
+        batch.replay(&mut sink);
+        sink.finish().map(drop).inspect_err(|_| {
+            // A refused delta changes nothing, the run it named included.
+            if self.core.last_seq() == before {
+                self.run_id = known;
+                self.began = began;
+            }
+        })
     }
 
     fn take(&mut self, run_id: &str, now: u64, delta: &Delta<&str>) -> Result<(), Breach> {
@@ -381,10 +401,8 @@ impl MessageAssembler {
     #[pyo3(signature = (delta, /))]
     fn consume(&self, py: Python<'_>, delta: &Bound<'_, PyAny>) -> PyResult<()> {
         let outcome = if let Ok(batch) = delta.cast::<DeltaBatch>() {
-            let batch = Arc::clone(&batch.get().core);
-            errors::guarded(py, &self.fold, "assembler", |fold| {
-                batch.iter().try_for_each(|delta| fold.take(batch.run_id(), batch.now(), &delta))
-            })?
+            let batch = &batch.get().core;
+            errors::guarded(py, &self.fold, "assembler", |fold| fold.take_batch(batch))?
         } else {
             let made;
             let delta = if let Ok(delta) = delta.cast::<MessageDelta>() {

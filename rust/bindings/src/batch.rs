@@ -1,7 +1,5 @@
 //! `DeltaBatch`: the deltas of one feed.
 
-use std::sync::Arc;
-
 use deltafold::batch::DeltaBatch as Core;
 use deltafold::delta::Payload;
 use pyo3::exceptions::PyIndexError;
@@ -20,13 +18,21 @@ use crate::delta::MessageDelta;
 ///     (2, 'Hi')
 #[pyclass(frozen, module = "deltafold._core", sequence)]
 pub(crate) struct DeltaBatch {
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: Core,
     run_id: PyOnceLock<Py<PyString>>,
 }
 
 impl DeltaBatch {
+    /// A batch of a decoder that has its run id as Python's text already.
+    pub(crate) fn of_run(py: Python<'_>, core: Core, run_id: Py<PyString>) -> Self {
+        let known = PyOnceLock::new();
+        // It is empty, so there is nothing to lose.
+        let _ = known.set(py, run_id);
+        Self { core, run_id: known }
+    }
+
     pub(crate) fn new(core: Core) -> Self {
-        Self { core: Arc::new(core), run_id: PyOnceLock::new() }
+        Self { core, run_id: PyOnceLock::new() }
     }
 
     fn delta(&self, py: Python<'_>, position: usize) -> Option<MessageDelta> {

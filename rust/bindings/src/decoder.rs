@@ -13,6 +13,7 @@ use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 use uuid::Uuid;
 
@@ -26,7 +27,7 @@ use crate::types::RETRY_AFTER;
 
 /// The names of all dialects.
 #[pyfunction]
-pub(crate) fn dialects() -> Vec<&'static str> {
+pub(crate) fn dialect_names() -> Vec<&'static str> {
     REGISTRY.iter().map(|row| row.name).collect()
 }
 
@@ -39,7 +40,7 @@ pub(crate) fn markups() -> Vec<&'static str> {
 /// Decodes one response body, fed in any chunking, into deltas.
 ///
 /// Args:
-///     dialect: the wire protocol, a name of `dialects()`; or with a markup, `<dialect>+<markup>`.
+///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.
 ///     run_id: the agent run; made up (a UUID) when not given.
 ///     model_id: the model that was asked for; stands in where the body names none.
 ///     request_id: stands in where the body names no response id.
@@ -73,6 +74,8 @@ pub(crate) struct Decoder {
     dialect: &'static str,
     markup: Option<&'static str>,
     run_id: Arc<str>,
+    /// The same as Python's text, made with the first batch.
+    run_id_text: PyOnceLock<Py<PyString>>,
     clock: Option<Py<PyAny>>,
     closed: AtomicBool,
 }
@@ -194,7 +197,8 @@ impl Decoder {
         let now = self.now(py)?;
         let mut batch = CoreBatch::new(Arc::clone(&self.run_id), now);
         errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
-        Ok(DeltaBatch::new(batch))
+        let run_id = self.run_id_text.get_or_init(py, || PyString::new(py, &self.run_id).unbind());
+        Ok(DeltaBatch::of_run(py, batch, run_id.clone_ref(py)))
     }
 
     fn fold(
@@ -243,7 +247,8 @@ impl Decoder {
     ) -> PyResult<Self> {
         let (dialect, named) = markup::specification(dialect);
         let Some(row) = dialect::find(dialect) else {
-            let message = format!("unknown dialect {dialect:?}; known: {}", dialects().join(", "));
+            let message =
+                format!("unknown dialect {dialect:?}; known: {}", dialect_names().join(", "));
             return Err(errors::unknown_dialect(py, &message));
         };
         let wanted = wanted(py, one_of(named, markup)?, tools, starts_in_thinking)?;
@@ -275,6 +280,7 @@ impl Decoder {
             dialect: row.name,
             markup,
             run_id,
+            run_id_text: PyOnceLock::new(),
             clock,
             closed: AtomicBool::new(false),
         })

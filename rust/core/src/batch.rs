@@ -84,6 +84,31 @@ impl DeltaBatch {
         (0..self.len()).filter_map(|position| self.get(position))
     }
 
+    /// Says everything again, oldest first.
+    pub fn replay(&self, out: &mut impl Output) {
+        for (position, record) in self.records.iter().enumerate() {
+            let plain = match record {
+                // Frame JSON, where it was asked for, rides on whole deltas.
+                _ if !self.raw.is_empty() => None,
+                Record::Text { part, text } => {
+                    Some(Plain::Text { part: *part, text: self.slice(text) })
+                }
+                Record::Thinking { part, text } => {
+                    Some(Plain::Thinking { part: *part, text: self.slice(text) })
+                }
+                Record::Args { id, text } => {
+                    Some(Plain::Args { id: self.slice(id), text: self.slice(text) })
+                }
+                Record::Rare(_) => None,
+            };
+            if let Some(plain) = plain {
+                out.plain(self.first_seq + position as u64, plain);
+            } else if let Some(delta) = self.get(position) {
+                out.delta(&delta);
+            }
+        }
+    }
+
     /// The kind of the delta at `position`.
     pub fn kind(&self, position: usize) -> Option<DeltaKind> {
         self.get(position).map(|delta| delta.payload.kind())

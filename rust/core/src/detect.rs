@@ -211,7 +211,8 @@ impl<'a> Members<'a> {
         };
         let inner = Members::of("", error);
         if inner.has("status") {
-            return vec![GEMINI];
+            // Google's OpenAI-compatible endpoint sends the same errors.
+            return vec![GEMINI, CHAT];
         }
         match kind {
             "error" if self.has("sequence_number") => vec![RESPONSES],

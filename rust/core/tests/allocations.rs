@@ -62,8 +62,22 @@ fn allocations(f: impl FnOnce()) -> usize {
     COUNT.with(Cell::get) - before
 }
 
-const DIALECTS: [&str; 5] =
-    ["openai-chat", "anthropic-messages", "bedrock-converse", "bedrock-invoke", "ollama"];
+const DIALECTS: [&str; 8] = [
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "bedrock-converse",
+    "bedrock-invoke",
+    "gemini",
+    "gemini-interactions",
+    "ollama",
+];
+
+fn gemini_chunk(padding: &str, text: &str) -> String {
+    format!(
+        "data: {{{padding}\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":{text}}}],\"role\":\"model\"}},\"index\":0}}],\"usageMetadata\":{{\"promptTokenCount\":4}},\"modelVersion\":\"m\",\"responseId\":\"r\"}}\r\n\r\n"
+    )
+}
 
 fn text_events(dialect: &str, count: usize) -> Vec<u8> {
     let event = |number: usize| {
@@ -71,6 +85,15 @@ fn text_events(dialect: &str, count: usize) -> Vec<u8> {
         match dialect {
             "openai-chat" => format!(
                 "data: {{\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}}}}]}}\n\n"
+            )
+            .into_bytes(),
+            "openai-responses" => format!(
+                "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{number},\"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":{text}}}\n\n"
+            )
+            .into_bytes(),
+            "gemini" => gemini_chunk("", &text).into_bytes(),
+            "gemini-interactions" => format!(
+                "event: step.delta\ndata: {{\"index\":0,\"delta\":{{\"text\":{text},\"type\":\"text\"}},\"event_type\":\"step.delta\"}}\n\n"
             )
             .into_bytes(),
             "bedrock-converse" => binary::event(
@@ -128,15 +151,26 @@ fn a_feed_into_an_assembler_costs_a_few_allocations() {
 
 #[test]
 fn frames_that_repeat_nothing_are_read_without_allocating() {
-    let mut decoder = support::decoder("openai-chat");
-    let mut assembler = MessageAssembler::default();
-    let body: String = (0..1_000)
-        .map(|number| {
-            let padding = "\"x\":[[[0]]],".repeat(number % 7);
-            format!("data: {{{padding}\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"w\"}}}}]}}\n\n")
-        })
-        .collect();
-    decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler));
-    let cost = allocations(|| decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler)));
-    assert!(cost <= 200, "{cost} allocations for 1,000 frames of seven skeletons");
+    let chunk = |dialect: &str, number: usize| {
+        let padding = "\"x\":[[[0]]],".repeat(number % 7);
+        match dialect {
+            "gemini" => gemini_chunk(&padding, "\"w\""),
+            "gemini-interactions" => format!(
+                "data: {{{padding}\"index\":0,\"delta\":{{\"text\":\"w\",\"type\":\"text\"}},\"event_type\":\"step.delta\"}}\n\n"
+            ),
+            _ => format!(
+                "data: {{{padding}\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"w\"}}}}]}}\n\n"
+            ),
+        }
+    };
+    for dialect in ["openai-chat", "gemini", "gemini-interactions"] {
+        let mut decoder = support::decoder(dialect);
+        let mut assembler = MessageAssembler::default();
+        let body: String = (0..1_000).map(|number| chunk(dialect, number)).collect();
+        decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler));
+        let cost =
+            allocations(|| decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler)));
+        assert!(cost <= 200, "{dialect}: {cost} allocations for 1,000 frames of seven skeletons");
+        assert_eq!(assembler.text().len(), 2_000, "{dialect}");
+    }
 }

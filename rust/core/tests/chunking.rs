@@ -70,6 +70,31 @@ fn every_recording_of_openai_chat_decodes_the_same_at_every_cut() {
 }
 
 #[test]
+fn every_recording_of_openai_responses_decodes_the_same_at_every_cut() {
+    every_cut_of_recordings("openai-responses");
+}
+
+#[test]
+fn every_recording_of_gemini_decodes_the_same_at_every_cut() {
+    every_cut_of_recordings("gemini");
+}
+
+#[test]
+fn every_recording_of_gemini_interactions_decodes_the_same_at_every_cut() {
+    every_cut_of_recordings("gemini-interactions");
+}
+
+#[test]
+fn every_recording_of_cohere_chat_decodes_the_same_at_every_cut() {
+    every_cut_of_recordings("cohere-chat");
+}
+
+#[test]
+fn every_recording_of_mistral_decodes_the_same_at_every_cut() {
+    every_cut_of_recordings("mistral");
+}
+
+#[test]
 fn every_recording_of_bedrock_converse_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("bedrock-converse");
 }

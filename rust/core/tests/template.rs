@@ -191,6 +191,60 @@ fn ollama_line() -> impl Strategy<Value = String> {
     })
 }
 
+fn gemini_chunk() -> impl Strategy<Value = String> {
+    let text = prop_oneof!["[a-z ]{0,6}", Just(r#"\"}]}"#.to_owned()), Just(r"\ud83d".to_owned())];
+    let part = prop_oneof![
+        Just(r#"{"text":"@"}"#),
+        Just(r#"{"text":"@","thought":true}"#),
+        Just(r#"{"text":"@","thought":false}"#),
+        Just(r#"{"thought":true,"text":"@"}"#),
+        Just(r#"{"text":"@","thoughtSignature":"c2ln"}"#),
+        Just(r#"{"text":"@"},{"text":"more"}"#),
+        Just(r#"{"text":"@","videoMetadata":{"fps":1}}"#),
+        Just(r#"{"functionCall":{"name":"@"}}"#),
+    ];
+    let beside = prop_oneof![
+        Just(""),
+        Just(r#","usageMetadata":{"promptTokenCount":4}"#),
+        Just(r#","usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":2}"#),
+        Just(r#","usageMetadata":null"#),
+        Just(r#","error":null"#),
+        Just(r#","promptFeedback":{"safetyRatings":[]}"#),
+    ];
+    (text, part, beside, 0..2_u8, 0..9_u8, 0..2_usize).prop_map(
+        |(text, part, beside, index, second, spaces)| {
+            let part = part.replace('@', &text);
+            let gap = " ".repeat(spaces);
+            format!(
+                r#"{{"candidates":[{{"content":{{"parts":[{part}],"role":"model"}},"index":{index}}}],"createTime":"0{second}","modelVersion":"m","responseId":"r"{beside}{gap}}}"#
+            )
+        },
+    )
+}
+
+fn interactions_event() -> impl Strategy<Value = String> {
+    let text = prop_oneof!["[a-z ]{0,6}", Just(r#"\"}"#.to_owned()), Just(r"\ud83d".to_owned())];
+    let delta = prop_oneof![
+        Just(r#"{"text":"@","type":"text"}"#),
+        Just(r#"{"type":"text","text":"@"}"#),
+        Just(r#"{"type":"text","text":"@","annotations":[{"url":"u"}]}"#),
+        Just(r#"{"content":{"type":"text","text":"@"},"type":"thought_summary"}"#),
+        Just(r#"{"arguments":"@","type":"arguments_delta"}"#),
+        Just(r#"{"arguments":{"x":"@"},"type":"arguments_delta"}"#),
+        Just(r#"{"signature":"@","type":"thought_signature"}"#),
+    ];
+    let metadata = prop_oneof![
+        4 => Just(""),
+        1 => Just(r#","metadata":{"total_usage":{"total_input_tokens":3}}"#),
+    ];
+    (text, delta, metadata, 0..3_u8, 0..9_u8).prop_map(|(text, delta, metadata, index, id)| {
+        let delta = delta.replace('@', &text);
+        format!(
+            r#"{{"index":{index},"delta":{delta},"event_type":"step.delta","event_id":"e{id}"{metadata}}}"#
+        )
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -204,6 +258,18 @@ proptest! {
     fn generated_events_decode_the_same_without_templates(frames in prop::collection::vec(anthropic_frame(), 1..40)) {
         let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
         templates_agree("generated", "anthropic-messages", &stream(&frames));
+    }
+
+    #[test]
+    fn generated_gemini_chunks_decode_the_same_without_templates(frames in prop::collection::vec(gemini_chunk(), 1..40)) {
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        templates_agree("generated", "gemini", &stream(&frames));
+    }
+
+    #[test]
+    fn generated_steps_decode_the_same_without_templates(frames in prop::collection::vec(interactions_event(), 1..40)) {
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        templates_agree("generated", "gemini-interactions", &stream(&frames));
     }
 
     #[test]

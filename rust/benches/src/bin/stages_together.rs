@@ -1,7 +1,7 @@
 //! Every stage once a round, many rounds: what slows the machine for a while slows all stages of a round, so that their
 //! ratios hold where their times do not.  Criterion (`cargo bench`) measures them one after the other, in more detail.
 //!
-//! Out: a line of JSON for each dialect, length and stage, `{"dialect", "events", "stage", "samples"}`, in seconds.
+//! Out: a line of JSON for each stream, length and stage, `{"dialect", "events", "stage", "samples"}`, in seconds.
 
 #![allow(clippy::allow_attributes, clippy::print_stdout, reason = "a command prints")]
 
@@ -16,10 +16,10 @@ const EVENTS: [usize; 2] = [2_000, 20_000];
 type Stage<'a> = (&'static str, Box<dyn Fn() -> usize + 'a>);
 
 fn main() {
-    for dialect in streams::DIALECTS {
+    for (name, dialect) in streams::STAGED {
         let Some(options) = stages::options(dialect) else { continue };
         for events in EVENTS {
-            let feeds = streams::large_feeds(&streams::text(dialect, events));
+            let feeds = streams::large_feeds(&streams::text(name, events));
             let frames = stages::frames(&feeds);
             let stages: [Stage<'_>; 6] = [
                 ("scan", Box::new(|| stages::scan(&feeds))),
@@ -39,7 +39,7 @@ fn main() {
             }
             for ((stage, _), samples) in stages.iter().zip(&samples) {
                 println!(
-                    "{{\"dialect\":\"{dialect}\",\"events\":{events},\"stage\":\"{stage}\",\"samples\":{samples:?}}}"
+                    "{{\"dialect\":\"{name}\",\"events\":{events},\"stage\":\"{stage}\",\"samples\":{samples:?}}}"
                 );
             }
         }

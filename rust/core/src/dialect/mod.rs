@@ -15,6 +15,8 @@ pub mod anthropic_messages;
 pub mod bedrock_converse;
 pub mod bedrock_invoke;
 pub mod cohere_chat;
+pub mod gemini;
+pub mod gemini_interactions;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -181,6 +183,10 @@ registry! {
     "bedrock-invoke", AwsEventStream => BedrockInvoke(bedrock_invoke::State),
     /// Cohere Chat, version 2, and the older version 1.
     "cohere-chat", Sse => CohereChat(cohere_chat::State),
+    /// Gemini's `streamGenerateContent`.
+    "gemini", Sse => Gemini(gemini::State),
+    /// Gemini's Interactions API, decode only.
+    "gemini-interactions", Sse => GeminiInteractions(gemini_interactions::State),
     /// Ollama, `/api/chat` and `/api/generate`.
     "ollama", Ndjson => Ollama(ollama::State),
     /// Mistral: OpenAI Chat Completions with contents as lists, which `openai-chat` reads everywhere.

@@ -3,10 +3,11 @@
 //! In: a frame's bytes.  Out: the [`Template::Event`] that `read` would have made of them, or nothing.
 //!
 //! A template is a frame that `read` accepted, cut at token borders.  Its holes are scalar values that `read` borrowed or
-//! ignored and that differed between two frames of one skeleton, and the white space before the last brace.  Literals must
-//! be equal byte for byte, what stands in a hole must be a valid token of the same kind.  `read` looks at nothing else in
-//! a hole (it tells borrowed strings apart by being empty, so an empty one is refused), hence it would have made the same
-//! event.  Any mismatch or doubt is a miss: `read` decides.
+//! ignored and that differed between two frames of one skeleton, objects that it borrowed as they stand, and the white
+//! space before the last brace.  Literals must be equal byte for byte, what stands in a hole must be a valid token of the
+//! same kind, an object that nests no deeper.  `read` looks at nothing else in a hole (it tells borrowed strings apart by
+//! being empty, so an empty one is refused), hence it would have made the same event.  Any mismatch or doubt is a miss:
+//! `read` decides.
 //!
 //! Learned per stream, at most [`SLOTS`] at a time.  Held equal to `read` by property tests and fuzzing; without this file
 //! everything works as before.
@@ -14,7 +15,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::wire::{Str, number_end, string_end};
+use crate::wire::{Str, number_end, string_end, value_end};
 
 /// Templates kept at a time: the kinds of event that alternate in one stretch of a stream.
 const SLOTS: usize = 3;
@@ -24,6 +25,8 @@ const MAX_TOKENS: usize = 48;
 const MAX_HOLES: usize = 8;
 /// Hits that pay for a study: it costs a few reads and allocations, and a template that thrashes must not cost more.
 const STUDY: u32 = 16;
+/// Nesting of an object that may become a hole.
+const MAX_LEVELS: usize = 4;
 /// What a stream has before its first hit, and can save at the most.
 const CREDIT: u32 = 16 * STUDY;
 
@@ -51,6 +54,8 @@ enum Kind {
     Ignored,
     /// A number that nobody looks at.
     Number,
+    /// An object that the event borrows as it stands, nested so deep at the most.
+    Object(usize),
     /// White space before the last brace.
     Space,
     /// What is no hole under any circumstances.
@@ -300,7 +305,7 @@ impl Place {
         Self { range, kind, escaped: false, hole: None }
     }
 
-    /// A token of the event: a string's text may become a hole, raw JSON never.
+    /// A token of the event: a string's text may become a hole, of raw JSON only an object.
     fn borrowed(frame: &str, text: Str<'_>) -> Option<Self> {
         let start = (text.raw.as_ptr() as usize).checked_sub(frame.as_ptr() as usize)?;
         let range = start..start.checked_add(text.raw.len())?;
@@ -310,7 +315,12 @@ impl Place {
         let quoted = start > 0
             && frame.as_bytes().get(start - 1) == Some(&b'"')
             && frame.as_bytes().get(range.end) == Some(&b'"');
-        let kind = if quoted { Kind::Borrowed } else { Kind::Fixed };
+        let levels = |levels: &usize| value_end(text.raw.as_bytes(), 0, *levels).is_some();
+        let kind = match text.raw.as_bytes().first() {
+            _ if quoted => Kind::Borrowed,
+            Some(b'{') => (1..=MAX_LEVELS).find(levels).map_or(Kind::Fixed, Kind::Object),
+            _ => Kind::Fixed,
+        };
         Some(Self { range, kind, escaped: text.escaped, hole: None })
     }
 }
@@ -323,11 +333,14 @@ impl Kind {
             Self::Borrowed => string_end(frame, at).ok().filter(|(end, _)| *end > at),
             Self::Ignored => string_end(frame, at).ok(),
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
+            Self::Object(levels) if frame.get(at) == Some(&b'{') => {
+                value_end(frame, at, levels).map(|end| (end, false))
+            }
             Self::Space => {
                 let spaces = frame.iter().skip(at).take_while(|byte| byte.is_ascii_whitespace());
                 Some((at + spaces.count(), false))
             }
-            Self::Fixed => None,
+            Self::Object(_) | Self::Fixed => None,
         }
     }
 }

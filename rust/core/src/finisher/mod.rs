@@ -406,6 +406,11 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.warn_lone(carry);
     }
 
+    /// What the provider must get back with a whole part, as its member `providerState`; `data` is a JSON value.
+    pub fn provider_state(&self, data: &str) -> String {
+        self.finisher.line.provider_state(data)
+    }
+
     /// A whole part at once; `part` is a JSON object `{kind, payload}`.
     pub fn whole_part(&mut self, part: &str) {
         if !self.is_open() || !self.finisher.line.take_state_bytes(part.len()) {

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 
+mod skip;
 mod write;
 
 pub use write::{members, merge_deep, merge_objects, write_object, write_string, write_text};
@@ -481,10 +482,25 @@ impl<'a> Reader<'a> {
     }
 
     /// Validates a value and steps over it.
+    #[inline]
     pub fn skip(&mut self) -> Result<()> {
+        let bytes = self.text.as_bytes();
+        let levels = self.max_depth.saturating_sub(self.depth);
+        match skip::value(bytes, skip::space(bytes, self.at), levels) {
+            Some(end) => {
+                self.at = end;
+                Ok(())
+            }
+            None => self.skip_slowly(),
+        }
+    }
+
+    /// As [`Reader::skip`], to say what is wrong and where.
+    #[cold]
+    fn skip_slowly(&mut self) -> Result<()> {
         match self.kind()? {
-            Kind::Object => self.object(|reader, _| reader.skip()),
-            Kind::Array => self.array(Self::skip),
+            Kind::Object => self.object(|reader, _| reader.skip_slowly()),
+            Kind::Array => self.array(Self::skip_slowly),
             Kind::String => self.string().map(drop),
             Kind::Number => self.skip_number(),
             Kind::Null => self.literal("null"),
@@ -529,6 +545,12 @@ pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, 
     }
 }
 
+/// Where the valid value ends that begins at `at` and nests at most `levels` deep.
+#[inline]
+pub(crate) fn value_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
+    skip::value(bytes, at, levels)
+}
+
 /// Where the string ends (before its quote) whose text begins at `at`, and whether it holds escapes; where it goes wrong.
 #[inline]
 pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize, bool), usize> {
@@ -548,20 +570,26 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize,
 
 /// Where the number ends that begins at `at`; where it goes wrong.
 pub(crate) fn number_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
-    let digits = |from: usize| {
-        let count = bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
-        if count == 0 { Err(from) } else { Ok(from + count) }
-    };
-    let is = |at: usize, wanted: &[u8]| bytes.get(at).is_some_and(|byte| wanted.contains(byte));
-    let mut at = if is(at, b"-") { at + 1 } else { at };
-    at = if is(at, b"0") { at + 1 } else { digits(at)? };
-    if is(at, b".") {
-        at = digits(at + 1)?;
+    let mut at = if bytes.get(at) == Some(&b'-') { at + 1 } else { at };
+    at = if bytes.get(at) == Some(&b'0') { at + 1 } else { digits_end(bytes, at)? };
+    if bytes.get(at) == Some(&b'.') {
+        at = digits_end(bytes, at + 1)?;
     }
-    if is(at, b"eE") {
-        at = digits(if is(at + 1, b"+-") { at + 2 } else { at + 1 })?;
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        let signed = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
+        at = digits_end(bytes, if signed { at + 2 } else { at + 1 })?;
     }
     Ok(at)
+}
+
+/// Where the digits end that begin at `at`, one at least.
+#[inline]
+fn digits_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
+    let mut end = at;
+    while let Some(b'0'..=b'9') = bytes.get(end) {
+        end += 1;
+    }
+    if end == at { Err(at) } else { Ok(end) }
 }
 
 #[expect(

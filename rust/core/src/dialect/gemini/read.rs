@@ -1,0 +1,433 @@
+//! One Gemini chunk → [`Event`].
+//!
+//! Names are in camelCase; proxies that speak Python write snake_case, and both are read.
+
+use crate::dialect::template::{Template, Token};
+use crate::dialect::{Frame, Wanted};
+use crate::logprobs::Logprobs;
+use crate::wire::{Kind, Reader, Result, Str};
+
+/// One chunk, borrowed from its frame: what stands beside the candidates, and the candidate that is followed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Event<'a> {
+    pub(super) model: Option<Str<'a>>,
+    pub(super) response_id: Option<Str<'a>>,
+    pub(super) has_candidate: bool,
+    pub(super) candidate: Candidate<'a>,
+    pub(super) other_candidates: bool,
+    pub(super) usage: Option<&'a str>,
+    pub(super) rare: Option<Box<RareMembers<'a>>>,
+}
+
+/// What few chunks hold, apart so that an event is small.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RareMembers<'a> {
+    /// Further entries under the same number.
+    pub(super) more_candidates: Vec<Candidate<'a>>,
+    pub(super) error: Option<&'a str>,
+    /// The whole frame, where it is an error and nothing else.
+    pub(super) failed: Option<&'a str>,
+    pub(super) block_reason: Option<Str<'a>>,
+    pub(super) block_message: Option<Str<'a>>,
+}
+
+/// A candidate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Candidate<'a> {
+    pub(super) part: Option<Part<'a>>,
+    pub(super) rare: Option<Box<RareContent<'a>>>,
+}
+
+/// What few candidates hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RareContent<'a> {
+    pub(super) more_parts: Vec<Part<'a>>,
+    /// A word; a number in places.
+    pub(super) finish_reason: Option<Str<'a>>,
+    pub(super) finish_message: Option<Str<'a>>,
+    /// In the order of [`METADATA`].
+    pub(super) metadata: [Option<&'a str>; METADATA.len()],
+    /// Read where they are wanted and there are any.
+    pub(super) logprobs: Option<Box<Logprobs>>,
+}
+
+/// Where the text comes from, by three kinds of source.
+pub(super) const METADATA: [&str; 3] =
+    ["citationMetadata", "groundingMetadata", "urlContextMetadata"];
+
+/// A part of the content.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Part<'a> {
+    /// Text or reasoning, empty where only the signature counts.
+    Text { thought: bool, text: Str<'a>, signature: Option<Str<'a>> },
+    /// A call, media, or something only its provider understands: the whole part.
+    Other(&'a str),
+}
+
+/// Reads a frame.
+pub(super) fn read<'a>(
+    frame: Frame<'a>,
+    reader: &mut Reader<'a>,
+    wanted: Wanted,
+) -> Result<Event<'a>> {
+    let mut chunk = Event::default();
+    let mut bare_status = false;
+    let mut bare_message = false;
+    reader.object(|reader, key| match key {
+        // A Google error without the `error` around it.
+        "status" => {
+            bare_status = reader.filled_string()?.is_some();
+            Ok(())
+        }
+        "message" => {
+            bare_message = reader.filled_string()?.is_some();
+            Ok(())
+        }
+        // Code Assist, which the Gemini CLI speaks to, has the chunk in an envelope.
+        "response" => reader.maybe_object(|reader, key| chunk.member(reader, key, wanted)),
+        _ => chunk.member(reader, key, wanted),
+    })?;
+    reader.end()?;
+    let says_nothing = !chunk.has_candidate && !chunk.other_candidates;
+    let error = chunk.rare.as_ref().is_some_and(|rare| rare.error.is_some());
+    if says_nothing && (error || (bare_status && bare_message)) {
+        chunk.rare.get_or_insert_default().failed = Some(frame.json);
+    }
+    Ok(chunk)
+}
+
+impl<'a> Event<'a> {
+    fn member(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
+        match key {
+            "candidates" => reader.maybe_array(|reader| self.read_candidate(reader, wanted))?,
+            "usageMetadata" | "usage_metadata" => {
+                self.usage = reader.opt_raw()?.filter(|raw| raw.starts_with('{'));
+            }
+            "modelVersion" | "model_version" => self.model = reader.filled_string()?,
+            "responseId" | "response_id" => {
+                self.response_id = reader.scalar()?.filter(|id| !id.is_empty());
+            }
+            "promptFeedback" | "prompt_feedback" => reader.maybe_object(|reader, key| {
+                match key {
+                    "blockReason" | "block_reason" => {
+                        if let Some(reason) = reader.scalar()?.filter(|reason| !is_unset(*reason)) {
+                            self.rare.get_or_insert_default().block_reason = Some(reason);
+                        }
+                    }
+                    "blockReasonMessage" | "block_reason_message" => {
+                        if let Some(message) = reader.filled_string()? {
+                            self.rare.get_or_insert_default().block_message = Some(message);
+                        }
+                    }
+                    _ => reader.ignore()?,
+                }
+                Ok(())
+            })?,
+            "error" => {
+                if let Some(error) = reader.opt_raw()?.filter(|raw| !matches!(*raw, "\"\"" | "{}"))
+                {
+                    self.rare.get_or_insert_default().error = Some(error);
+                }
+            }
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    }
+
+    fn read_candidate(&mut self, reader: &mut Reader<'a>, wanted: Wanted) -> Result<()> {
+        let mut candidate = Candidate::default();
+        let mut index = 0;
+        reader.maybe_object(|reader, key| {
+            match key {
+                "content" => reader.maybe_object(|reader, key| match key {
+                    "parts" => reader.maybe_array(|reader| candidate.read_part(reader)),
+                    _ => reader.ignore(),
+                })?,
+                "index" => index = reader.count()?.unwrap_or(0),
+                _ => candidate.read_rare(reader, key, wanted)?,
+            }
+            Ok(())
+        })?;
+        match (index == wanted.choice, self.has_candidate) {
+            (true, false) => {
+                self.has_candidate = true;
+                self.candidate = candidate;
+            }
+            (true, true) => {
+                self.rare.get_or_insert_default().more_candidates.push(candidate);
+            }
+            (false, _) => self.other_candidates = true,
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Candidate<'a> {
+    fn read_rare(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
+        match key {
+            "finishReason" | "finish_reason" => {
+                if let Some(reason) = reader.scalar()?.filter(|reason| !is_unset(*reason)) {
+                    self.rare.get_or_insert_default().finish_reason = Some(reason);
+                }
+            }
+            "finishMessage" | "finish_message" => {
+                if let Some(message) = reader.filled_string()? {
+                    self.rare.get_or_insert_default().finish_message = Some(message);
+                }
+            }
+            "citationMetadata" | "citation_metadata" => self.read_metadata(reader, 0)?,
+            "groundingMetadata" | "grounding_metadata" => self.read_metadata(reader, 1)?,
+            "urlContextMetadata" | "url_context_metadata" => self.read_metadata(reader, 2)?,
+            "logprobsResult" | "logprobs_result" if wanted.logprobs => {
+                if let Some(logprobs) = logprobs(reader)? {
+                    self.rare.get_or_insert_default().logprobs = Some(logprobs);
+                }
+            }
+            // Their many numbers make no template.
+            "logprobsResult" | "logprobs_result" => reader.skip()?,
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    }
+
+    fn read_metadata(&mut self, reader: &mut Reader<'a>, which: usize) -> Result<()> {
+        let found = reader.opt_raw()?.filter(|raw| *raw != "{}");
+        if found.is_some()
+            && let Some(place) = self.rare.get_or_insert_default().metadata.get_mut(which)
+        {
+            *place = found;
+        }
+        Ok(())
+    }
+
+    fn read_part(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        let mut thought = false;
+        let mut text = None;
+        let mut signature = None;
+        let mut other = false;
+        let start = reader.position();
+        reader.maybe_object(|reader, key| {
+            match key {
+                "text" => text = reader.filled_string()?,
+                "thought" => thought = reader.boolean()? == Some(true),
+                "thoughtSignature" | "thought_signature" => signature = reader.filled_string()?,
+                _ => other |= reader.opt_raw()?.is_some(),
+            }
+            Ok(())
+        })?;
+        if other {
+            if let Some(text) = text {
+                // The protocol knows no such part; what it says of the text is in the whole of it.
+                self.push(Part::Text { thought, text, signature: None });
+            }
+            self.push(Part::Other(reader.since(start)));
+        } else if text.is_some() || signature.is_some() {
+            let text = text.unwrap_or(Str::plain(""));
+            self.push(Part::Text { thought, text, signature });
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, part: Part<'a>) {
+        match self.part {
+            None => self.part = Some(part),
+            Some(_) => self.rare.get_or_insert_default().more_parts.push(part),
+        }
+    }
+}
+
+/// Whether an enumeration says nothing: servers that write it as a number write 0 then.
+fn is_unset(value: Str<'_>) -> bool {
+    matches!(value.raw, "" | "0")
+}
+
+/// `{chosenCandidates: [T], topCandidates: [{candidates: [T]}]}` of tokens T `{token, tokenId, logProbability}`.
+fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
+    let mut chosen = None;
+    let mut top = Vec::new();
+    reader.maybe_object(|reader, key| match key {
+        "chosenCandidates" | "chosen_candidates" => {
+            chosen = reader.opt_raw()?;
+            Ok(())
+        }
+        "topCandidates" | "top_candidates" => reader.maybe_array(|reader| {
+            top.push(reader.raw()?);
+            Ok(())
+        }),
+        _ => reader.skip(),
+    })?;
+    let mut found = Logprobs::default();
+    let mut rows = top.into_iter();
+    Reader::trusted(chosen.unwrap_or("[]")).maybe_array(|reader| {
+        let token = read_token(reader)?;
+        found.open();
+        if let Some(text) = token.text {
+            found.set_token(text);
+        }
+        found.set_logprob(token.logprob.unwrap_or(f64::NAN));
+        if let Some(id) = token.id {
+            found.set_id(id);
+        }
+        Reader::trusted(rows.next().unwrap_or("{}")).maybe_object(|reader, key| match key {
+            "candidates" => reader.maybe_array(|reader| {
+                let token = read_token(reader)?;
+                found.open_alternative();
+                if let Some(text) = token.text {
+                    found.set_alternative_token(text);
+                }
+                found.set_alternative_logprob(token.logprob.unwrap_or(f64::NAN));
+                Ok(())
+            }),
+            _ => reader.skip(),
+        })
+    })?;
+    Ok((!found.is_empty()).then(|| Box::new(found)))
+}
+
+#[derive(Default)]
+struct LikelyToken<'a> {
+    text: Option<Str<'a>>,
+    id: Option<i64>,
+    logprob: Option<f64>,
+}
+
+fn read_token<'a>(reader: &mut Reader<'a>) -> Result<LikelyToken<'a>> {
+    let mut found = LikelyToken::default();
+    reader.maybe_object(|reader, key| {
+        match key {
+            "token" => found.text = reader.opt_string()?,
+            "tokenId" | "token_id" => found.id = reader.integer()?.filter(|id| *id >= 0),
+            "logProbability" | "log_probability" => found.logprob = reader.float()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The members of a part that decide what becomes of it.
+#[derive(Debug, Default)]
+pub(super) struct OtherPart<'a> {
+    pub(super) thought: bool,
+    pub(super) signature: Option<Str<'a>>,
+    pub(super) call: Option<&'a str>,
+    pub(super) mime_type: Option<Str<'a>>,
+    pub(super) data: Option<Str<'a>>,
+}
+
+impl<'a> OtherPart<'a> {
+    /// Reads a part that `read` validated.
+    pub(super) fn read(part: &'a str) -> Result<Self> {
+        let mut found = Self::default();
+        Reader::trusted(part).maybe_object(|reader, key| {
+            match key {
+                "thought" => found.thought = reader.boolean()? == Some(true),
+                "thoughtSignature" | "thought_signature" => {
+                    found.signature = reader.filled_string()?;
+                }
+                "functionCall" | "function_call" => {
+                    found.call = reader.opt_raw()?.filter(|raw| raw.starts_with('{'));
+                }
+                "inlineData" | "inline_data" => reader.maybe_object(|reader, key| {
+                    match key {
+                        "mimeType" | "mime_type" => found.mime_type = reader.filled_string()?,
+                        "data" => found.data = reader.filled_string()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// A function call, whole or a piece of one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FunctionCall<'a> {
+    pub(super) id: Option<Str<'a>>,
+    pub(super) name: Option<Str<'a>>,
+    pub(super) args: Option<Str<'a>>,
+    pub(super) partial_args: Option<&'a str>,
+    pub(super) will_continue: bool,
+}
+
+impl<'a> FunctionCall<'a> {
+    /// Reads a call that `read` validated.
+    pub(super) fn read(call: &'a str) -> Result<Self> {
+        let mut found = Self::default();
+        Reader::trusted(call).maybe_object(|reader, key| {
+            match key {
+                "id" => found.id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "name" => found.name = reader.filled_string()?,
+                "args" => {
+                    found.args = match reader.kind()? {
+                        Kind::String => reader.filled_string()?,
+                        _ => reader.opt_raw()?.map(Str::plain),
+                    }
+                }
+                "partialArgs" | "partial_args" => {
+                    found.partial_args = reader.opt_raw()?.filter(|raw| *raw != "[]");
+                }
+                "willContinue" | "will_continue" => {
+                    found.will_continue = reader.boolean()? == Some(true);
+                }
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// The chunks that repeat: text or reasoning, and counts that stay the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeat {
+    model: Option<Token>,
+    response_id: Option<Token>,
+    other_candidates: bool,
+    thought: bool,
+    text: Token,
+    usage: Option<Token>,
+}
+
+impl Template for Repeat {
+    type Event<'a> = Event<'a>;
+
+    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+        let Event { model, response_id, other_candidates, usage, .. } = *event;
+        match event {
+            Event {
+                has_candidate: true,
+                candidate:
+                    Candidate { part: Some(Part::Text { thought, text, signature: None }), rare: None },
+                rare: None,
+                ..
+            } => Some(Self {
+                model: model.map(&mut token),
+                response_id: response_id.map(&mut token),
+                other_candidates,
+                thought: *thought,
+                text: token(*text),
+                usage: usage.map(|raw| token(Str::plain(raw))),
+            }),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let said = Part::Text { thought: self.thought, text: text(self.text), signature: None };
+        Event {
+            model: self.model.map(&text),
+            response_id: self.response_id.map(&text),
+            has_candidate: true,
+            candidate: Candidate { part: Some(said), rare: None },
+            other_candidates: self.other_candidates,
+            usage: self.usage.map(|raw| text(raw).raw),
+            rare: None,
+        }
+    }
+}

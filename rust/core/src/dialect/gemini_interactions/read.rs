@@ -1,0 +1,242 @@
+//! One Interactions event → [`Event`].
+
+use crate::dialect::template::{Template, Token};
+use crate::dialect::{Frame, Wanted};
+use crate::wire::{Kind, Reader, Result, Str};
+
+/// One event, borrowed from its frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event<'a> {
+    /// What it says.
+    pub(super) news: News<'a>,
+    /// Counts so far, which may stand beside any event.
+    pub(super) usage: Option<&'a str>,
+}
+
+/// What an event says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum News<'a> {
+    /// `step.delta` of text and nothing else.
+    More { what: What, index: Option<i64>, text: Str<'a> },
+    /// `step.delta` of anything else.
+    Delta { index: Option<i64>, delta: &'a str },
+    /// `step.start`
+    Start { index: Option<i64>, step: &'a str },
+    /// `step.stop`
+    Stop { index: Option<i64> },
+    /// `interaction.status_update`
+    Status(Str<'a>),
+    /// An event that holds the interaction, or a whole response body; whether it is the last.
+    Interaction { last: bool, interaction: &'a str },
+    /// An `error` event or a bare error: the whole frame.
+    Failed(&'a str),
+    /// What says nothing that another event does not say.
+    Progress,
+    /// A type that is not known.
+    Unknown(Str<'a>),
+}
+
+/// What a delta is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Visible text.
+    Text,
+    /// A summary of reasoning.
+    Thought,
+    /// Arguments of a function call.
+    Arguments,
+}
+
+#[derive(Default)]
+struct Members<'a> {
+    kind: Option<Str<'a>>,
+    object: Option<Str<'a>>,
+    index: Option<i64>,
+    delta: Option<(Delta<'a>, &'a str)>,
+    step: Option<&'a str>,
+    status: Option<Str<'a>>,
+    interaction: Option<&'a str>,
+    error: bool,
+    usage: Option<&'a str>,
+}
+
+/// Reads a frame.
+pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
+    let mut found = Members::default();
+    reader.object(|reader, key| {
+        match key {
+            "event_type" | "type" => found.kind = reader.filled_string()?,
+            "index" => found.index = reader.integer()?,
+            "delta" if reader.kind()? == Kind::Object => {
+                let start = reader.position();
+                let delta = Delta::read(reader)?;
+                found.delta = Some((delta, reader.since(start)));
+            }
+            // The second is the name before there were steps.
+            "step" | "content" => found.step = reader.opt_raw()?.filter(|raw| raw.starts_with('{')),
+            "status" => found.status = reader.filled_string()?,
+            "interaction" => {
+                found.interaction = reader.opt_raw()?.filter(|raw| raw.starts_with('{'));
+            }
+            "object" => found.object = reader.opt_string()?,
+            "error" => found.error = reader.opt_raw()?.is_some(),
+            "metadata" => reader.maybe_object(|reader, key| {
+                match key {
+                    "total_usage" | "usage" => found.usage = usage(reader)?,
+                    _ => reader.ignore()?,
+                }
+                Ok(())
+            })?,
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    })?;
+    reader.end()?;
+    Ok(Event { news: found.news(frame), usage: found.usage })
+}
+
+/// A usage record, which is an object.
+pub(super) fn usage<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>> {
+    Ok(reader.opt_raw()?.filter(|raw| raw.starts_with('{')))
+}
+
+impl<'a> Members<'a> {
+    fn news(&self, frame: Frame<'a>) -> News<'a> {
+        let index = self.index;
+        let named = Str::plain(frame.name);
+        let Some(kind) = self.kind.or(Some(named).filter(|name| !name.is_empty())) else {
+            return if self.object.is_some_and(|object| object.raw == "interaction") {
+                News::Interaction { last: true, interaction: frame.json }
+            } else if self.error {
+                News::Failed(frame.json)
+            } else {
+                News::Unknown(named)
+            };
+        };
+        match kind.raw {
+            "step.delta" | "content.delta" => match self.delta {
+                Some((delta, json)) => delta.news(index, json),
+                None => News::Progress,
+            },
+            "step.start" | "content.start" => match self.step {
+                Some(step) => News::Start { index, step },
+                None => News::Progress,
+            },
+            "step.stop" | "content.stop" => News::Stop { index },
+            "interaction.created" | "interaction.start" => {
+                News::Interaction { last: false, interaction: self.interaction.unwrap_or("{}") }
+            }
+            "interaction.completed" | "interaction.complete" => {
+                News::Interaction { last: true, interaction: self.interaction.unwrap_or("{}") }
+            }
+            "interaction.status_update" => self.status.map_or(News::Progress, News::Status),
+            _ if self.error => News::Failed(frame.json),
+            "error" => News::Failed(frame.json),
+            _ => News::Unknown(kind),
+        }
+    }
+}
+
+/// What is new of a step, or a content of one that is whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delta<'a> {
+    pub(super) kind: Option<Str<'a>>,
+    pub(super) text: Option<Str<'a>>,
+    pub(super) signature: Option<Str<'a>>,
+    /// JSON as it stands where they come as an object.
+    pub(super) arguments: Option<Str<'a>>,
+    pub(super) annotations: Option<&'a str>,
+    pub(super) mime_type: Option<Str<'a>>,
+    pub(super) data: Option<Str<'a>>,
+    pub(super) id: Option<Str<'a>>,
+    pub(super) name: Option<Str<'a>>,
+    /// `summary`, `content` of a whole step.
+    pub(super) contents: Option<&'a str>,
+}
+
+impl<'a> Delta<'a> {
+    /// Reads a delta, a step or a content.
+    pub(super) fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let mut found = Self::default();
+        reader.maybe_object(|reader, key| found.member(reader, key))?;
+        Ok(found)
+    }
+
+    fn member(&mut self, reader: &mut Reader<'a>, key: &str) -> Result<()> {
+        match key {
+            "type" => self.kind = reader.filled_string()?,
+            "text" => self.text = reader.filled_string()?.or(self.text),
+            "content" | "summary" => match reader.kind()? {
+                // The content of a thought's summary: its text is the delta's.
+                Kind::Object => reader.object(|reader, key| {
+                    match key {
+                        "text" => self.text = reader.filled_string()?,
+                        _ => reader.ignore()?,
+                    }
+                    Ok(())
+                })?,
+                _ => self.contents = reader.opt_raw()?,
+            },
+            "signature" => self.signature = reader.filled_string()?,
+            "arguments" => {
+                self.arguments = match reader.kind()? {
+                    Kind::String => reader.filled_string()?,
+                    _ => reader.opt_raw()?.filter(|raw| !is_empty_object(raw)).map(Str::plain),
+                }
+            }
+            "annotations" => self.annotations = reader.opt_raw()?.filter(|raw| *raw != "[]"),
+            "mime_type" => self.mime_type = reader.filled_string()?,
+            "data" => self.data = reader.filled_string()?,
+            "id" => self.id = reader.scalar()?.filter(|id| !id.is_empty()),
+            "name" => self.name = reader.filled_string()?,
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    }
+
+    fn news(&self, index: Option<i64>, json: &'a str) -> News<'a> {
+        let (what, text) = match self.kind.map_or("", |kind| kind.raw) {
+            "text" if self.annotations.is_none() => (What::Text, self.text),
+            "thought_summary" => (What::Thought, self.text),
+            "arguments_delta" => (What::Arguments, self.arguments),
+            _ => return News::Delta { index, delta: json },
+        };
+        match (text, what) {
+            (Some(text), _) => News::More { what, index, text },
+            // An image among the thoughts.
+            (None, What::Thought) => News::Delta { index, delta: json },
+            (None, _) => News::Progress,
+        }
+    }
+}
+
+fn is_empty_object(raw: &str) -> bool {
+    raw.strip_prefix('{').is_some_and(|rest| rest.trim_ascii() == "}")
+}
+
+/// The events that repeat: more text of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeat {
+    what: What,
+    index: Option<i64>,
+    text: Token,
+}
+
+impl Template for Repeat {
+    type Event<'a> = Event<'a>;
+
+    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+        match *event {
+            Event { news: News::More { what, index, text }, usage: None } => {
+                Some(Self { what, index, text: token(text) })
+            }
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let news = News::More { what: self.what, index: self.index, text: text(self.text) };
+        Event { news, usage: None }
+    }
+}

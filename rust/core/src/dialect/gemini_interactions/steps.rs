@@ -1,0 +1,305 @@
+//! What becomes of one step of an interaction.
+//!
+//! Laws: a model's output is a text part, a new one after each medium in it; a thought is one thinking part, its signature
+//! the provider state; a function call is a tool call; every other step becomes one provider part when it stops, or with
+//! what came of it when the stream ends before.
+
+use std::collections::HashMap;
+
+use super::read::{Delta, What};
+use crate::delta::{InputFormat, Output};
+use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::wire::{self, Reader, Result, Str};
+
+/// Bytes that a step costs beside its text.
+const STEP_BYTES: usize = 128;
+
+/// A step.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    Output(Option<PartHandle>),
+    Thought(Option<PartHandle>),
+    Call(CallHandle),
+    Provider {
+        begun: String,
+        /// What was new of it, each an object.
+        deltas: Vec<String>,
+        held: usize,
+    },
+}
+
+impl Step {
+    /// Begins a step that is announced; `None` when there is no room for it, or when it is none of the model's.
+    pub(super) fn open<O: Output>(json: &str, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
+        if !sink.take_state_bytes(STEP_BYTES) {
+            return None;
+        }
+        // A step that `read` validated fails only by being no object.
+        let members = Delta::read(&mut Reader::trusted(json)).ok()?;
+        let mut step = match members.kind.map_or("", |kind| kind.raw) {
+            // What the caller said stands among the steps of a whole body.
+            "user_input" | "function_result" => return None,
+            "model_output" | "text" => Self::Output(None),
+            "thought" => Self::Thought(None),
+            "function_call" => Self::Call(sink.open_call(InputFormat::Json)),
+            _ => {
+                let held = json.len();
+                let begun = if sink.take_state_bytes(held) { json } else { "{}" };
+                Self::Provider { begun: begun.to_owned(), deltas: Vec::new(), held }
+            }
+        };
+        step.begin(&members, sink);
+        Some(step)
+    }
+
+    /// The step that a delta belongs to whose step nobody announced.
+    pub(super) fn of<O: Output>(kind: &str, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
+        if !sink.take_state_bytes(STEP_BYTES) {
+            return None;
+        }
+        Some(match kind {
+            "text" | "text_annotation_delta" | "image" | "audio" | "video" | "document" => {
+                Self::Output(None)
+            }
+            "thought_summary" | "thought_signature" => Self::Thought(None),
+            "function_call" => Self::Call(sink.open_call(InputFormat::Json)),
+            // Arguments of nobody knows what: kept, but no call that somebody could run.
+            "arguments_delta" => {
+                let begun = "{\"type\":\"function_call\"}".to_owned();
+                Self::Provider { begun, deltas: Vec::new(), held: 0 }
+            }
+            _ => Self::Provider { begun: "{}".to_owned(), deltas: Vec::new(), held: 0 },
+        })
+    }
+
+    /// Takes what a step has when it begins: all of it in a whole body.
+    fn begin<O: Output>(&mut self, members: &Delta<'_>, sink: &mut DeltaSink<'_, O>) {
+        match self {
+            Self::Call(_) => self.call(members, sink),
+            Self::Output(_) | Self::Thought(_) => {
+                let thought = matches!(self, Self::Thought(_));
+                // A list that `read` validated fails only by being none.
+                let _ = Reader::trusted(members.contents.unwrap_or("[]")).maybe_array(|reader| {
+                    let start = reader.position();
+                    let content = Delta::read(reader)?;
+                    let json = reader.since(start);
+                    let kind = content.kind.map_or("text", |kind| kind.raw);
+                    let kind = if thought && kind == "text" { "thought_summary" } else { kind };
+                    self.take(kind, &content, json, sink);
+                    Ok(())
+                });
+                if members.text.is_some() || members.annotations.is_some() {
+                    let kind = if thought { "thought_summary" } else { "text" };
+                    self.take(kind, members, "{}", sink);
+                }
+                if members.signature.is_some() {
+                    self.take("thought_signature", members, "{}", sink);
+                }
+            }
+            Self::Provider { .. } => {}
+        }
+    }
+
+    /// More of a text.
+    #[inline]
+    pub(super) fn more<O: Output>(
+        &mut self,
+        what: What,
+        text: Str<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> bool {
+        match (self, what) {
+            (Self::Output(part), What::Text) => say(part, PartKind::Text, text, sink),
+            (Self::Thought(part), What::Thought) => {
+                say(part, PartKind::Thinking, text, sink);
+            }
+            (Self::Call(call), What::Arguments) => sink.call_args(*call, text),
+            (Self::Provider { deltas, held, .. }, What::Arguments) => {
+                let text = format!("{{\"arguments\":\"{}\"}}", text.raw);
+                hold(deltas, held, text, sink);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes a delta of any kind, `json`; false when the step is of another.
+    pub(super) fn take<O: Output>(
+        &mut self,
+        kind: &str,
+        delta: &Delta<'_>,
+        json: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> bool {
+        match (self, kind) {
+            (Self::Output(part), "text" | "text_annotation_delta") => {
+                let part = opened(part, PartKind::Text, sink);
+                if let Some(text) = delta.text {
+                    sink.text(part, text);
+                }
+                if let Some(annotations) = delta.annotations {
+                    sink.annotate(part, annotations);
+                }
+            }
+            (Self::Output(part), "thought_signature") => sign(part, PartKind::Text, delta, sink),
+            (Self::Thought(part), "thought_signature") => {
+                sign(part, PartKind::Thinking, delta, sink);
+            }
+            (Self::Thought(part), "thought_summary") => match delta.text {
+                Some(text) => say(part, PartKind::Thinking, text, sink),
+                None => sink.provider_part(json),
+            },
+            (step @ Self::Call(_), "function_call" | "arguments_delta") => step.call(delta, sink),
+            (Self::Output(part), "image" | "audio" | "video" | "document") => {
+                if let Some(part) = part.take() {
+                    sink.flush_part(part);
+                }
+                medium(kind, delta, json, sink);
+            }
+            (Self::Provider { deltas, held, .. }, _) => hold(deltas, held, json.to_owned(), sink),
+            _ => return false,
+        }
+        true
+    }
+
+    fn call<O: Output>(&mut self, members: &Delta<'_>, sink: &mut DeltaSink<'_, O>) {
+        let Self::Call(call) = *self else { return };
+        if let Some(signature) = members.signature {
+            sink.call_state(call, &signature_state(signature));
+        }
+        sink.name_call(call, members.id, members.name);
+        if let Some(arguments) = members.arguments {
+            sink.call_args(call, arguments);
+        }
+    }
+
+    /// The step is over.
+    pub(super) fn stop<O: Output>(self, sink: &mut DeltaSink<'_, O>) {
+        match self {
+            Self::Call(call) => sink.end_call(call, CallEnd::Provider),
+            other => other.close(sink),
+        }
+    }
+
+    /// The stream ended before the step did; how it ended says whether a call is whole.
+    pub(super) fn close<O: Output>(self, sink: &mut DeltaSink<'_, O>) {
+        match self {
+            Self::Output(Some(part)) | Self::Thought(Some(part)) => sink.flush_part(part),
+            Self::Output(None) | Self::Thought(None) | Self::Call(_) => {}
+            Self::Provider { begun, deltas, held } => {
+                sink.give_back_state_bytes(held);
+                sink.provider_part(&joined(&begun, &deltas));
+            }
+        }
+    }
+}
+
+fn opened<O: Output>(
+    part: &mut Option<PartHandle>,
+    kind: PartKind,
+    sink: &mut DeltaSink<'_, O>,
+) -> PartHandle {
+    *part.get_or_insert_with(|| sink.open_part(kind))
+}
+
+fn say<O: Output>(
+    part: &mut Option<PartHandle>,
+    kind: PartKind,
+    text: Str<'_>,
+    sink: &mut DeltaSink<'_, O>,
+) {
+    let part = opened(part, kind, sink);
+    sink.text(part, text);
+}
+
+fn sign<O: Output>(
+    part: &mut Option<PartHandle>,
+    kind: PartKind,
+    delta: &Delta<'_>,
+    sink: &mut DeltaSink<'_, O>,
+) {
+    if let Some(signature) = delta.signature {
+        let part = opened(part, kind, sink);
+        sink.part_state(part, &signature_state(signature));
+    }
+}
+
+fn signature_state(signature: Str<'_>) -> String {
+    format!("{{\"signature\":\"{}\"}}", signature.raw)
+}
+
+fn hold<O: Output>(
+    deltas: &mut Vec<String>,
+    held: &mut usize,
+    json: String,
+    sink: &mut DeltaSink<'_, O>,
+) {
+    if sink.take_state_bytes(json.len()) {
+        *held += json.len();
+        deltas.push(json);
+    }
+}
+
+/// An image in the answer; other media, and images that are only referred to, are the provider's.
+fn medium<O: Output>(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut DeltaSink<'_, O>) {
+    match (kind, delta.data) {
+        ("image", Some(data)) => {
+            let mime_type = delta.mime_type.unwrap_or(Str::plain("image/*"));
+            let image =
+                [("mimeType", mime_type), ("data", data)].map(|(key, text)| (key, quoted(text)));
+            let image = image.each_ref().map(|(key, text)| (*key, text.as_str()));
+            let payload = wire::write_object(&image);
+            sink.whole_part(&format!("{{\"kind\":\"image\",\"payload\":{payload}}}"));
+        }
+        _ => sink.provider_part(json),
+    }
+}
+
+fn quoted(text: Str<'_>) -> String {
+    format!("\"{}\"", text.raw)
+}
+
+/// A step with all that was new of it: texts and lists under one name are put together, other values replace.
+fn joined(begun: &str, deltas: &[String]) -> String {
+    let mut members: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for json in std::iter::once(begun).chain(deltas.iter().map(String::as_str)) {
+        // An object that `read` validated fails only by being none.
+        let _: Result<()> = Reader::trusted(json).entries(|reader, key| {
+            let (key, value) = (key.text(), reader.raw()?);
+            match places.get(&key).and_then(|at| members.get_mut(*at)) {
+                Some((_, values)) => values.push(value),
+                None => {
+                    places.insert(key.clone(), members.len());
+                    members.push((key, vec![value]));
+                }
+            }
+            Ok(())
+        });
+    }
+    let values: Vec<String> =
+        members.iter().map(|(key, values)| joined_value(key, values)).collect();
+    let members: Vec<(&str, &str)> = members
+        .iter()
+        .zip(&values)
+        .map(|((key, _), value)| (key.as_str(), value.as_str()))
+        .collect();
+    wire::write_object(&members)
+}
+
+fn joined_value(key: &str, values: &[&str]) -> String {
+    let last = values.last().copied().unwrap_or("null");
+    let bracket = match last.as_bytes() {
+        // What tells the step is said by its start, and again by each delta in words of its own.
+        _ if matches!(key, "type" | "id" | "call_id" | "name") => {
+            return values.first().copied().unwrap_or("null").to_owned();
+        }
+        [b'"', .., b'"'] => ('"', '"', ""),
+        [b'[', .., b']'] => ('[', ']', ","),
+        _ => return last.to_owned(),
+    };
+    let (open, close, between) = bracket;
+    let inner = values.iter().filter_map(|value| value.strip_prefix(open)?.strip_suffix(close));
+    let inner: Vec<&str> = inner.filter(|inner| !inner.trim_ascii().is_empty()).collect();
+    format!("{open}{}{close}", inner.join(between))
+}

@@ -240,15 +240,13 @@ fn steps(path: &str, max_depth: usize) -> Option<Vec<Step>> {
             (Step::Key(name.to_owned()).filled()?, after)
         } else {
             let inner = rest.strip_prefix('[')?;
-            match inner.chars().next()? {
-                quote @ ('\'' | '"') => {
-                    let (name, after) = quoted(inner.get(1..)?, quote)?;
-                    (Step::Key(name), after.strip_prefix(']')?)
-                }
-                _ => {
-                    let (index, after) = inner.split_once(']')?;
-                    (Step::Index(index.parse().ok()?), after)
-                }
+            let first = inner.chars().next()?;
+            if matches!(first, '\'' | '"') {
+                let (name, after) = quoted(inner.get(1..)?, first)?;
+                (Step::Key(name), after.strip_prefix(']')?)
+            } else {
+                let (index, after) = inner.split_once(']')?;
+                (Step::Index(index.parse().ok()?), after)
             }
         };
         found.push(step);

@@ -14,7 +14,7 @@ CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test lint bench fuzz gate gate-bless wheel bless clean
+.PHONY: help demo test lint bench compare fuzz gate gate-bless wheel bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -43,6 +43,9 @@ bench: .venv-bench/installed ## ours and our peers in one run; rewrites docs/ben
 	cargo run --release --locked --package deltafold-benches --bin stages_together > .venv-bench/stages.jsonl
 	.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results.json
 	.venv-bench/bin/python benches/report.py .venv-bench/results.json --stages .venv-bench/stages.jsonl --docs .
+
+compare: .venv-sdks/installed ## the official clients on the recorded streams; rewrites docs/sdks.md
+	.venv-sdks/bin/python -W ignore compare/sdks.py
 
 fuzz: ## every target of rust/fuzz for SECONDS_EACH seconds (needs a nightly toolchain and cargo-fuzz)
 	tools/fuzz.sh $(SECONDS_EACH)

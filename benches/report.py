@@ -43,6 +43,7 @@ FIRST = {
     "corpus": FOLD,
     "fold_many": "two threads",
     "loopback": "bytes only",
+    "other dialects": FOLD,
 }
 
 
@@ -103,6 +104,11 @@ def tables(results: Results) -> Iterator[str]:
             for count, feed in COLUMNS
         }
         yield from compared_table(results, "text", f"{dialect}, µs an event", "events", columns)
+    columns = {
+        f"{dialect}, 2,000 events": {"dialect": dialect}
+        for dialect in ("openai-responses", "gemini")
+    }
+    yield from compared_table(results, "other dialects", "µs an event", "events", columns)
     yield from ("## Stages in Rust", "", "`scan` visits the line ends and validates the UTF-8.", "")
     columns = {
         f"{dialect}, {count:,}": {"dialect": dialect, "events": count}

@@ -17,8 +17,7 @@ NO_VENDOR = {"mock-openai"}
 
 @pytest.mark.parametrize("vendor", VENDORS.values(), ids=list(VENDORS))
 def test_a_row_names_known_dialects_and_addresses(vendor: Vendor) -> None:
-    later = {"gemini", "gemini-interactions"}
-    assert set(vendor.addresses) <= {*deltafold.dialect_names(), *later}
+    assert set(vendor.addresses) <= set(deltafold.dialect_names())
     for base_url in vendor.addresses.values():
         assert base_url is None or base_url.startswith(("https://", "http://127.0.0.1"))
     assert VENDORS[vendor.name] is vendor

@@ -7,6 +7,7 @@ Laws: bytes go out as recorded, one HTTP chunk a piece; nothing but the standard
 leaving the `with` closes every socket and ends every thread.
 """
 
+import contextlib
 import json
 import socket
 import struct
@@ -195,8 +196,10 @@ class _Server(ThreadingHTTPServer):
     def server_close(self) -> None:
         with self.lock:
             for connection in self.sockets:
-                # The handler that reads it sees the end and closes it.
-                connection.shutdown(socket.SHUT_RDWR)
+                # The handler that reads it sees the end and closes it.  One whose client has gone
+                # already has nothing to shut down.
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
         super().server_close()
 
 

@@ -5,7 +5,7 @@ of that protocol, as its server writes it.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from protocol_bodies import DONE, event
@@ -46,7 +46,7 @@ class Call(NamedTuple):
 Said: TypeAlias = Text | Call
 End: TypeAlias = Literal["stop", "length", "tool_calls"]
 
-ENDS: Final[dict[str, dict[End, str]]] = {
+ENDS: Final[dict[str, dict[str, str]]] = {
     COHERE: {"stop": "COMPLETE", "length": "MAX_TOKENS", "tool_calls": "TOOL_CALL"},
     GEMINI: {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP"},
     INTERACTIONS: {"stop": "completed", "length": "incomplete", "tool_calls": "requires_action"},
@@ -65,7 +65,7 @@ def thought(*pieces: str) -> Text:
     return Text(pieces, thinking=True)
 
 
-def gemini(*parts: Wire, **candidate: object) -> bytes:
+def gemini(*parts: Mapping[str, object], **candidate: object) -> bytes:
     """Write a chunk of Gemini with these parts."""
     content = {"content": {"role": "model", "parts": list(parts)}} if parts else {}
     return event(
@@ -111,7 +111,7 @@ def _interactions(said: Said, index: int) -> Iterator[bytes]:
             delta = {"type": "thought_summary", "content": content} if said.thinking else content
             yield interactions("step.delta", index=index, delta=delta)
     else:
-        step = {"type": "function_call", "id": said.call_id, "name": said.name, "arguments": {}}
+        step: Wire = {"type": "function_call", "id": said.call_id, "name": said.name}
         yield interactions("step.start", index=index, step=step)
         for fragment in said.fragments:
             delta = {"type": "arguments_delta", "arguments": fragment}
@@ -149,7 +149,8 @@ def _mistral(said: Said, index: int) -> Iterator[bytes]:
             yield mistral({"content": content})
         return
     for at, fragment in enumerate(said.fragments or ("",)):
-        function: Wire = {"arguments": fragment} | ({"name": said.name} if at == 0 else {})
+        function: Wire = {"arguments": fragment}
+        function |= {"name": said.name} if at == 0 else {}
         call = {"index": index, "function": function} | ({"id": said.call_id} if at == 0 else {})
         yield mistral({"tool_calls": [call]})
 
@@ -199,7 +200,7 @@ def opening(dialect: str) -> bytes:
 
 def ending(dialect: str, end: End | str, counts: tuple[int, int] | None = None) -> bytes:
     """Write the end, with a reason of ours or the protocol's own word for one."""
-    raw = ENDS[dialect].get(end, end)  # type: ignore[call-overload]
+    raw = ENDS[dialect].get(end, end)
     given, made = counts or (0, 0)
     if dialect == GEMINI:
         usage = {"promptTokenCount": given, "candidatesTokenCount": made}
@@ -212,7 +213,8 @@ def ending(dialect: str, end: End | str, counts: tuple[int, int] | None = None) 
         return interactions("interaction.completed", interaction=about) + DONE
     if dialect == COHERE:
         tokens = {"tokens": {"input_tokens": given, "output_tokens": made}}
-        delta: Wire = {"finish_reason": raw} | ({"usage": tokens} if counts else {})
+        delta: Wire = {"finish_reason": raw}
+        delta |= {"usage": tokens} if counts else {}
         return typed("message-end", delta=delta)
     if dialect == MISTRAL:
         usage = {"prompt_tokens": given, "completion_tokens": made}

@@ -56,6 +56,11 @@ impl PartialArgs {
         self.broken
     }
 
+    /// Whether nothing came yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty() && !self.broken
+    }
+
     /// Whether a string waits for more.
     pub(super) fn in_string(&self) -> bool {
         self.string.is_some()

@@ -138,7 +138,7 @@ fn work_is_linear_in_the_events() {
             if n == 0 { call(&json!({"name": "f", "willContinue": true})) } else { partial(&entry) }
         }),
         (GEMINI, "members of an object", |n| {
-            let entry = json!([{"jsonPath": format!("$.a.k{n}"), "numberValue": 1.0}]);
+            let entry = json!([{"jsonPath": format!("$.a.k{n:05}"), "numberValue": 1.0}]);
             if n == 0 { call(&json!({"name": "f", "willContinue": true})) } else { partial(&entry) }
         }),
         (GEMINI, "elements of a list", |n| {

@@ -206,7 +206,14 @@ fn gemini_chunk() -> impl Strategy<Value = String> {
     let beside = prop_oneof![
         Just(""),
         Just(r#","usageMetadata":{"promptTokenCount":4}"#),
-        Just(r#","usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":2}"#),
+        Just(r#","usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":#}"#),
+        Just(
+            r#","usageMetadata":{"promptTokenCount":4,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":#}]}"#
+        ),
+        Just(r#","usageMetadata":{"promptTokenCount":4,"a":{"b":[[{"c":#}]]}}"#),
+        Just(r#","usageMetadata":{"promptTokenCount":0#}"#),
+        Just(r#","usageMetadata":{"promptTokenCount":#,}"#),
+        Just(r#","usageMetadata":{}"#),
         Just(r#","usageMetadata":null"#),
         Just(r#","error":null"#),
         Just(r#","promptFeedback":{"safetyRatings":[]}"#),
@@ -214,6 +221,7 @@ fn gemini_chunk() -> impl Strategy<Value = String> {
     (text, part, beside, 0..2_u8, 0..9_u8, 0..2_usize).prop_map(
         |(text, part, beside, index, second, spaces)| {
             let part = part.replace('@', &text);
+            let beside = beside.replace('#', &second.to_string());
             let gap = " ".repeat(spaces);
             format!(
                 r#"{{"candidates":[{{"content":{{"parts":[{part}],"role":"model"}},"index":{index}}}],"createTime":"0{second}","modelVersion":"m","responseId":"r"{beside}{gap}}}"#

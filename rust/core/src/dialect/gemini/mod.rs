@@ -280,7 +280,8 @@ impl State {
                 let message = "a tool call's arguments came in an order that no text can follow";
                 sink.warn("partial_arguments", message, None);
             }
-        } else if let Some(args) = call.args {
+        } else if let Some(args) = call.args.filter(|_| open.args.is_empty()) {
+            // After values they would say them once more.
             sink.call_args(open.handle, args);
         }
         if call.args.is_some() || !call.will_continue {

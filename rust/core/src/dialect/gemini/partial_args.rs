@@ -56,6 +56,11 @@ impl PartialArgs {
         self.broken
     }
 
+    /// Whether nothing came yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty() && !self.broken
+    }
+
     /// Whether a string waits for more.
     pub(super) fn in_string(&self) -> bool {
         self.string.is_some()
@@ -240,15 +245,13 @@ fn steps(path: &str, max_depth: usize) -> Option<Vec<Step>> {
             (Step::Key(name.to_owned()).filled()?, after)
         } else {
             let inner = rest.strip_prefix('[')?;
-            match inner.chars().next()? {
-                quote @ ('\'' | '"') => {
-                    let (name, after) = quoted(inner.get(1..)?, quote)?;
-                    (Step::Key(name), after.strip_prefix(']')?)
-                }
-                _ => {
-                    let (index, after) = inner.split_once(']')?;
-                    (Step::Index(index.parse().ok()?), after)
-                }
+            let first = inner.chars().next()?;
+            if matches!(first, '\'' | '"') {
+                let (name, after) = quoted(inner.get(1..)?, first)?;
+                (Step::Key(name), after.strip_prefix(']')?)
+            } else {
+                let (index, after) = inner.split_once(']')?;
+                (Step::Index(index.parse().ok()?), after)
             }
         };
         found.push(step);

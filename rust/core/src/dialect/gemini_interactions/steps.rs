@@ -267,12 +267,12 @@ fn joined(begun: &str, deltas: &[String]) -> String {
         // An object that `read` validated fails only by being none.
         let _: Result<()> = Reader::trusted(json).entries(|reader, key| {
             let (key, value) = (key.text(), reader.raw()?);
-            match places.get(&key).and_then(|at| members.get_mut(*at)) {
-                Some((_, values)) => values.push(value),
-                None => {
-                    places.insert(key.clone(), members.len());
-                    members.push((key, vec![value]));
-                }
+            let known = places.get(&key).and_then(|at| members.get_mut(*at));
+            if let Some((_, values)) = known {
+                values.push(value);
+            } else {
+                places.insert(key.clone(), members.len());
+                members.push((key, vec![value]));
             }
             Ok(())
         });

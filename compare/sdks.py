@@ -295,6 +295,9 @@ def rule(what: str, mine: Answer, theirs: Answer) -> str:
             "cached tokens above the prompt's are not in it, and are added": True,
         },
         "calls": {
+            "arguments that come in pieces are put together": any(
+                not name for name, _ in theirs.calls
+            ),
             "half a call has no arguments; the client completes its JSON": mine.incomplete,
             "what the provider ran itself is no call of the caller's": True,
         },

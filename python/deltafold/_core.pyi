@@ -1,6 +1,6 @@
 """Types of the compiled extension, held true by stubtest; its documentation is on the objects."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Literal, Self, final
@@ -28,6 +28,7 @@ __all__ = [
     "detect_dialects",
     "dialect_names",
     "fold_bodies",
+    "markups",
 ]
 
 __version__: Final[str]
@@ -208,7 +209,9 @@ class Decoder:
         request_id: str | None = None,
         status: int = 200,
         headers: Mapping[str, str] | None = None,
-        tools: object | None = None,
+        tools: Iterable[object] | None = None,
+        markup: str | None = None,
+        starts_in_thinking: bool = False,
         choice: int = 0,
         provider_raw: bool = False,
         logprobs: bool = False,
@@ -217,6 +220,8 @@ class Decoder:
     ) -> Self: ...
     @property
     def dialect(self) -> str: ...
+    @property
+    def markup(self) -> str | None: ...
     @property
     def run_id(self) -> str: ...
     @property
@@ -312,6 +317,7 @@ class MessageAssembler:
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
 def dialect_names() -> list[str]: ...
+def markups() -> list[str]: ...
 def fold_bodies(
     decoder: Decoder, bodies: list[bytes], *, one_run: bool, threads: int | None = None
 ) -> list[MessageAssembler]: ...

@@ -7,7 +7,7 @@ Laws: no I/O and no waiting; the transport's failure becomes an error delta, the
 does not; nothing changes after the end.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, TypeAlias, TypedDict
 
@@ -33,7 +33,9 @@ class DecoderOptions(TypedDict, total=False):
     request_id: str | None
     status: int
     headers: Mapping[str, str] | None
-    tools: object | None
+    tools: Iterable[object] | None
+    markup: str | None
+    starts_in_thinking: bool
     choice: int
     provider_raw: bool
     logprobs: bool
@@ -64,6 +66,10 @@ class StreamCore:
     def __init__(
         self, dialect: str, error_mapper: ErrorMapper | None, options: DecoderOptions
     ) -> None:
+        tools = options.get("tools")
+        if isinstance(tools, Iterator):
+            # The decoder is made again when the response is there, and an iterator is read once.
+            options = {**options, "tools": tuple(tools)}
         self.decoder = Decoder(dialect, **options)
         self.assembler = MessageAssembler(self.decoder.run_id)
         self.pending: Iterator[MessageDelta] = iter(())

@@ -9,6 +9,7 @@ use deltafold::decoder::Decoder as Core;
 use deltafold::delta::{ErrorCode, Failure};
 use deltafold::dialect::{self, REGISTRY};
 use deltafold::finisher::Options;
+use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,6 +22,7 @@ use crate::batch::DeltaBatch;
 use crate::clock;
 use crate::errors;
 use crate::limits::Limits;
+use crate::tools;
 use crate::types::RETRY_AFTER;
 
 /// The names of all dialects.
@@ -29,16 +31,25 @@ pub(crate) fn dialect_names() -> Vec<&'static str> {
     REGISTRY.iter().map(|row| row.name).collect()
 }
 
+/// The names of all markups: how families of models write reasoning and tool calls in plain text.
+#[pyfunction]
+pub(crate) fn markups() -> Vec<&'static str> {
+    FAMILIES.iter().map(|family| family.name).collect()
+}
+
 /// Decodes one response body, fed in any chunking, into deltas.
 ///
 /// Args:
-///     dialect: the wire protocol, a name of `dialect_names()`.
+///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.
 ///     run_id: the agent run; made up (a UUID) when not given.
 ///     model_id: the model that was asked for; stands in where the body names none.
 ///     request_id: stands in where the body names no response id.
 ///     status: the HTTP status; from 400 up the stream ends in an error.
 ///     headers: the response headers, in any case; retry-after and the request id are taken from them.
-///     tools: the tools that were offered, for dialects that find calls in plain text; the present ones need none.
+///     tools: the tools that were offered, for markup: names, mappings like those of requests, or objects with `name` and
+///         `parameter_schema`.  Without it any name is a tool's, and what a schema would type is a string.
+///     markup: how the model writes reasoning and calls in plain text, a name of `markups()`; text is left alone if not given.
+///     starts_in_thinking: whether the prompt opened the thinking, so that the text begins inside of it.
 ///     choice: which of several answers is followed (`n > 1`).
 ///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.
 ///     logprobs: whether log probabilities ride on the text deltas.
@@ -46,7 +57,9 @@ pub(crate) fn dialect_names() -> Vec<&'static str> {
 ///     clock: returns the aware datetime that deltas are stamped with, once per feed; the system's UTC clock if not given.
 ///
 /// Raises:
-///     UnknownDialectError: no dialect has this name; the message lists them.
+///     UnknownDialectError: no dialect, or no markup, has this name; the message lists them.
+///     TypeError, ValueError: `tools` holds what is no tool; the message names the field.
+///     ValueError: two different markups are named, or `starts_in_thinking` comes without one.
 ///     MisuseError: a method was called while another thread is inside one.
 ///     InternalError: a bug; the decoder cannot be used any more.
 ///
@@ -59,6 +72,7 @@ pub(crate) fn dialect_names() -> Vec<&'static str> {
 pub(crate) struct Decoder {
     core: Mutex<Core>,
     dialect: &'static str,
+    markup: Option<&'static str>,
     run_id: Arc<str>,
     /// The same as Python's text, made with the first batch.
     run_id_text: PyOnceLock<Py<PyString>>,
@@ -122,6 +136,40 @@ fn retry_after(
     RETRY_AFTER.get(py)?.call((lowered, PyDict::new(py), ""), Some(&fields))?.extract()
 }
 
+/// The markup that is named, in the specification or beside it.
+fn one_of<'a>(named: Option<&'a str>, beside: Option<&'a str>) -> PyResult<Option<&'a str>> {
+    match (named, beside) {
+        (Some(named), Some(beside)) if named != beside => Err(PyValueError::new_err(format!(
+            "two markups are named: {named:?} with the dialect, and {beside:?}"
+        ))),
+        (named, beside) => Ok(beside.or(named)),
+    }
+}
+
+/// What is looked for in plain text.
+fn wanted(
+    py: Python<'_>,
+    markup: Option<&str>,
+    tools: Option<&Bound<'_, PyAny>>,
+    starts_in_thinking: bool,
+) -> PyResult<Option<Wanted>> {
+    let Some(name) = markup else {
+        if starts_in_thinking {
+            return Err(PyValueError::new_err("starts_in_thinking needs a markup"));
+        }
+        if let Some(tools) = tools {
+            tools.try_iter()?;
+        }
+        return Ok(None);
+    };
+    let Some(family) = markup::find(name) else {
+        let message = format!("unknown markup {name:?}; known: {}", markups().join(", "));
+        return Err(errors::unknown_dialect(py, &message));
+    };
+    let tools = tools.map(tools::read).transpose()?.map(Arc::new);
+    Ok(Some(Wanted { family, tools, starts_in_thinking }))
+}
+
 impl Decoder {
     /// When a feed would be.
     pub(crate) fn now(&self, py: Python<'_>) -> PyResult<u64> {
@@ -178,7 +226,7 @@ impl Decoder {
 #[pymethods]
 impl Decoder {
     #[new]
-    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, choice=0, provider_raw=false, logprobs=false, limits=None, clock=None))]
+    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, choice=0, provider_raw=false, logprobs=false, limits=None, clock=None))]
     #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
     fn new(
         py: Python<'_>,
@@ -189,20 +237,21 @@ impl Decoder {
         status: u16,
         headers: Option<&Bound<'_, PyAny>>,
         tools: Option<&Bound<'_, PyAny>>,
+        markup: Option<&str>,
+        starts_in_thinking: bool,
         choice: u64,
         provider_raw: bool,
         logprobs: bool,
         limits: Option<&Bound<'_, Limits>>,
         clock: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
+        let (dialect, named) = markup::specification(dialect);
         let Some(row) = dialect::find(dialect) else {
             let message =
                 format!("unknown dialect {dialect:?}; known: {}", dialect_names().join(", "));
             return Err(errors::unknown_dialect(py, &message));
         };
-        if let Some(tools) = tools {
-            tools.try_iter()?;
-        }
+        let wanted = wanted(py, one_of(named, markup)?, tools, starts_in_thinking)?;
         let run_id: Arc<str> = match run_id {
             Some(run_id) => run_id.into(),
             None => Uuid::new_v4().to_string().into(),
@@ -220,13 +269,16 @@ impl Decoder {
             choice,
             provider_raw,
             logprobs,
+            markup: wanted,
             limits: limits.map(|limits| limits.get().core).unwrap_or_default(),
         };
+        let markup = options.markup.as_ref().map(|wanted| wanted.family.name);
         let core = Core::new(options)
             .ok_or_else(|| errors::unknown_dialect(py, "the dialect left the registry"))?;
         Ok(Self {
             core: Mutex::new(core),
             dialect: row.name,
+            markup,
             run_id,
             run_id_text: PyOnceLock::new(),
             clock,
@@ -237,6 +289,12 @@ impl Decoder {
     #[getter]
     fn dialect(&self) -> &'static str {
         self.dialect
+    }
+
+    /// What is looked for in plain text, if anything.
+    #[getter]
+    fn markup(&self) -> Option<&'static str> {
+        self.markup
     }
 
     #[getter]
@@ -346,6 +404,7 @@ impl Decoder {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Decoder of {}, run {}>", self.dialect, self.run_id)
+        let markup = self.markup.map(|markup| format!("+{markup}")).unwrap_or_default();
+        format!("<Decoder of {}{markup}, run {}>", self.dialect, self.run_id)
     }
 }

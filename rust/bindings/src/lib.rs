@@ -20,6 +20,7 @@ mod partial_json;
 mod partial_tree;
 mod payload;
 mod snapshot;
+mod tools;
 mod types;
 
 /// The compiled half of deltafold.
@@ -32,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
-    use crate::decoder::{Decoder, dialect_names};
+    use crate::decoder::{Decoder, dialect_names, markups};
     #[pymodule_export]
     use crate::delta::MessageDelta;
     #[pymodule_export]

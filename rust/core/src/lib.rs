@@ -1,10 +1,10 @@
 //! deltafold: any LLM provider's byte stream → one delta contract → the final message.
 //!
 //! ```text
-//! bytes ─► framing ─► dialect.read ─► dialect.apply ─► finisher ─► Output
-//!          SSE         borrows an       owns the          seq, ids,   DeltaBatch, or the
-//!          NDJSON      Event from a     dialect's         pairing,    MessageAssembler itself
-//!          JSON array  frame's JSON     state             terminal
+//! bytes ─► framing ─► dialect.read ─► dialect.apply ─► markup? ─► finisher ─► Output
+//!          SSE         borrows an       owns the          think,      seq, ids,   DeltaBatch, or the
+//!          NDJSON      Event from a     dialect's         Qwen …      pairing,    MessageAssembler itself
+//!          JSON array  frame's JSON     state                         terminal
 //!          AWS frames
 //! ```
 //!
@@ -29,6 +29,7 @@ pub mod framing;
 pub mod laws;
 pub mod limits;
 pub mod logprobs;
+pub mod markup;
 pub mod provider_error;
 pub mod scan;
 pub mod sniff;

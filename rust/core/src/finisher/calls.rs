@@ -42,6 +42,8 @@ pub(super) struct Call {
     /// Arguments that wait: for a name, or (exactly `{}`) for what follows.
     pending: String,
     sent: bool,
+    /// Its text came from text that was cut anywhere: no piece of it stands for anything but itself.
+    verbatim: bool,
     provider_state: Option<String>,
 }
 
@@ -61,7 +63,10 @@ impl Call {
     /// Whether `text` says the whole arguments once more, as they are or encoded as a JSON string: some gateways close
     /// a call with a summary of it.
     fn repeats(&self, text: &str) -> bool {
-        if self.format != InputFormat::Json || self.scan.verdict() != Verdict::Complete {
+        if self.verbatim
+            || self.format != InputFormat::Json
+            || self.scan.verdict() != Verdict::Complete
+        {
             return false;
         }
         if Digest::of(text) == self.said {
@@ -83,6 +88,16 @@ enum Stage {
 impl<O: Output> DeltaSink<'_, O> {
     /// Opens a tool call; it starts at its name and id, at its first arguments, or at its end.
     pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
+        self.end_markup(CallEnd::Provider);
+        self.add_call(format, false)
+    }
+
+    /// Opens a tool call that was found in text: no piece of its arguments repeats others, or gives way to them.
+    pub(crate) fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
+        self.add_call(format, true)
+    }
+
+    fn add_call(&mut self, format: InputFormat, verbatim: bool) -> CallHandle {
         let bound = self.options().limits.tool_calls;
         let used = self.finisher.calls.len() + 1;
         if self.finisher.line.within("tool_calls", used, bound) {
@@ -97,6 +112,7 @@ impl<O: Output> DeltaSink<'_, O> {
                 carry: Carry::default(),
                 pending: String::new(),
                 sent: false,
+                verbatim,
                 provider_state: None,
             });
         }
@@ -190,6 +206,7 @@ impl<O: Output> DeltaSink<'_, O> {
             state.pending.push_str(plain);
         } else if state.format == InputFormat::Json
             && !state.sent
+            && !state.verbatim
             && state.pending.is_empty()
             && plain == "{}"
         {
@@ -262,7 +279,8 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    fn start_call(&mut self, call: CallHandle) {
+    /// Lets a call start that has a name, id or not.
+    pub(crate) fn start_call(&mut self, call: CallHandle) {
         let Finisher { line, calls, ids, started_calls, .. } = &mut *self.finisher;
         let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == Stage::Waiting)
         else {
@@ -361,6 +379,7 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Ends every call that is open, in the order in which they were opened.
     pub fn end_calls(&mut self, how: CallEnd) {
+        self.end_markup(how);
         for position in self.finisher.first_open..self.finisher.calls.len() {
             self.end_call(CallHandle(position), how);
         }

@@ -11,16 +11,21 @@ mod calls;
 mod counts;
 mod digest;
 mod line;
+mod markup;
+mod parts;
 
 use calls::Call;
 pub use calls::{CallEnd, CallHandle};
 pub use counts::Counts;
 use digest::Digest;
 use line::{Line, Phase};
+use parts::{Part, send_text};
+pub use parts::{PartHandle, PartKind};
 
 use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Plain, Riders, Usage};
 use crate::limits::Limits;
 use crate::logprobs::Logprobs;
+use crate::markup::{Markup, Wanted};
 use crate::provider_error::Response;
 use crate::warnings::Warnings;
 use crate::wire::{Carry, Str, write_string};
@@ -44,36 +49,14 @@ pub struct Options {
     pub provider_raw: bool,
     /// Whether log probabilities ride on text deltas.
     pub logprobs: bool,
+    /// What is looked for in plain text.
+    pub markup: Option<Wanted>,
     /// Bounds.
     pub limits: Limits,
 }
 
 /// Bytes of a usage record that are free: an order of magnitude over known providers' records.
 const USUAL_USAGE_BYTES: usize = 16 << 10;
-
-/// What a part holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
-    /// Visible text.
-    Text,
-    /// Visible text that declines.
-    Refusal,
-    /// Reasoning.
-    Thinking,
-}
-
-/// A part that a dialect opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartHandle(usize);
-
-#[derive(Clone, Debug, PartialEq)]
-struct Part {
-    kind: PartKind,
-    index: Option<u32>,
-    carry: Carry,
-    /// What it said, where the protocol says the whole once more.
-    said: Option<Digest>,
-}
 
 /// The finisher's state.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +75,9 @@ pub struct Finisher {
     deferred: Option<Failure<Box<str>>>,
     refused: bool,
     warnings: Warnings,
+    markup: Option<Box<Markup>>,
+    /// The part whose text markup looks at.
+    marked: Option<PartHandle>,
     scratch: String,
 }
 
@@ -99,6 +85,7 @@ impl Finisher {
     /// Before the first byte.
     pub fn new(options: Arc<Options>) -> Self {
         Self {
+            markup: options.markup.as_ref().map(|wanted| Box::new(Markup::new(wanted))),
             line: Line {
                 dialect: options.dialect,
                 options,
@@ -113,6 +100,7 @@ impl Finisher {
                 raw: None,
                 breach: None,
             },
+            marked: None,
             parts: Vec::new(),
             calls: Vec::new(),
             first_open: 0,
@@ -256,11 +244,19 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     }
 
     fn add_part(&mut self, kind: PartKind, said: Option<Digest>) -> PartHandle {
+        self.end_markup(CallEnd::Provider);
+        let watched = self.watches(kind);
         let bound = self.options().limits.parts;
         let used = self.finisher.parts.len() + 1;
         // Parts that stay empty get no number, but they take memory.
         if self.finisher.line.within("parts", used, bound) {
-            self.finisher.parts.push(Part { kind, index: None, carry: Carry::default(), said });
+            self.finisher.parts.push(Part {
+                kind,
+                index: None,
+                carry: Carry::default(),
+                said,
+                watched,
+            });
         }
         PartHandle(used - 1)
     }
@@ -272,9 +268,13 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             return;
         }
         let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
+        let handle = part;
         let Some(part) = parts.get_mut(part.0) else {
             return;
         };
+        if part.watched {
+            return self.watched_text(handle, text);
+        }
         let lone = part.carry.lone;
         let plain = if !text.escaped && part.carry.high.is_none() {
             text.raw
@@ -337,6 +337,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         if !self.is_open() {
             return;
         }
+        let part = self.ridden(part, &riders);
         if riders.logprobs.is_none() {
             // Log probabilities come between the halves of a text; everything else stands at its place in it.
             self.flush_part(part);
@@ -388,6 +389,9 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// No more text comes for now: a surrogate that waits for its other half stays alone.
     pub fn flush_part(&mut self, part: PartHandle) {
+        if self.flush_watched(part) {
+            return;
+        }
         let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
         let Some(part) = parts.get_mut(part.0) else {
             return;
@@ -550,6 +554,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// Leaves nothing open before the terminal.
     fn settle(&mut self, how: CallEnd) {
+        self.settle_markup(how);
         for position in 0..self.finisher.parts.len() {
             self.flush_part(PartHandle(position));
         }
@@ -563,28 +568,4 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             }
         }
     }
-}
-
-fn send_text<O: Output>(
-    line: &mut Line,
-    out: &mut O,
-    part: &mut Part,
-    text: &str,
-    riders: Riders<&str>,
-) {
-    if part.index.is_none() {
-        part.index = line.open_part();
-    }
-    if part.index.is_none() || (text.is_empty() && !riders.carry()) {
-        return;
-    }
-    let part_index = part.index;
-    let payload = match part.kind {
-        PartKind::Text => Payload::Text { text, part_index, riders },
-        PartKind::Refusal => {
-            Payload::Text { text, part_index, riders: Riders { refusal: true, ..riders } }
-        }
-        PartKind::Thinking => Payload::Thinking { text, part_index, riders },
-    };
-    line.send(out, payload);
 }

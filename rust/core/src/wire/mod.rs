@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 mod skip;
 mod write;
 
-pub use write::{members, merge_deep, merge_objects, write_object, write_string};
+pub use write::{members, merge_deep, merge_objects, write_object, write_string, write_text};
 
 /// Result of reading.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -8,6 +8,12 @@ use super::{Reader, special};
 /// Writes `text` as a JSON string, quotes included.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
+    write_text(out, text);
+    out.push('"');
+}
+
+/// Writes `text` as a piece of a JSON string, without quotes.
+pub fn write_text(out: &mut String, text: &str) {
     let mut rest = text;
     loop {
         let at = special(rest.as_bytes(), 0);
@@ -29,7 +35,6 @@ pub fn write_string(out: &mut String, text: &str) {
         }
         rest = characters.as_str();
     }
-    out.push('"');
 }
 
 /// Members up to this number are compared one by one.

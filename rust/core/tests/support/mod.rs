@@ -18,16 +18,28 @@ use deltafold::delta::{Delta, Payload, Riders, Usage};
 use deltafold::finisher::Options;
 use deltafold::framing::Framing;
 use deltafold::limits::Limits;
+use deltafold::markup::Wanted;
 use deltafold::provider_error::Response;
 use serde_json::{Value, json};
 
 /// A delta that owns its text.
 pub type Owned = Delta<Box<str>>;
 
-/// Options of a stream named "run".
-pub fn options(dialect: &str) -> Options {
+/// The row of a specification's dialect.
+pub fn row(specification: &str) -> &'static deltafold::dialect::Dialect {
+    let (dialect, _) = deltafold::markup::specification(specification);
+    deltafold::dialect::find(dialect).expect("a dialect")
+}
+
+/// Options of a stream named "run", of a dialect or of one with markup.
+pub fn options(specification: &str) -> Options {
+    let markup = deltafold::markup::specification(specification).1.map(|name| Wanted {
+        family: deltafold::markup::find(name).expect("a markup"),
+        tools: None,
+        starts_in_thinking: false,
+    });
     Options {
-        dialect: deltafold::dialect::find(dialect).expect("a dialect").name,
+        dialect: row(specification).name,
         run_id: "run".into(),
         model_id: None,
         request_id: None,
@@ -35,6 +47,7 @@ pub fn options(dialect: &str) -> Options {
         choice: 0,
         provider_raw: false,
         logprobs: false,
+        markup,
         limits: Limits::default(),
     }
 }
@@ -139,7 +152,7 @@ pub fn recordings() -> Vec<Recording> {
 
 /// Pieces of a body that end behind each event, as its framing has it.
 pub fn events<'a>(dialect: &str, body: &'a [u8]) -> Vec<&'a [u8]> {
-    let framing = deltafold::dialect::find(dialect).expect("a dialect").framing;
+    let framing = row(dialect).framing;
     let binary = framing == Framing::AwsEventStream && body.first() == Some(&0);
     let mut pieces = Vec::new();
     let mut rest = body;

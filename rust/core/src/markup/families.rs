@@ -1,0 +1,466 @@
+//! The families: one row a name, each the literals that count in its text and the grammar that a literal opens.
+//!
+//! Law: what is looked for in text begins with `<` or `[`.
+//! Source: inline-markup.md, the section named at each row.
+
+use super::gemma::GemmaBlock;
+use super::harmony::{CHANNEL, HarmonyBlock, START};
+use super::json_calls::{JsonBlock, JsonGrammar, Tag as JsonTag};
+use super::named_calls::{Header, NamedBlock, NamedGrammar, Tag as NamedTag};
+use super::pythonic::{PythonicBlock, PythonicGrammar};
+use super::xml_calls::{End, XmlBlock, XmlGrammar};
+use super::{Block, Undecided};
+
+/// A family of models that write the same markup.
+#[derive(Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a habit of its own")]
+pub struct Family {
+    /// The name that users write.
+    pub name: &'static str,
+    /// The literals that count.
+    pub(super) literals: &'static [(&'static str, Role)],
+    /// Whether models think again after calls.
+    pub(super) interleaved: bool,
+    /// Whether a call may begin before the thinking is closed.
+    pub(super) calls_in_thinking: bool,
+    /// Whether a turn may be nothing but calls, without any tag.
+    pub(super) untagged: bool,
+    /// Whether thinking is a message of harmony.
+    pub(super) harmony: bool,
+}
+
+/// What a literal stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Role {
+    /// Thinking begins; which pair of tags it is.
+    Think(u8),
+    /// Thinking ends.
+    ThinkEnd(u8),
+    /// Calls begin.
+    Calls(Grammar),
+    /// The answer begins, where it is wrapped.
+    Answer,
+    /// The answer ends.
+    AnswerEnd,
+}
+
+/// How calls are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Grammar {
+    Json(&'static JsonGrammar),
+    /// Calls that name the tool first: in a section, or in a call right away.
+    Named(&'static NamedGrammar, bool),
+    /// Calls as tags: behind an opening tag, or inside of a tag that begins a call.
+    Xml(&'static XmlGrammar, Option<&'static str>),
+    Pythonic(&'static PythonicGrammar),
+    Gemma,
+    Harmony(&'static str),
+    Undecided(Undecided),
+}
+
+impl Family {
+    /// What it looks for in text.
+    pub fn literals(&self) -> impl Iterator<Item = &'static str> {
+        self.literals.iter().map(|(literal, _)| *literal)
+    }
+
+    /// Whether white space around markup in the middle of a text belongs to it.
+    pub(super) fn strips(&self) -> bool {
+        self.untagged || self.literals.iter().any(|(_, role)| matches!(role, Calls(_)))
+    }
+}
+
+impl Grammar {
+    pub(super) fn block(self) -> Block {
+        match self {
+            Self::Json(grammar) => Block::Json(JsonBlock::new(grammar)),
+            Self::Named(grammar, in_call) => Block::Named(NamedBlock::new(grammar, in_call)),
+            Self::Xml(grammar, tag) => Block::Xml(XmlBlock::new(grammar, tag)),
+            Self::Pythonic(grammar) => Block::Pythonic(PythonicBlock::new(grammar)),
+            Self::Gemma => Block::Gemma(GemmaBlock::new()),
+            Self::Harmony(mark) => Block::Harmony(HarmonyBlock::new(mark)),
+            Self::Undecided(which) => Block::Undecided(which),
+        }
+    }
+}
+
+use Role::{Answer, AnswerEnd, Calls, Think, ThinkEnd};
+
+/// What most rows begin with; only the literals differ.
+const ROW: Family = Family {
+    name: "",
+    literals: &[],
+    interleaved: false,
+    calls_in_thinking: false,
+    untagged: false,
+    harmony: false,
+};
+
+/// Every family.
+pub const FAMILIES: &[Family] = &[
+    // Section 2: reasoning alone.
+    Family {
+        name: "think",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<thinking>", Think(1)),
+            ("</thinking>", ThinkEnd(1)),
+            ("[THINK]", Think(2)),
+            ("[/THINK]", ThinkEnd(2)),
+            ("<seed:think>", Think(3)),
+            ("</seed:think>", ThinkEnd(3)),
+            ("<reasoning>", Think(4)),
+            ("</reasoning>", ThinkEnd(4)),
+            ("<thought>", Think(5)),
+            ("</thought>", ThinkEnd(5)),
+        ],
+        ..ROW
+    },
+    // Section 3.
+    Family { name: "qwen-json", literals: QWEN_JSON, ..ROW },
+    Family {
+        name: "hermes",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<tool_call>", Calls(Grammar::Json(HERMES))),
+            ("<function_call>", Calls(Grammar::Json(HERMES))),
+            ("<tools>", Calls(Grammar::Json(HERMES))),
+            ("<tool>", Calls(Grammar::Json(HERMES))),
+        ],
+        ..ROW
+    },
+    // Section 4.
+    Family {
+        name: "qwen-xml",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<tool_call>", Calls(Grammar::Xml(QWEN_XML, None))),
+            ("<function=", Calls(Grammar::Xml(QWEN_XML, Some("function=")))),
+        ],
+        ..ROW
+    },
+    // Section 7.
+    Family {
+        name: "llama",
+        literals: &[
+            ("<|python_tag|>", Calls(Grammar::Undecided(Undecided::PythonTag))),
+            ("<function=", Calls(Grammar::Named(LLAMA_FUNCTION, true))),
+        ],
+        untagged: true,
+        ..ROW
+    },
+    Family {
+        name: "lfm2",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<|tool_call_start|>", Calls(Grammar::Pythonic(LFM2))),
+        ],
+        ..ROW
+    },
+    Family {
+        name: "olmo",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<function_calls>", Calls(Grammar::Pythonic(OLMO))),
+        ],
+        ..ROW
+    },
+    // Section 8.
+    Family {
+        name: "mistral",
+        literals: &[
+            ("[THINK]", Think(0)),
+            ("[/THINK]", ThinkEnd(0)),
+            ("<think>", Think(1)),
+            ("</think>", ThinkEnd(1)),
+            ("[TOOL_CALLS]", Calls(Grammar::Undecided(Undecided::Mistral))),
+        ],
+        ..ROW
+    },
+    Family {
+        name: "kimi",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<|tool_calls_section_begin|>", Calls(Grammar::Named(KIMI, false))),
+            ("<|tool_call_section_begin|>", Calls(Grammar::Named(KIMI, false))),
+            ("<|tool_call_begin|>", Calls(Grammar::Named(KIMI, true))),
+        ],
+        interleaved: true,
+        calls_in_thinking: true,
+        ..ROW
+    },
+    Family {
+        name: "gemma",
+        literals: &[
+            ("<|channel>thought", Think(0)),
+            ("<channel|>", ThinkEnd(0)),
+            ("<|tool_call>", Calls(Grammar::Gemma)),
+            ("<start_function_call>", Calls(Grammar::Gemma)),
+        ],
+        interleaved: true,
+        ..ROW
+    },
+    Family {
+        name: "cohere",
+        literals: &[
+            ("<|START_THINKING|>", Think(0)),
+            ("<|END_THINKING|>", ThinkEnd(0)),
+            ("<|START_ACTION|>", Calls(Grammar::Json(COHERE))),
+            ("<|START_RESPONSE|>", Answer),
+            ("<|END_RESPONSE|>", AnswerEnd),
+            ("<|START_TEXT|>", Answer),
+            ("<|END_TEXT|>", AnswerEnd),
+        ],
+        ..ROW
+    },
+    // Section 5.
+    Family {
+        name: "glm",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<tool_call>", Calls(Grammar::Xml(GLM, None))),
+        ],
+        interleaved: true,
+        ..ROW
+    },
+    Family {
+        name: "minimax",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<minimax:tool_call>", Calls(Grammar::Xml(INVOKE, None))),
+            ("<invoke name=", Calls(Grammar::Xml(INVOKE, Some("invoke name=")))),
+        ],
+        interleaved: true,
+        ..ROW
+    },
+    Family {
+        name: "claude",
+        literals: &[
+            ("<thinking>", Think(0)),
+            ("</thinking>", ThinkEnd(0)),
+            ("<function_calls>", Calls(Grammar::Xml(INVOKE, None))),
+            ("<invoke name=", Calls(Grammar::Xml(INVOKE, Some("invoke name=")))),
+        ],
+        ..ROW
+    },
+    // Sections 5 and 6.
+    Family {
+        name: "deepseek",
+        literals: &[
+            ("<think>", Think(0)),
+            ("</think>", ThinkEnd(0)),
+            ("<｜tool▁calls▁begin｜>", Calls(Grammar::Named(DEEPSEEK, false))),
+            ("<｜tool_calls_begin｜>", Calls(Grammar::Named(DEEPSEEK, false))),
+            ("<｜tool calls begin｜>", Calls(Grammar::Named(DEEPSEEK, false))),
+            ("<｜tool▁calls｜>", Calls(Grammar::Named(DEEPSEEK, false))),
+            ("<|tool▁calls▁begin|>", Calls(Grammar::Named(DEEPSEEK, false))),
+            ("<|tool_calls_begin|>", Calls(Grammar::Named(DEEPSEEK, false))),
+            ("<｜tool▁call▁begin｜>", Calls(Grammar::Named(DEEPSEEK, true))),
+            ("<｜tool_call_begin｜>", Calls(Grammar::Named(DEEPSEEK, true))),
+            ("<｜tool call begin｜>", Calls(Grammar::Named(DEEPSEEK, true))),
+            ("<|tool▁call▁begin|>", Calls(Grammar::Named(DEEPSEEK, true))),
+            ("<|tool_call_begin|>", Calls(Grammar::Named(DEEPSEEK, true))),
+            ("<｜DSML｜function_calls>", Calls(Grammar::Xml(DSML, None))),
+            ("<｜DSML｜tool_calls>", Calls(Grammar::Xml(DSML, None))),
+            ("<｜DSML｜ function_calls>", Calls(Grammar::Xml(DSML, None))),
+            ("<｜DSML｜ tool_calls>", Calls(Grammar::Xml(DSML, None))),
+            ("<|DSML|function_calls>", Calls(Grammar::Xml(DSML, None))),
+            ("<|DSML|tool_calls>", Calls(Grammar::Xml(DSML, None))),
+            ("<|DSML| function_calls>", Calls(Grammar::Xml(DSML, None))),
+            ("<|DSML| tool_calls>", Calls(Grammar::Xml(DSML, None))),
+        ],
+        interleaved: true,
+        calls_in_thinking: true,
+        ..ROW
+    },
+    // Section 9.
+    Family {
+        name: "harmony",
+        literals: &[
+            (START, Calls(Grammar::Harmony(START))),
+            (CHANNEL, Calls(Grammar::Harmony(CHANNEL))),
+        ],
+        harmony: true,
+        ..ROW
+    },
+];
+
+/// The family of this name.
+pub fn find(name: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|family| family.name == name)
+}
+
+const QWEN_JSON: &[(&str, Role)] = &[
+    ("<think>", Think(0)),
+    ("</think>", ThinkEnd(0)),
+    ("<tool_call>", Calls(Grammar::Json(HERMES))),
+];
+
+const HERMES: &JsonGrammar = &JsonGrammar {
+    tags: &[
+        ("<tool_call>", JsonTag::Open),
+        ("<function_call>", JsonTag::Open),
+        ("</tool_call>", JsonTag::Close),
+        ("</function_call>", JsonTag::Close),
+        ("</tools>", JsonTag::Close),
+        ("</tool>", JsonTag::Close),
+        ("```json", JsonTag::Fence),
+        ("```\n", JsonTag::Fence),
+    ],
+    id: None,
+    held: false,
+};
+
+const COHERE: &JsonGrammar = &JsonGrammar {
+    tags: &[("<|START_ACTION|>", JsonTag::Open), ("<|END_ACTION|>", JsonTag::Close)],
+    id: Some("tool_call_id"),
+    held: false,
+};
+
+const MISTRAL_ARRAY: &JsonGrammar = &JsonGrammar {
+    tags: &[("[TOOL_CALLS]", JsonTag::Open), ("</s>", JsonTag::Close)],
+    id: Some("id"),
+    held: false,
+};
+
+const LLAMA_OBJECT: &JsonGrammar = &JsonGrammar {
+    tags: &[
+        ("<|python_tag|>", JsonTag::Open),
+        ("<|eom_id|>", JsonTag::Close),
+        ("<|eot_id|>", JsonTag::Close),
+    ],
+    id: None,
+    held: true,
+};
+
+const MISTRAL: &NamedGrammar = &NamedGrammar {
+    tags: &[
+        ("[TOOL_CALLS]", NamedTag::Begin),
+        ("[CALL_ID]", NamedTag::Id),
+        ("[ARGS]", NamedTag::Arguments),
+        ("</s>", NamedTag::Close),
+    ],
+    header: Header::Bare,
+};
+
+const KIMI: &NamedGrammar = &NamedGrammar {
+    tags: &[
+        ("<|tool_call_begin|>", NamedTag::Begin),
+        ("<|tool_call_argument_begin|>", NamedTag::Arguments),
+        ("<|tool_call_end|>", NamedTag::End),
+        ("<|tool_calls_section_end|>", NamedTag::Close),
+        ("<|tool_call_section_end|>", NamedTag::Close),
+    ],
+    header: Header::Kimi,
+};
+
+const DEEPSEEK: &NamedGrammar = &NamedGrammar {
+    tags: &[
+        ("<｜tool▁call▁begin｜>", NamedTag::Begin),
+        ("<｜tool_call_begin｜>", NamedTag::Begin),
+        ("<｜tool call begin｜>", NamedTag::Begin),
+        ("<|tool▁call▁begin|>", NamedTag::Begin),
+        ("<|tool_call_begin|>", NamedTag::Begin),
+        ("<｜tool▁sep｜>", NamedTag::Arguments),
+        ("<｜tool_sep｜>", NamedTag::Arguments),
+        ("<｜tool sep｜>", NamedTag::Arguments),
+        ("<|tool▁sep|>", NamedTag::Arguments),
+        ("<|tool_sep|>", NamedTag::Arguments),
+        ("<｜tool▁call▁end｜>", NamedTag::End),
+        ("<｜tool_call_end｜>", NamedTag::End),
+        ("<｜tool call end｜>", NamedTag::End),
+        ("<|tool▁call▁end|>", NamedTag::End),
+        ("<|tool_call_end|>", NamedTag::End),
+        ("<｜tool▁calls▁end｜>", NamedTag::Close),
+        ("<｜tool_calls_end｜>", NamedTag::Close),
+        ("<｜tool calls end｜>", NamedTag::Close),
+        ("<|tool▁calls▁end|>", NamedTag::Close),
+        ("<|tool_calls_end|>", NamedTag::Close),
+        ("```json", NamedTag::Fence),
+        ("```", NamedTag::Fence),
+    ],
+    header: Header::DeepSeek,
+};
+
+const LLAMA_FUNCTION: &NamedGrammar = &NamedGrammar {
+    tags: &[
+        (">", NamedTag::Arguments),
+        ("</function>", NamedTag::End),
+        ("<function=", NamedTag::Begin),
+        ("<|eom_id|>", NamedTag::Close),
+        ("<|eot_id|>", NamedTag::Close),
+    ],
+    header: Header::Name,
+};
+
+const QWEN_XML: &XmlGrammar = &XmlGrammar {
+    ends: &[("</parameter>", End::Own), ("<parameter=", End::Next), ("</function>", End::Next)],
+    framed_by_newlines: true,
+    bare_names: false,
+};
+
+const INVOKE: &XmlGrammar = &XmlGrammar {
+    ends: &[("</parameter>", End::Own)],
+    framed_by_newlines: true,
+    bare_names: false,
+};
+
+const DSML: &XmlGrammar = &XmlGrammar {
+    ends: &[
+        ("</｜DSML｜parameter>", End::Own),
+        ("</｜DSML｜ parameter>", End::Own),
+        ("</|DSML|parameter>", End::Own),
+        ("</|DSML| parameter>", End::Own),
+    ],
+    framed_by_newlines: false,
+    bare_names: false,
+};
+
+const GLM: &XmlGrammar = &XmlGrammar {
+    ends: &[("</arg_value>", End::Own)],
+    framed_by_newlines: false,
+    bare_names: true,
+};
+
+/// Llama's calls without a tag.
+const LLAMA_LIST: &PythonicGrammar = &PythonicGrammar {
+    ends: &[("<|eom_id|>", ()), ("<|eot_id|>", ())],
+    offered: true,
+    lines: false,
+    method: ".call",
+};
+
+const LFM2: &PythonicGrammar = &PythonicGrammar {
+    ends: &[("<|tool_call_end|>", ())],
+    offered: false,
+    lines: false,
+    method: "",
+};
+
+const OLMO: &PythonicGrammar = &PythonicGrammar {
+    ends: &[("</function_calls>", ())],
+    offered: false,
+    lines: true,
+    method: "",
+};
+
+impl Undecided {
+    /// What it is, by its first byte.
+    pub(super) fn decide(self, byte: u8) -> Block {
+        let grammar = match (self, byte) {
+            (Self::Mistral, b'[' | b'{') => Grammar::Json(MISTRAL_ARRAY),
+            (Self::Mistral, _) => Grammar::Named(MISTRAL, true),
+            (Self::PythonTag, b'{') => Grammar::Json(LLAMA_OBJECT),
+            (Self::PythonTag, _) => Grammar::Pythonic(LLAMA_LIST),
+        };
+        grammar.block()
+    }
+}

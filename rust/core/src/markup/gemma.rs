@@ -1,0 +1,254 @@
+//! Gemma's calls: `call:f{k:<|"|>text<|"|>,n:1}`.
+//!
+//! In: the text behind an opening tag.  Out: calls, their arguments written as JSON while they come.
+//! Laws: keys are bare; a text ends at the mark that it began with, whatever else it holds; a bare value is a number, a
+//! literal, or else a text.
+//! Source: inline-markup.md section 8; ai.google.dev, "Function calling with Gemma".
+
+use super::json_calls::NAME_BYTES;
+use super::literals::{Found, find, from, here, upto};
+use super::tools::{self, Types};
+use super::voice::{Next, Step, Voice, next_byte};
+use crate::delta::{InputFormat, Output};
+use crate::finisher::{CallEnd, DeltaSink};
+use crate::wire::{write_string, write_text};
+
+/// A call that is being read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct GemmaBlock {
+    place: Place,
+    word: String,
+    /// What is open: `true` is an object.
+    open: Vec<bool>,
+    /// The mark that ends a text.
+    mark: &'static str,
+    is_key: bool,
+    first: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In `call:f`.
+    Name,
+    Key,
+    BareKey,
+    Colon,
+    Value,
+    BareValue,
+    Text,
+    Comma,
+    After,
+}
+
+const PREFIX: &str = "call:";
+
+const ENDS: &[(&str, ())] = &[("<tool_call|>", ()), ("<end_function_call>", ())];
+
+/// What texts stand between; the last is JSON's own, which some write.
+const MARKS: &[(&str, &str)] = &[("<|\"|>", "<|\"|>"), ("<escape>", "<escape>"), ("\"", "\"")];
+
+/// Longest bare value.
+const BARE_BYTES: usize = 4_096;
+
+impl GemmaBlock {
+    pub(super) fn new() -> Self {
+        Self {
+            place: Place::Name,
+            word: String::new(),
+            open: Vec::new(),
+            mark: "",
+            is_key: false,
+            first: true,
+        }
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.word.len()
+    }
+
+    pub(super) fn step<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        match self.place {
+            Place::Name => return self.name(input, voice, sink),
+            Place::Text => return self.text(input, voice, sink),
+            Place::BareKey | Place::BareValue => return self.bare(input, voice, sink),
+            _ => {}
+        }
+        let byte = match next_byte(input) {
+            Next::Step(step) => return step,
+            Next::Byte(byte) => byte,
+        };
+        match (self.place, byte) {
+            (Place::Key, b'}') | (Place::Comma, b'}' | b']') | (Place::Value, b']') => {
+                self.close(byte, voice, sink)
+            }
+            (Place::Comma, b',') => {
+                self.first = false;
+                let object = self.open.last() == Some(&true);
+                self.place = if object { Place::Key } else { Place::Value };
+                Step::Take(1)
+            }
+            (Place::Colon, b':') => {
+                voice.args(":", sink);
+                self.first = true;
+                self.place = Place::Value;
+                Step::Take(1)
+            }
+            (Place::Value, b'{' | b'[') => {
+                self.comma(voice, sink);
+                self.open(byte, voice, sink)
+            }
+            (Place::Key | Place::Value, _) => match here(input, 0, MARKS, |_| true) {
+                Found::Partial(_) => Step::Wait,
+                Found::At { end, role, .. } => {
+                    self.comma(voice, sink);
+                    voice.args("\"", sink);
+                    self.mark = role;
+                    self.is_key = self.place == Place::Key;
+                    self.place = Place::Text;
+                    Step::Take(end)
+                }
+                Found::Nothing => {
+                    self.comma(voice, sink);
+                    self.word.clear();
+                    let key = self.place == Place::Key;
+                    self.place = if key { Place::BareKey } else { Place::BareValue };
+                    Step::Take(0)
+                }
+            },
+            (Place::After, _) => match here(input, 0, ENDS, |()| true) {
+                Found::Partial(_) => Step::Wait,
+                Found::At { end, .. } => Step::Leave(end),
+                Found::Nothing => Step::Leave(0),
+            },
+            _ => Step::Prose(0),
+        }
+    }
+
+    fn name<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let part = |character: char| character.is_alphanumeric() || "_-.:/".contains(character);
+        let run = input.find(|character| !part(character)).unwrap_or(input.len());
+        self.word.push_str(upto(input, run));
+        let seen = self.word.len().min(PREFIX.len());
+        if self.word.len() > NAME_BYTES || !self.word.starts_with(upto(PREFIX, seen)) {
+            return Step::Prose(run);
+        }
+        let name = self.word.strip_prefix(PREFIX).unwrap_or("");
+        match from(input, run).bytes().next() {
+            None => Step::Take(run),
+            Some(b'{') if !name.is_empty() => {
+                voice.begin_call(name, None, InputFormat::Json, sink);
+                match self.open(b'{', voice, sink) {
+                    Step::Take(_) => Step::Take(run + 1),
+                    _ => Step::Prose(run),
+                }
+            }
+            Some(_) => Step::Prose(run),
+        }
+    }
+
+    fn comma<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        if !std::mem::replace(&mut self.first, true) {
+            voice.args(",", sink);
+        }
+    }
+
+    fn open<O: Output>(
+        &mut self,
+        bracket: u8,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        if self.open.len() >= sink.options().limits.depth {
+            return Step::Prose(0);
+        }
+        let object = bracket == b'{';
+        self.open.push(object);
+        self.first = true;
+        self.place = if object { Place::Key } else { Place::Value };
+        voice.args(if object { "{" } else { "[" }, sink);
+        Step::Take(1)
+    }
+
+    fn close<O: Output>(
+        &mut self,
+        bracket: u8,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        if self.open.pop() != Some(bracket == b'}') {
+            return Step::Prose(0);
+        }
+        voice.args(if bracket == b'}' { "}" } else { "]" }, sink);
+        self.place = Place::Comma;
+        if self.open.is_empty() {
+            voice.end_call(CallEnd::Provider, sink);
+            self.place = Place::After;
+        }
+        Step::Take(1)
+    }
+
+    fn text<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let found = if self.mark == "\"" {
+            let quote = memchr::memchr(b'"', input.as_bytes());
+            quote.map_or(Found::Nothing, |at| Found::At { start: at, end: at + 1, role: "" })
+        } else {
+            find(input, 0, MARKS, |mark, _| mark == self.mark)
+        };
+        let (end, taken, over) = match found {
+            Found::At { start, end, .. } => (start, end, true),
+            Found::Partial(at) => (at, at, false),
+            Found::Nothing => (input.len(), input.len(), false),
+        };
+        let mut out = String::new();
+        write_text(&mut out, upto(input, end));
+        if over {
+            out.push('"');
+            self.place = if self.is_key { Place::Colon } else { Place::Comma };
+        }
+        voice.args(&out, sink);
+        if taken == 0 { Step::Wait } else { Step::Take(taken) }
+    }
+
+    fn bare<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let key = self.place == Place::BareKey;
+        let ends: &[char] = if key { &[':', ',', '}', '<', '\n'] } else { &[',', '}', ']', '<'] };
+        let end = input.find(ends);
+        let run = end.unwrap_or(input.len());
+        self.word.push_str(upto(input, run));
+        if self.word.len() > if key { NAME_BYTES } else { BARE_BYTES } {
+            return Step::Prose(run);
+        }
+        if end.is_some() {
+            let word = std::mem::take(&mut self.word);
+            let mut out = String::new();
+            if key {
+                write_string(&mut out, word.trim());
+            } else {
+                out = tools::coerce(Types::ANY, word.trim(), sink.options().limits.depth);
+            }
+            voice.args(&out, sink);
+            self.place = if key { Place::Colon } else { Place::Comma };
+        }
+        Step::Take(run)
+    }
+}

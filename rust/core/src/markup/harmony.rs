@@ -1,0 +1,293 @@
+//! Harmony, the messages of gpt-oss: channels, recipients, constraints.
+//!
+//! ```text
+//! <|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a":1}<|call|>
+//! ```
+//!
+//! In: the text behind `<|start|>` or `<|channel|>`.  Out: thinking, text and calls.
+//! Laws: a header is short and names one of the three channels, else it is prose; a recipient other than `assistant` makes
+//! a call, and its body, up to the next end, is the arguments; each message is a part of its own.
+//! Source: inline-markup.md section 9; cookbook.openai.com, "OpenAI harmony response format".
+
+use super::literals::{Found, find, from, upto};
+use super::voice::{Next, Step, Voice, next_byte};
+use crate::delta::{InputFormat, Output};
+use crate::finisher::{CallEnd, DeltaSink, PartKind};
+
+/// What stands between headers and bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    Start,
+    Channel,
+    Constrain,
+    Message,
+    End,
+}
+
+const MARKS: &[(&str, Mark)] = &[
+    (START, Mark::Start),
+    (CHANNEL, Mark::Channel),
+    ("<|constrain|>", Mark::Constrain),
+    ("<|message|>", Mark::Message),
+    ("<|end|>", Mark::End),
+    ("<|call|>", Mark::End),
+    ("<|return|>", Mark::End),
+];
+
+/// Begins a message.
+pub(super) const START: &str = "<|start|>";
+
+/// Begins a channel's name.
+pub(super) const CHANNEL: &str = "<|channel|>";
+
+const ROLE: &str = "assistant";
+
+const CHANNELS: &[&str] = &["analysis", "commentary", "final"];
+
+/// Longest header.
+const HEADER_BYTES: usize = 512;
+
+/// A conversation's messages.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct HarmonyBlock {
+    place: Place,
+    header: String,
+    body: Option<Body>,
+    /// Something of the body came.
+    begun: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Header,
+    Body,
+    Between,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    Said(PartKind),
+    Call,
+}
+
+impl HarmonyBlock {
+    /// Behind the mark that begins a header.
+    pub(super) fn new(mark: &str) -> Self {
+        let mut block =
+            Self { place: Place::Header, header: String::new(), body: None, begun: false };
+        block.begin_header(mark);
+        block
+    }
+
+    /// In the middle of an analysis.
+    pub(super) fn thinking() -> Self {
+        let body = Some(Body::Said(PartKind::Thinking));
+        Self { place: Place::Body, header: String::new(), body, begun: false }
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.header.len()
+    }
+
+    /// What the text that is being read is.
+    pub(super) fn kind(&self) -> Option<PartKind> {
+        match (self.place, self.body) {
+            (Place::Body | Place::Header, Some(Body::Said(kind))) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// How a call ends whose end token never came: servers drop it, as they drop every end token.
+    pub(super) fn end(&self, how: CallEnd) -> CallEnd {
+        if self.begun { how } else { CallEnd::Abandoned }
+    }
+
+    fn begin_header(&mut self, mark: &str) {
+        self.place = Place::Header;
+        self.header.clear();
+        if mark == CHANNEL {
+            self.header.push_str(CHANNEL);
+        }
+    }
+
+    pub(super) fn step<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        match self.place {
+            Place::Header => self.header(input, voice, sink),
+            Place::Body => self.body(input, voice, sink),
+            Place::Between => match next_byte(input) {
+                Next::Step(step) => step,
+                Next::Byte(_) => match super::literals::here(input, 0, MARKS, begins) {
+                    Found::Partial(_) => Step::Wait,
+                    Found::At { end, .. } => {
+                        voice.suppose("");
+                        self.begin_header(upto(input, end));
+                        Step::Take(end)
+                    }
+                    Found::Nothing => Step::Leave(0),
+                },
+            },
+        }
+    }
+
+    fn header<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let found = find(input, 0, MARKS, |_, _| true);
+        let end = match found {
+            Found::At { start, .. } | Found::Partial(start) => start,
+            Found::Nothing => input.len(),
+        };
+        self.header.push_str(upto(input, end));
+        if self.header.len() > HEADER_BYTES || !self.is_header() {
+            return self.no_header(upto(input, end), voice, sink);
+        }
+        match found {
+            Found::At { end, role: Mark::Message, .. } => match self.read_header() {
+                Some(header) => {
+                    voice.end_call(CallEnd::Provider, sink);
+                    voice.leave_part();
+                    voice.recall();
+                    match header.recipient {
+                        Some(name) => {
+                            let format = header.format;
+                            voice.begin_call(&name, None, format, sink);
+                            self.body = Some(Body::Call);
+                        }
+                        None => self.body = Some(Body::Said(header.kind)),
+                    }
+                    self.place = Place::Body;
+                    self.begun = false;
+                    Step::Take(end)
+                }
+                None => self.no_header(upto(input, end), voice, sink),
+            },
+            Found::At { end: taken, role: Mark::Channel | Mark::Constrain, .. } => {
+                self.header.push_str(upto(from(input, end), taken - end));
+                Step::Take(taken)
+            }
+            Found::At { .. } => self.no_header(upto(input, end), voice, sink),
+            Found::Partial(0) => Step::Wait,
+            Found::Partial(_) | Found::Nothing => Step::Take(end),
+        }
+    }
+
+    /// What looked like a header is part of what was being said before it.
+    fn no_header<O: Output>(
+        &mut self,
+        read: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let Some(body) = self.body else { return Step::Prose(read.len()) };
+        let mut text = voice.recall().unwrap_or_default();
+        text.push_str(read);
+        self.place = Place::Body;
+        say(body, &text, voice, sink);
+        Step::Take(read.len())
+    }
+
+    /// Whether what was read of the header may become one.
+    fn is_header(&self) -> bool {
+        let (role, channel) = match self.header.split_once(CHANNEL) {
+            Some((role, channel)) => (role, Some(channel.trim_start())),
+            None => (self.header.as_str(), None),
+        };
+        let seen = role.len().min(ROLE.len());
+        let is_role = upto(ROLE, seen) == upto(role, seen);
+        let is_channel = channel.is_none_or(|channel| {
+            let end = channel.find(|c: char| !c.is_ascii_alphabetic());
+            let word = upto(channel, end.unwrap_or(channel.len()));
+            let known =
+                |name: &&str| if end.is_some() { *name == word } else { name.starts_with(word) };
+            CHANNELS.iter().any(known)
+        });
+        is_role && is_channel
+    }
+
+    fn read_header(&self) -> Option<Header> {
+        let (role, rest) = self.header.split_once(CHANNEL).unwrap_or((&self.header, "final"));
+        let rest = rest.trim_start();
+        let word = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let channel = upto(rest, word);
+        let is_role = role.is_empty() || role.starts_with(ROLE);
+        if !is_role || !CHANNELS.contains(&channel) {
+            return None;
+        }
+        let recipient = recipient(role).or_else(|| recipient(rest)).filter(|to| *to != ROLE);
+        let format = match recipient {
+            // What goes to the interpreter is code.
+            Some("python") => InputFormat::Text,
+            _ => InputFormat::Json,
+        };
+        let name = recipient.map(|to| to.strip_prefix("functions.").unwrap_or(to).to_owned());
+        let kind = if channel == "analysis" { PartKind::Thinking } else { PartKind::Text };
+        Some(Header { kind, recipient: name.filter(|name| !name.is_empty()), format })
+    }
+
+    fn body<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let found = find(input, 0, MARKS, |mark, _| begins(mark) || mark == Mark::End);
+        let end = match found {
+            Found::At { start, .. } | Found::Partial(start) => start,
+            Found::Nothing => input.len(),
+        };
+        if let Some(body) = self.body {
+            self.begun |= end > 0;
+            say(body, upto(input, end), voice, sink);
+        }
+        match found {
+            Found::At { end, role: Mark::End, .. } => {
+                voice.end_call(CallEnd::Provider, sink);
+                voice.leave_part();
+                self.body = None;
+                self.place = Place::Between;
+                Step::Take(end)
+            }
+            Found::At { start, .. } if start > 0 => Step::Take(start),
+            Found::At { end, .. } => {
+                // The end before it may have been left out.
+                voice.suppose("");
+                self.begin_header(upto(input, end));
+                Step::Take(end)
+            }
+            Found::Partial(0) => Step::Wait,
+            Found::Partial(_) | Found::Nothing => Step::Take(end),
+        }
+    }
+}
+
+struct Header {
+    kind: PartKind,
+    recipient: Option<String>,
+    format: InputFormat,
+}
+
+fn begins(mark: Mark) -> bool {
+    matches!(mark, Mark::Start | Mark::Channel)
+}
+
+fn say<O: Output>(body: Body, text: &str, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+    match body {
+        Body::Said(kind) => voice.say(kind, text, sink),
+        Body::Call => voice.args(text, sink),
+    }
+}
+
+/// Whom a part of a header is addressed to.
+fn recipient(header: &str) -> Option<&str> {
+    let (_, to) = header.split_once("to=")?;
+    let end = to.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(to.len());
+    Some(upto(to, end))
+}

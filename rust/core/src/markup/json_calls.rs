@@ -1,0 +1,388 @@
+//! Calls as JSON objects between tags: Hermes, Qwen, Mistral's arrays, Cohere, and Llama's bare objects.
+//!
+//! In: the text behind an opening tag, or an object that begins a turn.  Out: calls.
+//! Laws: a call begins once its name is known, in families with ids once its id is known too, Llama's at the object's
+//! end; arguments that come earlier wait.  They are the raw text of their object, or what their string says.  An object
+//! that has no name, or breaks off before it, is prose.  Text after a whole object is text again, closing tag or not.
+//! Source: inline-markup.md sections 3, 7 and 8.
+
+use super::literals::{Found, from, here};
+use super::value::Value;
+use super::voice::{Next, Step, Voice, next_byte};
+use crate::delta::{InputFormat, Output};
+use crate::finisher::{CallEnd, DeltaSink};
+
+/// How a family writes its objects.
+#[derive(Debug, PartialEq)]
+pub(super) struct JsonGrammar {
+    /// What stands around the objects.
+    pub(super) tags: &'static [(&'static str, Tag)],
+    /// The member that names a call, where the family has ids.
+    pub(super) id: Option<&'static str>,
+    /// Whether nothing leaves before the object's end, and only offered names count.
+    pub(super) held: bool,
+}
+
+/// What stands around the objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    /// Another block begins: the closing tag before it was left out.
+    Open,
+    /// The block is over.
+    Close,
+    /// A code fence inside of the block.
+    Fence,
+}
+
+/// A block of calls that is being read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct JsonBlock {
+    grammar: &'static JsonGrammar,
+    place: Place,
+    array: bool,
+    object: Object,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Before,
+    Inside,
+    After,
+}
+
+impl JsonBlock {
+    pub(super) fn new(grammar: &'static JsonGrammar) -> Self {
+        let object = Object::new(grammar);
+        Self { grammar, place: Place::Before, array: false, object }
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.object.held()
+    }
+
+    /// No more text comes: a call that waits for its id has none.
+    pub(super) fn finish<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        if self.place == Place::Inside && !self.grammar.held && !self.object.begun {
+            self.object.begin_without_id(voice, sink);
+        }
+    }
+
+    pub(super) fn step<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        if self.place == Place::Inside {
+            return self.inside(input, voice, sink);
+        }
+        let byte = match next_byte(input) {
+            Next::Step(step) => return step,
+            Next::Byte(byte) => byte,
+        };
+        match (byte, self.place) {
+            (b'{', place) => {
+                if place == Place::After {
+                    voice.suppose("");
+                }
+                self.object = Object::new(self.grammar);
+                self.place = Place::Inside;
+                return Step::Take(0);
+            }
+            (b'[', Place::Before) if !self.array => {
+                self.array = true;
+                return Step::Take(1);
+            }
+            (b']', _) if self.array => {
+                self.array = false;
+                let over = !self.grammar.tags.iter().any(|(_, tag)| *tag == Tag::Close);
+                self.place = Place::After;
+                return if over { Step::Leave(1) } else { Step::Take(1) };
+            }
+            (b',' | b';' | b'}', Place::After) => return Step::Take(1),
+            _ => {}
+        }
+        match here(input, 0, self.grammar.tags, |_| true) {
+            Found::Partial(_) => Step::Wait,
+            Found::At { end, role: Tag::Fence, .. } => Step::Take(end),
+            Found::At { end, role: Tag::Close, .. } if self.place == Place::After => {
+                Step::Leave(end)
+            }
+            Found::At { end, role: Tag::Open, .. } if self.place == Place::After => {
+                voice.suppose("");
+                self.place = Place::Before;
+                self.array = false;
+                Step::Take(end)
+            }
+            _ if self.place == Place::After => Step::Leave(0),
+            _ => Step::Prose(0),
+        }
+    }
+
+    fn inside<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let (taken, status) = self.object.feed(input, voice, sink);
+        match status {
+            Status::Open if taken == 0 => Step::Wait,
+            Status::Open => Step::Take(taken),
+            Status::Whole => {
+                self.place = Place::After;
+                Step::Take(taken)
+            }
+            Status::Wrong => Step::Prose(taken),
+        }
+    }
+}
+
+/// An object that is a call.
+#[derive(Clone, Debug, PartialEq)]
+struct Object {
+    grammar: &'static JsonGrammar,
+    at: At,
+    /// Objects of the form `{"function": {…}}` that are open.
+    level: usize,
+    member: Member,
+    value: Value,
+    /// The key, name or id that is being read.
+    word: String,
+    name: Option<String>,
+    id: Option<String>,
+    /// Arguments that wait.
+    args: String,
+    args_over: bool,
+    begun: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Open,
+    Key,
+    InKey,
+    Colon,
+    Value,
+    InValue,
+    Comma,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Member {
+    Name,
+    Id,
+    Arguments,
+    /// `function`: a name, or an object that holds name and arguments.
+    Function,
+    Other,
+}
+
+enum Status {
+    Open,
+    Whole,
+    Wrong,
+}
+
+/// Longest key, name or id: nothing that is longer names a tool.
+pub(super) const NAME_BYTES: usize = 256;
+
+impl Object {
+    fn new(grammar: &'static JsonGrammar) -> Self {
+        Self {
+            grammar,
+            at: At::Open,
+            level: 0,
+            member: Member::Other,
+            value: Value::default(),
+            word: String::new(),
+            name: None,
+            id: None,
+            args: String::new(),
+            args_over: false,
+            begun: false,
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.args.len() + self.word.len()
+    }
+
+    fn feed<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> (usize, Status) {
+        let mut at = 0;
+        loop {
+            let rest = from(input, at);
+            let Some(byte) = rest.bytes().next() else { return (at, Status::Open) };
+            let outside = !matches!(self.at, At::InKey | At::InValue);
+            if outside && matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                at += 1;
+                continue;
+            }
+            match (self.at, byte) {
+                (At::Open, b'{') | (At::Comma, b',') => self.at = At::Key,
+                (At::Key, b'"' | b'\'') => {
+                    self.begin_value();
+                    self.at = At::InKey;
+                    continue;
+                }
+                (At::Key | At::Comma, b'}') if self.level > 0 => {
+                    self.level -= 1;
+                    self.at = At::Comma;
+                }
+                (At::Key | At::Comma, b'}') => {
+                    let status = self.whole(voice, sink);
+                    return (at + 1, status);
+                }
+                (At::Colon, b':') => {
+                    self.member = self.member_of_key();
+                    self.begin_value();
+                    self.at = At::Value;
+                }
+                (At::Value, b'{') if self.member == Member::Function && self.level == 0 => {
+                    self.level = 1;
+                    self.at = At::Key;
+                }
+                (At::Value, _) => {
+                    self.at = At::InValue;
+                    continue;
+                }
+                (At::InKey, _) => {
+                    let (taken, over) = self.value.feed(rest, &mut self.word);
+                    at += taken;
+                    if self.word.len() > NAME_BYTES {
+                        return (at, Status::Wrong);
+                    }
+                    if over {
+                        self.at = At::Colon;
+                    }
+                    continue;
+                }
+                (At::InValue, _) => {
+                    let (taken, fits) = self.in_value(rest, voice, sink);
+                    at += taken;
+                    if !fits {
+                        return (at, Status::Wrong);
+                    }
+                    continue;
+                }
+                _ => return (at, Status::Wrong),
+            }
+            at += 1;
+        }
+    }
+
+    fn begin_value(&mut self) {
+        self.value = Value::default();
+        self.word.clear();
+    }
+
+    fn member_of_key(&self) -> Member {
+        match self.word.as_str() {
+            "name" | "tool_name" if self.name.is_none() => Member::Name,
+            "function" if self.name.is_none() => Member::Function,
+            "arguments" | "parameters" if !self.args_over => Member::Arguments,
+            key if self.grammar.id == Some(key) && self.id.is_none() => Member::Id,
+            _ => Member::Other,
+        }
+    }
+
+    /// More of a member's value; false when it cannot be one.
+    fn in_value<O: Output>(
+        &mut self,
+        rest: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> (usize, bool) {
+        let mut said = String::new();
+        let (taken, over) = self.value.feed(rest, &mut said);
+        if self.value.is_wrong() && over {
+            return (taken, false);
+        }
+        match self.member {
+            Member::Other => {}
+            Member::Arguments => {
+                if self.begun {
+                    voice.args(&said, sink);
+                } else {
+                    self.args.push_str(&said);
+                }
+            }
+            Member::Name | Member::Function | Member::Id => {
+                self.word.push_str(&said);
+                if self.word.len() > NAME_BYTES {
+                    return (taken, false);
+                }
+            }
+        }
+        if over {
+            self.at = At::Comma;
+            let fits = self.take_member(voice);
+            if fits {
+                self.begin(false, voice, sink);
+            }
+            return (taken, fits);
+        }
+        (taken, true)
+    }
+
+    /// A member's value is whole; false when the object can be no call.
+    fn take_member(&mut self, voice: &Voice) -> bool {
+        match self.member {
+            Member::Name | Member::Function => {
+                let name = std::mem::take(&mut self.word);
+                let fits = self.value.is_text()
+                    && !name.is_empty()
+                    && (!self.grammar.held || voice.offers(&name));
+                self.name = Some(name);
+                fits
+            }
+            Member::Id => {
+                self.id = Some(std::mem::take(&mut self.word));
+                true
+            }
+            Member::Arguments => {
+                self.args_over = true;
+                true
+            }
+            Member::Other => true,
+        }
+    }
+
+    /// Begins the call if enough is known, and ends it if its arguments are over.
+    fn begin<O: Output>(&mut self, whole: bool, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        let known = !self.grammar.held && (self.grammar.id.is_none() || self.id.is_some());
+        if !self.begun && (whole || known) {
+            self.begin_without_id(voice, sink);
+        }
+        if self.begun && (self.args_over || whole) {
+            voice.end_call(CallEnd::Provider, sink);
+        }
+    }
+
+    /// Begins the call if its name is known, whatever else is not.
+    fn begin_without_id<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        if let Some(name) = &self.name {
+            let id = self.id.as_deref().filter(|id| !id.is_empty());
+            voice.begin_call(name, id, InputFormat::Json, sink);
+            self.begun = true;
+            voice.args(&std::mem::take(&mut self.args), sink);
+            if self.args_over {
+                voice.end_call(CallEnd::Provider, sink);
+            }
+        }
+    }
+
+    fn whole<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) -> Status {
+        // Llama's objects are calls by their two members alone: an answer in JSON may have a name.
+        if self.name.is_none() || (self.grammar.held && !self.args_over) {
+            return Status::Wrong;
+        }
+        self.begin(true, voice, sink);
+        Status::Whole
+    }
+}

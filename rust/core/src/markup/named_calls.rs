@@ -1,0 +1,292 @@
+//! Calls that name the tool before a JSON object: DeepSeek, Kimi, Mistral from v11 on, Llama's `<function=…>`.
+//!
+//! In: the text behind an opening tag.  Out: calls.
+//! Laws: a name is short and holds none of the characters that its family never writes there, else it is prose;
+//! arguments are the raw text of their object, which ends where its brackets balance; `null` is no arguments.
+//! Source: inline-markup.md sections 6, 7 and 8.
+
+use super::json_calls::NAME_BYTES;
+use super::literals::{Found, from, here, upto};
+use super::value::Value;
+use super::voice::{Next, Step, Voice, next_byte};
+use crate::delta::{InputFormat, Output};
+use crate::finisher::{CallEnd, DeltaSink};
+
+/// How a family writes its calls.
+#[derive(Debug, PartialEq)]
+pub(super) struct NamedGrammar {
+    /// What stands around names and arguments.
+    pub(super) tags: &'static [(&'static str, Tag)],
+    /// What a header says.
+    pub(super) header: Header,
+}
+
+/// What stands around names and arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    /// A call begins.
+    Begin,
+    /// The header is over, arguments follow.
+    Arguments,
+    /// The name is over, an id follows.
+    Id,
+    /// The call is over.
+    End,
+    /// The block is over.
+    Close,
+    /// A code fence around the arguments.
+    Fence,
+}
+
+/// What a header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Header {
+    /// The name, and the arguments may follow it at once.
+    Bare,
+    /// The name.
+    Name,
+    /// `functions.NAME:N`, which is the id too.
+    Kimi,
+    /// The name, or `function` and the name on a line after it.
+    DeepSeek,
+}
+
+/// A block of calls that is being read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NamedBlock {
+    grammar: &'static NamedGrammar,
+    place: Place,
+    header: String,
+    id: Option<String>,
+    value: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Between calls.
+    Between,
+    Header,
+    Id,
+    /// Behind `function`: the object, or the name.
+    Which,
+    /// The name's own line.
+    Line,
+    BeforeArguments,
+    Arguments,
+    After,
+}
+
+impl NamedBlock {
+    /// In a section, or in a call right away.
+    pub(super) fn new(grammar: &'static NamedGrammar, in_call: bool) -> Self {
+        Self {
+            grammar,
+            place: if in_call { Place::Header } else { Place::Between },
+            header: String::new(),
+            id: None,
+            value: Value::default(),
+        }
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.header.len()
+    }
+
+    /// No more text comes: a number or literal is over.
+    pub(super) fn finish<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        if self.place == Place::Arguments && matches!(self.value, Value::Atom(_)) {
+            self.arguments("\n", voice, sink);
+        }
+    }
+
+    pub(super) fn step<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        match self.place {
+            Place::Header | Place::Id => return self.word(input, voice, sink),
+            Place::Line => return self.line(input, voice, sink),
+            Place::Arguments => return self.arguments(input, voice, sink),
+            _ => {}
+        }
+        let byte = match next_byte(input) {
+            Next::Step(step) => return step,
+            Next::Byte(byte) => byte,
+        };
+        if self.place == Place::Which {
+            self.place = if byte == b'{' { Place::BeforeArguments } else { Place::Line };
+            if self.place == Place::BeforeArguments {
+                self.begin(voice, sink);
+            } else {
+                self.header.clear();
+            }
+            return Step::Take(0);
+        }
+        let tag = here(input, 0, self.grammar.tags, |_| true);
+        if tag == Found::Partial(0) {
+            return Step::Wait;
+        }
+        match (self.place, tag) {
+            (_, Found::At { end, role: Tag::Fence, .. }) => Step::Take(end),
+            (Place::Between | Place::After, Found::At { end, role: Tag::Begin, .. }) => {
+                if !voice.supposes() {
+                    voice.suppose("");
+                }
+                self.header.clear();
+                self.id = None;
+                self.place = Place::Header;
+                Step::Take(end)
+            }
+            (Place::Between | Place::After, Found::At { end, role: Tag::Close, .. }) => {
+                Step::Leave(end)
+            }
+            (Place::After, Found::At { end, role: Tag::End, .. }) => {
+                let alone = !self.grammar.tags.iter().any(|(_, tag)| *tag == Tag::Close);
+                self.place = Place::Between;
+                if alone { Step::Leave(end) } else { Step::Take(end) }
+            }
+            (Place::BeforeArguments, Found::At { end, role: Tag::End, .. }) => {
+                voice.end_call(CallEnd::Provider, sink);
+                self.place = Place::Between;
+                Step::Take(end)
+            }
+            // DeepSeek may leave out what begins the first call.
+            (Place::Between, Found::Nothing)
+                if self.grammar.header == Header::DeepSeek && voice.supposes() =>
+            {
+                self.place = Place::Header;
+                Step::Take(0)
+            }
+            (Place::BeforeArguments, Found::Nothing) => {
+                self.value = Value::default();
+                self.place = Place::Arguments;
+                Step::Take(0)
+            }
+            (Place::After, Found::Nothing) if byte == b'}' => Step::Take(1),
+            (Place::Between | Place::After, _) if !voice.supposes() => Step::Leave(0),
+            _ => Step::Prose(0),
+        }
+    }
+
+    /// The header, or an id behind it, up to the tag that ends it.
+    fn word<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let run = input.find(|character| !self.takes(character)).unwrap_or(input.len());
+        let in_id = self.place == Place::Id;
+        let word = if in_id { self.id.get_or_insert_default() } else { &mut self.header };
+        word.push_str(upto(input, run));
+        if word.len() > NAME_BYTES {
+            return Step::Prose(run);
+        }
+        if run > 0 {
+            return Step::Take(run);
+        }
+        if self.header.trim().is_empty() && input.starts_with([' ', '\n', '\r', '\t']) {
+            return Step::Take(super::literals::blanks(input));
+        }
+        if self.grammar.header == Header::Bare && input.starts_with('{') && !self.header.is_empty()
+        {
+            self.begin(voice, sink);
+            return Step::Take(0);
+        }
+        match here(input, 0, self.grammar.tags, |_| true) {
+            Found::Partial(_) => Step::Wait,
+            Found::At { end, role: Tag::Arguments, .. } if !self.header.trim().is_empty() => {
+                if self.grammar.header == Header::DeepSeek && self.header.trim() == "function" {
+                    self.place = Place::Which;
+                } else {
+                    self.begin(voice, sink);
+                }
+                Step::Take(end)
+            }
+            Found::At { end, role: Tag::Id, .. } if !in_id && !self.header.is_empty() => {
+                self.place = Place::Id;
+                Step::Take(end)
+            }
+            _ => Step::Prose(0),
+        }
+    }
+
+    /// Whether a character may stand in a header.
+    fn takes(&self, character: char) -> bool {
+        match self.grammar.header {
+            Header::Bare | Header::Name => {
+                character.is_alphanumeric() || "_-.:/".contains(character)
+            }
+            // Spaces happen.
+            Header::Kimi | Header::DeepSeek => !"<{}[]\n\"`".contains(character),
+        }
+    }
+
+    fn line<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let run = input.find(|character| !self.takes(character)).unwrap_or(input.len());
+        self.header.push_str(upto(input, run));
+        if self.header.len() > NAME_BYTES {
+            return Step::Prose(run);
+        }
+        match from(input, run).bytes().next() {
+            None => Step::Take(run),
+            Some(b'\n' | b'{' | b'`') if !self.header.trim().is_empty() => {
+                self.begin(voice, sink);
+                Step::Take(run)
+            }
+            Some(_) => Step::Prose(run),
+        }
+    }
+
+    fn begin<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        let header = self.header.trim();
+        let (name, id) = match self.grammar.header {
+            Header::Kimi => kimi(header),
+            Header::Bare | Header::Name | Header::DeepSeek => {
+                (header, self.id.as_deref().map(str::trim).filter(|id| !id.is_empty()))
+            }
+        };
+        voice.begin_call(name, id, InputFormat::Json, sink);
+        self.place = Place::BeforeArguments;
+    }
+
+    fn arguments<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let mut said = String::new();
+        let (taken, over) = self.value.feed(input, &mut said);
+        if over && self.value.is_wrong() {
+            // Neither arguments nor the call's end: nobody knows what it was.
+            voice.abandon(sink);
+            return Step::Leave(0);
+        }
+        voice.args(&said, sink);
+        if over {
+            voice.end_call(CallEnd::Provider, sink);
+            self.place = Place::After;
+        }
+        if taken == 0 && !over { Step::Wait } else { Step::Take(taken) }
+    }
+}
+
+/// Name and id of `functions.NAME:N`.
+fn kimi(header: &str) -> (&str, Option<&str>) {
+    let numbered = |(name, number): &(&str, &str)| {
+        !name.trim().is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+    };
+    let (name, id) = match header.rsplit_once(':').map(|(name, n)| (name, n.trim())) {
+        Some(split) if numbered(&split) => (split.0.trim(), Some(header)),
+        _ => (header, None),
+    };
+    (name.strip_prefix("functions.").unwrap_or(name).trim(), id)
+}

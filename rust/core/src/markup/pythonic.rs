@@ -1,0 +1,159 @@
+//! Calls written as Python: `[f(a='x', b=1), g()]`.  Llama, LFM2, Olmo.
+//!
+//! In: the text behind an opening tag, or a bracket that begins a turn.  Out: calls, their arguments as JSON.
+//! Laws: a call is held until its closing parenthesis, then leaves whole; arguments have names and literal values, else
+//! it is prose; nothing is evaluated.
+//! Source: inline-markup.md section 7.
+
+use super::json_calls::NAME_BYTES;
+use super::literal;
+use super::literals::{Found, from, here, upto};
+use super::value::Balance;
+use super::voice::{Next, Step, Voice, next_byte};
+use crate::delta::Output;
+use crate::finisher::DeltaSink;
+
+/// How a family writes its calls.
+#[derive(Debug, PartialEq)]
+pub(super) struct PythonicGrammar {
+    /// What ends the block.
+    pub(super) ends: &'static [(&'static str, ())],
+    /// Whether only offered names count.
+    pub(super) offered: bool,
+    /// Whether calls follow each other without brackets and commas.
+    pub(super) lines: bool,
+    /// What may stand behind a name, and is none of it.
+    pub(super) method: &'static str,
+}
+
+/// A list of calls that is being read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PythonicBlock {
+    grammar: &'static PythonicGrammar,
+    place: Place,
+    bracket: bool,
+    name: String,
+    balance: Balance,
+    arguments: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Before,
+    Name,
+    Arguments,
+    After,
+}
+
+impl PythonicBlock {
+    pub(super) fn new(grammar: &'static PythonicGrammar) -> Self {
+        Self {
+            grammar,
+            place: Place::Before,
+            bracket: false,
+            name: String::new(),
+            balance: Balance::default(),
+            arguments: String::new(),
+        }
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.name.len() + self.arguments.len()
+    }
+
+    pub(super) fn step<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        match self.place {
+            Place::Name => return self.name(input, voice),
+            Place::Arguments => return self.arguments(input, voice, sink),
+            Place::Before | Place::After => {}
+        }
+        let byte = match next_byte(input) {
+            Next::Step(step) => return step,
+            Next::Byte(byte) => byte,
+        };
+        let begins = byte.is_ascii_alphabetic() || byte == b'_';
+        match (self.place, byte) {
+            (Place::Before, b'[') if !self.bracket => {
+                self.bracket = true;
+                return Step::Take(1);
+            }
+            (Place::Before, _) if begins => {
+                self.name.clear();
+                self.place = Place::Name;
+                return Step::Take(0);
+            }
+            (Place::After, b',') if self.bracket => {
+                voice.suppose("");
+                self.place = Place::Before;
+                return Step::Take(1);
+            }
+            (_, b']') if self.bracket && !self.name.is_empty() => {
+                voice.recall();
+                self.bracket = false;
+                self.place = Place::After;
+                return Step::Take(1);
+            }
+            (Place::After, _) if begins && self.grammar.lines => {
+                voice.suppose("");
+                self.place = Place::Before;
+                return Step::Take(0);
+            }
+            _ => {}
+        }
+        match here(input, 0, self.grammar.ends, |()| true) {
+            Found::Partial(_) => Step::Wait,
+            Found::At { end, .. } if self.place == Place::After => Step::Leave(end),
+            _ if self.place == Place::After => Step::Leave(0),
+            _ => Step::Prose(0),
+        }
+    }
+
+    fn name(&mut self, input: &str, voice: &Voice) -> Step {
+        let part = |character: char| character.is_alphanumeric() || "_.-".contains(character);
+        let run = input.find(|character| !part(character)).unwrap_or(input.len());
+        self.name.push_str(upto(input, run));
+        if self.name.len() > NAME_BYTES {
+            return Step::Prose(run);
+        }
+        let next = from(input, run);
+        if next.is_empty() {
+            return Step::Take(run);
+        }
+        let name = self.name.strip_suffix(self.grammar.method).unwrap_or(&self.name);
+        if !next.starts_with('(') || (self.grammar.offered && !voice.offers(name)) {
+            return Step::Prose(run);
+        }
+        self.name.truncate(name.len());
+        self.balance = Balance::default();
+        self.arguments.clear();
+        self.place = Place::Arguments;
+        Step::Take(run)
+    }
+
+    fn arguments<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let end = self.balance.feed(input.as_bytes());
+        let run = end.unwrap_or(input.len());
+        self.arguments.push_str(upto(input, run));
+        if end.is_some() {
+            let text = std::mem::take(&mut self.arguments);
+            let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+            let max_depth = sink.options().limits.depth;
+            match inner.and_then(|inner| literal::arguments(inner, max_depth)) {
+                Some(json) => voice.whole_call(&self.name, None, &json, sink),
+                None => return Step::Prose(run),
+            }
+            self.place = Place::After;
+        }
+        Step::Take(run)
+    }
+}

@@ -1,0 +1,434 @@
+//! Calls as tags, one a parameter: Qwen's coder models, GLM, MiniMax, DeepSeek from V3.2 on, and Claude's old form.
+//!
+//! In: the text behind an opening tag.  Out: calls, their arguments written as JSON.
+//! Laws: only a value's own closing tag ends it (in Qwen's form the next parameter or the function's end too), whatever
+//! else it holds; a value that can be nothing but text streams as it comes, any other is written once it is whole; a
+//! call whose end never came stays open, so that nobody runs half of it.
+//! Source: inline-markup.md sections 4 and 5.
+
+use super::literals::{Found, find, from, here, upto};
+use super::tools::{self, Types};
+use super::voice::{Next, Step, Voice, next_byte};
+use crate::delta::{InputFormat, Output};
+use crate::finisher::{CallEnd, DeltaSink};
+use crate::wire::{write_string, write_text};
+
+/// How a family writes its calls.
+#[derive(Debug, PartialEq)]
+pub(super) struct XmlGrammar {
+    /// What ends a value.
+    pub(super) ends: &'static [(&'static str, End)],
+    /// Whether one newline at either end of a value is none of it.
+    pub(super) framed_by_newlines: bool,
+    /// Whether the block begins with the tool's name, and keys are tags of their own.
+    pub(super) bare_names: bool,
+}
+
+/// What ends a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Its own closing tag.
+    Own,
+    /// A tag that cannot stand inside of it: the closing tag was left out.
+    Next,
+}
+
+/// A block of calls that is being read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct XmlBlock {
+    grammar: &'static XmlGrammar,
+    place: Place,
+    /// The tag, name or key that is being read.
+    word: String,
+    /// The tool of the call that is being read, or that may be one.
+    tool: String,
+    /// What follows decides whether it is a call.
+    doubtful: bool,
+    in_call: bool,
+    key: String,
+    kind: Kind,
+    /// A value that waits for its end.
+    value: String,
+    parameters: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Between tags.
+    Between,
+    /// In a tag.
+    Tag,
+    /// In the name that GLM's block begins with.
+    Name,
+    /// In a key between tags.
+    Key,
+    /// Before the first character of a value.
+    ValueStart,
+    Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Typed(Types),
+    Json,
+}
+
+/// Longest tag: a name and a key fit in it.
+const TAG_BYTES: usize = 512;
+
+const KEY_ENDS: &[(&str, ())] = &[("</arg_key>", ())];
+
+/// What a tag says.
+enum Element<'a> {
+    Call(&'a str),
+    CallEnd,
+    Parameter(&'a str, Option<&'a str>),
+    ParameterEnd,
+    Key,
+    Value,
+    BlockEnd,
+    Block,
+    Unknown,
+}
+
+impl XmlBlock {
+    /// Behind the opening tag, or inside of a tag that begins a call without one.
+    pub(super) fn new(grammar: &'static XmlGrammar, tag: Option<&str>) -> Self {
+        let place = match tag {
+            Some(_) => Place::Tag,
+            None if grammar.bare_names => Place::Name,
+            None => Place::Between,
+        };
+        Self {
+            grammar,
+            place,
+            word: tag.unwrap_or("").to_owned(),
+            tool: String::new(),
+            doubtful: tag.is_some() || grammar.bare_names,
+            in_call: false,
+            key: String::new(),
+            kind: Kind::Text,
+            value: String::new(),
+            parameters: 0,
+        }
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.word.len() + self.value.len()
+    }
+
+    pub(super) fn step<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        match self.place {
+            Place::Tag => self.tag(input, voice, sink),
+            Place::Name => self.name(input),
+            Place::Key => self.key(input),
+            Place::ValueStart => {
+                self.place = Place::Value;
+                let newline = self.grammar.framed_by_newlines && input.starts_with('\n');
+                Step::Take(usize::from(newline))
+            }
+            Place::Value => self.value(input, voice, sink),
+            Place::Between => match next_byte(input) {
+                Next::Step(step) => step,
+                Next::Byte(b'<') => {
+                    if !voice.supposes() {
+                        voice.suppose("");
+                    }
+                    self.word.clear();
+                    self.place = Place::Tag;
+                    Step::Take(1)
+                }
+                Next::Byte(_) if voice.supposes() || self.in_call => Step::Prose(0),
+                Next::Byte(_) => Step::Leave(0),
+            },
+        }
+    }
+
+    /// Reads a tag up to its end.
+    fn tag<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let end = input.find(['>', '<', '\n']);
+        let run = end.unwrap_or(input.len());
+        self.word.push_str(upto(input, run));
+        if self.word.len() > TAG_BYTES {
+            return Step::Prose(run);
+        }
+        if end.is_none() {
+            return Step::Take(run);
+        }
+        if !from(input, run).starts_with('>') {
+            return Step::Prose(run);
+        }
+        let word = std::mem::take(&mut self.word);
+        self.place = Place::Between;
+        if self.element(&element(&word), voice, sink) {
+            if !self.doubtful {
+                voice.recall();
+            }
+            if self.place == Place::Between && self.over(&word) {
+                return Step::Leave(run + 1);
+            }
+            Step::Take(run + 1)
+        } else {
+            Step::Prose(run + 1)
+        }
+    }
+
+    /// Whether a tag that was taken ends the block.
+    fn over(&self, word: &str) -> bool {
+        matches!(element(word), Element::BlockEnd) && !self.in_call
+    }
+
+    /// Takes a tag; false where it cannot stand.
+    fn element<O: Output>(
+        &mut self,
+        element: &Element<'_>,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> bool {
+        match element {
+            Element::Call(name) if !name.is_empty() => {
+                // The end of the one before was left out.
+                self.end(voice, sink);
+                (*name).clone_into(&mut self.tool);
+                self.in_call = true;
+                if !self.doubtful {
+                    self.begin(voice, sink);
+                }
+                true
+            }
+            Element::Parameter(key, text) if self.in_call => {
+                self.begin(voice, sink);
+                let kind = match text {
+                    Some("true") => Kind::Text,
+                    Some(_) => Kind::Json,
+                    None => self.kind_of(key, voice),
+                };
+                self.begin_value(key, kind, voice, sink);
+                true
+            }
+            Element::Key if self.grammar.bare_names && self.in_call => {
+                self.begin(voice, sink);
+                self.place = Place::Key;
+                true
+            }
+            Element::Value if self.grammar.bare_names && self.in_call => {
+                let key = std::mem::take(&mut self.key);
+                let kind = self.kind_of(&key, voice);
+                self.begin_value(&key, kind, voice, sink);
+                true
+            }
+            Element::CallEnd | Element::BlockEnd if self.in_call => {
+                self.begin(voice, sink);
+                self.end(voice, sink);
+                true
+            }
+            // The closing tag before it was left out.
+            Element::Block if !self.tool.is_empty() => {
+                if self.in_call {
+                    self.begin(voice, sink);
+                }
+                self.end(voice, sink);
+                if self.grammar.bare_names {
+                    self.tool.clear();
+                    self.doubtful = true;
+                    self.place = Place::Name;
+                }
+                true
+            }
+            // Closing tags without their own opening ones, behind a call.
+            Element::BlockEnd | Element::CallEnd | Element::ParameterEnd => !self.tool.is_empty(),
+            _ => false,
+        }
+    }
+
+    fn kind_of(&self, key: &str, voice: &Voice) -> Kind {
+        let types = voice.types(&self.tool, key);
+        if types.only_text() { Kind::Text } else { Kind::Typed(types) }
+    }
+
+    /// Begins the call, now that what follows shows that it is one.
+    fn begin<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        if !voice.calling() {
+            voice.begin_call(&self.tool, None, InputFormat::Json, sink);
+            self.doubtful = false;
+            self.parameters = 0;
+        }
+    }
+
+    fn end<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+        if voice.calling() {
+            voice.args(if self.parameters == 0 { "{}" } else { "}" }, sink);
+            voice.end_call(CallEnd::Provider, sink);
+        }
+        self.in_call = false;
+    }
+
+    fn begin_value<O: Output>(
+        &mut self,
+        key: &str,
+        kind: Kind,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let mut out = String::from(if self.parameters == 0 { "{" } else { "," });
+        write_string(&mut out, key);
+        out.push(':');
+        if kind == Kind::Text {
+            out.push('"');
+        }
+        voice.args(&out, sink);
+        self.parameters += 1;
+        self.kind = kind;
+        self.value.clear();
+        self.place = Place::ValueStart;
+    }
+
+    /// Reads a value; what may be its end, or the newline before it, waits.
+    fn value<O: Output>(
+        &mut self,
+        input: &str,
+        voice: &mut Voice,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Step {
+        let found = find(input, 0, self.grammar.ends, |_, _| true);
+        let (end, taken) = match found {
+            Found::At { start, end, role: End::Own } => (start, Some(end)),
+            Found::At { start, role: End::Next, .. } => (start, Some(start)),
+            Found::Partial(at) => (at, None),
+            Found::Nothing => (input.len(), None),
+        };
+        let mut piece = upto(input, end);
+        let mut done = end;
+        if self.grammar.framed_by_newlines
+            && let Some(without) = piece.strip_suffix('\n')
+        {
+            piece = without;
+            done = piece.len();
+        }
+        let mut out = String::new();
+        match self.kind {
+            Kind::Text => write_text(&mut out, piece),
+            Kind::Typed(_) | Kind::Json => self.value.push_str(piece),
+        }
+        if let Some(taken) = taken {
+            done = taken;
+            self.place = Place::Between;
+            let value = std::mem::take(&mut self.value);
+            let max_depth = sink.options().limits.depth;
+            match self.kind {
+                Kind::Text => out.push('"'),
+                Kind::Typed(types) => out.push_str(&tools::coerce(types, &value, max_depth)),
+                Kind::Json => out.push_str(&tools::as_json(&value, max_depth)),
+            }
+        }
+        voice.args(&out, sink);
+        if done == 0 && taken.is_none() { Step::Wait } else { Step::Take(done) }
+    }
+
+    /// Reads the name that GLM's block begins with.
+    fn name(&mut self, input: &str) -> Step {
+        if self.tool.is_empty() {
+            let blanks = super::literals::blanks(input);
+            if blanks > 0 {
+                return Step::Take(blanks);
+            }
+        }
+        let part = |character: char| character.is_alphanumeric() || "_-.:/".contains(character);
+        let end = input.find(|character| !part(character));
+        let run = end.unwrap_or(input.len());
+        self.tool.push_str(upto(input, run));
+        let fits = !self.tool.is_empty() && self.tool.len() <= TAG_BYTES;
+        match from(input, run).bytes().next() {
+            None if fits => Step::Take(run),
+            Some(b'<' | b'\n' | b' ' | b'\r') if fits => {
+                self.in_call = true;
+                self.place = Place::Between;
+                Step::Take(run)
+            }
+            _ => Step::Prose(run),
+        }
+    }
+
+    fn key(&mut self, input: &str) -> Step {
+        let run = input.find('<').unwrap_or(input.len());
+        self.key.push_str(upto(input, run));
+        if self.key.len() > TAG_BYTES {
+            return Step::Prose(run);
+        }
+        if run > 0 {
+            return Step::Take(run);
+        }
+        match here(input, 0, KEY_ENDS, |()| true) {
+            Found::At { end, .. } => {
+                let key = self.key.trim().to_owned();
+                self.key = key;
+                self.place = Place::Between;
+                Step::Take(end)
+            }
+            Found::Partial(_) => Step::Wait,
+            Found::Nothing => Step::Prose(0),
+        }
+    }
+}
+
+/// What stands between `<` and `>`.
+fn element(tag: &str) -> Element<'_> {
+    let (closing, tag) = match tag.strip_prefix('/') {
+        Some(rest) => (true, rest),
+        None => (false, tag),
+    };
+    let marks = ["｜DSML｜", "|DSML|"];
+    let tag = marks.iter().find_map(|mark| tag.strip_prefix(mark)).unwrap_or(tag).trim();
+    let end = tag.find([' ', '=', '\t']).unwrap_or(tag.len());
+    let (name, rest) = (upto(tag, end), from(tag, end));
+    let named = || match rest.strip_prefix('=') {
+        Some(name) => unquoted(name.trim()),
+        None => attribute(rest, "name").unwrap_or(""),
+    };
+    match (name, closing) {
+        ("function" | "invoke", false) => Element::Call(named()),
+        ("function" | "invoke", true) => Element::CallEnd,
+        ("parameter", false) => Element::Parameter(named(), attribute(rest, "string")),
+        ("parameter", true) => Element::ParameterEnd,
+        ("arg_key", false) => Element::Key,
+        ("arg_value", false) => Element::Value,
+        ("tool_call" | "minimax:tool_call" | "function_calls" | "tool_calls", true) => {
+            Element::BlockEnd
+        }
+        ("tool_call" | "minimax:tool_call" | "function_calls" | "tool_calls", false) => {
+            Element::Block
+        }
+        _ => Element::Unknown,
+    }
+}
+
+/// The value of an attribute, `name="value"`.
+fn attribute<'a>(attributes: &'a str, wanted: &str) -> Option<&'a str> {
+    let mut rest = attributes.trim_start();
+    while let Some((name, value)) = rest.split_once('=') {
+        let value = value.trim_start();
+        let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+        let (value, after) = from(value, 1).split_once(quote)?;
+        if name.trim() == wanted {
+            return Some(value);
+        }
+        rest = after.trim_start();
+    }
+    None
+}
+
+fn unquoted(name: &str) -> &str {
+    let inner = |quote| name.strip_prefix(quote).and_then(|name| name.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(name)
+}

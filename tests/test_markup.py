@@ -21,11 +21,13 @@ from deltafold import (
     UnknownDialectError,
     reference,
 )
-from splits import decode, final, folded, sized
+from splits import decode, sized
 from wire_deltas import assert_same
 
-CALL = "<tool_call>\n<function=weather>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
-SCHEMA = {"type": "object", "properties": {"days": {"type": "integer"}}}
+CALL = (
+    "<tool_call>\n<function=weather>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+)
+SCHEMA: dict[str, object] = {"type": "object", "properties": {"days": {"type": "integer"}}}
 
 
 def chat(*pieces: str, finish: str = "stop") -> bytes:
@@ -37,9 +39,7 @@ def chat(*pieces: str, finish: str = "stop") -> bytes:
 
 def calls(message: Message) -> list[tuple[str, object]]:
     return [
-        (part.tool_name, part.arguments)
-        for part in message.content
-        if isinstance(part, ToolCallPart)
+        (part.tool_name, part.arguments) for part in message.parts if isinstance(part, ToolCallPart)
     ]
 
 
@@ -80,6 +80,8 @@ def test_two_markups_or_none_to_start_thinking_in_are_refused() -> None:
 
 @dataclass
 class Tool:
+    """A tool of somebody else's making."""
+
     name: str
     parameter_schema: Mapping[str, object] | None
 
@@ -119,28 +121,28 @@ def test_llama_s_calls_count_only_under_names_that_were_offered() -> None:
         assert bool(message.text) is not bool(found)
 
 
-@pytest.mark.parametrize(
-    ("tools", "kind", "words"),
-    [
-        ("weather", TypeError, "tools must be an iterable of names or tool specs, not str"),
-        ({"weather": {}}, TypeError, "tools must be an iterable of names or tool specs, not dict"),
-        (5, TypeError, "tools must be an iterable of names or tool specs, not int"),
-        ([5], TypeError, r"tools\[0\] must be a name or a tool spec, not int"),
-        (["a", {}], TypeError, r"tools\[1\]\.name is missing"),
-        ([{"function": {}}], TypeError, r"tools\[0\]\.function\.name is missing"),
-        ([{"name": 3}], TypeError, r"tools\[0\]\.name must be a str, not int"),
-        (
-            [{"name": "a", "parameters": []}],
-            TypeError,
-            r"tools\[0\]\.parameters must be a mapping, not list",
-        ),
-        (
-            [{"name": "a", "input_schema": {"x": {1}}}],
-            ValueError,
-            r"tools\[0\]\.input_schema is no JSON schema",
-        ),
-    ],
-)
+BAD_TOOLS: list[tuple[object, type[Exception], str]] = [
+    ("weather", TypeError, "tools must be an iterable of names or tool specs, not str"),
+    ({"weather": {}}, TypeError, "tools must be an iterable of names or tool specs, not dict"),
+    (5, TypeError, "tools must be an iterable of names or tool specs, not int"),
+    ([5], TypeError, r"tools\[0\] must be a name or a tool spec, not int"),
+    (["a", {}], TypeError, r"tools\[1\]\.name is missing"),
+    ([{"function": {}}], TypeError, r"tools\[0\]\.function\.name is missing"),
+    ([{"name": 3}], TypeError, r"tools\[0\]\.name must be a str, not int"),
+    (
+        [{"name": "a", "parameters": []}],
+        TypeError,
+        r"tools\[0\]\.parameters must be a mapping, not list",
+    ),
+    (
+        [{"name": "a", "input_schema": {"x": {1}}}],
+        ValueError,
+        r"tools\[0\]\.input_schema is no JSON schema",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tools", "kind", "words"), BAD_TOOLS)
 def test_what_is_no_tool_is_refused_by_its_field(
     tools: Iterable[object], kind: type[Exception], words: str
 ) -> None:
@@ -151,11 +153,12 @@ def test_what_is_no_tool_is_refused_by_its_field(
 def test_the_prompt_may_have_opened_the_thinking() -> None:
     body = chat("It rains.", "</th", "ink>Take a coat.")
     message = deltafold.fold(body, "openai-chat", markup="think", starts_in_thinking=True)
-    thinking = [part.text for part in message.content if isinstance(part, ThinkingPart)]
+    thinking = [part.text for part in message.parts if isinstance(part, ThinkingPart)]
     assert (thinking, message.text) == (["It rains."], "Take a coat.")
 
 
-PIECES = ["<think>hm</think>I look.\n\n", *[CALL[at : at + 5] for at in range(0, len(CALL), 5)], "\nok"]
+CUT = [CALL[at : at + 5] for at in range(0, len(CALL), 5)]
+PIECES = ["<think>hm</think>I look.\n\n", *CUT, "\nok"]
 
 
 def test_a_stream_in_pieces_says_what_the_whole_body_says() -> None:
@@ -197,17 +200,16 @@ def test_every_reader_of_streams_takes_the_options() -> None:
             assert DeltaKind.THINKING in kinds
             return await stream.final_message()
 
-    with deltafold.stream(
-        pieces(), "openai-chat", markup="qwen-xml", tools=iter(tools)
-    ) as stream:
+    with deltafold.stream(pieces(), "openai-chat", markup="qwen-xml", tools=iter(tools)) as stream:
         messages = [stream.final_message(), asyncio.run(read())]
-    messages += deltafold.fold_many([body], "openai-chat+qwen-xml", tools=tools)[0:0]
+    [folded] = deltafold.fold_many([body], "openai-chat+qwen-xml", tools=tools)
+    messages.append(folded.build_final_message())
     assembler = MessageAssembler()
     assembler.consume(deltafold.decode_response(body, "openai-chat+qwen-xml", tools=tools))
     messages.append(assembler.build_final_message())
     for message in messages:
         assert calls(message) == [("weather", {"days": 3})]
-        assert [part.kind for part in message.content] == ["thinking", "text", "tool_call", "text"]
+        assert [part.kind for part in message.parts] == ["thinking", "text", "tool_call", "text"]
 
 
 def test_a_closed_decoder_of_markup_is_closed() -> None:

@@ -39,6 +39,14 @@ fn is_prefix(part: &str, whole: &str) -> bool {
         || part.strip_suffix('\u{fffd}').is_some_and(|part| whole.starts_with(part))
 }
 
+/// The same where markup is looked for: half a tag was no tag, and comes out behind what both say.
+fn is_prefix_and_half_a_tag(part: &str, whole: &str) -> bool {
+    let common = part.char_indices().zip(whole.chars()).find(|((_, one), other)| one != other);
+    let at = common.map_or(part.len().min(whole.len()), |((at, _), _)| at);
+    let rest = part[at..].trim_start();
+    rest.is_empty() || rest.starts_with(['<', '['])
+}
+
 fn check_cut(name: &str, dialect: &str, body: &[u8], at: usize, whole: &MessageAssembler) {
     let deltas = decode(dialect, &body[..at]);
     let terminals = deltas
@@ -47,6 +55,7 @@ fn check_cut(name: &str, dialect: &str, body: &[u8], at: usize, whole: &MessageA
         .count();
     assert_eq!(terminals, 1, "{name} cut at {at}");
     let message = fold(&deltas);
+    let is_prefix = if dialect.contains('+') { is_prefix_and_half_a_tag } else { is_prefix };
     assert!(is_prefix(&message.text(), &whole.text()), "{name} cut at {at}: text");
     let thinking = support::thinking(&message);
     assert!(is_prefix(&thinking, &support::thinking(whole)), "{name} cut at {at}: thinking");

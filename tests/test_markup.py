@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import pytest
 
@@ -122,7 +121,7 @@ def test_llama_s_calls_count_only_under_names_that_were_offered() -> None:
         assert bool(message.text) is not bool(found)
 
 
-REFUSED: list[tuple[Any, type[Exception], str]] = [
+BAD_TOOLS: list[tuple[object, type[Exception], str]] = [
     ("weather", TypeError, "tools must be an iterable of names or tool specs, not str"),
     ({"weather": {}}, TypeError, "tools must be an iterable of names or tool specs, not dict"),
     (5, TypeError, "tools must be an iterable of names or tool specs, not int"),
@@ -143,11 +142,9 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("tools", "kind", "words"), REFUSED)
+@pytest.mark.parametrize(("tools", "kind", "words"), BAD_TOOLS)
 def test_what_is_no_tool_is_refused_by_its_field(
-    tools: Any,  # noqa: ANN401 - what callers pass in spite of the types
-    kind: type[Exception],
-    words: str,
+    tools: Iterable[object], kind: type[Exception], words: str
 ) -> None:
     with pytest.raises(kind, match=words):
         Decoder("openai-chat+qwen-xml", tools=tools)

@@ -26,7 +26,7 @@ const MAX_HOLES: usize = 8;
 /// Hits that pay for a study: it costs a few reads and allocations, and a template that thrashes must not cost more.
 const STUDY: u32 = 16;
 /// Nesting of an object that may become a hole.
-const MAX_LEVELS: usize = 4;
+const MAX_LEVELS: u8 = 4;
 /// What a stream has before its first hit, and can save at the most.
 const CREDIT: u32 = 16 * STUDY;
 
@@ -55,7 +55,7 @@ enum Kind {
     /// A number that nobody looks at.
     Number,
     /// An object that the event borrows as it stands, nested so deep at the most.
-    Object(usize),
+    Object(u8),
     /// White space before the last brace.
     Space,
     /// What is no hole under any circumstances.
@@ -315,7 +315,8 @@ impl Place {
         let quoted = start > 0
             && frame.as_bytes().get(start - 1) == Some(&b'"')
             && frame.as_bytes().get(range.end) == Some(&b'"');
-        let levels = |levels: &usize| value_end(text.raw.as_bytes(), 0, *levels).is_some();
+        let levels =
+            |levels: &u8| value_end(text.raw.as_bytes(), 0, usize::from(*levels)).is_some();
         let kind = match text.raw.as_bytes().first() {
             _ if quoted => Kind::Borrowed,
             Some(b'{') => (1..=MAX_LEVELS).find(levels).map_or(Kind::Fixed, Kind::Object),
@@ -334,7 +335,7 @@ impl Kind {
             Self::Ignored => string_end(frame, at).ok(),
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
             Self::Object(levels) if frame.get(at) == Some(&b'{') => {
-                value_end(frame, at, levels).map(|end| (end, false))
+                value_end(frame, at, usize::from(levels)).map(|end| (end, false))
             }
             Self::Space => {
                 let spaces = frame.iter().skip(at).take_while(|byte| byte.is_ascii_whitespace());

@@ -20,7 +20,7 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     /// More text of a watched part.
-    #[inline(never)]
+    #[cold]
     pub(super) fn watched_text(&mut self, part: PartHandle, text: Str<'_>) {
         self.finisher.marked = Some(part);
         let mut scratch = std::mem::take(&mut self.finisher.scratch);

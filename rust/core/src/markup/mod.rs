@@ -142,6 +142,7 @@ impl Markup {
     }
 
     /// Takes more text.  Cost is linear in its length.
+    #[inline(never)]
     pub(crate) fn feed<O: Output>(&mut self, text: &str, sink: &mut DeltaSink<'_, O>) {
         if self.rest.is_empty() {
             let taken = self.run(text, sink);

@@ -54,13 +54,13 @@ def test_a_markup_is_named_beside_the_dialect_or_with_it() -> None:
 
 
 @pytest.mark.parametrize("dialect", deltafold.dialect_names())
-@pytest.mark.parametrize("markup", deltafold.markups())
+@pytest.mark.parametrize("markup", deltafold.markup_names())
 def test_every_dialect_takes_every_markup(dialect: str, markup: str) -> None:
     assert Decoder(f"{dialect}+{markup}").markup == markup
 
 
 def test_an_unknown_markup_is_told_the_known_ones() -> None:
-    known = ", ".join(deltafold.markups())
+    known = ", ".join(deltafold.markup_names())
     for name in ("qwen", "", "think+think"):
         with pytest.raises(UnknownDialectError) as caught:
             Decoder(f"openai-chat+{name}")

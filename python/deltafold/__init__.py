@@ -22,7 +22,7 @@ from deltafold._core import (
     ToolCallBuffer,
     __version__,
     dialect_names,
-    markups,
+    markup_names,
 )
 from deltafold.bodies import Detection, decode_response, detect
 from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
@@ -132,7 +132,7 @@ __all__ = [
     "dialect_names",
     "fold",
     "fold_many",
-    "markups",
+    "markup_names",
     "stream",
 ]
 

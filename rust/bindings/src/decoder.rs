@@ -33,7 +33,7 @@ pub(crate) fn dialect_names() -> Vec<&'static str> {
 
 /// The names of all markups: how families of models write reasoning and tool calls in plain text.
 #[pyfunction]
-pub(crate) fn markups() -> Vec<&'static str> {
+pub(crate) fn markup_names() -> Vec<&'static str> {
     FAMILIES.iter().map(|family| family.name).collect()
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn markups() -> Vec<&'static str> {
 ///     headers: the response headers, in any case; retry-after and the request id are taken from them.
 ///     tools: the tools that were offered, for markup: names, mappings like those of requests, or objects with `name` and
 ///         `parameter_schema`.  Without it any name is a tool's, and what a schema would type is a string.
-///     markup: how the model writes reasoning and calls in plain text, a name of `markups()`; text is left alone if not given.
+///     markup: how the model writes reasoning and calls in plain text, a name of `markup_names()`; text is left alone if not given.
 ///     starts_in_thinking: whether the prompt opened the thinking, so that the text begins inside of it.
 ///     choice: which of several answers is followed (`n > 1`).
 ///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.
@@ -163,7 +163,7 @@ fn wanted(
         return Ok(None);
     };
     let Some(family) = markup::find(name) else {
-        let message = format!("unknown markup {name:?}; known: {}", markups().join(", "));
+        let message = format!("unknown markup {name:?}; known: {}", markup_names().join(", "));
         return Err(errors::unknown_dialect(py, &message));
     };
     let tools = tools.map(tools::read).transpose()?.map(Arc::new);

@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
-    use crate::decoder::{Decoder, dialect_names, markups};
+    use crate::decoder::{Decoder, dialect_names, markup_names};
     #[pymodule_export]
     use crate::delta::MessageDelta;
     #[pymodule_export]

@@ -301,9 +301,10 @@ impl Core {
                 ErrorObject::default().named(&text(code), &text(message)).named("", data.trim())
             }
         };
-        let failure =
-            said.failure(&self.options.response, "the provider sent an error without a message");
-        self.error(out, failure);
+        self.with_sink(out, |state, sink| {
+            state.close(sink);
+            sink.error(sink.failure_of(said));
+        });
     }
 
     fn noise(&mut self, offset: u64, out: &mut impl Output) {

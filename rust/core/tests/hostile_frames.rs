@@ -318,3 +318,23 @@ fn what_came_before_a_limit_stays_and_nothing_follows_it() {
         );
     }
 }
+
+#[test]
+fn a_name_of_any_length_leaves_only_its_beginning_in_the_warning() {
+    let long = "x".repeat(60_000);
+    let typed = |member: &str| format!("data: {{\"{member}\":\"{long}\"}}\n\n").into_bytes();
+    for (dialect, body) in [
+        (CONVERSE, event(&long, "{}")),
+        (CONVERSE, delta(0, &format!("{{\"{long}\":1}}"))),
+        (INVOKE, event(&long, "{}")),
+        ("anthropic-messages", typed("type")),
+        ("openai-responses", typed("type")),
+        ("cohere-chat", typed("type")),
+        ("gemini-interactions", typed("event_type")),
+    ] {
+        let message = fold(&decode(dialect, &body));
+        let warnings = message.warnings().unwrap_or_default();
+        assert!(warnings.contains("unknown"), "{dialect}: {warnings}");
+        assert!(warnings.len() < 500, "{dialect}: {} bytes of warnings", warnings.len());
+    }
+}

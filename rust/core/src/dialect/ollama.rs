@@ -15,7 +15,6 @@ use super::{Frame, Protocol, Wanted};
 use crate::delta::{FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
 use crate::logprobs::Logprobs;
-use crate::provider_error::ErrorObject;
 use crate::wire::{self, Kind, Reader, Result, Str};
 
 /// Members of the last line that make up the usage record.
@@ -131,10 +130,7 @@ impl Protocol for State {
         }
         if let Some(json) = event.error {
             self.close(sink);
-            let error = ErrorObject::read(json).unwrap_or_default();
-            let words = "the provider sent an error without a message";
-            let failure = error.failure(&sink.options().response, words);
-            sink.error(failure);
+            sink.error(sink.failure(json));
         } else if let Some(line) = event.done {
             usage(line, sink);
             if let Some(reason) = event.reason {

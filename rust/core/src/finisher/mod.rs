@@ -26,7 +26,7 @@ use crate::delta::{ErrorCode, Failure, FinishReason, Output, Payload, Plain, Rid
 use crate::limits::Limits;
 use crate::logprobs::Logprobs;
 use crate::markup::{Markup, Wanted};
-use crate::provider_error::Response;
+use crate::provider_error::{ErrorObject, Response};
 use crate::warnings::Warnings;
 use crate::wire::{Carry, Str, write_string};
 
@@ -55,6 +55,8 @@ pub struct Options {
     pub limits: Limits,
 }
 
+/// Characters of an unknown name that its warning shows.
+const MAX_NAME: usize = 100;
 /// Bytes of a usage record that are free: an order of magnitude over known providers' records.
 const USUAL_USAGE_BYTES: usize = 16 << 10;
 
@@ -214,6 +216,22 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         if !self.finisher.warnings.note(max, code, message, offset) {
             self.finisher.line.within("warnings", max + 1, max);
         }
+    }
+
+    /// Notes a name that is not known: what it names, and its beginning, for it comes from the wire in any length.
+    pub fn warn_unknown(&mut self, what: &str, name: Str<'_>) {
+        let name: String = name.text().chars().take(MAX_NAME).collect();
+        self.warn("unknown_event", &format!("unknown {what} type {name:?}"), None);
+    }
+
+    /// The failure that the JSON of a provider's error tells.
+    pub fn failure(&self, json: &str) -> Failure<Box<str>> {
+        self.failure_of(ErrorObject::read(json).unwrap_or_default())
+    }
+
+    /// The failure that a provider's error tells.
+    pub fn failure_of(&self, error: ErrorObject) -> Failure<Box<str>> {
+        error.failure(&self.options().response, "the provider sent an error without a message")
     }
 
     /// Counts bytes that a dialect holds for a provider part; false when the limit is reached.

@@ -8,9 +8,11 @@ use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 
-mod skip;
+mod tokens;
 mod write;
 
+use tokens::{escape_end, space_end};
+pub(crate) use tokens::{number_end, special, string_end, value_end};
 pub use write::{members, merge_deep, merge_objects, write_object, write_string, write_text};
 
 /// Result of reading.
@@ -393,6 +395,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a string that says something, or JSON of another kind as the text that it is written in; `None` for "" and
+    /// null.  Arguments come as either.
+    pub fn text_or_json(&mut self) -> Result<Option<Str<'a>>> {
+        match self.kind()? {
+            Kind::String => self.filled_string(),
+            _ => Ok(self.opt_raw()?.map(Str::plain)),
+        }
+    }
+
+    /// Reads an id: a string that says something, or a number; `None` for "" and other kinds.
+    pub fn id(&mut self) -> Result<Option<Str<'a>>> {
+        Ok(self.scalar()?.filter(|id| !id.is_empty()))
+    }
+
     /// Reads a string that says something; `None` for "" and other kinds.
     #[inline]
     pub fn filled_string(&mut self) -> Result<Option<Str<'a>>> {
@@ -486,7 +502,7 @@ impl<'a> Reader<'a> {
     pub fn skip(&mut self) -> Result<()> {
         let bytes = self.text.as_bytes();
         let levels = self.max_depth.saturating_sub(self.depth);
-        match skip::value(bytes, skip::space(bytes, self.at), levels) {
+        match value_end(bytes, space_end(bytes, self.at), levels) {
             Some(end) => {
                 self.at = end;
                 Ok(())
@@ -530,68 +546,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where the escape ends whose letter stands at `at`; where it goes wrong.
-pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
-    match bytes.get(at) {
-        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
-        Some(b'u') => {
-            let hex = |offset: &usize| bytes.get(at + offset).is_some_and(u8::is_ascii_hexdigit);
-            match (1..=4).find(|offset| !hex(offset)) {
-                Some(offset) => Err(at + offset),
-                None => Ok(at + 5),
-            }
-        }
-        _ => Err(at),
-    }
-}
-
-/// Where the valid value ends that begins at `at` and nests at most `levels` deep.
-#[inline]
-pub(crate) fn value_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
-    skip::value(bytes, at, levels)
-}
-
-/// Where the string ends (before its quote) whose text begins at `at`, and whether it holds escapes; where it goes wrong.
-#[inline]
-pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize, bool), usize> {
-    let mut end = special(bytes, at);
-    let mut escaped = false;
-    loop {
-        match bytes.get(end) {
-            Some(b'"') => return Ok((end, escaped)),
-            Some(b'\\') => {
-                escaped = true;
-                end = special(bytes, escape_end(bytes, end + 1)?);
-            }
-            _ => return Err(end),
-        }
-    }
-}
-
-/// Where the number ends that begins at `at`; where it goes wrong.
-pub(crate) fn number_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
-    let mut at = if bytes.get(at) == Some(&b'-') { at + 1 } else { at };
-    at = if bytes.get(at) == Some(&b'0') { at + 1 } else { digits_end(bytes, at)? };
-    if bytes.get(at) == Some(&b'.') {
-        at = digits_end(bytes, at + 1)?;
-    }
-    if let Some(b'e' | b'E') = bytes.get(at) {
-        let signed = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
-        at = digits_end(bytes, if signed { at + 2 } else { at + 1 })?;
-    }
-    Ok(at)
-}
-
-/// Where the digits end that begin at `at`, one at least.
-#[inline]
-fn digits_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
-    let mut end = at;
-    while let Some(b'0'..=b'9') = bytes.get(end) {
-        end += 1;
-    }
-    if end == at { Err(at) } else { Ok(end) }
-}
-
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -600,33 +554,4 @@ fn digits_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
 fn whole(value: f64) -> Option<u64> {
     (value >= 0.0 && value.fract() == 0.0 && value < 9_007_199_254_740_992.0)
         .then_some(value as u64)
-}
-
-/// First position at or after `from` of a quote, a backslash or a control character; the text's length if there is none.
-/// Eight bytes a step: a byte is zero after XOR with what is searched exactly where subtracting one borrows its high bit.
-#[inline]
-pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = ONES << 7;
-    let mut at = from;
-    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*block);
-        let quote = word ^ (ONES * 0x22);
-        let backslash = word ^ (ONES * 0x5C);
-        let hit = ((quote.wrapping_sub(ONES) & !quote)
-            | (backslash.wrapping_sub(ONES) & !backslash)
-            | (word.wrapping_sub(ONES * 0x20) & !word))
-            & HIGH;
-        if hit != 0 {
-            return at + (hit.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while let Some(byte) = bytes.get(at) {
-        if *byte == b'"' || *byte == b'\\' || *byte < 0x20 {
-            break;
-        }
-        at += 1;
-    }
-    at
 }

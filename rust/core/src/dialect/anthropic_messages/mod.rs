@@ -19,11 +19,7 @@ use super::template::{Template, Token};
 use super::{Frame, Protocol, Wanted};
 use crate::delta::{FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::provider_error::ErrorObject;
 use crate::wire::{self, Carry, Kind, Reader, Result, Str};
-
-/// Characters of an unknown type that its warning shows.
-const MAX_NAME: usize = 100;
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -293,14 +289,10 @@ impl Protocol for State {
             Event::Ping => {}
             Event::Error(json) => {
                 self.close(sink);
-                let response = sink.options().response.clone();
-                let error = ErrorObject::read(json).unwrap_or_default();
-                sink.error(
-                    error.failure(&response, "the provider sent an error without a message"),
-                );
+                sink.error(sink.failure(json));
             }
             Event::Unknown(kind) => {
-                sink.warn("unknown_event", &unknown("event", kind), None);
+                sink.warn_unknown("event", kind);
             }
         }
     }
@@ -311,12 +303,6 @@ impl Protocol for State {
             self.close_block(*index, CallEnd::Cut, sink);
         }
     }
-}
-
-/// A warning's words; a name of any length comes from the wire and only its beginning is kept.
-fn unknown(what: &str, kind: Str<'_>) -> String {
-    let name: String = kind.text().chars().take(MAX_NAME).collect();
-    format!("unknown {what} type {name:?}")
 }
 
 fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
@@ -341,7 +327,7 @@ impl State {
         let mut usage = None;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
-                "id" => id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "id" => id = reader.id()?,
                 "model" => model = reader.filled_string()?,
                 "content" => content = reader.raw()?,
                 "stop_reason" => stop_reason = reader.filled_string()?,
@@ -523,7 +509,7 @@ impl State {
                 }
             }
             (_, BlockDelta::Other(kind, _)) => {
-                sink.warn("unknown_event", &unknown("delta", kind), None);
+                sink.warn_unknown("delta", kind);
             }
             // A delta whose block was never opened, or is of another type: the delta's type opens one.
             (known, delta) => {

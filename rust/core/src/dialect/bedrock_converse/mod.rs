@@ -84,15 +84,10 @@ impl Protocol for State {
                 self.close(sink);
                 let error = ErrorObject::read(json).unwrap_or_default();
                 let error = error.named(name.map_or("", |name| name.raw), "");
-                let failure = error.failure(
-                    &sink.options().response,
-                    "the provider sent an error without a message",
-                );
-                sink.error(failure);
+                sink.error(sink.failure_of(error));
             }
             Event::Unknown(name) => {
-                let message = format!("unknown event type {:?}", name.text());
-                sink.warn("unknown_event", &message, None);
+                sink.warn_unknown("event", name);
             }
         }
     }
@@ -152,7 +147,7 @@ impl State {
             (_, BlockDelta::Unknown(json)) => {
                 let members = wire::members(json);
                 if let Some((name, _)) = members.first() {
-                    sink.warn("unknown_event", &format!("unknown delta type {name:?}"), None);
+                    sink.warn_unknown("delta", Str::plain(name));
                 }
             }
             // A delta whose block was never opened, or is of another type: the delta's type opens one.

@@ -16,7 +16,6 @@ use crate::delta::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::dialect::template::{Template, Token};
 use crate::dialect::{Frame, Protocol, Wanted};
 use crate::finisher::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
-use crate::provider_error::ErrorObject;
 use crate::wire::{self, Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame.
@@ -125,11 +124,7 @@ impl Protocol for State {
 
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         if let Some(json) = event.error {
-            let error = ErrorObject::read(json).unwrap_or_default();
-            let response = &sink.options().response;
-            let words = "the provider sent an error without a message";
-            let failure = error.failure(response, words);
-            return sink.error(failure);
+            return sink.error(sink.failure(json));
         }
         if let Some(text) = event.text {
             let part = *self.part.get_or_insert_with(|| sink.open_part(PartKind::Text));

@@ -139,13 +139,10 @@ impl Protocol for State {
                 self.close(sink);
                 let error = ErrorObject::read(json).unwrap_or_default();
                 let error = error.named(name.map_or("", |name| name.raw), "");
-                let words = "the provider sent an error without a message";
-                let failure = error.failure(&sink.options().response, words);
-                sink.error(failure);
+                sink.error(sink.failure_of(error));
             }
             Event::Unknown(name) => {
-                let message = format!("unknown event type {:?}", name.text());
-                sink.warn("unknown_event", &message, None);
+                sink.warn_unknown("event", name);
             }
         }
     }

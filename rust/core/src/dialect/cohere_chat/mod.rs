@@ -21,9 +21,6 @@ use crate::finisher::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKi
 use crate::provider_error::ErrorObject;
 use crate::wire::{Reader, Result, Str};
 
-/// Characters of an unknown type that its warning shows.
-const MAX_NAME: usize = 100;
-
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
@@ -76,15 +73,11 @@ impl Protocol for State {
             }
             Event::Failed(json) => {
                 self.close(sink);
-                let error = ErrorObject::read(json).unwrap_or_default();
-                let fallback = "the provider sent an error without a message";
-                let failure = error.failure(&sink.options().response, fallback);
-                sink.error(failure);
+                sink.error(sink.failure(json));
             }
             Event::Progress => {}
             Event::Unknown(kind) => {
-                let name: String = kind.text().chars().take(MAX_NAME).collect();
-                sink.warn("unknown_event", &format!("unknown event type {name:?}"), None);
+                sink.warn_unknown("event", kind);
             }
         }
     }
@@ -238,8 +231,8 @@ impl State {
         let mut citations = None;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
-                "id" | "response_id" => id = reader.scalar()?.filter(|id| !id.is_empty()),
-                "generation_id" => id = id.or(reader.scalar()?.filter(|id| !id.is_empty())),
+                "id" | "response_id" => id = reader.id()?,
+                "generation_id" => id = id.or(reader.id()?),
                 "finish_reason" => end.finish_reason = reader.filled_string()?.or(finish_reason),
                 "usage" | "meta" => end.usage = reader.opt_raw()?,
                 "error" => end.error = reader.opt_raw()?,

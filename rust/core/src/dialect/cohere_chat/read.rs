@@ -113,7 +113,7 @@ pub(super) fn read<'a>(
         match key {
             "type" | "event_type" => found.kind = reader.filled_string()?,
             "id" | "generation_id" | "response_id" => {
-                found.id = reader.scalar()?.filter(|id| !id.is_empty()).or(found.id);
+                found.id = reader.id()?.or(found.id);
             }
             "index" => found.index = reader.integer()?,
             "delta" => reader.maybe_object(|reader, key| found.read_delta(reader, key, wanted))?,
@@ -248,17 +248,12 @@ impl<'a> Members<'a> {
 
 fn read_call_member<'a>(reader: &mut Reader<'a>, key: &str, call: &mut Call<'a>) -> Result<()> {
     match key {
-        "id" => call.id = reader.scalar()?.filter(|id| !id.is_empty()),
+        "id" => call.id = reader.id()?,
         "function" => {
             reader.maybe_object(|reader, key| read_call_member(reader, key, call))?;
         }
         "name" => call.name = reader.filled_string()?,
-        "arguments" | "parameters" => {
-            call.arguments = match reader.kind()? {
-                Kind::String => reader.filled_string()?,
-                _ => reader.opt_raw()?.map(Str::plain),
-            }
-        }
+        "arguments" | "parameters" => call.arguments = reader.text_or_json()?,
         _ => reader.ignore()?,
     }
     Ok(())

@@ -21,7 +21,6 @@ pub use read::{Event, Repeat};
 use super::{Frame, Protocol, Wanted};
 use crate::delta::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::provider_error::ErrorObject;
 use crate::wire::{self, Reader, Result, Str};
 
 /// The state of a stream.
@@ -92,11 +91,6 @@ impl Protocol for State {
     }
 }
 
-fn failure<O: Output>(json: &str, sink: &DeltaSink<'_, O>) -> Failure<Box<str>> {
-    let error = ErrorObject::read(json).unwrap_or_default();
-    error.failure(&sink.options().response, "the provider sent an error without a message")
-}
-
 impl State {
     #[cold]
     fn rare<O: Output>(
@@ -110,10 +104,10 @@ impl State {
                 self.merge_usage(usage, sink);
             }
             self.close(sink);
-            return sink.error(failure(json, sink));
+            return sink.error(sink.failure(json));
         }
         if let Some(error) = rare.error {
-            let failure = failure(error, sink);
+            let failure = sink.failure(error);
             sink.defer_error(failure);
         }
         if event.has_candidate {

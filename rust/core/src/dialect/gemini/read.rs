@@ -5,7 +5,7 @@
 use crate::dialect::template::{Template, Token};
 use crate::dialect::{Frame, Wanted};
 use crate::logprobs::Logprobs;
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::wire::{Reader, Result, Str};
 
 /// One chunk, borrowed from its frame: what stands beside the candidates, and the candidate that is followed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -105,7 +105,7 @@ impl<'a> Event<'a> {
             }
             "modelVersion" | "model_version" => self.model = reader.filled_string()?,
             "responseId" | "response_id" => {
-                self.response_id = reader.scalar()?.filter(|id| !id.is_empty());
+                self.response_id = reader.id()?;
             }
             "promptFeedback" | "prompt_feedback" => reader.maybe_object(|reader, key| {
                 match key {
@@ -360,14 +360,9 @@ impl<'a> FunctionCall<'a> {
         let mut found = Self::default();
         Reader::trusted(call).maybe_object(|reader, key| {
             match key {
-                "id" => found.id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "id" => found.id = reader.id()?,
                 "name" => found.name = reader.filled_string()?,
-                "args" => {
-                    found.args = match reader.kind()? {
-                        Kind::String => reader.filled_string()?,
-                        _ => reader.opt_raw()?.map(Str::plain),
-                    }
-                }
+                "args" => found.args = reader.text_or_json()?,
                 "partialArgs" | "partial_args" => {
                     found.partial_args = reader.opt_raw()?.filter(|raw| *raw != "[]");
                 }

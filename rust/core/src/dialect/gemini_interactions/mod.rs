@@ -25,9 +25,6 @@ use crate::finisher::{CallEnd, Counts, DeltaSink};
 use crate::provider_error::ErrorObject;
 use crate::wire::{self, Reader, Result, Str};
 
-/// Characters of an unknown type that its warning shows.
-const MAX_NAME: usize = 100;
-
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
@@ -72,15 +69,11 @@ impl Protocol for State {
             News::Failed(json) => {
                 self.status = None;
                 self.close(sink);
-                let error = ErrorObject::read(json).unwrap_or_default();
-                let fallback = "the provider sent an error without a message";
-                let failure = error.failure(&sink.options().response, fallback);
-                sink.error(failure);
+                sink.error(sink.failure(json));
             }
             News::Progress => {}
             News::Unknown(kind) => {
-                let name: String = kind.text().chars().take(MAX_NAME).collect();
-                sink.warn("unknown_event", &format!("unknown event type {name:?}"), None);
+                sink.warn_unknown("event", kind);
             }
         }
     }
@@ -181,7 +174,7 @@ impl State {
         let (mut status, mut error, mut usage, mut steps) = (None, None, None, None);
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
-                "id" => id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "id" => id = reader.id()?,
                 "model" => model = reader.filled_string()?,
                 "agent" => agent = reader.filled_string()?,
                 "status" => status = reader.filled_string()?,

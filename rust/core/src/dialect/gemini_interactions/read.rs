@@ -187,7 +187,7 @@ impl<'a> Delta<'a> {
             "annotations" => self.annotations = reader.opt_raw()?.filter(|raw| *raw != "[]"),
             "mime_type" => self.mime_type = reader.filled_string()?,
             "data" => self.data = reader.filled_string()?,
-            "id" => self.id = reader.scalar()?.filter(|id| !id.is_empty()),
+            "id" => self.id = reader.id()?,
             "name" => self.name = reader.filled_string()?,
             _ => reader.ignore()?,
         }

@@ -65,7 +65,7 @@ impl Protocol for State {
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         if let Some(json) = event.failed {
             self.close(sink);
-            sink.error(failure(json, sink));
+            sink.error(sink.failure(json));
         } else {
             self.chunk(event, sink);
         }
@@ -99,16 +99,11 @@ impl Protocol for State {
     }
 }
 
-fn failure<O: Output>(json: &str, sink: &DeltaSink<'_, O>) -> crate::delta::Failure<Box<str>> {
-    let error = ErrorObject::read(json).unwrap_or_default();
-    error.failure(&sink.options().response, "the provider sent an error without a message")
-}
-
 impl State {
     fn chunk<O: Output>(&mut self, chunk: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(chunk.model, chunk.id);
         if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
-            let failure = failure(error, sink);
+            let failure = sink.failure(error);
             sink.defer_error(failure);
         }
         if chunk.other_choices {

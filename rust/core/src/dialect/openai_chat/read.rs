@@ -109,7 +109,7 @@ pub(super) fn read<'a>(
     let mut error_like = frame.name == "error";
     reader.object(|reader, key| {
         match key {
-            "id" => chunk.id = reader.scalar()?.filter(|id| !id.is_empty()),
+            "id" => chunk.id = reader.id()?,
             "model" => chunk.model = reader.filled_string()?,
             "object" => {
                 let object = reader.opt_string()?.map_or("", |object| object.raw);

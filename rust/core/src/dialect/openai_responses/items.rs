@@ -70,15 +70,10 @@ impl<'a> ItemMembers<'a> {
         Reader::trusted(item).maybe_object(|reader, key| {
             match key {
                 "type" => found.kind = reader.filled_string()?,
-                "id" => found.id = reader.scalar()?.filter(|id| !id.is_empty()),
-                "call_id" => found.call_id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "id" => found.id = reader.id()?,
+                "call_id" => found.call_id = reader.id()?,
                 "name" => found.name = reader.filled_string()?,
-                "arguments" | "input" => {
-                    found.arguments = match reader.kind()? {
-                        Kind::String => reader.filled_string()?,
-                        _ => reader.opt_raw()?.map(Str::plain),
-                    }
-                }
+                "arguments" | "input" => found.arguments = reader.text_or_json()?,
                 "content" => found.content = reader.opt_raw()?,
                 "summary" => found.summary = reader.opt_raw()?,
                 "execution" => found.execution = reader.opt_string()?,

@@ -25,9 +25,6 @@ use crate::finisher::DeltaSink;
 use crate::provider_error::ErrorObject;
 use crate::wire::{self, Kind, Reader, Result, Str};
 
-/// Characters of an unknown type that its warning shows.
-const MAX_NAME: usize = 100;
-
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
@@ -84,16 +81,15 @@ impl Protocol for State {
             }
             Event::Error(json) => {
                 self.close(sink);
-                sink.defer_error(failure(json, sink));
+                sink.defer_error(sink.failure(json));
             }
             Event::Failed(json) => {
                 self.close(sink);
-                sink.error(failure(json, sink));
+                sink.error(sink.failure(json));
             }
             Event::Progress => {}
             Event::Unknown(kind) => {
-                let name: String = kind.text().chars().take(MAX_NAME).collect();
-                sink.warn("unknown_event", &format!("unknown event type {name:?}"), None);
+                sink.warn_unknown("event", kind);
             }
         }
     }
@@ -108,11 +104,6 @@ impl Protocol for State {
             sink.provider_part(&format!("{{\"type\":\"audio\",\"data\":\"{audio}\"}}"));
         }
     }
-}
-
-fn failure<O: Output>(json: &str, sink: &DeltaSink<'_, O>) -> Failure<Box<str>> {
-    let error = ErrorObject::read(json).unwrap_or_default();
-    error.failure(&sink.options().response, "the provider sent an error without a message")
 }
 
 impl State {
@@ -236,7 +227,7 @@ impl State {
         let mut tools = None;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
-                "id" => id = reader.scalar()?.filter(|id| !id.is_empty()),
+                "id" => id = reader.id()?,
                 "model" => model = reader.filled_string()?,
                 "status" => status = reader.filled_string()?,
                 "incomplete_details" => reader.maybe_object(|reader, key| {

@@ -143,15 +143,10 @@ pub(super) fn read<'a>(
             "type" => found.kind = reader.filled_string()?,
             "output_index" => found.place.output_index = reader.integer()?,
             "content_index" | "summary_index" => found.place.index = reader.integer()?,
-            "item_id" => found.place.item_id = reader.scalar()?.filter(|id| !id.is_empty()),
+            "item_id" => found.place.item_id = reader.id()?,
             "delta" => found.delta = reader.filled_string()?,
             "text" | "refusal" | "input" => found.whole = reader.opt_string()?.or(found.whole),
-            "arguments" => {
-                found.whole = match reader.kind()? {
-                    Kind::String => Some(reader.string()?),
-                    _ => reader.opt_raw()?.map(Str::plain),
-                }
-            }
+            "arguments" => found.whole = reader.text_or_json()?,
             "item" => found.item = Some(reader.raw()?),
             "annotation" => found.annotation = Some(reader.raw()?),
             "response" if reader.kind()? == Kind::Object => found.response = Some(reader.raw()?),

@@ -1,0 +1,159 @@
+//! Where tokens and values end, on bytes alone.
+//!
+//! In: JSON bytes and where something begins.  Out: where it ends.  A token that is wrong says where; of a value that is
+//! wrong, cut or too deep only that it is none: the reader's own way says what is wrong with it, and where.
+
+/// Where white space ends that begins at `at`.
+#[inline]
+pub(super) fn space_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// Where the valid value ends that begins at `at` and nests at most `levels` deep.
+pub(crate) fn value_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
+    match bytes.get(at)? {
+        b'"' => quoted_end(bytes, at),
+        b'{' => object_end(bytes, at + 1, levels.checked_sub(1)?),
+        b'[' => array_end(bytes, at + 1, levels.checked_sub(1)?),
+        b'-' | b'0'..=b'9' => number_end(bytes, at).ok(),
+        b't' => literal_end(bytes, at, b"true"),
+        b'f' => literal_end(bytes, at, b"false"),
+        b'n' => literal_end(bytes, at, b"null"),
+        _ => None,
+    }
+}
+
+#[inline]
+fn quoted_end(bytes: &[u8], at: usize) -> Option<usize> {
+    string_end(bytes, at + 1).ok().map(|(end, _)| end + 1)
+}
+
+#[inline]
+fn literal_end(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
+    bytes.get(at..)?.starts_with(word).then_some(at + word.len())
+}
+
+fn object_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
+    let mut at = space_end(bytes, at);
+    if bytes.get(at) == Some(&b'}') {
+        return Some(at + 1);
+    }
+    loop {
+        if bytes.get(at) != Some(&b'"') {
+            return None;
+        }
+        at = space_end(bytes, quoted_end(bytes, at)?);
+        if bytes.get(at) != Some(&b':') {
+            return None;
+        }
+        at = space_end(bytes, value_end(bytes, space_end(bytes, at + 1), levels)?);
+        match bytes.get(at)? {
+            b',' => at = space_end(bytes, at + 1),
+            b'}' => return Some(at + 1),
+            _ => return None,
+        }
+    }
+}
+
+fn array_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
+    let mut at = space_end(bytes, at);
+    if bytes.get(at) == Some(&b']') {
+        return Some(at + 1);
+    }
+    loop {
+        at = space_end(bytes, value_end(bytes, at, levels)?);
+        match bytes.get(at)? {
+            b',' => at = space_end(bytes, at + 1),
+            b']' => return Some(at + 1),
+            _ => return None,
+        }
+    }
+}
+
+/// Where the escape ends whose letter stands at `at`; where it goes wrong.
+pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
+    match bytes.get(at) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
+        Some(b'u') => {
+            let hex = |offset: &usize| bytes.get(at + offset).is_some_and(u8::is_ascii_hexdigit);
+            match (1..=4).find(|offset| !hex(offset)) {
+                Some(offset) => Err(at + offset),
+                None => Ok(at + 5),
+            }
+        }
+        _ => Err(at),
+    }
+}
+
+/// Where the string ends (before its quote) whose text begins at `at`, and whether it holds escapes; where it goes wrong.
+#[inline]
+pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize, bool), usize> {
+    let mut end = special(bytes, at);
+    let mut escaped = false;
+    loop {
+        match bytes.get(end) {
+            Some(b'"') => return Ok((end, escaped)),
+            Some(b'\\') => {
+                escaped = true;
+                end = special(bytes, escape_end(bytes, end + 1)?);
+            }
+            _ => return Err(end),
+        }
+    }
+}
+
+/// Where the number ends that begins at `at`; where it goes wrong.
+pub(crate) fn number_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
+    let mut at = if bytes.get(at) == Some(&b'-') { at + 1 } else { at };
+    at = if bytes.get(at) == Some(&b'0') { at + 1 } else { digits_end(bytes, at)? };
+    if bytes.get(at) == Some(&b'.') {
+        at = digits_end(bytes, at + 1)?;
+    }
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        let signed = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
+        at = digits_end(bytes, if signed { at + 2 } else { at + 1 })?;
+    }
+    Ok(at)
+}
+
+/// Where the digits end that begin at `at`, one at least.
+#[inline]
+fn digits_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
+    let mut end = at;
+    while let Some(b'0'..=b'9') = bytes.get(end) {
+        end += 1;
+    }
+    if end == at { Err(at) } else { Ok(end) }
+}
+
+/// First position at or after `from` of a quote, a backslash or a control character; the text's length if there is none.
+/// Eight bytes a step: a byte is zero after XOR with what is searched exactly where subtracting one borrows its high bit.
+#[inline]
+pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = ONES << 7;
+    let mut at = from;
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*block);
+        let quote = word ^ (ONES * 0x22);
+        let backslash = word ^ (ONES * 0x5C);
+        let hit = ((quote.wrapping_sub(ONES) & !quote)
+            | (backslash.wrapping_sub(ONES) & !backslash)
+            | (word.wrapping_sub(ONES * 0x20) & !word))
+            & HIGH;
+        if hit != 0 {
+            return at + (hit.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(byte) = bytes.get(at) {
+        if *byte == b'"' || *byte == b'\\' || *byte < 0x20 {
+            break;
+        }
+        at += 1;
+    }
+    at
+}

@@ -172,7 +172,15 @@ _CODE_OF_CLASS: Final[tuple[tuple[ErrorCode, frozenset[str]], ...]] = (
     ),
     (
         ErrorCode.PROTOCOL_ERROR,
-        frozenset({"DecodingError", "ContentDecodingError", "DecodeError", "ContentEncodingError"}),
+        frozenset(
+            {
+                "DecodingError",
+                "ContentDecodingError",
+                "DecodeError",
+                "ContentEncodingError",
+                "RedirectError",
+            }
+        ),
     ),
     (
         ErrorCode.INVALID_REQUEST,
@@ -364,7 +372,13 @@ def _refine_by_phrase(message: str, code: ErrorCode) -> ErrorCode:
 
 def _code_of_classes(exception: BaseException) -> ErrorCode | None:
     names = {cls.__name__ for cls in type(exception).__mro__}
-    return next((code for code, known in _CODE_OF_CLASS if names & known), None)
+    code = next((code for code, known in _CODE_OF_CLASS if names & known), None)
+    if code not in {None, ErrorCode.CONNECTION_LOST} or exception.__cause__ is None:
+        return code
+    # Clients wrap what they stumble over: a body that was not compressed as its headers said is
+    # a lost payload to aiohttp.  A cause may say more, but not that somebody cancelled the call.
+    inner = _code_of_classes(exception.__cause__)
+    return code if inner in {None, ErrorCode.CANCELLED} else inner
 
 
 def _names_in(error: Mapping[str, object], aws_header: str | None) -> Iterator[str]:

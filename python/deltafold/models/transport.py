@@ -8,6 +8,7 @@ Laws: nothing is imported for it, objects are known by what they offer; bytes pa
 untouched, in the pieces in which they came; nothing is read before it is asked for.
 """
 
+import zlib
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -17,10 +18,14 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, cast, runtime_checkable
 
 from deltafold.errors import MisuseError, UnknownDialectError
+
+if TYPE_CHECKING:
+    from deltafold.models.http import HttpRequest
 
 # The SDK that a response belongs to, the ends of the request paths that stream this dialect, the
 # dialect. Another path of the same SDK (openai's /responses) is another dialect, so the package
@@ -67,6 +72,41 @@ class AsyncSource:
 
 
 @runtime_checkable
+class Transport(Protocol):
+    """What answers requests in place of an HTTP client, in both ways of waiting.
+
+    `deltafold.testing` has two; a `Model` takes one as its client.
+    """
+
+    def open(self, request: "HttpRequest") -> Source:
+        """Send the request and return the unread response, whatever its status."""
+        ...
+
+    async def open_async(self, request: "HttpRequest") -> AsyncSource:
+        """Send the request and return the unread response, whatever its status."""
+        ...
+
+
+@runtime_checkable
+class Tap(Protocol):
+    """What listens to the responses of a client that opens them by itself, such as an SDK's.
+
+    Attributes:
+        client: the client inside.
+    """
+
+    client: object
+
+    def tap(self, source: Source, request: "HttpRequest") -> Source:
+        """Return a source of the same bytes that are listened to."""
+        ...
+
+    def tap_async(self, source: AsyncSource, request: "HttpRequest") -> AsyncSource:
+        """Return a source of the same bytes that are listened to."""
+        ...
+
+
+@runtime_checkable
 class _SyncBody(Protocol):
     def iter_bytes(self) -> Iterator[bytes]: ...
     def close(self) -> object: ...
@@ -76,6 +116,13 @@ class _SyncBody(Protocol):
 class _AsyncBody(Protocol):
     def aiter_bytes(self) -> AsyncIterator[bytes]: ...
     def aclose(self) -> Awaitable[object]: ...
+
+
+@runtime_checkable
+class _AsyncHttpxBody(_AsyncBody, Protocol):
+    @property
+    def is_stream_consumed(self) -> bool: ...
+    def aiter_raw(self) -> AsyncIterator[bytes]: ...
 
 
 @runtime_checkable
@@ -152,6 +199,8 @@ def async_source_of(response: object) -> AsyncSource:
     response = http_response(response)
     name = type(response).__qualname__
     if isinstance(response, _AsyncBody) and _offers(response, "__aiter__"):
+        if isinstance(response, _AsyncHttpxBody) and _is_own_connection(response):
+            return _source_of_connection(response)
         chunks = response.aiter_bytes()
         return AsyncSource(
             chunks, _closing(chunks, response.aclose), _status(response), _headers(response)
@@ -203,6 +252,68 @@ def _closing(
             await close()
 
     return close_both
+
+
+def _is_own_connection(response: object) -> bool:
+    """Whether httpx reads this body from a connection that is no other response's at the time."""
+    extensions = cast("object", getattr(response, "extensions", None))
+    if not isinstance(extensions, Mapping):
+        return False
+    known = cast("Mapping[str, object]", extensions)
+    return "network_stream" in known and known.get("http_version") in {b"HTTP/1.0", b"HTTP/1.1"}
+
+
+def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
+    """Return the source that closes the body first and then reads what is left of it, to its end.
+
+    httpx reads through generators inside of generators.  To close the outermost leaves the others
+    to the collector, which warns under trio and starts a task under asyncio.  After the connection
+    is closed there are a few chunks left at most, then an error, which ends all of them.
+    """
+    headers = _headers(response)
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    gzip = encoding in {"gzip", "x-gzip"}
+    raw = not response.is_stream_consumed and (gzip or encoding == "identity")
+    chunks = response.aiter_raw() if raw else response.aiter_bytes()
+
+    async def close() -> None:
+        try:
+            await response.aclose()
+        finally:
+            with suppress(Exception):
+                async for _ in chunks:
+                    pass
+
+    body = _Unzipped(chunks) if raw and gzip else chunks
+    return AsyncSource(body, close, _status(response), headers)
+
+
+class ContentDecodingError(Exception):
+    """A body is not compressed in the way that its headers say."""
+
+
+class _Unzipped:
+    """A gzip body as what it was.
+
+    httpx's own decoder stands between its generators, and a body that is no gzip would leave the
+    inner ones open.
+    """
+
+    __slots__ = ("_chunks", "_unzip")
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self._unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await anext(self._chunks)
+        try:
+            return self._unzip.decompress(chunk)
+        except zlib.error as error:
+            raise ContentDecodingError(f"the body is no gzip: {error}") from error
 
 
 def _closer(response: object) -> Callable[[], Awaitable[None]]:

@@ -1,0 +1,449 @@
+"""HTTP: a request goes out through somebody else's client, the bytes of the response come back.
+
+In: `HttpRequest`, and a client of httpx, httpx2 or aiohttp, or a `Transport`.  Out: `Source` or
+`AsyncSource`, unread, with status and headers.
+
+Laws: no HTTP client is imported before one is to be made, a client is known by its class; a
+response of any status is handed out, since its body says what went wrong; nothing is sent twice,
+but to follow a redirect of the kind that keeps the method and the body (307, 308) to the same
+origin, where the key may go too; a limit that is missed is a `TimeoutError` that names it.
+"""
+
+import socket
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from deltafold.errors import MisuseError
+from deltafold.models.timeouts import (
+    AsyncTimedChunks,
+    Limit,
+    Limits,
+    TimedChunks,
+    Timeouts,
+    is_timeout,
+    under_asyncio,
+)
+from deltafold.models.transport import (
+    AsyncSource,
+    Source,
+    Transport,
+    async_source_of,
+    source_of,
+)
+
+if TYPE_CHECKING:
+    import aiohttp
+    import httpx
+
+__all__ = [
+    "ClientKind",
+    "HttpRequest",
+    "RedirectError",
+    "Timeouts",
+    "aclose_http_client",
+    "close_http_client",
+    "http_client_kind",
+    "make_http_client",
+    "open_http",
+    "open_http_async",
+]
+
+ClientKind: TypeAlias = Literal["synchronous", "asynchronous"]
+
+_MAX_REDIRECTS: Final = 3
+_MAX_CONNECTIONS: Final = 1000
+_MAX_IDLE_CONNECTIONS: Final = 100
+
+# What `make_http_client` can make, and the extra that installs it.
+_EXTRAS: Final[Mapping[str, str]] = {"httpx": "httpx", "httpx2": "httpx2", "aiohttp": "fast"}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One request.
+
+    Attributes:
+        method: as on the wire: `POST`.
+        url: where to; it may have a query of its own.
+        headers: what to send beside the client's own headers, the key among them.
+        query: members for the URL's query; a member that is None is left out, a list is repeated.
+        content: the body.
+        timeouts: how long to wait.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    query: Mapping[str, object]
+    content: bytes
+    timeouts: Timeouts = field(default_factory=Timeouts)
+
+    @property
+    def full_url(self) -> str:
+        """The URL with the query."""
+        pairs = [
+            (name, _query_text(value))
+            for name, values in self.query.items()
+            if values is not None
+            for value in (cast("list[object]", values) if isinstance(values, list) else [values])
+        ]
+        if not pairs:
+            return self.url
+        return f"{self.url}{'&' if '?' in self.url else '?'}{urlencode(pairs)}"
+
+
+class RedirectError(Exception):
+    """The server sent the request on to a place where it must not follow by itself."""
+
+
+_Package: TypeAlias = Literal["httpx", "aiohttp"]
+
+# Package and name of the class, what it is, and whose interface it has.
+_CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
+    ("httpx", "Client"): ("synchronous", "httpx"),
+    ("httpx", "AsyncClient"): ("asynchronous", "httpx"),
+    ("httpx2", "Client"): ("synchronous", "httpx"),
+    ("httpx2", "AsyncClient"): ("asynchronous", "httpx"),
+    ("aiohttp", "ClientSession"): ("asynchronous", "aiohttp"),
+}
+
+
+def http_client_kind(client: object) -> ClientKind | None:
+    """Say how a client waits; None for no HTTP client and for a `Transport`, which does both.
+
+    >>> http_client_kind(httpx.AsyncClient())
+    'asynchronous'
+    """
+    known = _known(client)
+    return None if known is None else known[0]
+
+
+def open_http(client: object, request: HttpRequest) -> Source:
+    """Send a request and return its response, unread.
+
+    Args:
+        client: `httpx.Client`, `httpx2.Client` or a `Transport`.
+        request: what to send.
+
+    Raises:
+        MisuseError: the client is asynchronous, or no HTTP client.
+        TimeoutError: a limit was missed; the message names it.
+        RedirectError: the server redirects to another origin, or asks for another method.
+        Exception: whatever the client raises when it cannot reach the server.
+    """
+    if isinstance(client, Transport):
+        return client.open(request)
+    _package_of(client, "synchronous")
+    limits = Limits(request.timeouts)
+    for _ in range(_MAX_REDIRECTS):
+        source = _open_httpx(cast("httpx.Client", client), request, limits)
+        try:
+            onward = _redirected(request, source.status, source.headers)
+        except RedirectError:
+            source.close()
+            raise
+        if onward is None:
+            return source
+        source.close()
+        request = onward
+    raise RedirectError(f"{request.url}: redirected {_MAX_REDIRECTS} times")
+
+
+async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
+    """Send a request and return its response, unread; what `open_http` is for asynchronous code.
+
+    Args:
+        client: `httpx.AsyncClient`, `httpx2.AsyncClient`, `aiohttp.ClientSession` or a `Transport`.
+        request: what to send.
+
+    Raises:
+        MisuseError: the client is synchronous, no HTTP client, or not made for this event loop.
+    """
+    if isinstance(client, Transport):
+        return await client.open_async(request)
+    package = _package_of(client, "asynchronous")
+    limits = Limits(request.timeouts)
+    for _ in range(_MAX_REDIRECTS):
+        if package == "aiohttp":
+            source = await _open_aiohttp(cast("aiohttp.ClientSession", client), request, limits)
+        else:
+            source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, limits)
+        try:
+            onward = _redirected(request, source.status, source.headers)
+        except RedirectError:
+            await source.close()
+            raise
+        if onward is None:
+            return source
+        await source.close()
+        request = onward
+    raise RedirectError(f"{request.url}: redirected {_MAX_REDIRECTS} times")
+
+
+def make_http_client(kind: ClientKind, transport: str = "httpx") -> object:
+    """Make a client as the adapters use one: many connections, HTTP/2 where `h2` is installed.
+
+    Proxies and certificates are those of the environment (`HTTPS_PROXY`, `NO_PROXY`,
+    `SSL_CERT_FILE`).  Whoever makes a client closes it.
+
+    >>> client = make_http_client("asynchronous", "aiohttp")
+
+    Args:
+        kind: how it waits.
+        transport: the package: `httpx`, `httpx2` or `aiohttp`, which is asynchronous only.
+
+    Raises:
+        MisuseError: there is no such transport, it is not installed, it cannot wait in this way, or
+            it is made outside of the event loop that it needs.
+    """
+    if transport not in _EXTRAS:
+        raise MisuseError(f"transport: {transport!r} is not known; there are {', '.join(_EXTRAS)}")
+    if transport == "aiohttp":
+        if kind == "synchronous":
+            raise MisuseError("transport: aiohttp is asynchronous only; httpx is both")
+        return _make_aiohttp_session()
+    package = _import(transport)
+    limits = package.Limits(
+        max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_IDLE_CONNECTIONS
+    )
+    make = package.Client if kind == "synchronous" else package.AsyncClient
+    client: object = make(limits=limits, http2=find_spec("h2") is not None)
+    return client
+
+
+def close_http_client(client: object) -> None:
+    """Close a synchronous client and its idle connections.
+
+    Raises:
+        MisuseError: the client is asynchronous, or no HTTP client.
+    """
+    _package_of(client, "synchronous")
+    cast("httpx.Client", client).close()
+
+
+async def aclose_http_client(client: object) -> None:
+    """Close an asynchronous client and its idle connections.
+
+    Raises:
+        MisuseError: the client is synchronous, or no HTTP client.
+    """
+    if _package_of(client, "asynchronous") == "aiohttp":
+        await cast("aiohttp.ClientSession", client).close()
+    else:
+        await cast("httpx.AsyncClient", client).aclose()
+
+
+def _known(client: object) -> tuple[ClientKind, _Package] | None:
+    for base in type(client).__mro__:
+        package = base.__module__.partition(".")[0]
+        known = _CLIENTS.get((package, base.__name__))
+        if known is not None:
+            return known
+    return None
+
+
+def _package_of(client: object, kind: ClientKind) -> _Package:
+    known = _known(client)
+    name = f"{type(client).__module__}.{type(client).__qualname__}"
+    if known is None:
+        raise MisuseError(
+            f"client: a {name} is no HTTP client that is known; there are "
+            "httpx.Client, httpx.AsyncClient, those of httpx2, and aiohttp.ClientSession"
+        )
+    if known[0] != kind:
+        raise MisuseError(f"client: a {kind} client is needed, and a {name} is {known[0]}")
+    return known[1]
+
+
+def _query_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _redirected(
+    request: HttpRequest, status: int, headers: Mapping[str, str]
+) -> HttpRequest | None:
+    """Return the request to send next, None where the response is no redirect.
+
+    Source: RFC 9110, sections 15.4.2 to 15.4.9: 307 and 308 keep the method, the others let a
+    client turn POST into GET, which would lose the request.
+    """
+    location = headers.get("location")
+    if status not in {301, 302, 303, 307, 308} or location is None:
+        return None
+    target = urljoin(request.full_url, location)
+    if status in {307, 308} and may_follow(request.full_url, target):
+        return replace(request, url=target, query={})
+    raise RedirectError(f"HTTP {status} from {request.url} to {target}: use that address instead")
+
+
+def may_follow(url: str, target: str) -> bool:
+    """Whether a request with a key may go on: to the same origin, or to TLS on the same host."""
+    old, new = urlsplit(url), urlsplit(target)
+    if old.hostname != new.hostname:
+        return False
+    if (old.scheme, old.port) == (new.scheme, new.port):
+        return True
+    return (old.scheme, old.port, new.scheme, new.port) == ("http", None, "https", None)
+
+
+class _Waits:
+    """The limits that a client is told for its own waiting, and which one a failure of it means."""
+
+    __slots__ = ("limits", "names", "seconds")
+
+    def __init__(self, limits: Limits) -> None:
+        connect, connect_seconds = limits.of("connect")
+        answer, answer_seconds = limits.of("first_byte")
+        _, whole_seconds = limits.of("total")
+        self.limits = limits
+        self.names: Mapping[str, Limit] = {
+            "ConnectTimeout": connect,
+            "ConnectionTimeoutError": connect,
+            "PoolTimeout": "total",
+            "ReadTimeout": answer,
+            "WriteTimeout": answer,
+            "SocketTimeoutError": answer,
+            "TimeoutError": "total",
+        }
+        # The names of httpx's extension.  A request may wait for a free connection of the pool as
+        # long as the call may take: waiting there is the caller's own doing.
+        self.seconds: dict[str, float | None] = {
+            "connect": connect_seconds,
+            "read": answer_seconds,
+            "write": answer_seconds,
+            "pool": whole_seconds,
+        }
+
+    def allow(self, seconds: float | None) -> None:
+        """Say how long the next read may take.
+
+        httpcore looks at it once when the response's body begins (HTTP/1.1), or at each read
+        (HTTP/2).  Source: httpcore 1.0.9, `_receive_response_body`, `_read_incoming_data`.
+        """
+        self.seconds["read"] = seconds
+
+    @contextmanager
+    def explaining(self) -> Generator[None]:
+        """Say of a failure for lack of time which limit it was."""
+        try:
+            yield
+        except Exception as exception:
+            if is_timeout(exception):
+                for base in type(exception).__mro__:
+                    limit = self.names.get(base.__name__)
+                    if limit is not None and self.limits.has(limit):
+                        raise self.limits.missed(limit) from exception
+            raise
+
+
+def _open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> Source:
+    waits = _Waits(limits)
+    with waits.explaining():
+        sent = _httpx_request(client, request, waits)
+        response = client.send(sent, stream=True, follow_redirects=False)
+    source = source_of(response)
+    chunks = TimedChunks(source.chunks, limits, waits.allow, _socket_to_watch(response, limits))
+
+    def close() -> None:
+        chunks.close()
+        source.close()
+
+    return Source(chunks, close, source.status, source.headers)
+
+
+async def _open_httpx_async(
+    client: "httpx.AsyncClient", request: HttpRequest, limits: Limits
+) -> AsyncSource:
+    waits = _Waits(limits)
+    with waits.explaining():
+        sent = _httpx_request(client, request, waits)
+        response = await client.send(sent, stream=True, follow_redirects=False)
+    waits.allow(None)
+    return _timed(async_source_of(response), limits)
+
+
+def _httpx_request(
+    client: "httpx.Client | httpx.AsyncClient", request: HttpRequest, waits: _Waits
+) -> "httpx.Request":
+    return client.build_request(
+        request.method,
+        request.full_url,
+        headers=request.headers,
+        content=request.content,
+        extensions={"timeout": waits.seconds},
+    )
+
+
+def _socket_to_watch(response: "httpx.Response", limits: Limits) -> socket.socket | None:
+    """Find the socket of a response whose client cannot be told a new limit for each read."""
+    timeouts = limits.timeouts
+    if timeouts.total is None and timeouts.first_byte == timeouts.idle:
+        return None
+    stream: Any = response.extensions.get("network_stream")
+    # The connection of HTTP/2 is not this response's alone, and httpcore asks for its limit anew.
+    if stream is None or response.extensions.get("http_version") == b"HTTP/2":
+        return None
+    connection: object = stream.get_extra_info("socket")
+    return connection if isinstance(connection, socket.socket) else None
+
+
+async def _open_aiohttp(
+    session: "aiohttp.ClientSession", request: HttpRequest, limits: Limits
+) -> AsyncSource:
+    if not under_asyncio():
+        raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
+    waits = _Waits(limits)
+    timeout: aiohttp.ClientTimeout = _import("aiohttp").ClientTimeout(
+        total=waits.seconds["pool"],
+        sock_connect=waits.seconds["connect"],
+        sock_read=waits.seconds["read"],
+    )
+    with waits.explaining():
+        response = await session.request(
+            request.method,
+            # It is encoded: aiohttp would rewrite escapes that a signature counts on.
+            import_module("yarl").URL(request.full_url, encoded=True),
+            headers=request.headers,
+            data=request.content,
+            allow_redirects=False,
+            raise_for_status=False,
+            timeout=timeout,
+        )
+    connection = response.connection
+    if connection is not None and connection.protocol is not None:
+        # Its limit for the headers would go on counting between the reads of the body.
+        connection.protocol.read_timeout = None
+    return _timed(async_source_of(response), limits)
+
+
+def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:
+    chunks = AsyncTimedChunks(source.chunks, limits)
+
+    async def close() -> None:
+        chunks.close()
+        await source.close()
+
+    return AsyncSource(chunks, close, source.status, source.headers)
+
+
+def _make_aiohttp_session() -> object:
+    package = _import("aiohttp")
+    if not under_asyncio():
+        raise MisuseError("transport: an aiohttp session is made inside of a running event loop")
+    connector = package.TCPConnector(limit=_MAX_CONNECTIONS)
+    session: object = package.ClientSession(connector=connector, trust_env=True)
+    return session
+
+
+def _import(package: str) -> Any:  # noqa: ANN401 - a module whose types are not installed everywhere
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as missing:
+        raise MisuseError(
+            f"{package} is not installed: pip install 'deltafold[{_EXTRAS[package]}]'"
+        ) from missing

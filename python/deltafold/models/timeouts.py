@@ -1,0 +1,321 @@
+"""The limits of one call: how long to wait for what, and what to say when it did not come.
+
+In: `Timeouts`, and the chunks of a body.  Out: the same chunks, or a `TimeoutError` that names the
+limit and its seconds.
+
+Laws: a limit counts only while somebody waits; what has arrived is never thrown away by a limit
+that passed before it was asked for, except by `total`; waiting costs one timer a stream, not one a
+read, since a timer that finds that the wait it was set for is over only moves itself.
+"""
+
+import asyncio
+import contextlib
+import math
+import socket
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, Self, TypeAlias, cast
+
+Limit: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
+
+_MISSED: Final[dict[Limit, str]] = {
+    "connect": "no connection within {:g} s (timeouts.connect)",
+    "first_byte": "no answer within {:g} s (timeouts.first_byte)",
+    "idle": "no more bytes within {:g} s (timeouts.idle)",
+    "total": "the call was not over within {:g} s (timeouts.total)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long a call may wait, in seconds; None is no limit.
+
+    Attributes:
+        connect: to establish a connection: for TCP, and again for TLS.
+        first_byte: from the request to the response's headers, and from these to the first byte of
+            the body. A provider may send its headers at once and think for minutes.
+        idle: between two reads of the body.
+        total: the whole call, from the request to the last byte.
+
+    Raises:
+        ValueError: a limit is not above 0.
+    """
+
+    connect: float | None = 10.0
+    first_byte: float | None = 120.0
+    idle: float | None = 120.0
+    total: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        for name in _MISSED:
+            seconds = cast("float | None", getattr(self, name))
+            if seconds is not None and not seconds > 0:
+                raise ValueError(f"{name}: a limit is above 0 seconds or None, not {seconds}")
+
+
+class Limits:
+    """The timeouts of a call that has begun."""
+
+    __slots__ = ("_ends", "timeouts")
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self.timeouts = timeouts
+        self._ends = None if timeouts.total is None else time.monotonic() + timeouts.total
+
+    def of(self, limit: Limit) -> tuple[Limit, float | None]:
+        """Return the limit that a wait reaches first, and how many seconds are left until then."""
+        seconds = cast("float | None", getattr(self.timeouts, limit))
+        if self._ends is None:
+            return limit, seconds
+        left = max(self._ends - time.monotonic(), 0.0)
+        return (limit, seconds) if seconds is not None and seconds < left else ("total", left)
+
+    def has(self, limit: Limit) -> bool:
+        """Whether there is such a limit."""
+        return getattr(self.timeouts, limit) is not None
+
+    def missed(self, limit: Limit) -> TimeoutError:
+        """Make the error that says which limit was missed."""
+        seconds = cast("float", getattr(self.timeouts, limit))
+        return TimeoutError(_MISSED[limit].format(seconds))
+
+
+def is_timeout(exception: BaseException) -> bool:
+    """Whether an HTTP client's exception says that it waited too long."""
+    names = {base.__name__ for base in type(exception).__mro__}
+    return bool(names & {"TimeoutException", "TimeoutError", "ServerTimeoutError"})
+
+
+class TimedChunks:
+    """Chunks of a body that is read by waiting for it, each within its limit.
+
+    Args:
+        chunks: the body.
+        limits: the limits of the call.
+        allow: tells the client how many seconds its next read may take.
+        connection: the socket, where the client does not listen any more once the body has begun:
+            shutting it down breaks a read off.
+    """
+
+    __slots__ = ("_allow", "_chunks", "_limit", "_limits", "_watch")
+
+    def __init__(
+        self,
+        chunks: Iterator[bytes],
+        limits: Limits,
+        allow: Callable[[float | None], None],
+        connection: socket.socket | None = None,
+    ) -> None:
+        self._chunks = chunks
+        self._limits = limits
+        self._limit: Limit = "first_byte"
+        self._allow = allow
+        self._watch = None if connection is None else _SocketWatch(connection)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> bytes:
+        limit, seconds = self._limits.of(self._limit)
+        watch = self._watch
+        if watch is None:
+            self._allow(seconds)
+        else:
+            self._allow(None)
+            watch.begin(seconds)
+        try:
+            chunk = next(self._chunks)
+        except Exception as exception:
+            late = is_timeout(exception) or (watch is not None and watch.expired)
+            if late and seconds is not None:
+                raise self._limits.missed(limit) from exception
+            raise
+        finally:
+            if watch is not None:
+                watch.end()
+        self._limit = "idle"
+        return chunk
+
+    def close(self) -> None:
+        """End the timer; closing the body is its owner's."""
+        if self._watch is not None:
+            self._watch.close()
+
+
+class _SocketWatch:
+    """Shuts a socket down when a read takes too long."""
+
+    __slots__ = ("_connection", "_due", "_lock", "_rings", "_timer", "expired")
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._due = math.inf
+        self._lock = threading.Lock()
+        self._rings = math.inf
+        self._timer: threading.Timer | None = None
+        self.expired = False
+
+    def begin(self, seconds: float | None) -> None:
+        if seconds is None:
+            return
+        with self._lock:
+            self._due = time.monotonic() + seconds
+            if self._due < self._rings:
+                self._set(seconds)
+
+    def end(self) -> None:
+        with self._lock:
+            self._due = math.inf
+
+    def close(self) -> None:
+        with self._lock:
+            timer, self._timer = self._timer, None
+            self._due = math.inf
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+
+    def _set(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings = time.monotonic() + seconds
+        self._timer = threading.Timer(seconds, self._ring)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _ring(self) -> None:
+        with self._lock:
+            self._timer = None
+            self._rings = math.inf
+            left = self._due - time.monotonic()
+            if left > 0:
+                if left < math.inf:
+                    self._set(left)
+                return
+            self.expired = True
+            # The method of the plain socket: that of a TLS socket is not for another thread.
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
+
+
+class AsyncTimedChunks:
+    """Chunks of a body that is awaited, each within its limit, under asyncio and trio."""
+
+    __slots__ = ("_chunks", "_limit", "_limits", "_within")
+
+    def __init__(self, chunks: AsyncIterator[bytes], limits: Limits) -> None:
+        self._chunks = chunks
+        self._limits = limits
+        self._limit: Limit = "first_byte"
+        self._within = _AsyncioWatch() if under_asyncio() else _TrioWatch()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        limit, seconds = self._limits.of(self._limit)
+        try:
+            if seconds is None:
+                chunk = await anext(self._chunks)
+            else:
+                chunk = await self._within(seconds, self._chunks.__anext__())
+        except Exception as exception:
+            if seconds is not None and is_timeout(exception):
+                raise self._limits.missed(limit) from exception
+            raise
+        self._limit = "idle"
+        return chunk
+
+    def close(self) -> None:
+        """End the timer; closing the body is its owner's."""
+        self._within.close()
+
+
+def under_asyncio() -> bool:
+    """Whether the caller runs in an event loop of asyncio."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class _AsyncioWatch:
+    """Cancels the task that waits too long, as `asyncio.timeout` does, with one timer for all."""
+
+    __slots__ = ("_cancelling", "_due", "_expired", "_loop", "_task", "_timer")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._cancelling = 0
+        self._due = math.inf
+        self._expired = False
+
+    async def __call__(self, seconds: float, read: Awaitable[bytes]) -> bytes:
+        task = self._task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a body is read inside of a task")
+        self._cancelling = task.cancelling()
+        self._due = self._loop.time() + seconds
+        if self._timer is None or self._due < self._timer.when():
+            self._set()
+        try:
+            return await read
+        except asyncio.CancelledError as cancelled:
+            if self._expired and task.uncancel() <= self._cancelling:
+                raise TimeoutError from cancelled
+            raise
+        finally:
+            self._task = None
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set(self) -> None:
+        self.close()
+        self._timer = self._loop.call_at(self._due, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._task is None:
+            return
+        if self._loop.time() < self._due:
+            self._set()
+        else:
+            self._expired = True
+            self._task.cancel()
+
+
+class _Trio(Protocol):
+    def fail_after(self, seconds: float) -> AbstractContextManager[object]: ...
+
+
+class _TrioWatch:
+    """Waits inside of a cancel scope."""
+
+    __slots__ = ("_trio",)
+
+    def __init__(self) -> None:
+        # Whoever runs without asyncio has imported trio.
+        self._trio = cast("_Trio", sys.modules["trio"])
+
+    async def __call__(self, seconds: float, read: Awaitable[bytes]) -> bytes:
+        try:
+            with self._trio.fail_after(seconds):
+                return await read
+        except Exception as exception:
+            if type(exception).__name__ == "TooSlowError":
+                raise TimeoutError from exception
+            raise
+
+    def close(self) -> None:
+        """A scope ends with its wait."""

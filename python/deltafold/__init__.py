@@ -7,6 +7,7 @@
 Models load on first use: importing this package imports no SDK and no HTTP client.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from deltafold import models as _models
@@ -60,6 +61,7 @@ from deltafold.stream import (
 )
 
 if TYPE_CHECKING:
+    from deltafold.dialects import NoteCode, ParsedRequest, Rendered, parse_request
     from deltafold.models import (
         AnthropicConfig,
         AnthropicModel,
@@ -121,12 +123,15 @@ __all__ = [
     "ModelConfig",
     "ModelError",
     "ModelInfo",
+    "NoteCode",
     "OllamaConfig",
     "OpenAIChatConfig",
     "OpenAIChatModel",
     "OpenAIResponsesConfig",
+    "ParsedRequest",
     "PartialJson",
     "ProviderPart",
+    "Rendered",
     "RequestMetadata",
     "Role",
     "TextPart",
@@ -147,12 +152,17 @@ __all__ = [
     "fold",
     "fold_many",
     "markup_names",
+    "parse_request",
     "stream",
 ]
 
 
+_OF_DIALECTS = {"NoteCode", "ParsedRequest", "Rendered", "parse_request"}
+
+
 def __getattr__(name: str) -> object:
-    if name in __all__ and name in _models.__all__:
-        value: object = getattr(_models, name)
+    if name in __all__ and (name in _models.__all__ or name in _OF_DIALECTS):
+        place = import_module("deltafold.dialects") if name in _OF_DIALECTS else _models
+        value: object = getattr(place, name)
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

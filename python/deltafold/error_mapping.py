@@ -258,7 +258,7 @@ class ErrorMapper:
         status = _status_of(exception)
         headers = _headers_of(exception)
         body = _body_of(exception)
-        message = _text(getattr(exception, "message", None)) or str(exception)
+        message = _text(getattr(exception, "message", None)) or _said_by(exception)
         if status is not None or _error_object(body) is not None:
             fields = self.map_response(status, headers, body, message=message)
             request_id = _text(getattr(exception, "request_id", None))
@@ -379,6 +379,16 @@ def _code_of_classes(exception: BaseException) -> ErrorCode | None:
     # a lost payload to aiohttp.  A cause may say more, but not that somebody cancelled the call.
     inner = _code_of_classes(exception.__cause__)
     return code if inner in {None, ErrorCode.CANCELLED} else inner
+
+
+def _said_by(exception: BaseException) -> str:
+    """Return the text of an exception, of its cause where it has none: httpx's often have none."""
+    cause: BaseException | None = exception
+    while cause is not None:
+        if text := str(cause):
+            return text
+        cause = cause.__cause__ or cause.__context__
+    return ""
 
 
 def _names_in(error: Mapping[str, object], aws_header: str | None) -> Iterator[str]:

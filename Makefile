@@ -59,8 +59,9 @@ gate-bless: .venv-test/ready ## rewrites rust/benches/instructions.json from wha
 wheel: $(WHEEL) ## dist/*.whl, release build
 	@ls dist/*.whl
 
-bless: .venv-test/installed ## rewrites the expectations of tests/fixtures from what the code does now
+bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and tests/requests from what the code does now
 	.venv-test/bin/python tools/bless.py
+	.venv-test/bin/python tests/conversations.py
 
 clean: ## removes everything that was made
 	rm -rf .venv-*/ dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

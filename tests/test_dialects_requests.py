@@ -21,9 +21,17 @@ from deltafold import (
     ToolChoice,
     ToolSpec,
 )
-from deltafold.dialects import anthropic_messages, openai_chat
+from deltafold.dialects import (
+    CONFIGS,
+    NoteCode,
+    anthropic_messages,
+    config_class,
+    dialect_of,
+    openai_chat,
+)
 from deltafold.models import AnthropicConfig
 
+DIALECTS = list(CONFIGS)
 CLAUDE = AnthropicConfig(model_id="m")
 CHAT = OpenAIChatConfig(model_id="m")
 WEATHER = ToolSpec(
@@ -305,15 +313,29 @@ def test_images_go_by_url_or_as_data() -> None:
     ]
 
 
-def test_a_part_that_a_dialect_cannot_say_is_an_error_that_names_it() -> None:
-    asked = [Message.user(FileRefPart(path="/a.pdf"))]
-    with pytest.raises(MisuseError, match="file_ref"):
-        anthropic_messages.request_body(asked, [], CLAUDE)
-    with pytest.raises(MisuseError, match="file_ref"):
-        openai_chat.request_body(asked, [], CHAT)
-    picture = Message.tool_result("a", [ImagePart(mime_type="image/png", data="AAAA")])
-    with pytest.raises(MisuseError, match="image"):
-        chat_turns(picture)
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("path", ["/a.pdf", "a.pdf", "C:\\a.pdf", "~/a", "file:///a.pdf"])
+def test_a_local_file_must_be_read_first(dialect: str, path: str) -> None:
+    asked = [Message.user(FileRefPart(path=path))]
+    config = config_class(dialect).model_validate({"model_id": "m"})
+    with pytest.raises(MisuseError, match=r"local file: read it with FileRefPart.from_file"):
+        dialect_of(dialect).render(asked, [], config)
+
+
+def test_an_image_in_a_tool_result_follows_in_a_user_message_where_it_cannot_go() -> None:
+    picture = Message.tool_result(
+        "a", [TextPart(text="Look:"), ImagePart(mime_type="image/png", data="AAAA")]
+    )
+    turns = [Message.user("?"), Message.assistant(call("a"), call("b")), picture]
+    rendered = openai_chat.render([*turns, Message.tool_result("b", "rain")], [], CHAT)
+    body: Any = rendered.body
+    url = {"url": "data:image/png;base64,AAAA"}
+    assert body["messages"][2:] == [
+        {"role": "tool", "tool_call_id": "a", "content": "Look:"},
+        {"role": "tool", "tool_call_id": "b", "content": "rain"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": url}]},
+    ]
+    assert [note["code"] for note in rendered.notes] == [NoteCode.PART_MOVED]
 
 
 def test_an_image_in_a_tool_result_goes_to_anthropic() -> None:

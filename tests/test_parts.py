@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from deltafold.errors import ContractError
 from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
     MessagePart,
     ToolCallPart,
     part_from_wire,
@@ -160,3 +163,25 @@ def test_a_bad_whole_part_is_a_contract_error(wire: dict[str, object]) -> None:
     with pytest.raises(ContractError, match=r"^part") as caught:
         part_from_wire(wire)
     assert caught.value.field == "part"
+
+
+def test_a_file_is_read_into_its_part(tmp_path: Path) -> None:
+    image, file = tmp_path / "a b.png", tmp_path / "à la carte.pdf"
+    image.write_bytes(b"\x89PNG")
+    file.write_bytes(b"%PDF-")
+    assert ImagePart.from_file(image) == ImagePart(mime_type="image/png", data="iVBORw==")
+    assert FileRefPart.from_file(str(file)) == FileRefPart(
+        path="data:application/pdf;name=%C3%A0%20la%20carte.pdf;base64,JVBERi0=",
+        mime_type="application/pdf",
+        size=5,
+    )
+    assert FileRefPart.from_file(image, mime_type="text/x").mime_type == "text/x"
+
+
+def test_a_file_that_cannot_be_read_or_named_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        ImagePart.from_file(tmp_path / "missing.png")
+    unnamed = tmp_path / "unnamed"
+    unnamed.write_bytes(b"x")
+    with pytest.raises(ValueError, match="'unnamed' tells no type: pass mime_type"):
+        FileRefPart.from_file(unnamed)

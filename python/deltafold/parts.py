@@ -8,9 +8,14 @@ back byte for byte, and only that provider; the raw text of a tool call's argume
 the arguments are parsed once, when first read.
 """
 
+import base64
 import json
+import mimetypes
 from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
+from urllib.parse import quote
 
 from pydantic import (
     AfterValidator,
@@ -252,14 +257,57 @@ class ImagePart(_Part):
             raise ValueError(message)
         return self
 
+    @classmethod
+    def from_file(cls, path: str | PathLike[str], *, mime_type: str | None = None) -> Self:
+        """Read an image into a part; its type is guessed from the name unless it is given.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: no type was given, and the name tells none.
+        """
+        return cls(mime_type=_type_of_file(path, mime_type), data=_read_base64(path))
+
+
+def _type_of_file(path: str | PathLike[str], mime_type: str | None) -> str:
+    known = mime_type or mimetypes.guess_type(Path(path).name)[0]
+    if known is None:
+        message = f"the name {Path(path).name!r} tells no type: pass mime_type"
+        raise ValueError(message)
+    return known
+
+
+def _read_base64(path: str | PathLike[str]) -> str:
+    return base64.b64encode(Path(path).read_bytes()).decode("ascii")
+
 
 class FileRefPart(_Part):
-    """A file by its path; `size` in bytes."""
+    """A file by its path; `size` in bytes.
+
+    The path is an address (http or https), a `data:` URL that holds the file, or the id or address
+    that a provider's file store gave. A local path must be read before it can go to a provider:
+    `from_file` does.
+    """
 
     kind: Literal["file_ref"] = "file_ref"
     path: str
     mime_type: str | None = None
     size: int | None = Field(default=None, ge=0)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str], *, mime_type: str | None = None) -> Self:
+        """Read a file into a part: a `data:` URL with the type, the name and the bytes of it.
+
+        The type is guessed from the name unless it is given.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: no type was given, and the name tells none.
+        """
+        known = _type_of_file(path, mime_type)
+        name = quote(Path(path).name, safe="")
+        data = _read_base64(path)
+        url = f"data:{known};name={name};base64,{data}"
+        return cls(path=url, mime_type=known, size=Path(path).stat().st_size)
 
 
 _CLIENT_BLOCK_TYPES: Final = (

@@ -2,22 +2,30 @@
 
 Laws: `system` stands apart from the turns; turns of one speaker are one message; the results of all
 calls of a turn go into one user message, before any text; thinking goes back with its signature or
-not at all; empty text does not go.
+not at all; blank text does not go; at most four cache marks, none that lives longer than one before
+it.
 Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
 (read 2026-11).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
 
-from deltafold.dialects.replay import (
-    answered_calls,
-    is_sendable,
-    own_state,
-    result_text,
-    unsupported,
+from deltafold.dialects import replay
+from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.media import source_of
+from deltafold.dialects.rendered import (
+    NoteCode,
+    Object,
+    Place,
+    Rendered,
+    Rendering,
+    as_list,
+    given,
 )
+from deltafold.dialects.turns import OPENING, Turn, hoisted_system, turns_of
 from deltafold.messages import (
+    FileRefPart,
     ImagePart,
     Message,
     MessagePart,
@@ -28,14 +36,14 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.models.config import AnthropicConfig, ToolChoice, ToolSpec
+from deltafold.models.config import AnthropicConfig, ToolSpec
 
 DIALECT: Final = "anthropic-messages"
 
 # The API requires a limit; this one is valid for every model that it serves.
 DEFAULT_MAX_TOKENS: Final = 4096
 
-_Block: TypeAlias = dict[str, object]
+MAX_CACHE_MARKS: Final = 4
 
 # Citations that the API takes back; annotations of other providers have other types.
 _CITATION_TYPES = frozenset(
@@ -47,172 +55,297 @@ _CITATION_TYPES = frozenset(
         "search_result_location",
     }
 )
-_TOOL_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+TOOL_CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
+
+
+def request_path(config: AnthropicConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
+    """Return the path below the vendor's address."""
+    return "/v1/messages"
 
 
 def request_body(
-    messages: Sequence[Message], tools: Sequence[ToolSpec], config: AnthropicConfig
-) -> dict[str, object]:
-    """Render a streaming request.
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    config: AnthropicConfig,
+    *,
+    stream: bool = True,
+) -> Object:
+    """Return the body of `render`."""
+    return render(messages, tools, config, stream=stream).body
+
+
+def render(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    config: AnthropicConfig,
+    *,
+    stream: bool = True,
+) -> Rendered:
+    """Render a request.
 
     Raises:
-        MisuseError: a message holds a part that this dialect has no form for; the error names it.
+        MisuseError: a part names a local file, which must be read first.
     """
-    system = [
-        {"type": "text", "text": part.text}
-        for message in messages
-        if message.role is Role.SYSTEM
-        for part in message.parts
-        if isinstance(part, TextPart) and part.text
-    ]
-    body: dict[str, object] = {
+    rendering = Rendering(
+        DIALECT,
+        config.model_id,
+        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,128}", 128),
+        call_ids=Aliases.of_ids("[a-zA-Z0-9_-]+"),
+    )
+    turns = turns_of(messages, rendering)
+    body: Object = {
         "model": config.model_id,
         "max_tokens": DEFAULT_MAX_TOKENS if config.max_tokens is None else config.max_tokens,
-        "messages": _turns(messages, config.model_id),
-        "stream": True,
+        "messages": _messages(turns, rendering),
+        "stream": stream,
     }
-    optional: dict[str, object] = {
-        "system": system or None,
-        "tools": [_tool(tool) for tool in tools] or None,
-        "tool_choice": config.tool_choice and _tool_choice(config.tool_choice),
-        "temperature": config.temperature,
-        "top_p": config.top_p,
-        "top_k": config.top_k,
-        "stop_sequences": config.stop_sequences and list(config.stop_sequences),
-        "thinking": config.thinking,
-        "output_config": config.output_config,
-        "metadata": config.metadata,
-        "service_tier": config.service_tier,
-    }
-    if config.cache_config is not None and config.cache_config.strategy == "auto":
-        optional["cache_control"] = {"type": "ephemeral"}
-    body.update((name, value) for name, value in optional.items() if value is not None)
-    return {**body, **config.extra_body}
+    body |= given(
+        {
+            "system": _system(turns, rendering) or None,
+            "tools": [
+                *(_tool(tool, rendering) for tool in tools),
+                *map(dict, config.provider_tools),
+            ]
+            or None,
+            "tool_choice": _tool_choice(config, rendering),
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "top_k": config.top_k,
+            "stop_sequences": as_list(config.stop_sequences),
+            "thinking": config.thinking,
+            "output_config": config.output_config,
+            "metadata": config.metadata,
+            "service_tier": config.service_tier,
+        }
+    )
+    cache = config.cache_config
+    if cache is not None and cache.strategy == "auto":
+        body["cache_control"] = given({"type": "ephemeral", "ttl": cache.lifetime})
+    _limit_cache_marks(body, rendering)
+    return rendering.done(body, config.extra_body)
 
 
-def _tool(tool: ToolSpec) -> _Block:
-    rendered: _Block = {"name": tool.name, "input_schema": tool.parameter_schema}
-    if tool.description is not None:
-        rendered["description"] = tool.description
-    if tool.strict is not None:
-        rendered["strict"] = tool.strict
+def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
+    rendered = given(
+        {
+            "name": rendering.tool_names.of(tool.name),
+            "description": tool.description,
+            "input_schema": tool.parameter_schema,
+            "strict": tool.strict,
+        }
+    )
+    return {**rendered, **tool.extra}
+
+
+def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None:
+    choice = config.tool_choice
+    if choice is None and config.parallel_tool_calls is None:
+        return None
+    mode = "auto" if choice is None else choice.mode
+    rendered: Object = {"type": TOOL_CHOICES.get(mode, "tool")}
+    if choice is not None and choice.name is not None:
+        rendered["name"] = rendering.tool_names.of(choice.name)
+    if config.parallel_tool_calls is not None and mode != "none":
+        rendered["disable_parallel_tool_use"] = not config.parallel_tool_calls
     return rendered
 
 
-def _tool_choice(choice: ToolChoice) -> _Block:
-    if choice.mode == "tool":
-        return {"type": "tool", "name": choice.name}
-    return {"type": _TOOL_CHOICES[choice.mode]}
+def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
+    return [
+        _marked({"type": "text", "text": part.text}, rendering.state(part))
+        for _, part in hoisted_system(turns, rendering)
+        if part.text.strip()
+    ]
 
 
-def _turns(messages: Sequence[Message], model_id: str) -> list[_Block]:
-    answered = answered_calls(messages)
-    turns: list[tuple[str, list[_Block]]] = []
-    for message in messages:
-        if message.role is Role.SYSTEM:
+def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
+    spoken: list[tuple[str, list[Object]]] = []
+    for turn in turns:
+        if turn.role is Role.SYSTEM:
             continue
-        role = "assistant" if message.role is Role.ASSISTANT else "user"
-        blocks = [
-            block
-            for part in message.parts
-            if (block := _block(part, model_id, answered)) is not None
-        ]
-        if turns and turns[-1][0] == role:
-            turns[-1][1].extend(blocks)
+        role = "assistant" if turn.role is Role.ASSISTANT else "user"
+        blocks = [block for item in turn.parts for block in _blocks(item, role, rendering)]
+        if spoken and spoken[-1][0] == role:
+            spoken[-1][1].extend(blocks)
         elif blocks:
-            turns.append((role, blocks))
-    return [{"role": role, "content": _results_first(blocks)} for role, blocks in turns]
+            spoken.append((role, blocks))
+    if spoken and spoken[0][0] == "assistant":
+        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
+        spoken.insert(0, ("user", [{"type": "text", "text": OPENING}]))
+    if spoken and spoken[-1][0] == "assistant":
+        _trim(spoken[-1][1])
+    return [{"role": role, "content": _results_first(blocks)} for role, blocks in spoken]
 
 
-def _results_first(blocks: list[_Block]) -> list[_Block]:
+def _results_first(blocks: list[Object]) -> list[Object]:
     return sorted(blocks, key=lambda block: block.get("type") != "tool_result")
 
 
-def _block(part: MessagePart, model_id: str, answered: frozenset[str]) -> _Block | None:
-    """Render one part, None where it says nothing here."""
-    state = own_state(part, DIALECT, model_id)
+def _trim(blocks: list[Object]) -> None:
+    """Take white space from the end of an answer that is to be continued: the API refuses it."""
+    last = blocks[-1]
+    if last.get("type") == "text":
+        last["text"] = str(last["text"]).rstrip()
+
+
+def _blocks(item: tuple[Place, MessagePart], role: str, rendering: Rendering) -> list[Object]:
+    """Render one part: one block, or none where it says nothing here."""
+    place, part = item
+    state = rendering.state(part)
+    block: Object | None
     match part:
         case TextPart():
-            return _text(part)
+            block = _text(part, place, state, rendering)
         case ThinkingPart():
-            return _thinking(part, state)
+            block = _thinking(part, state)
+            if block is None:
+                replay.drop(part, place, rendering)
         case ToolCallPart():
-            return _tool_use(part, state) if is_sendable(part, answered) else None
+            block = _tool_use(part, place, state, rendering)
         case ToolResultPart():
-            return _tool_result(part)
-        case ImagePart():
-            return _image(part)
+            block = _tool_result(part, place, state, rendering)
+        case ImagePart() | FileRefPart():
+            block = _media(part, place, state, rendering)
+            if role == "assistant":
+                replay.drop(part, place, rendering)
+                block = None
         case ProviderPart():
-            return part.block if part.dialect == DIALECT else None
-        case _:
-            raise unsupported(part, "a request to anthropic-messages")
+            block = dict(part.block) if part.dialect == DIALECT else None
+            if block is None:
+                replay.drop(part, place, rendering)
+    return [] if block is None else [block]
 
 
-def _text(part: TextPart) -> _Block | None:
-    if not part.text:
-        return None
-    citations: list[object] = [
-        note
-        for note in part.annotations or ()
-        if isinstance(note, Mapping)
-        and cast("Mapping[str, object]", note).get("type") in _CITATION_TYPES
-    ]
-    block: _Block = {"type": "text", "text": part.text}
-    if citations:
-        block["citations"] = citations
+def _marked(block: Object, state: Mapping[str, object]) -> Object:
+    """Add what else of a block its provider wants back: cache marks and members unknown here."""
+    members = state.get("members")
+    if isinstance(members, Mapping):
+        block |= cast("Mapping[str, object]", members)
     return block
 
 
-def _tool_use(call: ToolCallPart, state: Mapping[str, object] | None) -> _Block:
-    block: _Block = {
+def _text(
+    part: TextPart, place: Place, state: Mapping[str, object], rendering: Rendering
+) -> Object | None:
+    whole = state.get("block")
+    if isinstance(whole, dict):
+        return dict(cast("Object", whole))
+    if not part.text.strip():
+        return None
+    notes = part.annotations or []
+    citations = [note for note in notes if _is_citation(note)]
+    if len(citations) < len(notes):
+        replay.note_annotations(part, place, rendering)
+    block: Object = {"type": "text", "text": part.text}
+    if citations:
+        block["citations"] = citations
+    return _marked(block, state)
+
+
+def _is_citation(note: object) -> bool:
+    if not isinstance(note, Mapping):
+        return False
+    return cast("Mapping[str, object]", note).get("type") in _CITATION_TYPES
+
+
+def _tool_use(
+    call: ToolCallPart, place: Place, state: Mapping[str, object], rendering: Rendering
+) -> Object:
+    block: Object = {
         "type": "tool_use",
-        "id": call.tool_call_id,
-        "name": call.tool_name,
-        "input": call.arguments or {},
+        "id": rendering.call_ids.of(call.tool_call_id),
+        "name": rendering.tool_names.of(call.tool_name),
+        "input": replay.arguments_of(call, place, rendering),
     }
     # A call that a running server-side program made says so when it goes back.
-    return block | {"caller": state["caller"]} if state and "caller" in state else block
+    if "caller" in state:
+        block["caller"] = state["caller"]
+    return _marked(block, state)
 
 
-def _thinking(part: ThinkingPart, state: Mapping[str, object] | None) -> _Block | None:
-    if state is None:
-        return None
-    if part.redacted:
-        return {"type": "redacted_thinking", "data": state.get("data", "")}
-    if "signature" not in state:
+def _thinking(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:
+    if part.redacted and "data" in state:
+        return {"type": "redacted_thinking", "data": state["data"]}
+    if part.redacted or "signature" not in state:
         return None
     return {"type": "thinking", "thinking": part.text, "signature": state["signature"]}
 
 
-def _image(part: ImagePart) -> _Block:
-    source: _Block = {"type": "base64", "media_type": part.mime_type, "data": part.data}
-    if part.url is not None:
-        source = {"type": "url", "url": part.url}
-    return {"type": "image", "source": source}
+def _media(
+    part: ImagePart | FileRefPart, place: Place, state: Mapping[str, object], rendering: Rendering
+) -> Object:
+    source = source_of(part)
+    kind = "image" if source.is_image else "document"
+    rendered: Object
+    match source.kind:
+        case "url":
+            rendered = {"type": "url", "url": source.value}
+        case "id":
+            rendered = {"type": "file", "file_id": source.value}
+        case "data" if source.is_image or source.mime_type == "application/pdf":
+            rendered = {"type": "base64", "media_type": source.mime_type, "data": source.value}
+        case "data" if source.text is not None:
+            rendered = {"type": "text", "media_type": "text/plain", "data": source.text}
+        case _:
+            return {"type": "text", "text": replay.stand_in(part, place, rendering)}
+    block: Object = {"type": kind, "source": rendered}
+    if kind == "document" and source.name:
+        block["title"] = source.name
+    return _marked(block, state)
 
 
-def _result_content(part: ToolResultPart) -> str | list[_Block]:
+def _result_content(part: ToolResultPart, place: Place, rendering: Rendering) -> str | list[Object]:
     if not isinstance(part.content, list):
-        return result_text(part)
-    renderers: dict[type, Callable[..., _Block | None]] = {TextPart: _text, ImagePart: _image}
-    blocks: list[_Block] = []
+        return replay.result_text(part, place, rendering)
+    blocks: list[Object] = []
     for inner in part.content:
-        render = renderers.get(type(inner))
-        if render is None:
-            raise unsupported(inner, "a tool result")
-        block = render(inner)
-        if block is not None:
-            blocks.append(block)
+        if isinstance(inner, ProviderPart) and inner.dialect != DIALECT:
+            text = replay.stand_in(inner, place, rendering)
+            blocks.append({"type": "text", "text": text})
+        else:
+            blocks.extend(_blocks((place, inner), "user", rendering))
     return blocks
 
 
-def _tool_result(part: ToolResultPart) -> _Block:
-    content = _result_content(part)
-    block: _Block = {
+def _tool_result(
+    part: ToolResultPart, place: Place, state: Mapping[str, object], rendering: Rendering
+) -> Object:
+    block: Object = {
         "type": "tool_result",
-        "tool_use_id": part.tool_call_id,
-        "content": content,
+        "tool_use_id": rendering.call_ids.of(part.tool_call_id),
+        "content": _result_content(part, place, rendering),
     }
     if part.is_error:
         block["is_error"] = True
-    return block
+    return _marked(block, state)
+
+
+def _cacheable(body: Object) -> Iterator[Object]:
+    """Yield what can carry a cache mark, in the order in which the prompt is read."""
+    yield from cast("list[Object]", body.get("tools", []))
+    yield from cast("list[Object]", body.get("system", []))
+    for message in cast("list[Object]", body["messages"]):
+        for block in cast("list[Object]", message["content"]):
+            content = block.get("content")
+            if block.get("type") == "tool_result" and isinstance(content, list):
+                yield from cast("list[Object]", content)
+            yield block
+    yield body
+
+
+def _limit_cache_marks(body: Object, rendering: Rendering) -> None:
+    """Keep the last four marks, and lower what would live longer than a mark before it."""
+    marked = [block for block in _cacheable(body) if isinstance(block.get("cache_control"), dict)]
+    for block in marked[:-MAX_CACHE_MARKS]:
+        del block["cache_control"]
+        rendering.note(NoteCode.CACHE_MARK_DROPPED, f"more than {MAX_CACHE_MARKS} cache marks")
+    is_short = False
+    for block in marked[-MAX_CACHE_MARKS:]:
+        mark = cast("Object", block["cache_control"])
+        if mark.get("ttl", "5m") == "5m":
+            is_short = True
+        elif is_short:
+            block["cache_control"] = {**mark, "ttl": "5m"}
+            rendering.note(
+                NoteCode.CACHE_MARK_LOWERED, "a mark of 1h cannot follow one of 5m: it is of 5m"
+            )

@@ -1,18 +1,19 @@
-"""What all dialects ask of a message before they send it back.
+"""What all dialects ask of a part before they send it back.
 
-In: messages and their parts.  Out: whose secrets they carry, and what can be said of them again.
+In: parts.  Out: what can be said of them again.
 
 Law: provider state goes back only to the dialect and the model that it came from; everybody else
 refuses it.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Iterable
 
-from deltafold.errors import MisuseError
+from deltafold.dialects.media import Source, source_of
+from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
 from deltafold.messages import (
-    Message,
+    FileRefPart,
+    ImagePart,
     MessagePart,
     TextPart,
     ToolCallPart,
@@ -20,48 +21,117 @@ from deltafold.messages import (
 )
 
 
-def own_state(part: MessagePart, dialect: str, model_id: str) -> Mapping[str, object] | None:
-    """Return the data of the part's provider state if this dialect and model made it, else None."""
-    state = part.provider_state
-    if state is None or state.get("dialect") != dialect or state.get("modelId") != model_id:
-        return None
-    data = state.get("data")
-    return cast("Mapping[str, object]", data) if isinstance(data, Mapping) else None
+def compact(value: object) -> str:
+    """Return a value as JSON text without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def answered_calls(messages: Sequence[Message]) -> frozenset[str]:
-    """Return the ids of all tool calls that a tool message answers."""
-    return frozenset(
-        part.tool_call_id
-        for message in messages
-        for part in message.parts
-        if isinstance(part, ToolResultPart)
-    )
+def arguments_of(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
+    """Return the arguments as an object, noting when what the model wrote is none."""
+    if call.arguments is None:
+        rendering.note(
+            NoteCode.ARGUMENTS_DROPPED,
+            f"the arguments of {call.tool_name} are no object: {call.raw_args_text!r}",
+            place,
+        )
+    return call.arguments or {}
 
 
-def is_sendable(call: ToolCallPart, answered: frozenset[str]) -> bool:
-    """Whether a call belongs in a request: one that was cut off does only if it was answered."""
-    return not call.incomplete or call.tool_call_id in answered
+def argument_text(call: ToolCallPart, place: Place, rendering: Rendering) -> str:
+    """Return the arguments as text: as it came, where that is an object and looks like one."""
+    arguments = arguments_of(call, place, rendering)
+    # Nothing, null, and a string that holds an object are objects in disguise.
+    is_plain = call.arguments is not None and call.raw_args_text.lstrip().startswith("{")
+    return call.raw_args_text if is_plain else json.dumps(arguments)
 
 
-def result_text(result: ToolResultPart) -> str:
-    """Return the content of a tool result as text; an object as compact JSON.
+def result_items(result: ToolResultPart) -> list[MessagePart]:
+    """Return the content of a tool result as parts; an object is its compact JSON."""
+    if isinstance(result.content, list):
+        return list(result.content)
+    text = result.content if isinstance(result.content, str) else compact(result.content)
+    return [TextPart(text=text)] if text else []
 
-    Raises:
-        MisuseError: the content holds a part that is no text.
-    """
-    if isinstance(result.content, str):
-        return result.content
-    if isinstance(result.content, dict):
-        return json.dumps(result.content, ensure_ascii=False, separators=(",", ":"))
-    texts: list[str] = []
-    for part in result.content:
-        if not isinstance(part, TextPart):
-            raise unsupported(part, "a tool result")
-        texts.append(part.text)
+
+def result_text(result: ToolResultPart, place: Place, rendering: Rendering) -> str:
+    """Return the content of a tool result as text alone, noting what is none."""
+    texts = [
+        item.text if isinstance(item, TextPart) else stand_in(item, place, rendering)
+        for item in result_items(result)
+    ]
     return "".join(texts)
 
 
-def unsupported(part: MessagePart, place: str) -> MisuseError:
-    """Make the error for a part that a dialect has no form for."""
-    return MisuseError(f"{place} cannot carry a {part.kind} part here: replace it with text")
+def result_and_media(
+    result: ToolResultPart, place: Place, rendering: Rendering
+) -> tuple[str, list[ImagePart | FileRefPart]]:
+    """Split a tool result into text, and what a following user message must carry."""
+    texts: list[str] = []
+    media: list[ImagePart | FileRefPart] = []
+    for item in result_items(result):
+        if isinstance(item, ImagePart | FileRefPart):
+            rendering.note(
+                NoteCode.PART_MOVED,
+                f"a tool result takes no {item.kind}: it follows in a user message",
+                place,
+            )
+            media.append(item)
+        else:
+            text = item.text if isinstance(item, TextPart) else stand_in(item, place, rendering)
+            texts.append(text)
+    if media and not any(texts):
+        texts.append("[the result follows in the next user message]")
+    return "".join(texts), media
+
+
+def stand_in(part: MessagePart, place: Place, rendering: Rendering) -> str:
+    """Return the text that stands for a part that cannot go where it is."""
+    rendering.note(
+        NoteCode.PART_REPLACED, f"{rendering.dialect} takes no such {part.kind} here", place
+    )
+    if isinstance(part, ImagePart | FileRefPart):
+        return source_of(part).shown
+    return f"[{part.kind} left out: it cannot be sent here]"
+
+
+def inline_text(source: Source) -> str | None:
+    """Return a text file as text under its name, None where it is no text file."""
+    if source.text is None:
+        return None
+    return f"[{source.name}]\n{source.text}" if source.name else source.text
+
+
+def drop(part: MessagePart, place: Place, rendering: Rendering) -> None:
+    """Note that a part of the model's own is not said."""
+    code = NoteCode.THINKING_DROPPED if part.kind == "thinking" else NoteCode.PART_DROPPED
+    reason = "carries no state of this model" if part.kind == "thinking" else "has no form"
+    rendering.note(code, f"a {part.kind} part {reason} in {rendering.dialect}", place)
+
+
+def note_annotations(part: TextPart, place: Place, rendering: Rendering) -> None:
+    """Note that what annotates a text does not go with it."""
+    if part.annotations:
+        rendering.note(
+            NoteCode.ANNOTATIONS_DROPPED, f"{rendering.dialect} takes no such annotations", place
+        )
+
+
+def note_error_flag(result: ToolResultPart, place: Place, rendering: Rendering) -> None:
+    """Note that a result does not say that it is an error."""
+    if result.is_error:
+        rendering.note(
+            NoteCode.ERROR_FLAG_DROPPED, f"{rendering.dialect} marks no result as an error", place
+        )
+
+
+def system_texts(
+    parts: Iterable[tuple[Place, MessagePart]], rendering: Rendering
+) -> list[tuple[Place, TextPart]]:
+    """Return the texts of a system turn, noting what is no text."""
+    texts: list[tuple[Place, TextPart]] = []
+    for place, part in parts:
+        if isinstance(part, TextPart):
+            texts.append((place, part))
+        else:
+            drop(part, place, rendering)
+    return texts

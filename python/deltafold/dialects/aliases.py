@@ -1,0 +1,82 @@
+"""Names and ids that fit a provider's rules.
+
+In: the names of tools and the ids of calls, as a conversation has them.  Out: what the provider
+takes.
+
+Laws: what fits goes as it is; the same name has the same stand-in, in every request; two names
+never share one; each stand-in can be read back.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Final, Self
+
+_DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_DIGEST_CHARACTERS: Final = 8
+
+
+class Aliases:
+    """Stand-ins for what does not fit.
+
+    >>> names = Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64)
+    >>> names.of("weather"), names.of("my weather")
+    ('weather', 'my_weather_19863eb4')
+    >>> names.changed
+    {'my_weather_19863eb4': 'my weather'}
+    """
+
+    def __init__(self, pattern: str, stand_in: Callable[[str, str], str]) -> None:
+        """`stand_in` makes one of a name and a digest of it."""
+        self._fits = re.compile(pattern)
+        self._stand_in = stand_in
+        self._known: dict[str, str] = {}
+        self.changed: dict[str, str] = {}
+
+    @classmethod
+    def none(cls) -> Self:
+        """Take everything as it is."""
+        return cls(r"(?s).*", lambda name, _digest: name)
+
+    @classmethod
+    def of_names(cls, pattern: str, longest: int) -> Self:
+        """Keep of a name what fits, and tell it apart by a digest of the whole."""
+
+        def stand_in(name: str, digest: str) -> str:
+            kept = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[: longest - _DIGEST_CHARACTERS - 1]
+            kept = kept if kept[:1].isalpha() else f"t{kept}"[: longest - _DIGEST_CHARACTERS - 1]
+            return f"{kept}_{digest[:_DIGEST_CHARACTERS]}"
+
+        return cls(pattern, stand_in)
+
+    @classmethod
+    def of_ids(cls, pattern: str) -> Self:
+        """Make ids of another provider's form anew."""
+        return cls(pattern, lambda _name, digest: f"call_{digest[:24]}")
+
+    @classmethod
+    def of_short_ids(cls, length: int) -> Self:
+        """Make ids of exactly so many letters and digits."""
+
+        def stand_in(_name: str, digest: str) -> str:
+            number = int(digest, 16)
+            digits: list[str] = []
+            for _ in range(length):
+                number, digit = divmod(number, len(_DIGITS))
+                digits.append(_DIGITS[digit])
+            return "".join(digits)
+
+        return cls(rf"[a-zA-Z0-9]{{{length}}}", stand_in)
+
+    def of(self, name: str) -> str:
+        """Return what goes on the wire for a name."""
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        alias = name
+        if not self._fits.fullmatch(name):
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+            alias = self._stand_in(name, digest)
+            self.changed[alias] = name
+        self._known[name] = alias
+        return alias

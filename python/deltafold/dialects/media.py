@@ -1,0 +1,104 @@
+"""Where images and files come from, whatever part names them.
+
+In: image and file parts.  Out: their source: data, an address, or an id that the provider gave.
+
+Law: nothing is read from disk or network here; `FileRefPart.from_file` does that beforehand.
+Source: RFC 2397 for `data:` URLs; the parameter `name` of them is a file's name.
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+from urllib.parse import unquote, unquote_to_bytes
+
+from deltafold.errors import MisuseError
+from deltafold.messages import FileRefPart, ImagePart
+
+_ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
+_OTHER_SCHEME: Final = re.compile(r"(?!file:)[a-zA-Z][a-zA-Z0-9+.-]+://")
+_GIVEN_ID: Final = re.compile(r"(files/)?[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the bytes are.
+
+    Attributes:
+        kind: `data` is base64 text; `url` is http(s); `uri` another address (`gs://`, `s3://`);
+            `id` what a provider's file store gave.
+        value: the data, address or id.
+        name: the file's name, where it is known.
+    """
+
+    kind: Literal["data", "url", "uri", "id"]
+    value: str
+    mime_type: str | None
+    name: str | None = None
+
+    @property
+    def is_image(self) -> bool:
+        """Whether the type says so."""
+        return (self.mime_type or "").startswith("image/")
+
+    @property
+    def subtype(self) -> str:
+        """What follows the slash of the type, "" where it is not known."""
+        return (self.mime_type or "").partition("/")[2]
+
+    @property
+    def data_url(self) -> str:
+        """The data as an address that holds it."""
+        return f"data:{self.mime_type or 'application/octet-stream'};base64,{self.value}"
+
+    @property
+    def text(self) -> str | None:
+        """The data of a text file, None where it is none."""
+        if self.kind != "data" or not (self.mime_type or "").startswith("text/"):
+            return None
+        try:
+            return base64.b64decode(self.value, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+
+    @property
+    def shown(self) -> str:
+        """What stands in its place where it cannot go."""
+        what = self.name or self.mime_type or "file"
+        return f"[{what} left out: it cannot be sent here]"
+
+
+def source_of(part: ImagePart | FileRefPart) -> Source:
+    """Return where an image or a file comes from.
+
+    Raises:
+        MisuseError: the part names a local file, which must be read first.
+    """
+    if isinstance(part, ImagePart):
+        if part.data is not None:
+            return Source("data", part.data, part.mime_type)
+        address = part.url or ""
+    else:
+        address = part.path
+    if address.startswith("data:"):
+        return _of_data_url(address, part.mime_type)
+    if _ADDRESS.match(address):
+        return Source("url", address, part.mime_type)
+    if _OTHER_SCHEME.match(address):
+        return Source("uri", address, part.mime_type)
+    if _GIVEN_ID.fullmatch(address):
+        return Source("id", address, part.mime_type)
+    maker = "ImagePart.from_file" if isinstance(part, ImagePart) else "FileRefPart.from_file"
+    raise MisuseError(f"{address!r} is a local file: read it with {maker}({address!r})")
+
+
+def _of_data_url(address: str, mime_type: str | None) -> Source:
+    head, _, data = address[len("data:") :].partition(",")
+    stated, *parameters = head.split(";")
+    pairs = [parameter.partition("=") for parameter in parameters]
+    values = {key: value for key, _, value in pairs}
+    if "base64" not in values:
+        data = base64.b64encode(unquote_to_bytes(data)).decode()
+    name = unquote(values.get("name", "")) or None
+    return Source("data", data, mime_type or stated or "text/plain", name)

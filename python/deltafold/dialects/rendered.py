@@ -1,0 +1,127 @@
+"""What rendering a conversation gives: the body, and what could not be said in it.
+
+Laws: the body is exactly the JSON that goes on the wire; whatever the conversation holds and the
+body does not is in the notes; a stand-in for a name or an id can be read back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias, cast
+
+from deltafold.dialects.aliases import Aliases
+from deltafold.messages import MessagePart
+
+Object: TypeAlias = dict[str, object]
+
+
+class NoteCode(StrEnum):
+    """What became of something that a dialect has no word for."""
+
+    ANNOTATIONS_DROPPED = "annotations_dropped"
+    ARGUMENTS_DROPPED = "arguments_dropped"
+    CACHE_MARK_DROPPED = "cache_mark_dropped"
+    CACHE_MARK_LOWERED = "cache_mark_lowered"
+    CALL_DROPPED = "call_dropped"
+    EMPTY_FILLED = "empty_filled"
+    ERROR_FLAG_DROPPED = "error_flag_dropped"
+    MEMBER_DROPPED = "member_dropped"
+    PART_DROPPED = "part_dropped"
+    PART_MOVED = "part_moved"
+    PART_REPLACED = "part_replaced"
+    SETTING_DROPPED = "setting_dropped"
+    SYSTEM_MOVED = "system_moved"
+    THINKING_DROPPED = "thinking_dropped"
+    TOOL_ADDED = "tool_added"
+    TURN_ADDED = "turn_added"
+    UNKNOWN_MEMBER = "unknown_member"
+
+
+class Place(NamedTuple):
+    """Where a part stands: which message, which of its parts."""
+
+    message: int
+    part: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A request.
+
+    Attributes:
+        body: the JSON that goes on the wire.
+        notes: what the body does not say as the conversation says it, as `{code, message,
+            messageIndex?, partIndex?}`, the form of `Meta.warnings`; the codes are those of
+            `NoteCode`.
+        tool_names: the caller's name of each tool that goes under another one, by that one.
+        call_ids: the conversation's id of each tool call that goes under another one, by that one.
+    """
+
+    body: Object
+    notes: tuple[Object, ...] = ()
+    tool_names: Mapping[str, str] = field(default_factory=dict[str, str])
+    call_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Rendering:
+    """One request while it is rendered: what is noted and renamed on the way."""
+
+    def __init__(
+        self,
+        dialect: str,
+        model_id: str,
+        *,
+        tool_names: Aliases | None = None,
+        call_ids: Aliases | None = None,
+    ) -> None:
+        self.dialect = dialect
+        self.model_id = model_id
+        self.tool_names = tool_names or Aliases.none()
+        self.call_ids = call_ids or Aliases.none()
+        self._notes: list[Object] = []
+
+    def note(self, code: NoteCode, message: str, place: Place | None = None) -> None:
+        """Note what the body does not say."""
+        note: Object = {"code": code.value, "message": message}
+        if place is not None:
+            note |= {"messageIndex": place.message, "partIndex": place.part}
+        self._notes.append(note)
+
+    def refuse_settings(self, config: object, names: Sequence[str]) -> None:
+        """Note each of these settings that is set: the dialect has no member for it."""
+        for name in names:
+            if getattr(config, name) is not None:
+                self.note(NoteCode.SETTING_DROPPED, f"{self.dialect} has no {name}")
+
+    def state(self, part: MessagePart) -> Mapping[str, object]:
+        """Return the part's provider state if this dialect and model made it, else nothing."""
+        state = part.provider_state
+        if state is None or state.get("dialect") != self.dialect:
+            return {}
+        data = state.get("data")
+        if state.get("modelId") != self.model_id or not isinstance(data, Mapping):
+            return {}
+        return cast("Mapping[str, object]", data)
+
+    def done(self, body: Object, extra_body: Mapping[str, object]) -> Rendered:
+        """Return the request; the caller's own members go over all others."""
+        return Rendered(
+            {**body, **extra_body},
+            tuple(self._notes),
+            self.tool_names.changed,
+            self.call_ids.changed,
+        )
+
+
+def given(members: Mapping[str, object]) -> Object:
+    """Return the members that are set."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def as_list(values: Sequence[object] | None) -> list[object] | None:
+    """Return JSON's form of a setting that holds several values."""
+    return None if values is None else list(values)
+
+
+RenderFunction: TypeAlias = Callable[..., Rendered]
+"""`render(messages, tools, config, *, stream=True)` of a dialect."""

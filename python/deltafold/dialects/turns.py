@@ -1,0 +1,135 @@
+"""A conversation in the order that every provider accepts.
+
+In: messages.  Out: turns, each with its parts and where they come from.
+
+Laws: the results of a turn's calls follow it directly, in the order of the calls, in one turn; a
+result that no call asked for stays where it stands; a call that was cut off goes only if it was
+answered; nothing else moves.
+Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, part 6, on
+openai-chat, part 8, and on gemini, part 8.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from deltafold.dialects.rendered import NoteCode, Place, Rendering
+from deltafold.dialects.replay import system_texts
+from deltafold.messages import (
+    Message,
+    MessagePart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+OPENING: Final = "(The conversation begins here.)"
+"""What the user is made to say where the assistant speaks first and a provider refuses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one speaker says at once.
+
+    Attributes:
+        parts: each part with its place in the conversation.
+        call_names: of a turn of results, the tool that each one's call named, by the call's id.
+        model_id: the model that said it, where that is known.
+        in_open_loop: whether no user has spoken since: the tool loop is still open.
+    """
+
+    role: Role
+    parts: tuple[tuple[Place, MessagePart], ...]
+    call_names: dict[str, str]
+    model_id: str | None
+    in_open_loop: bool
+
+    @property
+    def text(self) -> str:
+        """All text parts, joined."""
+        return "".join(part.text for _, part in self.parts if part.kind == "text")
+
+    @property
+    def thinking(self) -> str:
+        """All thinking parts, joined."""
+        return "".join(part.text for _, part in self.parts if part.kind == "thinking")
+
+
+def turns_of(messages: Sequence[Message], rendering: Rendering) -> list[Turn]:
+    """Bring messages to turns."""
+    answers, strays = _pair(messages)
+    last_user = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
+    turns: list[Turn] = []
+    for number, message in enumerate(messages):
+        placed = [(Place(number, i), part) for i, part in enumerate(message.parts)]
+        is_open = number > last_user
+        if message.role is Role.TOOL:
+            parts = tuple(item for item in placed if item[0] in strays)
+            if parts:
+                turns.append(Turn(Role.TOOL, parts, {}, None, is_open))
+            continue
+        kept = [item for item in placed if _is_sendable(item, answers, rendering)]
+        turns.append(Turn(message.role, tuple(kept), {}, message.meta.model_id, is_open))
+        results = tuple(answers[place] for place, _ in kept if place in answers)
+        if results:
+            names = {call.tool_call_id: call.tool_name for call in message.tool_calls}
+            turns.append(Turn(Role.TOOL, results, names, None, is_open))
+    return turns
+
+
+def hoisted_system(turns: Sequence[Turn], rendering: Rendering) -> list[tuple[Place, TextPart]]:
+    """Return what all system turns say, for a dialect that says it apart from the turns."""
+    texts: list[tuple[Place, TextPart]] = []
+    has_spoken = False
+    for turn in turns:
+        if turn.role is not Role.SYSTEM:
+            has_spoken = True
+            continue
+        if has_spoken and turn.parts:
+            place = turn.parts[0][0]
+            rendering.note(NoteCode.SYSTEM_MOVED, "a system message moves to the front", place)
+        texts.extend(system_texts(turn.parts, rendering))
+    return texts
+
+
+def _is_sendable(
+    item: tuple[Place, MessagePart],
+    answers: dict[Place, tuple[Place, MessagePart]],
+    rendering: Rendering,
+) -> bool:
+    place, part = item
+    if not isinstance(part, ToolCallPart) or not part.incomplete or place in answers:
+        return True
+    rendering.note(
+        NoteCode.CALL_DROPPED, f"the call of {part.tool_name} was cut off and never ran", place
+    )
+    return False
+
+
+def _pair(
+    messages: Sequence[Message],
+) -> tuple[dict[Place, tuple[Place, MessagePart]], set[Place]]:
+    """Find the result of each call, and the results without one.
+
+    An id that is used again names the latest call; two calls of one message with one id are
+    answered in their order.
+    """
+    answers: dict[Place, tuple[Place, MessagePart]] = {}
+    strays: set[Place] = set()
+    waiting: dict[str, list[Place]] = {}
+    for number, message in enumerate(messages):
+        for index, part in enumerate(message.parts):
+            place = Place(number, index)
+            if isinstance(part, ToolCallPart):
+                places = waiting.setdefault(part.tool_call_id, [])
+                if places and places[0].message != number:
+                    places.clear()
+                places.append(place)
+            elif isinstance(part, ToolResultPart):
+                asked = waiting.get(part.tool_call_id)
+                if asked:
+                    answers[asked.pop(0)] = (place, part)
+                else:
+                    strays.add(place)
+    return answers, strays

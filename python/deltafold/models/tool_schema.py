@@ -1,0 +1,133 @@
+"""JSON Schemas of functions and of pydantic models, as tools want them.
+
+In: a function, or a model class.  Out: a description, and an object schema of the arguments.
+
+Laws: the schema says what the signature says: names, types, defaults, what is required; titles that
+pydantic makes of names say nothing and are left out.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Final, cast, get_type_hints
+
+from pydantic import BaseModel, Field, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
+from pydantic.fields import FieldInfo
+
+_NAMELESS: Final = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+    inspect.Parameter.POSITIONAL_ONLY: "",
+}
+"""Parameters that an object of arguments cannot fill, with their mark."""
+
+_SECTION: Final = re.compile(r"^(\w[\w ]*):\s*$")
+_ARGUMENT: Final = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
+
+
+def schema_of_function(function: Callable[..., object]) -> tuple[str | None, dict[str, object]]:
+    """Return what a function's docstring says first, and the schema of its parameters.
+
+    Raises:
+        ValueError: a parameter cannot be passed by name, or has no JSON Schema.
+    """
+    called = getattr(function, "__name__", type(function).__name__)
+    summary, about = _read_docstring(inspect.getdoc(function) or "")
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except TypeError:  # a callable object: its hints are those of its call
+        hints = get_type_hints(type(function).__call__, include_extras=True)
+    fields: dict[str, Any] = {}
+    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.kind in _NAMELESS:
+            shown = f"{_NAMELESS[parameter.kind]}{parameter.name}"
+            raise ValueError(
+                f"{called}(): {shown} cannot be passed by name, and a model passes every argument "
+                f"by name: give each parameter a name"
+            )
+        # The field's own name is made up, so that no parameter's name can clash with pydantic's.
+        fields[f"p{position}"] = _field(parameter, hints, about.get(parameter.name))
+    try:
+        model = create_model(called, **fields)
+        return summary, schema_of_model(model)
+    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema) as error:
+        raise ValueError(f"{called}(): a parameter has no JSON Schema: {error}") from error
+
+
+def schema_of_model(model: type[BaseModel]) -> dict[str, object]:
+    """Return the schema of a model's fields, without titles."""
+    schema = cast("dict[str, Any]", _without_titles(model.model_json_schema()))
+    if "$ref" in schema:  # a model that holds itself; tools want the object itself
+        name = str(schema.pop("$ref")).rpartition("/")[2]
+        schema = {**schema["$defs"][name], **schema}
+    schema.pop("description", None)
+    schema.setdefault("properties", {})
+    return schema
+
+
+def described(model: type[BaseModel]) -> str | None:
+    """Return the model's own docstring, None where it has none."""
+    return inspect.cleandoc(model.__doc__) if model.__doc__ else None
+
+
+def _field(
+    parameter: inspect.Parameter, hints: dict[str, Any], description: str | None
+) -> tuple[Any, FieldInfo]:
+    annotation: Any = hints.get(parameter.name, Any)
+    default: object = parameter.default
+    if isinstance(default, FieldInfo):
+        annotation, default = Annotated[annotation, default], parameter.empty
+    settings: dict[str, Any] = {"alias": parameter.name}
+    if description is not None and not _has_description(annotation):
+        settings["description"] = description
+    if default is not parameter.empty:
+        settings["default"] = default
+    return annotation, cast("FieldInfo", Field(**settings))
+
+
+def _has_description(annotation: object) -> bool:
+    metadata: tuple[object, ...] = getattr(annotation, "__metadata__", ())
+    return any(isinstance(item, FieldInfo) and item.description for item in metadata)
+
+
+def _read_docstring(text: str) -> tuple[str | None, dict[str, str]]:
+    """Split a docstring of Google's style into what precedes its sections and its `Args:`."""
+    summary: list[str] = []
+    about: dict[str, list[str]] = {}
+    section, argument = "", ""
+    for line in text.splitlines():
+        header = _SECTION.match(line)
+        if header:
+            section = header.group(1)
+        elif not section:
+            summary.append(line)
+        elif section in {"Args", "Arguments", "Parameters"} and line.strip():
+            begun = _ARGUMENT.match(line.strip())
+            if begun and len(line) - len(line.lstrip()) <= 4:  # noqa: PLR2004 - the style's indent
+                argument = begun.group(1)
+                about[argument] = [begun.group(2)]
+            elif argument:
+                about[argument].append(line.strip())
+    said = "\n".join(summary).strip()
+    return said or None, {name: " ".join(lines).strip() for name, lines in about.items()}
+
+
+def _without_titles(schema: object) -> object:
+    """Leave out titles; a property that is called `title` is no title."""
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, object] = {}
+    for name, value in cast("dict[str, object]", schema).items():
+        if name == "title" and isinstance(value, str):
+            continue
+        if name in {"properties", "$defs"} and isinstance(value, dict):
+            members = cast("dict[str, object]", value)
+            kept[name] = {member: _without_titles(inner) for member, inner in members.items()}
+        elif name in {"default", "const", "enum", "examples"}:
+            kept[name] = value
+        else:
+            kept[name] = _without_titles(value)
+    return kept

@@ -222,7 +222,8 @@ _MAX_BODY_CHARACTERS: Final = 64 * 1024
 class ErrorFields:
     """What is known of one failure.
 
-    `retry_after` is in seconds; `provider_code` is the provider's own most specific word.
+    `retry_after` is in seconds; `provider_code` is the provider's own most specific word; `body` is
+    the beginning of the response's body, as text.
     """
 
     code: ErrorCode
@@ -232,6 +233,7 @@ class ErrorFields:
     status: int | None = None
     provider_code: str | None = None
     http_request_id: str | None = None
+    body: str | None = None
 
 
 def _utc_now() -> datetime:
@@ -308,6 +310,7 @@ class ErrorMapper:
             status=status,
             provider_code=names[0] if names else _number_text(error.get("code")),
             http_request_id=_request_id(lowered, document),
+            body=_shown_body(body),
         )
 
 
@@ -418,6 +421,15 @@ def _plain_text(document: object) -> str | None:
     if not isinstance(document, str) or document.lstrip().startswith("<"):
         return None
     return document.strip() or None
+
+
+def _shown_body(body: object) -> str | None:
+    """Return the beginning of a body as text, as a reader of logs wants it."""
+    if isinstance(body, (bytes, bytearray)):
+        body = body[: 4 * _MAX_BODY_CHARACTERS].decode("utf-8", errors="replace")
+    if body is not None and not isinstance(body, str):
+        body = json.dumps(body, default=str, ensure_ascii=False)
+    return body[:_MAX_BODY_CHARACTERS] if body else None
 
 
 def _parse_body(body: object) -> object:

@@ -7,6 +7,7 @@
 Models load on first use: importing this package imports no SDK and no HTTP client.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from deltafold import models as _models
@@ -35,6 +36,8 @@ from deltafold.errors import (
     ModelError,
     UnknownDialectError,
 )
+from deltafold.events import StreamEvent, StreamEventKind
+from deltafold.fold import Fold, afold, fold, fold_many
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -48,38 +51,44 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.stream import (
-    AsyncDeltaStream,
-    DeltaStream,
-    Fold,
-    afold,
-    astream,
-    fold,
-    fold_many,
-    stream,
-)
+from deltafold.stream import AsyncDeltaStream, DeltaStream, astream, stream
+from deltafold.timing import Gaps, Timing
 
 if TYPE_CHECKING:
+    from deltafold import otel, testing
     from deltafold.models import (
         AnthropicConfig,
         AnthropicModel,
         BedrockConverseConfig,
+        BedrockConverseModel,
         CacheConfig,
         Capability,
         CohereChatConfig,
+        CohereChatModel,
         GeminiConfig,
+        GeminiModel,
+        Hooks,
         LocalConfig,
+        LocalModel,
         MistralConfig,
+        MistralModel,
         Model,
         ModelConfig,
         ModelInfo,
         OllamaConfig,
+        OllamaModel,
         OpenAIChatConfig,
         OpenAIChatModel,
         OpenAIResponsesConfig,
+        OpenAIResponsesModel,
+        RateLimit,
+        RequestContext,
         RequestMetadata,
+        ResponseInfo,
+        Timeouts,
         ToolChoice,
         ToolSpec,
+        load_model,
     )
 
 __all__ = [
@@ -88,9 +97,11 @@ __all__ = [
     "AnthropicModel",
     "AsyncDeltaStream",
     "BedrockConverseConfig",
+    "BedrockConverseModel",
     "CacheConfig",
     "Capability",
     "CohereChatConfig",
+    "CohereChatModel",
     "ContractError",
     "Decoder",
     "DeltaBatch",
@@ -103,12 +114,16 @@ __all__ = [
     "FileRefPart",
     "FinishReason",
     "Fold",
+    "Gaps",
     "GeminiConfig",
+    "GeminiModel",
+    "Hooks",
     "ImagePart",
     "InternalError",
     "JsonDefect",
     "Limits",
     "LocalConfig",
+    "LocalModel",
     "Logprobs",
     "Message",
     "MessageAssembler",
@@ -116,21 +131,31 @@ __all__ = [
     "MessagePart",
     "Meta",
     "MistralConfig",
+    "MistralModel",
     "MisuseError",
     "Model",
     "ModelConfig",
     "ModelError",
     "ModelInfo",
     "OllamaConfig",
+    "OllamaModel",
     "OpenAIChatConfig",
     "OpenAIChatModel",
     "OpenAIResponsesConfig",
+    "OpenAIResponsesModel",
     "PartialJson",
     "ProviderPart",
+    "RateLimit",
+    "RequestContext",
     "RequestMetadata",
+    "ResponseInfo",
     "Role",
+    "StreamEvent",
+    "StreamEventKind",
     "TextPart",
     "ThinkingPart",
+    "Timeouts",
+    "Timing",
     "ToolCallBuffer",
     "ToolCallPart",
     "ToolChoice",
@@ -146,12 +171,19 @@ __all__ = [
     "dialect_names",
     "fold",
     "fold_many",
+    "load_model",
     "markup_names",
+    "otel",
     "stream",
+    "testing",
 ]
+
+_SUBMODULES = ("otel", "testing")
 
 
 def __getattr__(name: str) -> object:
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
     if name in __all__ and name in _models.__all__:
         value: object = getattr(_models, name)
         return value

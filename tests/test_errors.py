@@ -368,6 +368,46 @@ def test_an_sdks_exception_is_mapped_by_what_it_carries(
     assert fields.message
 
 
+def caused(exception: BaseException, *causes: BaseException) -> BaseException:
+    """Chain exceptions, the outermost first."""
+    outer = exception
+    for cause in causes:
+        outer.__cause__ = cause
+        outer = cause
+    return exception
+
+
+LOST = type("ClientPayloadError", (Exception,), {})
+
+
+@pytest.mark.parametrize(
+    ("exception", "code", "message"),
+    [
+        (caused(LOST("payload"), raised("ContentEncodingError")), "protocol_error", "payload"),
+        (caused(API_CONNECTION_ERROR(""), TimeoutError("slow")), "timeout", "slow"),
+        (
+            caused(API_CONNECTION_ERROR("lost"), LOST(), raised("UnsupportedProtocol")),
+            "invalid_request",
+            "lost",
+        ),
+        (caused(LOST("lost"), ValueError("x")), "connection_lost", "lost"),
+        # Waiting is broken off by cancelling; that is how, not why.
+        (
+            caused(LOST("lost"), raised("CancelledError", (BaseException,))),
+            "connection_lost",
+            "lost",
+        ),
+        (caused(TimeoutError("late"), raised("DecodingError")), "timeout", "late"),
+        (caused(LOST(), LOST(), ConnectionResetError("reset")), "connection_lost", "reset"),
+    ],
+)
+def test_a_cause_says_what_a_wrapper_does_not(
+    mapper: ErrorMapper, exception: BaseException, code: str, message: str
+) -> None:
+    fields = mapper.map(exception)
+    assert (fields.code, fields.message) == (code, message)
+
+
 def test_all_facts_of_a_status_error_arrive_in_the_model_error(mapper: ErrorMapper) -> None:
     exception = raised(
         "RateLimitError",

@@ -391,13 +391,15 @@ def test_a_vendor_brings_its_defaults_and_wants_its_key(monkeypatch: pytest.Monk
         OpenAIChatModel({"model_id": "m"}, vendor="azure").stream_sync("Hello")
 
 
+@pytest.mark.parametrize("transport", ["httpx", "sdk"])
 def test_a_model_makes_its_own_client_without_retries(
-    monkeypatch: pytest.MonkeyPatch, server: ReplayServer
+    transport: str, monkeypatch: pytest.MonkeyPatch, server: ReplayServer
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
     server.queue(Recording.error(500, {"error": {"message": "no"}}))
-    model = AnthropicModel({"model_id": "m"})
+    base_url = server.url if transport == "httpx" else None
+    model = AnthropicModel({"model_id": "m"}, transport=transport, base_url=base_url)
     with pytest.raises(ModelError):
         model.stream_sync("Hello").final_message()
     assert len(server.requests) == 1
@@ -415,8 +417,9 @@ def test_a_model_makes_its_own_client_without_retries(
 
 def test_a_missing_sdk_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
     with pytest.raises(MisuseError, match=r"pip install 'deltafold\[openai\]'"):
-        OpenAIChatModel({"model_id": "m"}).stream_sync("Hello")
+        OpenAIChatModel({"model_id": "m"}, transport="sdk").stream_sync("Hello")
 
 
 def test_the_cache_config_of_the_model_beats_the_one_of_its_config() -> None:

@@ -36,6 +36,8 @@ from deltafold.errors import (
     ModelError,
     UnknownDialectError,
 )
+from deltafold.events import StreamEvent, StreamEventKind
+from deltafold.fold import Fold, afold, fold, fold_many
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -49,39 +51,45 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.stream import (
-    AsyncDeltaStream,
-    DeltaStream,
-    Fold,
-    afold,
-    astream,
-    fold,
-    fold_many,
-    stream,
-)
+from deltafold.stream import AsyncDeltaStream, DeltaStream, astream, stream
+from deltafold.timing import Gaps, Timing
 
 if TYPE_CHECKING:
+    from deltafold import otel, testing
     from deltafold.dialects import NoteCode, ParsedRequest, Rendered, parse_request
     from deltafold.models import (
         AnthropicConfig,
         AnthropicModel,
         BedrockConverseConfig,
+        BedrockConverseModel,
         CacheConfig,
         Capability,
         CohereChatConfig,
+        CohereChatModel,
         GeminiConfig,
+        GeminiModel,
+        Hooks,
         LocalConfig,
+        LocalModel,
         MistralConfig,
+        MistralModel,
         Model,
         ModelConfig,
         ModelInfo,
         OllamaConfig,
+        OllamaModel,
         OpenAIChatConfig,
         OpenAIChatModel,
         OpenAIResponsesConfig,
+        OpenAIResponsesModel,
+        RateLimit,
+        RequestContext,
         RequestMetadata,
+        ResponseInfo,
+        Timeouts,
         ToolChoice,
         ToolSpec,
+        load_model,
     )
 
 __all__ = [
@@ -90,9 +98,11 @@ __all__ = [
     "AnthropicModel",
     "AsyncDeltaStream",
     "BedrockConverseConfig",
+    "BedrockConverseModel",
     "CacheConfig",
     "Capability",
     "CohereChatConfig",
+    "CohereChatModel",
     "ContractError",
     "Decoder",
     "DeltaBatch",
@@ -105,12 +115,16 @@ __all__ = [
     "FileRefPart",
     "FinishReason",
     "Fold",
+    "Gaps",
     "GeminiConfig",
+    "GeminiModel",
+    "Hooks",
     "ImagePart",
     "InternalError",
     "JsonDefect",
     "Limits",
     "LocalConfig",
+    "LocalModel",
     "Logprobs",
     "Message",
     "MessageAssembler",
@@ -118,6 +132,7 @@ __all__ = [
     "MessagePart",
     "Meta",
     "MistralConfig",
+    "MistralModel",
     "MisuseError",
     "Model",
     "ModelConfig",
@@ -125,17 +140,26 @@ __all__ = [
     "ModelInfo",
     "NoteCode",
     "OllamaConfig",
+    "OllamaModel",
     "OpenAIChatConfig",
     "OpenAIChatModel",
     "OpenAIResponsesConfig",
+    "OpenAIResponsesModel",
     "ParsedRequest",
     "PartialJson",
     "ProviderPart",
+    "RateLimit",
     "Rendered",
+    "RequestContext",
     "RequestMetadata",
+    "ResponseInfo",
     "Role",
+    "StreamEvent",
+    "StreamEventKind",
     "TextPart",
     "ThinkingPart",
+    "Timeouts",
+    "Timing",
     "ToolCallBuffer",
     "ToolCallPart",
     "ToolChoice",
@@ -151,17 +175,24 @@ __all__ = [
     "dialect_names",
     "fold",
     "fold_many",
+    "load_model",
     "markup_names",
+    "otel",
     "parse_request",
     "stream",
+    "testing",
 ]
 
+_SUBMODULES = ("otel", "testing")
 
-_OF_DIALECTS = {"NoteCode", "ParsedRequest", "Rendered", "parse_request"}
+
+_OF_DIALECTS = ("NoteCode", "ParsedRequest", "Rendered", "parse_request")
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__ and (name in _models.__all__ or name in _OF_DIALECTS):
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    if name in _OF_DIALECTS or (name in __all__ and name in _models.__all__):
         place = import_module("deltafold.dialects") if name in _OF_DIALECTS else _models
         value: object = getattr(place, name)
         return value

@@ -222,7 +222,8 @@ _MAX_BODY_CHARACTERS: Final = 64 * 1024
 class ErrorFields:
     """What is known of one failure.
 
-    `retry_after` is in seconds; `provider_code` is the provider's own most specific word.
+    `retry_after` is in seconds; `provider_code` is the provider's own most specific word; `body` is
+    the beginning of the response's body, as text.
     """
 
     code: ErrorCode
@@ -232,6 +233,7 @@ class ErrorFields:
     status: int | None = None
     provider_code: str | None = None
     http_request_id: str | None = None
+    body: str | None = None
 
 
 def _utc_now() -> datetime:
@@ -258,7 +260,7 @@ class ErrorMapper:
         status = _status_of(exception)
         headers = _headers_of(exception)
         body = _body_of(exception)
-        message = _text(getattr(exception, "message", None)) or str(exception)
+        message = _text(getattr(exception, "message", None)) or _said_by(exception)
         if status is not None or _error_object(body) is not None:
             fields = self.map_response(status, headers, body, message=message)
             request_id = _text(getattr(exception, "request_id", None))
@@ -308,6 +310,7 @@ class ErrorMapper:
             status=status,
             provider_code=names[0] if names else _number_text(error.get("code")),
             http_request_id=_request_id(lowered, document),
+            body=_shown_body(body),
         )
 
 
@@ -381,6 +384,16 @@ def _code_of_classes(exception: BaseException) -> ErrorCode | None:
     return code if inner in {None, ErrorCode.CANCELLED} else inner
 
 
+def _said_by(exception: BaseException) -> str:
+    """Return the text of an exception, of its cause where it has none: httpx's often have none."""
+    cause: BaseException | None = exception
+    while cause is not None:
+        if text := str(cause):
+            return text
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
+
 def _names_in(error: Mapping[str, object], aws_header: str | None) -> Iterator[str]:
     """Yield the words that name the failure, most specific first."""
     details = error.get("details")
@@ -408,6 +421,15 @@ def _plain_text(document: object) -> str | None:
     if not isinstance(document, str) or document.lstrip().startswith("<"):
         return None
     return document.strip() or None
+
+
+def _shown_body(body: object) -> str | None:
+    """Return the beginning of a body as text, as a reader of logs wants it."""
+    if isinstance(body, (bytes, bytearray)):
+        body = body[: 4 * _MAX_BODY_CHARACTERS].decode("utf-8", errors="replace")
+    if body is not None and not isinstance(body, str):
+        body = json.dumps(body, default=str, ensure_ascii=False)
+    return body[:_MAX_BODY_CHARACTERS] if body else None
 
 
 def _parse_body(body: object) -> object:

@@ -4,12 +4,11 @@ In: the fields of a failure, from a fold or from `ErrorMapper` (`error_mapping.p
 exceptions.
 
     DeltafoldError(Exception)
-    ├── ModelError                              the provider, or the way to it, failed; .code
-    .retryable .partial_message … ├── ContractError(ValueError)               a delta breaks the
-    contract; .seq .field ├── MisuseError(RuntimeError)               an object was used in a state
-    or from a place where it must not be ├── InternalError(RuntimeError)             a defect of
-    deltafold itself; the object is unusable from then on └── UnknownDialectError(ValueError)
-     no dialect of that name
+      ModelError                  the provider, or the way to it, failed
+      ContractError(ValueError)   a delta breaks the contract; .seq .field
+      MisuseError(RuntimeError)   an object was used in a state or from a place where it must not be
+      InternalError(RuntimeError) a defect of deltafold itself; the object is unusable from then on
+      UnknownDialectError(ValueError)  no dialect of that name
 
 Laws: each is caught by the built-in that a user already catches; each survives pickling;
 `retryable` tells what the failure is like, never whether a retry is wise after text was emitted.
@@ -66,7 +65,8 @@ class ModelError(DeltafoldError):
     """A model call failed: at the provider, on the way to it, or because the caller cancelled it.
 
     `str()` says in one line what happened and what to do next. `retry_after` is in seconds.
-    `partial_message` holds everything that was received before the failure.
+    `partial_message` holds everything that was received before the failure; `body` is the beginning
+    of the response's body (at most 65,536 characters) where the failure came as a response.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class ModelError(DeltafoldError):
         http_request_id: str | None = None,
         warnings: Iterable[Mapping[str, object]] = (),
         partial_message: "Message | None" = None,
+        body: str | None = None,
     ) -> None:
         """Keep the fields; `message` is the provider's own text."""
         super().__init__(message)
@@ -93,6 +94,7 @@ class ModelError(DeltafoldError):
         self.http_request_id: str | None = http_request_id
         self.warnings: list[dict[str, object]] = [dict(warning) for warning in warnings]
         self.partial_message: Message | None = partial_message
+        self.body: str | None = body
 
     @classmethod
     def from_fields(
@@ -108,6 +110,7 @@ class ModelError(DeltafoldError):
             provider_code=fields.provider_code,
             http_request_id=fields.http_request_id,
             partial_message=partial_message,
+            body=fields.body,
         )
 
     def __str__(self) -> str:

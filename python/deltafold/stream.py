@@ -1,8 +1,8 @@
 """Streams: bytes of a response in, deltas, text and the final message out.
 
-In: a `Source` of byte chunks (models/transport.py), or bytes that the caller feeds.  Out:
-`MessageDelta`, `DeltaBatch`, `str`, `Message`.  `stream_core.py` holds all that happens between two
-reads; `DeltaStream` and `AsyncDeltaStream` add only how one waits.
+In: a `Source` of byte chunks (models/transport.py).  Out: `MessageDelta`, `DeltaBatch`, `str`,
+`Message`.  `stream_core.py` holds all that happens between two reads; `DeltaStream` and
+`AsyncDeltaStream` add only how one waits.
 
 Laws:
 - Pull only: nothing is read before it is asked for, and at most one transport chunk ahead.
@@ -15,21 +15,16 @@ Laws:
 
 import contextlib
 import warnings
-from collections.abc import (
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Self, TypeAlias, TypeVar, Unpack
 
-from deltafold._core import Decoder, DeltaBatch, MessageAssembler, MessageDelta, fold_bodies
+from deltafold._core import DeltaBatch, MessageDelta
 from deltafold.contract import Usage
-from deltafold.errors import ErrorMapper
+from deltafold.cost import CostSource
+from deltafold.errors import ErrorMapper, ModelError
 from deltafold.messages import Message
+from deltafold.models.hooks import ResponseInfo
 from deltafold.models.transport import (
     AsyncSource,
     Source,
@@ -38,6 +33,8 @@ from deltafold.models.transport import (
     source_of,
 )
 from deltafold.stream_core import (
+    CallContext,
+    CallerError,
     DecoderOptions,
     Read,
     Status,
@@ -45,76 +42,13 @@ from deltafold.stream_core import (
     is_misuse,
     text_of,
 )
+from deltafold.timing import Timing
 
+Tee: TypeAlias = Callable[[bytes], object]
+"""Gets the body's bytes as they come, before they are decoded."""
 
-class Fold:
-    """Decoder and assembler in one, for a caller who owns the bytes.
-
-    >>> fold = Fold("openai-chat")
-    >>> for chunk in chunks:
-    ...     fold.feed(chunk)
-    >>> fold.close()
-    >>> fold.message.text
-
-    Args:
-        dialect: the wire protocol of the bytes, one of `deltafold.dialect_names()`.
-        options: the options of `Decoder`.
-
-    Raises:
-        UnknownDialectError: there is no such dialect.
-    """
-
-    __slots__ = ("_assembler", "_decoder")
-
-    def __init__(self, dialect: str, **options: Unpack[DecoderOptions]) -> None:
-        self._decoder = Decoder(dialect, **options)
-        self._assembler = MessageAssembler(self._decoder.run_id)
-
-    def feed(self, data: bytes | bytearray | memoryview, /) -> int:
-        """Fold the next bytes of the body, in any chunking; returns how many deltas they completed.
-
-        Raises:
-            MisuseError: called after `close()`, or by two threads at once.
-        """
-        return self._decoder.feed_into(self._assembler, data)
-
-    def close(self) -> int:
-        """Say that the body has ended; returns how many deltas that completed."""
-        return self._decoder.close_into(self._assembler)
-
-    def snapshot(self) -> Message:
-        """Return the message as far as it has come; an empty one before the first delta."""
-        return self._assembler.snapshot()
-
-    @property
-    def message(self) -> Message:
-        """The final message.
-
-        Raises:
-            ModelError: the stream ended in an error; `partial_message` has what came before.
-            MisuseError: the stream has not ended yet.
-        """
-        return self._assembler.build_final_message()
-
-    @property
-    def text(self) -> str:
-        """All text of the answer so far."""
-        return self._assembler.text
-
-    @property
-    def usage(self) -> Usage | None:
-        """The usage record in force, None before the first one."""
-        return self._assembler.usage
-
-    @property
-    def status(self) -> Status:
-        """Where the stream stands: idle, started, done or error."""
-        return self._assembler.status
-
-    @property
-    def assembler(self) -> MessageAssembler:
-        """The assembler itself: parts, tool calls, error."""
-        return self._assembler
+AsyncTee: TypeAlias = Callable[[bytes], Awaitable[object] | None]
+"""As `Tee`; what it returns is awaited."""
 
 
 class _Stream:
@@ -148,6 +82,40 @@ class _Stream:
         """The run that this stream's deltas belong to."""
         return self._core.decoder.run_id
 
+    @property
+    def response(self) -> ResponseInfo | None:
+        """The response's status, headers and rate limits, None before they came."""
+        return self._core.response
+
+    @property
+    def timing(self) -> Timing:
+        """How fast it is so far, in seconds."""
+        return self._core.timing
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What it has cost so far, in US dollars; None where that is not known."""
+        return self._core.cost.usd
+
+    @property
+    def cost_source(self) -> CostSource | None:
+        """Who says what it cost: the provider, or the price list of genai-prices."""
+        return self._core.cost.source
+
+    @property
+    def error(self) -> ModelError | None:
+        """What ended the stream; None while it runs, and when it ended well."""
+        return self._core.error()
+
+    def ended_message(self) -> Message:
+        """Return the message of a stream that was read to its end.
+
+        Raises:
+            ModelError: the stream ended in an error; `partial_message` has what came before.
+            MisuseError: it has not ended yet.
+        """
+        return self._core.final_message()
+
 
 class DeltaStream(_Stream):
     """A stream that is read by waiting for it.  Made by `stream()` and `Model.stream_sync()`.
@@ -160,7 +128,7 @@ class DeltaStream(_Stream):
     The ways of reading share one position: what one has taken, another does not see again.
     """
 
-    __slots__ = ("_open", "_source")
+    __slots__ = ("_open", "_source", "_tee")
 
     def __init__(
         self,
@@ -168,11 +136,14 @@ class DeltaStream(_Stream):
         dialect: str,
         *,
         error_mapper: ErrorMapper | None = None,
+        tee: Tee | None = None,
+        call: CallContext | None = None,
         **options: Unpack[DecoderOptions],
     ) -> None:
         self._source: Source | None = None
         self._open = open_source
-        super().__init__(StreamCore(dialect, error_mapper, options))
+        self._tee = tee
+        super().__init__(StreamCore(dialect, error_mapper, options, call))
 
     def __iter__(self) -> Iterator[MessageDelta]:
         core = self._core
@@ -196,7 +167,7 @@ class DeltaStream(_Stream):
         while (batch := self._next_batch()) is not None:
             if text := batch.text:
                 yield text
-        self._core.assembler.build_final_message()
+        self._core.final_message()
 
     def final_message(self) -> Message:
         """Read to the end and return the message.
@@ -208,7 +179,7 @@ class DeltaStream(_Stream):
         while not core.ended:
             core.step_into(self._read())
             self._release_at_end()
-        return core.assembler.build_final_message()
+        return core.final_message()
 
     def close(self) -> None:
         """Close the connection and keep what came; a stream that had not ended is `cancelled`."""
@@ -248,9 +219,17 @@ class DeltaStream(_Stream):
         core.begin_read()
         try:
             if self._source is None:
+                core.begin_request()
                 self._source = self._open()
                 core.opened(self._source)
-            return next(self._source.chunks, None)
+                core.after_headers()
+            chunk = next(self._source.chunks, None)
+            if self._tee is not None and chunk is not None:
+                _call(self._tee, chunk)
+            return chunk  # noqa: TRY300 - an `else` would leave the guard against the caller's errors
+        except CallerError as carried:
+            core.cancel("the caller's own code raised")
+            raise carried.__cause__ or carried from None
         except Exception as exception:
             if is_misuse(exception):
                 raise
@@ -286,7 +265,7 @@ class AsyncDeltaStream(_Stream):
     The ways of reading share one position: what one has taken, another does not see again.
     """
 
-    __slots__ = ("_open", "_source")
+    __slots__ = ("_open", "_source", "_tee")
 
     def __init__(
         self,
@@ -294,11 +273,14 @@ class AsyncDeltaStream(_Stream):
         dialect: str,
         *,
         error_mapper: ErrorMapper | None = None,
+        tee: AsyncTee | None = None,
+        call: CallContext | None = None,
         **options: Unpack[DecoderOptions],
     ) -> None:
         self._source: AsyncSource | None = None
         self._open = open_source
-        super().__init__(StreamCore(dialect, error_mapper, options))
+        self._tee = tee
+        super().__init__(StreamCore(dialect, error_mapper, options, call))
 
     def __aiter__(self) -> Self:
         return self
@@ -335,7 +317,7 @@ class AsyncDeltaStream(_Stream):
         while not core.ended:
             core.step_into(await self._read())
             await self._release_at_end()
-        return core.assembler.build_final_message()
+        return core.final_message()
 
     async def aclose(self) -> None:
         """Close the connection and keep what came; a stream that had not ended is `cancelled`."""
@@ -374,9 +356,17 @@ class AsyncDeltaStream(_Stream):
         core.begin_read()
         try:
             if self._source is None:
+                core.begin_request()
                 self._source = await self._open()
                 core.opened(self._source)
-            return await anext(self._source.chunks, None)
+                await _finished(core.after_headers())
+            chunk = await anext(self._source.chunks, None)
+            if self._tee is not None and chunk is not None:
+                await _finished(_call(self._tee, chunk))
+            return chunk  # noqa: TRY300 - an `else` would leave the guard against the caller's errors
+        except CallerError as carried:
+            core.cancel("the caller's own code raised")
+            raise carried.__cause__ or carried from None
         except Exception as exception:
             if is_misuse(exception):
                 raise
@@ -434,8 +424,28 @@ class _Texts:
         while (batch := await self._next_batch()) is not None:
             if text := batch.text:
                 return text
-        self._core.assembler.build_final_message()
+        self._core.final_message()
         raise StopAsyncIteration
+
+
+_T = TypeVar("_T")
+
+
+def _call(function: Callable[[bytes], _T], chunk: bytes) -> _T:
+    """Call the caller's own code; what it raises is the caller's, no failure of the transport."""
+    try:
+        return function(chunk)
+    except Exception as exception:
+        raise CallerError from exception
+
+
+async def _finished(result: object) -> None:
+    """Await what the caller's own code returned, where it is to be awaited."""
+    if isinstance(result, Awaitable):
+        try:
+            await result
+        except Exception as exception:
+            raise CallerError from exception
 
 
 def stream(
@@ -443,6 +453,7 @@ def stream(
     dialect: str | None = None,
     *,
     error_mapper: ErrorMapper | None = None,
+    tee: Tee | None = None,
     **options: Unpack[DecoderOptions],
 ) -> DeltaStream:
     """Read a response that somebody else has opened.
@@ -452,6 +463,8 @@ def stream(
             response of httpx, httpx2 or requests, bytes, or any iterable of bytes.
         dialect: the wire protocol; None takes it from an SDK's response.
         error_mapper: names the failures of the transport; None is the default table.
+        tee: gets the body's bytes as they come, untouched, before they are decoded: a gateway
+            forwards them.
         options: the options of `Decoder`; status and headers come from the response unless given.
 
     Raises:
@@ -465,7 +478,7 @@ def stream(
         return source
 
     return DeltaStream(
-        opened, dialect or dialect_of(response), error_mapper=error_mapper, **options
+        opened, dialect or dialect_of(response), error_mapper=error_mapper, tee=tee, **options
     )
 
 
@@ -474,6 +487,7 @@ def astream(
     dialect: str | None = None,
     *,
     error_mapper: ErrorMapper | None = None,
+    tee: AsyncTee | None = None,
     **options: Unpack[DecoderOptions],
 ) -> AsyncDeltaStream:
     """Await a response that somebody else has opened; what `stream()` is for asynchronous code."""
@@ -483,67 +497,5 @@ def astream(
         return source
 
     return AsyncDeltaStream(
-        opened, dialect or dialect_of(response), error_mapper=error_mapper, **options
+        opened, dialect or dialect_of(response), error_mapper=error_mapper, tee=tee, **options
     )
-
-
-def fold(
-    body: bytes | bytearray | memoryview | Iterable[bytes],
-    dialect: str,
-    **options: Unpack[DecoderOptions],
-) -> Message:
-    """Fold a whole body, or its chunks, into the message.
-
-    A body in one piece is folded with the GIL released.
-
-    >>> deltafold.fold(body, "anthropic-messages").text
-
-    Raises:
-        ModelError: the stream ended in an error; `partial_message` has what came before.
-        UnknownDialectError: there is no such dialect.
-    """
-    if isinstance(body, bytes | bytearray | memoryview):
-        return fold_many([bytes(body)], dialect, threads=1, **options)[0].build_final_message()
-    with stream(body, dialect, **options) as opened:
-        return opened.final_message()
-
-
-def fold_many(
-    bodies: Iterable[bytes | bytearray | memoryview],
-    dialect: str,
-    threads: int | None = None,
-    **options: Unpack[DecoderOptions],
-) -> list[MessageAssembler]:
-    """Fold many whole bodies at once, on all cores, with the GIL released.
-
-    Returns one assembler a body, in their order; each makes its message when asked for it, and
-    shows a failed one in `error`. A `run_id` that is given is that of all; without one each body
-    has its own.
-
-    >>> folded = deltafold.fold_many(bodies, "openai-chat")
-    >>> [one.text for one in folded if one.error is None]
-
-    Args:
-        bodies: the response bodies.
-        dialect: the wire protocol of all of them.
-        threads: how many threads; as many as there are cores when not given.
-        options: the options of `Decoder`.
-
-    Raises:
-        UnknownDialectError: there is no such dialect.
-        ValueError: `threads` is 0.
-    """
-    decoder = Decoder(dialect, **options)
-    one_run = options.get("run_id") is not None
-    whole = [bytes(body) for body in bodies]  # `bytes` of bytes is the same object
-    return fold_bodies(decoder, whole, one_run=one_run, threads=threads)
-
-
-async def afold(
-    chunks: bytes | bytearray | memoryview | AsyncIterable[bytes] | Iterable[bytes],
-    dialect: str,
-    **options: Unpack[DecoderOptions],
-) -> Message:
-    """Fold a whole body, or its chunks as they come, into the message; raises as `fold()` does."""
-    async with astream(chunks, dialect, **options) as opened:
-        return await opened.final_message()

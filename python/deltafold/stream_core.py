@@ -4,17 +4,24 @@ In: what a read brought: a chunk, the end, or the failure of the transport.  Out
 assembler that has folded them.
 
 Laws: no I/O and no waiting; the transport's failure becomes an error delta, the caller's mistake
-does not; nothing changes after the end.
+does not; a response that refuses is named by the error mapper, whichever client brought it;
+nothing changes after the end.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias, TypedDict
+from http import HTTPStatus
+from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 
 from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, MessageDelta
 from deltafold.contract import DeltaKind, ErrorCode
-from deltafold.errors import ErrorMapper, MisuseError
+from deltafold.cost import Cost, cost_of
+from deltafold.errors import ErrorFields, ErrorMapper, MisuseError, ModelError
+from deltafold.messages import Message
+from deltafold.models.hooks import Hooks, ResponseInfo
 from deltafold.models.transport import AsyncSource, Source
+from deltafold.timing import Stopwatch, Timing
 
 Status: TypeAlias = Literal["idle", "started", "done", "error"]
 
@@ -43,6 +50,44 @@ class DecoderOptions(TypedDict, total=False):
     clock: Callable[[], datetime] | None
 
 
+class CallerError(Exception):
+    """Carries what the caller's own code raised past the handling of a transport's failures."""
+
+
+class Observer(Protocol):
+    """Who watches a stream from outside, for telemetry; it must not raise."""
+
+    def ended(self, core: "StreamCore") -> None:
+        """Learn that the stream has ended, whole, in an error, or given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What a Model knows of the call behind a stream.
+
+    Attributes:
+        vendor: the name of the vendor's row; "" where nobody said.
+        model_id: the model that was asked for.
+        hooks: what the caller wants to see of it.
+        invocation_state: the caller's own objects, for the hooks.
+        notes: what was noticed while the request was rendered, as warnings of the message.
+        begin: makes whoever is told of the end, when the request goes out.
+    """
+
+    vendor: str = ""
+    model_id: str = ""
+    hooks: Hooks = field(default_factory=Hooks)
+    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object])
+    notes: tuple[Mapping[str, object], ...] = ()
+    begin: Callable[[], Observer | None] | None = None
+
+
+_NO_CALL: Final = CallContext()
+
+_MAX_REFUSAL_BYTES: Final = 256 << 10
+"""Of a refusing response's body; real ones (moderation details, pages of proxies) are smaller."""
+
+
 class StreamCore:
     """One stream without its transport.
 
@@ -50,22 +95,40 @@ class StreamCore:
         pending: deltas of the last batch that nobody has taken yet.
         busy: a read is under way.
         ended: there is nothing more to read.
+        response: what the headers said, None before they came.
+        call: what the Model knows of the call.
     """
 
     __slots__ = (
         "_dialect",
+        "_failure_body",
         "_mapper",
+        "_observer",
         "_options",
+        "_refusal",
         "assembler",
         "busy",
+        "call",
         "decoder",
         "ended",
         "pending",
+        "response",
+        "stopwatch",
     )
 
     def __init__(
-        self, dialect: str, error_mapper: ErrorMapper | None, options: DecoderOptions
+        self,
+        dialect: str,
+        error_mapper: ErrorMapper | None,
+        options: DecoderOptions,
+        call: CallContext | None = None,
     ) -> None:
+        self.call = call or _NO_CALL
+        self.stopwatch = Stopwatch()
+        self.response: ResponseInfo | None = None
+        self._observer: Observer | None = None
+        self._refusal: bytearray | None = None
+        self._failure_body: str | None = None
         tools = options.get("tools")
         if isinstance(tools, Iterator):
             # The decoder is made again when the response is there, and an iterator is read once.
@@ -79,12 +142,33 @@ class StreamCore:
         self._options: DecoderOptions = {**options, "run_id": self.decoder.run_id}
         self._mapper = error_mapper or ErrorMapper()
 
+    def begin_request(self) -> None:
+        """Note that the request goes out."""
+        self.stopwatch.start()
+        if self.call.begin is not None:
+            self._observer = self.call.begin()
+
     def opened(self, source: Source | AsyncSource) -> None:
         """Start over with the response's status and headers, now that they are known."""
         options: DecoderOptions = {**self._options}
         options.setdefault("status", source.status)
         options.setdefault("headers", source.headers)
         self.decoder = Decoder(self._dialect, **options)
+        status = options.get("status", source.status)
+        headers = options.get("headers") or {}
+        self.response = ResponseInfo(status, headers, self.call.invocation_state)
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
+            self._refusal = bytearray()
+
+    def after_headers(self) -> Awaitable[None] | None:
+        """Show the response to the caller's hook; returns what is to be awaited, if anything."""
+        hook = self.call.hooks.after_headers
+        if hook is None or self.response is None:
+            return None
+        try:
+            return hook(self.response)
+        except Exception as exception:
+            raise CallerError from exception
 
     def begin_read(self) -> None:
         """Note that a read begins; whoever reads says when it is over."""
@@ -95,32 +179,82 @@ class StreamCore:
     def step(self, read: Read) -> DeltaBatch:
         """Decode what a read brought, fold it, and hand the deltas out."""
         if isinstance(read, Exception):
-            return self._fail(read)
+            return self._fail(self._mapper.map(read))
+        if self._refusal is not None:
+            return self._refused(self._refusal, read)
         batch = self.decoder.close() if read is None else self.decoder.feed(read)
         self.assembler.consume(batch)
-        self.ended = read is None or self.decoder.finished
+        self._note_read(len(batch))
+        self._note_end(read)
         return batch
 
     def step_into(self, read: Read) -> None:
         """Decode what a read brought straight into the assembler, which costs no Python object."""
-        if isinstance(read, Exception):
-            self._fail(read)
+        if isinstance(read, Exception) or self._refusal is not None:
+            self.step(read)
             return
         if read is None:
-            self.decoder.close_into(self.assembler)
+            count = self.decoder.close_into(self.assembler)
         else:
-            self.decoder.feed_into(self.assembler, read)
-        self.ended = read is None or self.decoder.finished
+            count = self.decoder.feed_into(self.assembler, read)
+        self._note_read(count)
+        self._note_end(read)
 
     def cancel(self, message: str) -> None:
         """End the stream at the caller's wish, unless it has ended by itself."""
         if not self.ended:
-            self.ended = True
             self.assembler.consume(self.decoder.fail(ErrorCode.CANCELLED, message))
+            self._end()
 
-    def _fail(self, exception: Exception) -> DeltaBatch:
-        self.ended = True
-        failure = self._mapper.map(exception)
+    def final_message(self) -> Message:
+        """Return the message, with what was noticed while its request was rendered.
+
+        Raises:
+            ModelError: the stream ended in an error.
+            MisuseError: it has not ended yet.
+        """
+        try:
+            message = self.assembler.build_final_message()
+        except ModelError as error:
+            raise self._completed(error) from None
+        if self.call.notes:
+            message.meta.warnings = [*map(dict, self.call.notes), *message.meta.warnings]
+        return message
+
+    def error(self) -> ModelError | None:
+        """Return what ended the stream, None while it runs and when it ended well."""
+        error = self.assembler.get_error()
+        return None if error is None else self._completed(error)
+
+    @property
+    def cost(self) -> Cost:
+        """What the call has cost so far."""
+        return cost_of(self.assembler.usage, self.call.vendor, self.call.model_id)
+
+    @property
+    def timing(self) -> Timing:
+        """How fast it has been so far."""
+        usage = self.assembler.usage
+        return self.stopwatch.timing(None if usage is None else usage.output_tokens)
+
+    def _completed(self, error: ModelError) -> ModelError:
+        error.body = self._failure_body
+        error.warnings = [*map(dict, self.call.notes), *error.warnings]
+        return error
+
+    def _refused(self, body: bytearray, read: bytes | None) -> DeltaBatch:
+        """Collect the body of a response that refuses; what it says is the error."""
+        if read is not None:
+            self._note_read(0)
+            body += read[: _MAX_REFUSAL_BYTES - len(body)]
+            if len(body) < _MAX_REFUSAL_BYTES:
+                return self.decoder.feed(b"")
+        status = None if self.response is None else self.response.status
+        headers = None if self.response is None else self.response.headers
+        return self._fail(self._mapper.map_response(status, headers, bytes(body)))
+
+    def _fail(self, failure: ErrorFields) -> DeltaBatch:
+        self._failure_body = failure.body
         batch = self.decoder.fail(
             failure.code,
             failure.message,
@@ -131,7 +265,23 @@ class StreamCore:
             http_request_id=failure.http_request_id,
         )
         self.assembler.consume(batch)
+        self._end()
         return batch
+
+    def _note_read(self, deltas: int) -> None:
+        stopwatch = self.stopwatch
+        text = stopwatch.wants_text and deltas > 0 and self.assembler.text != ""
+        stopwatch.read(deltas=deltas > 0, text=text)
+
+    def _note_end(self, read: bytes | None) -> None:
+        if read is None or self.decoder.finished:
+            self._end()
+
+    def _end(self) -> None:
+        self.ended = True
+        self.stopwatch.end()
+        if self._observer is not None:
+            self._observer.ended(self)
 
 
 def is_misuse(exception: Exception) -> bool:

@@ -6,19 +6,18 @@ so that every rule of a protocol is a table test; `request_body`, the body alone
 way.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 from deltafold.dialects.parsing.reader import ParsedRequest
-from deltafold.dialects.rendered import NoteCode, Object, Rendered
+from deltafold.dialects.rendered import DialectModule, NoteCode, Object, Rendered
 from deltafold.errors import MisuseError
-from deltafold.messages import Message
-from deltafold.models.config import ModelConfig, ToolSpec
+from deltafold.models.config import ModelConfig
 
 __all__ = [
     "CONFIGS",
-    "Dialect",
+    "DialectModule",
     "NoteCode",
     "ParsedRequest",
     "Rendered",
@@ -40,39 +39,7 @@ CONFIGS: Final = {
 """The dialects that requests can be rendered in, with the class of their settings."""
 
 
-class Dialect(Protocol):
-    """What each module offers; `config` is of the dialect's own class."""
-
-    DIALECT: str
-
-    def render(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        config: Any,  # noqa: ANN401 - each dialect takes its own class
-        *,
-        stream: bool = True,
-    ) -> Rendered:
-        """Render a request."""
-        ...
-
-    def request_body(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        config: Any,  # noqa: ANN401 - each dialect takes its own class
-        *,
-        stream: bool = True,
-    ) -> Object:
-        """Return the body of `render`."""
-        ...
-
-    def request_path(self, config: Any, *, stream: bool) -> str:  # noqa: ANN401 - as above
-        """Return the path below the vendor's address."""
-        ...
-
-
-def dialect_of(name: str) -> Dialect:
+def dialect_of(name: str) -> DialectModule:
     """Return the module of a dialect.
 
     Raises:
@@ -80,7 +47,7 @@ def dialect_of(name: str) -> Dialect:
     """
     config_class(name)
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    return cast("Dialect", module)
+    return cast("DialectModule", module)
 
 
 class _Parser(Protocol):

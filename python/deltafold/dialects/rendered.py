@@ -7,7 +7,7 @@ body does not is in the notes; a stand-in for a name or an id can be read back.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 from deltafold.dialects.aliases import Aliases
 from deltafold.messages import MessagePart
@@ -130,3 +130,22 @@ def as_list(values: Sequence[object] | None) -> list[object] | None:
 
 RenderFunction: TypeAlias = Callable[..., Rendered]
 """`render(messages, tools, config, *, stream=True)` of a dialect."""
+
+
+class DialectModule(Protocol):
+    """A module of `dialects/`, as an adapter uses it."""
+
+    @property
+    def DIALECT(self) -> str:  # noqa: N802 - a constant of a module
+        """The dialect's name."""
+        ...
+
+    @property
+    def render(self) -> RenderFunction:
+        """Render a conversation."""
+        ...
+
+    @property
+    def request_path(self) -> Callable[..., str]:
+        """Return the path below the vendor's address: `request_path(config, *, stream)`."""
+        ...

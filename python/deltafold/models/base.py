@@ -1,6 +1,6 @@
-"""Model: a provider's client behind one interface, for any number of streams at once.
+"""Model: a provider behind one interface, for any number of streams at once.
 
-In: messages, tools, settings.  Out: `AsyncDeltaStream` or `DeltaStream`.
+In: messages, tools, settings.  Out: `AsyncDeltaStream` or `DeltaStream`, or the message.
 
 Laws: making a Model touches no network; a stream keeps the configuration that it began with;
 settings of the call beat those of the config, which beat the vendor's; what a caller got wrong
@@ -8,58 +8,53 @@ raises at the call, what the provider or the network got wrong ends the stream. 
 made here do not retry: that is the caller's choice.
 """
 
-import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from os import environ
-from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
+from functools import partial
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
+from deltafold._core import Decoder
+from deltafold.cost import listed_model
+from deltafold.dialects.rendered import DialectModule
 from deltafold.errors import ErrorMapper, MisuseError
-from deltafold.messages import Message, TextPart
+from deltafold.messages import Message
+from deltafold.models import observing
+from deltafold.models.calls import (
+    CallFacts,
+    Messages,
+    Metadata,
+    PreparedRequest,
+    SystemContent,
+    Telemetry,
+    ToolChoiceLike,
+    Tools,
+    conversation_of,
+    metadata_of,
+    tools_of,
+)
+from deltafold.models.clients import Clients
 from deltafold.models.config import (
     CacheConfig,
     Capability,
     ModelConfig,
     ModelInfo,
     RequestMetadata,
-    ToolChoice,
     ToolSpec,
 )
+from deltafold.models.hooks import Hooks
+from deltafold.models.http import ClientKind, Timeouts
+from deltafold.models.messaging import Messaging
+from deltafold.models.prepared import Prepared, as_caller_errors
+from deltafold.models.sdks import Sdk
 from deltafold.models.transport import AsyncSource, Source
 from deltafold.models.vendors import VENDORS, Vendor
-from deltafold.stream import AsyncDeltaStream, DeltaStream
+from deltafold.stream import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.stream_core import CallContext, DecoderOptions
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
 
-Messages: TypeAlias = str | Sequence[Message | Mapping[str, object]]
-Tools: TypeAlias = Sequence[ToolSpec | Mapping[str, object]]
-SystemContent: TypeAlias = Sequence[str | TextPart | Mapping[str, object]]
-ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
-ClientKind: TypeAlias = Literal["synchronous", "asynchronous"]
 
-# The base classes that both SDKs' clients of each kind have, by name: asking them needs no import.
-_CLIENT_BASES: Mapping[str, ClientKind] = {
-    "SyncAPIClient": "synchronous",
-    "AsyncAPIClient": "asynchronous",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedRequest:
-    """What goes out: the body and what surrounds it."""
-
-    body: Mapping[str, object]
-    headers: Mapping[str, str]
-    query: Mapping[str, object]
-
-    def extra_body(self, *named: str) -> dict[str, object]:
-        """Return the body without the members that the SDK wants as arguments of their own."""
-        return {name: value for name, value in self.body.items() if name not in named}
-
-
-class Model(ABC, Generic[ConfigT]):
+class Model(Messaging, Generic[ConfigT]):
     """One model of one provider.
 
     >>> model = AnthropicModel({"model_id": "claude-demo"})
@@ -68,21 +63,34 @@ class Model(ABC, Generic[ConfigT]):
     Args:
         config: the model id and settings; a mapping is checked as the adapter's config class would
             be.
-        client: the SDK's client to call through, of either kind; None makes one when it is first
-            needed.
+        client: what to call through: a client of the provider's SDK where that gives bytes, an
+            httpx, httpx2 or aiohttp client, or a transport of `deltafold.testing`; None makes one
+            when it is first needed.
         cache_config: beats the config's own.
-        error_mapper: names the failures of the SDK and the network; None is the default table.
-        vendor: the row of `vendors.py` that says where to call; of no effect on a client that is
-            given.
+        error_mapper: names the failures of the provider and the network; None is the default table.
+        vendor: the row of `vendors.py` that says where to call; None is the protocol's author.
+        base_url: beats the vendor's address.
+        api_key: beats the environment variable that the vendor's row names.
+        transport: what to make where no client is given: "httpx", "httpx2", "aiohttp", or "sdk" for
+            the provider's own.
+        timeouts: how long to wait, in seconds; a client of an SDK that is given keeps its own.
+        hooks: what to call before each request and after its headers.
+        markup: how the model writes reasoning and tool calls in plain text, one of
+            `deltafold.markup_names()`.
+        starts_in_thinking: whether the prompt opens the thinking, so that the text begins inside.
+        telemetry: is told of each call; None is what `deltafold.otel.instrument()` has set.
 
     Raises:
         ValueError: a setting is wrong or unknown; the error names it and the nearest known one.
+        UnknownDialectError: there is no such markup.
         MisuseError: the client belongs to another SDK, or the vendor speaks another dialect.
     """
 
-    dialect: ClassVar[str]
-    sdk: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]]
+    protocol: ClassVar[DialectModule]
+    config_class: ClassVar[type[ModelConfig]]
+    author: ClassVar[str]
+    sdk: ClassVar[Sdk | None] = None
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
 
     def __init__(
         self,
@@ -92,38 +100,51 @@ class Model(ABC, Generic[ConfigT]):
         cache_config: CacheConfig | None = None,
         error_mapper: ErrorMapper | None = None,
         vendor: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        transport: str = "httpx",
+        timeouts: Timeouts | None = None,
+        hooks: Hooks | None = None,
+        markup: str | None = None,
+        starts_in_thinking: bool = False,
+        telemetry: Telemetry | None = None,
     ) -> None:
+        self.dialect: str = self.protocol.DIALECT
         self._vendor = self._find_vendor(vendor)
-        given = config.fields_set() if isinstance(config, ModelConfig) else dict(config)
+        given = _fields_of(config)
         if cache_config is not None:
             given["cache_config"] = cache_config
-        self._config = self._check_config({**self._vendor.defaults, **given})
-        self._client = client
-        self._client_kind = None if client is None else self._kind_of(client)
+        known = self.config_class.model_fields
+        defaults = {name: value for name, value in self._vendor.defaults.items() if name in known}
+        self._config = self._check_config({**defaults, **given})
+        if error_mapper is not None and not isinstance(error_mapper, ErrorMapper):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"error_mapper: an ErrorMapper is needed, not {error_mapper!r}")
         self._error_mapper = error_mapper
-        self._own_clients: dict[ClientKind, tuple[object, object]] = {}
+        self._clients = Clients(
+            self._vendor,
+            self.dialect,
+            type(self).__name__,
+            self.sdk,
+            self._key_headers,
+            own=self.author == self._vendor.name,
+            client=client,
+            base_url=base_url,
+            api_key=api_key,
+            transport=transport,
+            timeouts=timeouts or Timeouts(),
+        )
+        self._hooks = hooks or Hooks()
+        self._telemetry = telemetry
+        self._markup: DecoderOptions = {"markup": markup, "starts_in_thinking": starts_in_thinking}
+        self._specification = f"{self.dialect}+{markup}" if markup else self.dialect
+        Decoder(self.dialect, **self._markup)
 
-    @abstractmethod
     def _check_config(self, fields: Mapping[str, object]) -> ConfigT:
-        """Make this adapter's configuration of fields, or raise ValueError."""
+        return cast("ConfigT", self.config_class.model_validate(fields))
 
-    @abstractmethod
-    def _body(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], config: ConfigT
-    ) -> dict[str, object]:
-        """Render the request body."""
-
-    @abstractmethod
-    def _open(self, client: object, request: PreparedRequest) -> Source:
-        """Send the request through a synchronous client and return the unread response."""
-
-    @abstractmethod
-    async def _open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
-        """Send the request through an asynchronous client and return the unread response."""
-
-    @abstractmethod
-    def _make_client(self, kind: ClientKind, arguments: Mapping[str, object]) -> object:
-        """Make a client of the SDK."""
+    def _key_headers(self, key: str) -> Mapping[str, str]:
+        """Return the headers that carry a key."""
+        return {"authorization": f"Bearer {key}"}
 
     def update_config(self, **changes: object) -> None:
         """Change settings for the streams to come; those in flight keep theirs.
@@ -134,16 +155,22 @@ class Model(ABC, Generic[ConfigT]):
         self._config = self._changed(changes)
 
     def get_config(self) -> ConfigT:
-        """Return the settings in force; they cannot be changed through it."""
-        return self._config
+        """Return a copy of the settings in force."""
+        return self._config.model_copy(deep=True)
 
     def model_info(self) -> ModelInfo:
-        """Return what is known of the model without asking its provider."""
+        """Return what is known of the model without asking its provider.
+
+        Its window and prices are those of the installed genai-prices (extra `prices`).
+        """
+        listed = listed_model(self._vendor.name, self._config.model_id)
         return ModelInfo(
             provider_id=self._vendor.name,
-            specification=self.dialect,
+            specification=self._specification,
             model_id=self._config.model_id,
             capabilities=self.capabilities,
+            context_window_tokens=listed and listed.context_window_tokens,
+            prices=listed and listed.prices,
         )
 
     def supports(self, capability: Capability | str) -> bool:
@@ -162,9 +189,10 @@ class Model(ABC, Generic[ConfigT]):
         *,
         tool_choice: ToolChoiceLike | None = None,
         system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,  # noqa: ARG002 - never on the wire
-        request_metadata: RequestMetadata | Mapping[str, object] | None = None,
-        **params: object,
+        invocation_state: Mapping[str, object] | None = None,
+        request_metadata: Metadata | None = None,
+        tee: AsyncTee | None = None,
+        **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> AsyncDeltaStream:
         """Ask the model, asynchronously.  The request goes out when the stream is first read.
 
@@ -174,29 +202,27 @@ class Model(ABC, Generic[ConfigT]):
             system_prompt: precedes the system messages.
             tool_choice: beats the config's.
             system_prompt_content: the system prompt in parts; beats `system_prompt`.
-            invocation_state: the caller's own objects; they never go on the wire.
+            invocation_state: the caller's own objects, for hooks; they never go on the wire.
             request_metadata: its `run_id` becomes the deltas' run id.
+            tee: gets the response's bytes as they come; what it returns is awaited.
             params: settings for this call alone.
 
         Raises:
             ValueError: a message, tool or setting is wrong; the error names it.
-            MisuseError: the client is synchronous, or the SDK is not installed.
+            MisuseError: the client is synchronous, or what makes one is not installed.
         """
-        config = self._changed(params, tool_choice)
-        conversation = _conversation(messages, system_prompt, system_prompt_content)
-        request = self._prepare(conversation, tool_specs, config)
-        client = self._client_of("asynchronous")
-
-        async def open_source() -> AsyncSource:
-            return await self._open_async(client, request)
-
-        return AsyncDeltaStream(
-            open_source,
-            self.dialect,
-            error_mapper=self._error_mapper,
-            run_id=_run_id(request_metadata),
-            model_id=config.model_id,
+        prepared = self._prepare(
+            "asynchronous",
+            messages,
+            tool_specs,
+            system_prompt,
+            tool_choice=tool_choice,
+            system_prompt_content=system_prompt_content,
+            invocation_state=invocation_state,
+            request_metadata=request_metadata,
+            **params,
         )
+        return self._begin_async(prepared, tee)
 
     def stream_sync(
         self,
@@ -206,41 +232,207 @@ class Model(ABC, Generic[ConfigT]):
         *,
         tool_choice: ToolChoiceLike | None = None,
         system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,  # noqa: ARG002 - never on the wire
-        request_metadata: RequestMetadata | Mapping[str, object] | None = None,
-        **params: object,
+        invocation_state: Mapping[str, object] | None = None,
+        request_metadata: Metadata | None = None,
+        tee: Tee | None = None,
+        **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> DeltaStream:
         """Ask the model and wait for it; arguments and errors are those of `stream`."""
-        config = self._changed(params, tool_choice)
-        conversation = _conversation(messages, system_prompt, system_prompt_content)
-        request = self._prepare(conversation, tool_specs, config)
-        client = self._client_of("synchronous")
-
-        def open_source() -> Source:
-            return self._open(client, request)
-
-        return DeltaStream(
-            open_source,
-            self.dialect,
-            error_mapper=self._error_mapper,
-            run_id=_run_id(request_metadata),
-            model_id=config.model_id,
+        prepared = self._prepare(
+            "synchronous",
+            messages,
+            tool_specs,
+            system_prompt,
+            tool_choice=tool_choice,
+            system_prompt_content=system_prompt_content,
+            invocation_state=invocation_state,
+            request_metadata=request_metadata,
+            **params,
         )
+        return self._begin_sync(prepared, tee)
+
+    def stream_request(
+        self,
+        body: Mapping[str, object],
+        *,
+        invocation_state: Mapping[str, object] | None = None,
+        request_metadata: Metadata | None = None,
+        tee: AsyncTee | None = None,
+    ) -> AsyncDeltaStream:
+        """Send a body that is the provider's own already, as it is.
+
+        >>> async with model.stream_request(gateway_body) as stream: ...
+
+        Raises:
+            MisuseError: the client is synchronous, or what makes one is not installed.
+        """
+        prepared = self._prepare_body("asynchronous", body, invocation_state, request_metadata)
+        return self._begin_async(prepared, tee)
+
+    def stream_request_sync(
+        self,
+        body: Mapping[str, object],
+        *,
+        invocation_state: Mapping[str, object] | None = None,
+        request_metadata: Metadata | None = None,
+        tee: Tee | None = None,
+    ) -> DeltaStream:
+        """Send a body as it is, and wait; arguments and errors are those of `stream_request`."""
+        prepared = self._prepare_body("synchronous", body, invocation_state, request_metadata)
+        return self._begin_sync(prepared, tee)
 
     def close(self) -> None:
         """Close the synchronous client if this Model made it."""
-        made = self._own_clients.pop("synchronous", None)
-        if made is not None:
-            made[0].close()  # type: ignore[attr-defined]  # both SDKs' clients have it
+        self._clients.close()
 
     async def aclose(self) -> None:
         """Close the asynchronous client if this Model made it."""
-        made = self._own_clients.pop("asynchronous", None)
-        if made is not None:
-            await made[0].close()  # type: ignore[attr-defined]  # both SDKs' clients have it
+        await self._clients.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
+
+    def _prepare(
+        self,
+        kind: ClientKind,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        *,
+        streamed: bool = True,
+        tool_choice: ToolChoiceLike | None = None,
+        system_prompt_content: SystemContent | None = None,
+        invocation_state: Mapping[str, object] | None = None,
+        request_metadata: Metadata | None = None,
+        **params: Any,  # noqa: ANN401 - fields of the configuration
+    ) -> Prepared:
+        conversation = conversation_of(messages, system_prompt, system_prompt_content)
+        tools = tools_of(tool_specs)
+        config = self._changed(params, tool_choice)
+        rendered = self.protocol.render(conversation, tools, config, stream=streamed)
+        request = PreparedRequest(
+            self.protocol.request_path(config, stream=streamed),
+            rendered.body,
+            config.extra_headers,
+            config.extra_query,
+            streamed,
+        )
+        said = _Said(conversation, tools, rendered.notes, invocation_state or {})
+        return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
+
+    def _prepare_body(
+        self,
+        kind: ClientKind,
+        body: Mapping[str, object],
+        invocation_state: Mapping[str, object] | None,
+        request_metadata: Metadata | None,
+    ) -> Prepared:
+        config = self._config
+        named = body.get("model")
+        if isinstance(named, str):
+            config = self._changed({"model_id": named})
+        streamed = body.get("stream") is not False
+        request = PreparedRequest(
+            self.protocol.request_path(config, stream=streamed),
+            body,
+            config.extra_headers,
+            config.extra_query,
+            streamed,
+        )
+        said = _Said([], [], (), invocation_state or {})
+        return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
+
+    def _prepared(
+        self,
+        kind: ClientKind,
+        request: PreparedRequest,
+        model_id: str,
+        said: "_Said",
+        metadata: RequestMetadata,
+    ) -> Prepared:
+        caller = self._clients.caller(kind)
+        facts = CallFacts(
+            self._vendor.name,
+            self._specification,
+            model_id,
+            request,
+            caller.base_url,
+            said.messages,
+            said.tools,
+            metadata,
+        )
+        options: DecoderOptions = {"run_id": metadata.run_id, "model_id": model_id, **self._markup}
+        if options.get("markup") is not None:
+            options["tools"] = said.tools or None
+        return Prepared(caller, request, facts, options, said.notes, said.invocation_state)
+
+    def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
+        before_request = self._hooks.before_request
+
+        def open_source() -> Source:
+            request = prepared.request
+            if before_request is not None:
+                context = prepared.context()
+                with as_caller_errors():
+                    before_request(context)
+                request = prepared.changed(context)
+            return prepared.caller.open(request)
+
+        return DeltaStream(
+            open_source,
+            prepared.caller.dialect,
+            error_mapper=self._error_mapper,
+            tee=tee,
+            call=self._call_context(prepared),
+            **prepared.options,
+        )
+
+    def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
+        before_request = self._hooks.before_request
+
+        async def open_source() -> AsyncSource:
+            request = prepared.request
+            if before_request is not None:
+                context = prepared.context()
+                with as_caller_errors():
+                    waiting = before_request(context)
+                    if waiting is not None:
+                        await waiting
+                request = prepared.changed(context)
+            return await prepared.caller.open_async(request)
+
+        return AsyncDeltaStream(
+            open_source,
+            prepared.caller.dialect,
+            error_mapper=self._error_mapper,
+            tee=tee,
+            call=self._call_context(prepared),
+            **prepared.options,
+        )
+
+    def _call_context(self, prepared: Prepared) -> CallContext:
+        telemetry = self._telemetry or observing.telemetry()
+        begin = None if telemetry is None else partial(telemetry, prepared.facts)
+        return CallContext(
+            self._vendor.name,
+            prepared.facts.model_id,
+            self._hooks,
+            prepared.invocation_state,
+            prepared.notes,
+            begin,
+        )
 
     def _find_vendor(self, name: str | None) -> Vendor:
-        vendor = VENDORS.get(name or self.sdk)
+        vendor = VENDORS.get(name or self.author)
         if vendor is None:
             known = ", ".join(sorted(VENDORS))
             raise MisuseError(f"vendor: {name!r} is not known; there are {known}")
@@ -261,107 +453,20 @@ class Model(ABC, Generic[ConfigT]):
             fields["tool_choice"] = tool_choice
         return self._check_config(fields)
 
-    def _prepare(
-        self, messages: Sequence[Message], tools: Tools | None, config: ConfigT
-    ) -> PreparedRequest:
-        specs = [
-            tool if isinstance(tool, ToolSpec) else ToolSpec.model_validate(tool)
-            for tool in tools or ()
-        ]
-        body = self._body(messages, specs, config)
-        return PreparedRequest(body, config.extra_headers, config.extra_query)
 
-    def _kind_of(self, client: object) -> ClientKind:
-        bases = type(client).__mro__
-        kinds: list[ClientKind] = [
-            _CLIENT_BASES[base.__name__] for base in bases if base.__name__ in _CLIENT_BASES
-        ]
-        if not kinds or not any(base.__module__.split(".")[0] == self.sdk for base in bases):
-            raise MisuseError(
-                f"client: {type(self).__name__} calls through a client of the {self.sdk} SDK, "
-                f"not a {type(client).__module__}.{type(client).__qualname__}"
-            )
-        return kinds[0]
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the caller said, brought into one form."""
 
-    def _client_of(self, kind: ClientKind) -> object:
-        if self._client is None:
-            return self._own_client(kind)
-        if self._client_kind != kind:
-            call = "stream_sync()" if kind == "synchronous" else "stream()"
-            raise MisuseError(
-                f"{call} needs a {kind} client, and this Model has the {self._client_kind} "
-                f"{type(self._client).__name__}: give it the other kind, or call the other method"
-            )
-        return self._client
-
-    def _own_client(self, kind: ClientKind) -> object:
-        # The connections of an asynchronous client belong to the event loop that opened them.
-        loop = _running_loop() if kind == "asynchronous" else None
-        made = self._own_clients.get(kind)
-        if made is None or made[1] is not loop:
-            made = (self._make_client(kind, self._client_arguments()), loop)
-            self._own_clients[kind] = made
-        return made[0]
-
-    def _client_arguments(self) -> dict[str, object]:
-        arguments: dict[str, object] = {"max_retries": 0}
-        vendor = self._vendor
-        base_url = vendor.addresses[self.dialect]
-        if base_url is not None:
-            if "{" in base_url:
-                raise MisuseError(f"{vendor.name} is at {base_url}: pass a client that knows where")
-            arguments["base_url"] = base_url
-            # The SDK insists on a key even where the server wants none.
-            key = environ.get(vendor.key_variable) if vendor.key_variable else "unused"
-            if not key:
-                raise MisuseError(
-                    f"{vendor.name} needs a key: set {vendor.key_variable} or pass a client"
-                )
-            arguments["api_key"] = key
-        return arguments
-
-    def _sdk_class(self, name: str) -> type[object]:
-        try:
-            module = import_module(self.sdk)
-        except ModuleNotFoundError as missing:
-            raise MisuseError(
-                f"{type(self).__name__} calls through the {self.sdk} SDK, which is not installed: "
-                f"pip install 'deltafold[{self.sdk}]'"
-            ) from missing
-        return cast("type[object]", getattr(module, name))
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec]
+    notes: tuple[Mapping[str, object], ...]
+    invocation_state: Mapping[str, object]
 
 
-def _running_loop() -> object:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:  # another event loop than asyncio's, or none
-        return None
-
-
-def _conversation(
-    messages: Messages, system_prompt: str | None, system_content: SystemContent | None
-) -> list[Message]:
-    if isinstance(messages, str):
-        conversation = [Message.user(messages)]
-    else:
-        conversation = [
-            message if isinstance(message, Message) else Message.from_dict(dict(message))
-            for message in messages
-        ]
-    if system_content is not None:
-        parts = [
-            part if isinstance(part, str | TextPart) else TextPart.model_validate(part)
-            for part in system_content
-        ]
-        return [Message.system(*parts), *conversation]
-    if system_prompt is not None:
-        return [Message.system(system_prompt), *conversation]
-    return conversation
-
-
-def _run_id(metadata: RequestMetadata | Mapping[str, object] | None) -> str | None:
-    if metadata is None:
-        return None
-    if not isinstance(metadata, RequestMetadata):
-        metadata = RequestMetadata.model_validate(metadata)
-    return metadata.run_id
+def _fields_of(config: object) -> dict[str, object]:
+    if isinstance(config, ModelConfig):
+        return config.fields_set()
+    if isinstance(config, Mapping):
+        return dict(cast("Mapping[str, object]", config))
+    raise TypeError(f"config: a ModelConfig or a mapping is needed, not {type(config).__name__}")

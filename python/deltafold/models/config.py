@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from deltafold.cost import Prices
 from deltafold.models.tool_schema import described, schema_of_function, schema_of_model
 
 ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "tool"]
@@ -165,6 +166,7 @@ class ModelInfo(BaseModel):
     capabilities: frozenset[Capability] = frozenset()
     context_window_tokens: int | None = None
     max_output_tokens: int | None = None
+    prices: Prices | None = None
 
 
 class ModelConfig(BaseModel):

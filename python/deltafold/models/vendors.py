@@ -15,10 +15,11 @@ class Vendor:
     Attributes:
         name: as a user writes it.
         addresses: the base URL of each dialect that the vendor speaks, the usual dialect first, as
-            its SDK takes it; None is the SDK's own default. What stands in braces is the caller's:
-            a resource, account, region or workspace.
+            its SDK takes it; None can only be called through a client of its SDK. What stands in
+            braces is the caller's: a resource, account, region or workspace.
         key_variable: the environment variable that holds the key, None where no key is needed.
-        defaults: configuration fields that this vendor wants set, weaker than the caller's.
+        defaults: configuration fields that this vendor wants set, weaker than the caller's, in the
+            dialects whose configuration has them.
         aliases: other names of the same vendor.
     """
 
@@ -66,8 +67,12 @@ def _chat(
 
 
 _ROWS = (
-    Vendor("anthropic", {_MESSAGES: None}, "ANTHROPIC_API_KEY"),
-    Vendor("openai", {_CHAT: None, _RESPONSES: None}, "OPENAI_API_KEY"),
+    Vendor("anthropic", {_MESSAGES: "https://api.anthropic.com"}, "ANTHROPIC_API_KEY"),
+    Vendor(
+        "openai",
+        dict.fromkeys((_CHAT, _RESPONSES), "https://api.openai.com/v1"),
+        "OPENAI_API_KEY",
+    ),
     _chat(
         "azure",
         "https://{resource}.openai.azure.com/openai/v1",
@@ -136,6 +141,8 @@ _ROWS = (
     _chat("gpustack", "http://127.0.0.1/v1", "GPUSTACK_API_KEY", messages="http://127.0.0.1"),
     _chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", {}, responses=True),
     _chat("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", responses=True),
+    # Models in this process; there is no address.
+    Vendor("local", {_CHAT: None}, None),
     _chat("llama-cpp", "http://127.0.0.1:8080/v1", None, messages="http://127.0.0.1:8080"),
     _chat(
         "lm-studio",

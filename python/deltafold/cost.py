@@ -1,0 +1,158 @@
+"""What a call cost, in US dollars.
+
+In: a `Usage`, the vendor and the model.  Out: a `Cost`: the amount, and who says so.
+
+Laws: what the provider states wins; a cached token is charged once, at its own price; a price that
+is not known is None, never 0; nothing is fetched: the prices are those of the installed
+genai-prices (extra `prices`), and without it only stated costs are known.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final, Literal, TypeAlias
+
+from deltafold.contract import Usage, json_object
+
+CostSource: TypeAlias = Literal["provider", "genai-prices"]
+
+# Vendors that the price list knows under another name.
+_PRICE_LIST_NAMES: Final[Mapping[str, str]] = {
+    "bedrock": "aws",
+    "google-vertex": "google",
+    "moonshot": "moonshotai",
+    "xai": "x-ai",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one call cost.
+
+    Attributes:
+        usd: US dollars, None where neither the provider nor the price list says.
+        source: who says so, None where nobody does.
+    """
+
+    usd: float | None = None
+    source: CostSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What one model costs, in US dollars a million tokens; None where it is not known.
+
+    A model whose price rises with the length of the prompt is shown at its lowest.
+    """
+
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+    reasoning: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """What the price list knows of a model: its prices, and its window in tokens."""
+
+    prices: Prices
+    context_window_tokens: int | None
+
+
+def cost_of(usage: Usage | None, vendor: str, model_id: str) -> Cost:
+    """Say what a call cost.
+
+    Input tokens include cached ones, as in every `Usage`; those read from and written to the cache
+    are charged at their own prices where the list has them, all others at the price of input.
+
+    >>> cost_of(message.meta.usage, "anthropic", "claude-sonnet-4-5").usd
+
+    Args:
+        usage: what was used; None costs nothing that is known.
+        vendor: a name of `vendors.py`.
+        model_id: the model as the vendor calls it.
+    """
+    if usage is None:
+        return Cost()
+    if usage.cost is not None:
+        return Cost(usage.cost, "provider")
+    price_list = _price_list()
+    if price_list is None or usage.input_tokens is None or usage.output_tokens is None:
+        return Cost()
+    try:
+        with warnings.catch_warnings():
+            # An older list may not know a kind of token: it is charged as its whole then.
+            warnings.simplefilter("ignore")
+            counted = price_list.Usage(**_counts(usage))
+            priced = price_list.calc_price(
+                counted, model_id, provider_id=_PRICE_LIST_NAMES.get(vendor, vendor)
+            )
+    except (LookupError, ValueError):  # no such vendor or model; counts that contradict each other
+        return Cost()
+    return Cost(float(priced.total_price), "genai-prices")
+
+
+def listed_model(vendor: str, model_id: str) -> ListedModel | None:
+    """Look a model up in the price list; None without the list, or where it is not there."""
+    price_list = _price_list()
+    if price_list is None:
+        return None
+    try:
+        priced: Any = price_list.calc_price(
+            price_list.Usage(input_tokens=0, output_tokens=0),
+            model_id,
+            provider_id=_PRICE_LIST_NAMES.get(vendor, vendor),
+        )
+    except (LookupError, ValueError):
+        return None
+    listed = priced.model_price
+    prices = Prices(
+        input=_price(listed, "input_mtok"),
+        output=_price(listed, "output_mtok"),
+        cache_read=_price(listed, "cache_read_mtok"),
+        cache_write=_price(listed, "cache_write_mtok"),
+        reasoning=_price(listed, "output_reasoning_mtok"),
+    )
+    return ListedModel(prices, priced.model.context_window)
+
+
+def _counts(usage: Usage) -> dict[str, int]:
+    details = usage.details
+    counted = {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "cache_write_1h_tokens": _written_for_an_hour(usage),
+        "output_reasoning_tokens": usage.reasoning_tokens,
+        "input_audio_tokens": details and details.get("audioInputTokens"),
+        "output_audio_tokens": details and details.get("audioOutputTokens"),
+    }
+    return {name: count for name, count in counted.items() if isinstance(count, int) and count}
+
+
+def _written_for_an_hour(usage: Usage) -> object:
+    """Return Anthropic's count of cache writes that live for an hour, which cost more.
+
+    Source: the Messages API reference, `usage.cache_creation` (read 2026-11).
+    """
+    raw = json_object((usage.details or {}).get("raw")) or {}
+    return (json_object(raw.get("cache_creation")) or {}).get("ephemeral_1h_input_tokens")
+
+
+def _price(listed: object, name: str) -> float | None:
+    price: Any = getattr(listed, name, None)
+    base = getattr(price, "base", price)
+    return None if base is None else float(base)
+
+
+@cache
+def _price_list() -> ModuleType | None:
+    try:
+        return import_module("genai_prices")
+    except ModuleNotFoundError:
+        return None

@@ -1,0 +1,209 @@
+"""Events: a stream told as parts that begin, grow and end, for whoever renders a conversation.
+
+In: the deltas of one stream.  Out: `StreamEvent`s.
+
+Laws: a part's start comes before its deltas, and its stop after them; a tool call is told whole, at
+its end; the last event is `message_stop` or `error`, and nothing follows it.  Text has no end of
+its own on the wire: it stops where another part begins, and one that then grows on (a server may
+interleave its items) starts again under the same index.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from deltafold._core import MessageDelta
+from deltafold.contract import DeltaKind, FinishReason, Usage
+from deltafold.errors import ModelError
+from deltafold.messages import Message, MessagePart, ToolCallPart, part_from_wire
+
+
+class StreamEventKind(StrEnum):
+    """What a `StreamEvent` tells."""
+
+    MESSAGE_START = "message_start"
+    PART_START = "part_start"
+    PART_DELTA = "part_delta"
+    PART_STOP = "part_stop"
+    TOOL_USE = "tool_use"
+    USAGE = "usage"
+    MESSAGE_STOP = "message_stop"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEvent:
+    """One event; the members that its kind has no use for are None.
+
+    Attributes:
+        part_index: the part's place in the message (part_start, part_delta, part_stop, tool_use).
+        part_kind: `text`, `thinking`, `tool_call`, `image`, `file_ref` or `provider`.
+        text: what came of text, thinking, or a call's arguments (part_delta); all that came since
+            the part's start (part_stop).
+        part: an image, a file or a provider's block (part_stop).
+        tool_call: the call that is to be run (tool_use): whole, its arguments an object.
+        usage: the record in force (usage).
+        finish_reason: why the model stopped (message_stop).
+        message: the whole message (message_stop).
+        error: what went wrong (error); its `partial_message` has what came before.
+        delta: the delta behind the event.
+    """
+
+    kind: StreamEventKind
+    delta: MessageDelta
+    part_index: int | None = None
+    part_kind: str | None = None
+    text: str | None = None
+    part: MessagePart | None = None
+    tool_call: ToolCallPart | None = None
+    usage: Usage | None = None
+    finish_reason: FinishReason | None = None
+    message: Message | None = None
+    error: ModelError | None = None
+
+
+@dataclass(slots=True)
+class _Open:
+    """A part that has begun and not stopped."""
+
+    kind: str
+    texts: list[str] = field(default_factory=list[str])
+    start: MessageDelta | None = None
+
+
+class EventMaker:
+    """Turns the deltas of one stream into events.
+
+    Args:
+        message: returns the final message; called once, at the end.
+        error: returns the error that ended the stream.
+    """
+
+    __slots__ = ("_calls", "_error", "_message", "_open")
+
+    def __init__(
+        self, message: Callable[[], Message], error: Callable[[], ModelError | None]
+    ) -> None:
+        self._message = message
+        self._error = error
+        self._open: dict[int, _Open] = {}
+        self._calls: dict[str, int] = {}
+
+    def events(self, delta: MessageDelta) -> Iterator[StreamEvent]:
+        """Yield what a delta means, in order."""
+        match delta.kind:
+            case DeltaKind.START:
+                yield StreamEvent(kind=StreamEventKind.MESSAGE_START, delta=delta)
+            case DeltaKind.TEXT | DeltaKind.THINKING:
+                yield from self._text(delta)
+            case DeltaKind.TOOL_CALL_START:
+                yield from self._call_start(delta)
+            case DeltaKind.TOOL_CALL_ARGS:
+                index = self._calls[delta.tool_call_id or ""]
+                yield self._grown(delta, index, delta.args_text or "")
+            case DeltaKind.TOOL_CALL_END:
+                yield from self._call_end(delta)
+            case DeltaKind.PART:
+                yield from self._whole_part(delta)
+            case DeltaKind.USAGE:
+                yield StreamEvent(kind=StreamEventKind.USAGE, delta=delta, usage=delta.usage)
+            case DeltaKind.DONE:
+                yield from self._stop_texts(delta)
+                yield StreamEvent(
+                    kind=StreamEventKind.MESSAGE_STOP,
+                    delta=delta,
+                    message=self._message(),
+                    finish_reason=delta.finish_reason,
+                )
+            case DeltaKind.ERROR:
+                yield from self._stop_texts(delta)
+                yield StreamEvent(kind=StreamEventKind.ERROR, delta=delta, error=self._error())
+
+    def _text(self, delta: MessageDelta) -> Iterator[StreamEvent]:
+        index = delta.part_index or 0
+        if index not in self._open:
+            yield from self._stop_texts(delta)
+            kind = "text" if delta.kind is DeltaKind.TEXT else "thinking"
+            self._open[index] = _Open(kind)
+            yield _started(delta, index, kind)
+        # An empty text carries annotations, a signature or log probabilities alone.
+        if delta.text:
+            yield self._grown(delta, index, delta.text)
+
+    def _call_start(self, delta: MessageDelta) -> Iterator[StreamEvent]:
+        yield from self._stop_texts(delta)
+        index = delta.part_index or 0
+        self._calls[delta.tool_call_id or ""] = index
+        self._open[index] = _Open("tool_call", start=delta)
+        yield _started(delta, index, "tool_call")
+
+    def _call_end(self, delta: MessageDelta) -> Iterator[StreamEvent]:
+        index = self._calls[delta.tool_call_id or ""]
+        ended = self._open.pop(index)
+        arguments = "".join(ended.texts)
+        yield StreamEvent(
+            kind=StreamEventKind.PART_STOP,
+            delta=delta,
+            part_index=index,
+            part_kind="tool_call",
+            text=arguments,
+        )
+        if ended.start is None:
+            return
+        call = ToolCallPart(
+            tool_call_id=delta.tool_call_id or "",
+            tool_name=ended.start.tool_name or "",
+            raw_args_text=arguments,
+            incomplete=delta.incomplete,
+            input_format=ended.start.input_format or "json",
+            provider_state=delta.provider_state or ended.start.provider_state,
+        )
+        if call.arguments is not None and not call.incomplete:
+            yield StreamEvent(
+                kind=StreamEventKind.TOOL_USE,
+                delta=delta,
+                part_index=index,
+                part_kind="tool_call",
+                tool_call=call,
+            )
+
+    def _whole_part(self, delta: MessageDelta) -> Iterator[StreamEvent]:
+        yield from self._stop_texts(delta)
+        index = delta.part_index or 0
+        part = part_from_wire(delta.part or {})
+        yield _started(delta, index, part.kind)
+        yield StreamEvent(
+            kind=StreamEventKind.PART_STOP,
+            delta=delta,
+            part_index=index,
+            part_kind=part.kind,
+            part=part,
+        )
+
+    def _grown(self, delta: MessageDelta, index: int, text: str) -> StreamEvent:
+        part = self._open[index]
+        part.texts.append(text)
+        return StreamEvent(
+            kind=StreamEventKind.PART_DELTA,
+            delta=delta,
+            part_index=index,
+            part_kind=part.kind,
+            text=text,
+        )
+
+    def _stop_texts(self, delta: MessageDelta) -> Iterator[StreamEvent]:
+        for index in [index for index, part in self._open.items() if part.kind != "tool_call"]:
+            part = self._open.pop(index)
+            yield StreamEvent(
+                kind=StreamEventKind.PART_STOP,
+                delta=delta,
+                part_index=index,
+                part_kind=part.kind,
+                text="".join(part.texts),
+            )
+
+
+def _started(delta: MessageDelta, index: int, kind: str) -> StreamEvent:
+    return StreamEvent(
+        kind=StreamEventKind.PART_START, delta=delta, part_index=index, part_kind=kind
+    )

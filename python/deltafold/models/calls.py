@@ -1,0 +1,136 @@
+"""Calls: what a caller says to a Model, brought into the one form that adapters work with.
+
+In: messages, tools, system prompts and metadata in every form that `Model.stream` takes.  Out:
+`Message`s, `ToolSpec`s, `PreparedRequest`.
+
+Laws: what is wrong raises here, before anything is sent; nothing of the caller's is changed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from deltafold.errors import MisuseError
+from deltafold.messages import Message, TextPart
+from deltafold.models.config import RequestMetadata, ToolChoice, ToolSpec
+from deltafold.stream_core import Observer
+
+Messages: TypeAlias = str | Sequence[Message | Mapping[str, object]]
+Tools: TypeAlias = Sequence[ToolSpec | Mapping[str, object]]
+SystemContent: TypeAlias = Sequence[str | TextPart | Mapping[str, object]]
+ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
+Metadata: TypeAlias = RequestMetadata | Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """What goes out.
+
+    Attributes:
+        path: below the vendor's base address; a query that the endpoint asks for is part of it.
+        body: the members of the JSON body.
+        headers: the caller's own, over all others.
+        query: the caller's own query parameters.
+        stream: whether the answer is asked for in pieces.
+    """
+
+    path: str
+    body: Mapping[str, object]
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    query: Mapping[str, object] = field(default_factory=dict[str, object])
+    stream: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What telemetry is told of a call when it begins.
+
+    Attributes:
+        vendor: the vendor's name, as `vendors.py` has it.
+        specification: the dialect, and the markup if there is one.
+        model_id: the model that is asked.
+        request: what goes out.
+        server: the base address, "" where an SDK knows it.
+        messages: the conversation.
+        tools: the tools that are offered.
+        metadata: the session, run and trace that the call belongs to.
+    """
+
+    vendor: str
+    specification: str
+    model_id: str
+    request: PreparedRequest
+    server: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec]
+    metadata: RequestMetadata
+
+
+Telemetry: TypeAlias = Callable[[CallFacts], Observer | None]
+"""Is told of a call when it is made; returns who is told of its end."""
+
+
+def conversation_of(
+    messages: Messages, system_prompt: str | None, system_content: SystemContent | None
+) -> list[Message]:
+    """Make one list of messages, the system prompt first.
+
+    Raises:
+        ValueError: something is no message; the error names its place.
+    """
+    if isinstance(messages, str):
+        conversation = [Message.user(messages)]
+    elif isinstance(messages, Message | Mapping):
+        raise MisuseError("messages: a list of messages is needed, or one string, not one message")
+    else:
+        conversation = [_message(message, place) for place, message in enumerate(messages)]
+    if system_content is not None:
+        if isinstance(system_content, str):
+            raise MisuseError("system_prompt_content: parts are needed; a string is system_prompt")
+        parts = [
+            part if isinstance(part, str | TextPart) else TextPart.model_validate(part)
+            for part in system_content
+        ]
+        return [Message.system(*parts), *conversation]
+    if system_prompt is not None:
+        return [Message.system(system_prompt), *conversation]
+    return conversation
+
+
+def _message(message: Message | Mapping[str, object], place: int) -> Message:
+    if isinstance(message, Message):
+        return message
+    if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
+        raise MisuseError(
+            f"messages[{place}]: a Message or its wire form is needed, not a "
+            f"{type(message).__qualname__}"
+        )
+    return Message.from_dict(dict(message))
+
+
+def tools_of(tools: Tools | None) -> list[ToolSpec]:
+    """Make tool specifications of what the caller gave.
+
+    Raises:
+        ValueError: a member is wrong.
+        MisuseError: two tools have one name, which no provider takes.
+    """
+    specs = [
+        tool if isinstance(tool, ToolSpec) else ToolSpec.model_validate(tool)
+        for tool in tools or ()
+    ]
+    names: set[str] = set()
+    for spec in specs:
+        if spec.name in names:
+            raise MisuseError(f"tool_specs: two tools are named {spec.name!r}")
+        names.add(spec.name)
+    return specs
+
+
+def metadata_of(metadata: Metadata | None) -> RequestMetadata:
+    """Make request metadata of what the caller gave."""
+    if metadata is None:
+        return RequestMetadata()
+    if isinstance(metadata, RequestMetadata):
+        return metadata
+    return RequestMetadata.model_validate(metadata)

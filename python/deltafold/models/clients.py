@@ -1,0 +1,268 @@
+"""Clients: what a Model calls through, given or made when it is first needed.
+
+In: the client that the caller gave, or the wish for one; the vendor's address and key.  Out: a
+`Caller`, which sends prepared requests and returns unread responses.
+
+Laws: no network before a request; a client of the wrong kind or SDK raises at once and names both;
+a client that is made here belongs to the event loop that first used it, and does not retry.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from os import environ
+from typing import Any, Final, cast
+
+from deltafold.errors import MisuseError
+from deltafold.models.calls import PreparedRequest
+from deltafold.models.http import (
+    ClientKind,
+    HttpRequest,
+    Timeouts,
+    aclose_http_client,
+    close_http_client,
+    http_client_kind,
+    make_http_client,
+    open_http,
+    open_http_async,
+)
+from deltafold.models.sdks import ClientSettings, Sdk
+from deltafold.models.transport import AsyncSource, Source, Tap, Transport
+from deltafold.models.vendors import Vendor
+
+_BOTH: Final[frozenset[ClientKind]] = frozenset({"synchronous", "asynchronous"})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One client, and all that a request through it needs.
+
+    Attributes:
+        client: of an SDK, of HTTP, or a transport.
+        sdk: how to ask the client, None where it is plain HTTP or a transport.
+        base_url: the address without a slash at its end, "" where the SDK knows it.
+        headers: those that carry the key, and the protocol's own.
+        dialect: in which the answer comes.
+        timeouts: for plain HTTP.
+        taps: what stands around the client and sees the bytes.
+    """
+
+    client: object
+    sdk: Sdk | None
+    base_url: str
+    headers: Mapping[str, str]
+    dialect: str
+    timeouts: Timeouts
+    taps: tuple[Tap, ...]
+
+    def open(self, request: PreparedRequest) -> Source:
+        """Send a request and return the unread response."""
+        http = self._http(request)
+        if self.sdk is not None:
+            source = self.sdk.open(self.client, request)
+        else:
+            source = open_http(self.client, http)
+        for tap in self.taps:
+            source = tap.tap(source, http)
+        return source
+
+    async def open_async(self, request: PreparedRequest) -> AsyncSource:
+        """Send a request and return the unread response."""
+        http = self._http(request)
+        if self.sdk is not None:
+            source = await self.sdk.open_async(self.client, request)
+        else:
+            source = await open_http_async(self.client, http)
+        for tap in self.taps:
+            source = tap.tap_async(source, http)
+        return source
+
+    def _http(self, request: PreparedRequest) -> HttpRequest:
+        path, _, fixed = request.path.partition("?")
+        pairs = (pair.partition("=") for pair in fixed.split("&") if pair)
+        query: dict[str, object] = {name: value for name, _, value in pairs}
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream, application/json"
+            if request.stream
+            else "application/json",
+            **self.headers,
+            **{name.lower(): value for name, value in request.headers.items()},
+        }
+        content = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
+        return HttpRequest(
+            "POST",
+            self.base_url + path,
+            headers,
+            {**query, **request.query},
+            content,
+            self.timeouts,
+        )
+
+
+class Clients:
+    """The clients of one Model."""
+
+    def __init__(
+        self,
+        vendor: Vendor,
+        dialect: str,
+        model: str,
+        sdk: Sdk | None,
+        key_headers: Callable[[str], Mapping[str, str]],
+        *,
+        own: bool,
+        client: object | None,
+        base_url: str | None,
+        api_key: str | None,
+        transport: str,
+        timeouts: Timeouts,
+    ) -> None:
+        self._vendor = vendor
+        self._dialect = dialect
+        self._model = model
+        self._sdk = sdk
+        self._key_headers = key_headers
+        self._own = own
+        self._base_url = base_url
+        self._api_key = api_key
+        self._transport = transport
+        self._timeouts = timeouts
+        self._taps: tuple[Tap, ...] = ()
+        while client is not None and _is_tap(client):
+            self._taps = (cast("Tap", client), *self._taps)
+            client = cast("Tap", client).client
+        self._client = client
+        self._kinds = _BOTH if client is None else self._kinds_of(client)
+        self._made: dict[ClientKind, tuple[object, object]] = {}
+        if transport == "sdk" and sdk is None:
+            raise MisuseError(
+                f"transport: {model} has no SDK that gives bytes; leave it out, or name an HTTP "
+                "client"
+            )
+
+    def caller(self, kind: ClientKind) -> Caller:
+        """Return what sends requests in this way.
+
+        Raises:
+            MisuseError: the client is of the other kind; no key; no address; nothing is installed
+                that could make a client.
+        """
+        client = self._client
+        if client is None:
+            client = self._made_client(kind)
+        elif kind not in self._kinds:
+            call = "stream_sync()" if kind == "synchronous" else "stream()"
+            other = next(iter(self._kinds))
+            raise MisuseError(
+                f"{call} needs a {kind} client, and this Model has the {other} "
+                f"{type(client).__name__}: give it the other kind, or call the other method"
+            )
+        sdk = self._sdk if self._sdk is not None and self._sdk.kinds(client) else None
+        if sdk is not None:
+            dialect = sdk.dialect(client, self._dialect)
+            return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
+        key = self._key(required=self._client is None)
+        headers: Mapping[str, str] = {} if key is None else self._key_headers(key)
+        return Caller(
+            client, None, self._address(), headers, self._dialect, self._timeouts, self._taps
+        )
+
+    def close(self) -> None:
+        """Close the synchronous client if it was made here."""
+        made = self._made.pop("synchronous", None)
+        if made is not None:
+            close: Any = getattr(made[0], "close", None) if self._transport == "sdk" else None
+            if close is not None:
+                close()
+            elif self._transport != "sdk":
+                close_http_client(made[0])
+
+    async def aclose(self) -> None:
+        """Close the asynchronous client if it was made here."""
+        made = self._made.pop("asynchronous", None)
+        if made is not None:
+            close: Any = getattr(made[0], "close", None) if self._transport == "sdk" else None
+            if close is not None:
+                closing = close()
+                if isinstance(closing, Awaitable):
+                    await closing
+            elif self._transport != "sdk":
+                await aclose_http_client(made[0])
+
+    def _kinds_of(self, client: object) -> frozenset[ClientKind]:
+        if self._sdk is not None and (kinds := self._sdk.kinds(client)):
+            return kinds
+        if _is_transport(client):
+            return _BOTH
+        kind = http_client_kind(client)
+        if kind is not None:
+            return frozenset({kind})
+        through = f"a client of the {self._sdk.package} SDK, or of" if self._sdk else "a client of"
+        raise MisuseError(
+            f"client: {self._model} calls through {through} httpx, httpx2 or aiohttp, "
+            f"not a {type(client).__module__}.{type(client).__qualname__}"
+        )
+
+    def _made_client(self, kind: ClientKind) -> object:
+        # The connections of an asynchronous client belong to the event loop that opened them.
+        loop = _running_loop() if kind == "asynchronous" else None
+        made = self._made.get(kind)
+        if made is None or made[1] is not loop:
+            made = (self._make(kind), loop)
+            self._made[kind] = made
+        return made[0]
+
+    def _make(self, kind: ClientKind) -> object:
+        if self._transport != "sdk" or self._sdk is None:
+            self._key(required=True)
+            self._address()
+            return make_http_client(kind, self._transport)
+        # An SDK knows its own service, and the variables of its own that move it elsewhere.
+        base_url = self._base_url if self._own else self._address()
+        key = self._api_key if self._own else self._key(required=True) or "unused"
+        settings = ClientSettings(base_url, key, self._timeouts.idle)
+        return self._sdk.make_client(kind, settings)
+
+    def _address(self) -> str:
+        base_url = self._base_url or self._vendor.addresses[self._dialect]
+        if base_url is None:
+            raise MisuseError(
+                f"{self._vendor.name} is called through a client of its SDK: pass one, or a "
+                "base_url"
+            )
+        if "{" in base_url:
+            raise MisuseError(f"{self._vendor.name} is at {base_url}: pass base_url, or a client")
+        return base_url.rstrip("/")
+
+    def _key(self, *, required: bool) -> str | None:
+        variable = self._vendor.key_variable
+        key = self._api_key or (environ.get(variable) if variable else None)
+        if key is None and variable and required:
+            raise MisuseError(
+                f"{self._vendor.name} needs a key: set {variable}, pass api_key, or pass a client"
+            )
+        return key
+
+
+def _is_transport(client: object) -> bool:
+    return isinstance(client, Transport)
+
+
+def _is_tap(client: object) -> bool:
+    """Whether this stands around an SDK's client, which opens its responses by itself."""
+    inner = getattr(client, "client", None)
+    return (
+        callable(getattr(client, "tap", None))
+        and inner is not None
+        and not _is_transport(inner)
+        and http_client_kind(inner) is None
+    )
+
+
+def _running_loop() -> object:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:  # another event loop than asyncio's, or none
+        return None

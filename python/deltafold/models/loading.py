@@ -1,0 +1,113 @@
+"""From a name to a Model: `load_model("anthropic/claude-…")`.
+
+In: a vendor and a model in one name, and a specification where the vendor speaks several.  Out: the
+adapter, set up for that vendor.
+
+Laws: nothing is guessed: a vendor that is not known, or a protocol that it does not speak, is an
+error that names what there is.
+"""
+
+import difflib
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, cast
+
+from deltafold.errors import MisuseError
+from deltafold.models.base import Model
+from deltafold.models.vendors import VENDORS
+
+ADAPTERS: Final[Mapping[str, tuple[str, str]]] = {
+    "anthropic-messages": ("anthropic", "AnthropicModel"),
+    "openai-chat": ("openai_chat", "OpenAIChatModel"),
+    "openai-responses": ("openai_responses", "OpenAIResponsesModel"),
+    "gemini": ("gemini", "GeminiModel"),
+    "bedrock-converse": ("bedrock_converse", "BedrockConverseModel"),
+    "ollama": ("ollama", "OllamaModel"),
+    "cohere-chat": ("cohere_chat", "CohereChatModel"),
+    "mistral": ("mistral", "MistralModel"),
+}
+"""The module and the class of each dialect's adapter."""
+
+# The names that other systems give to the specifications.
+_SPECIFICATIONS: Final[Mapping[str, str]] = {
+    "v1": "openai-chat",
+    "responses": "openai-responses",
+    "messages": "anthropic-messages",
+    "json": "openai-chat+qwen-json",
+    "xml": "openai-chat+qwen-xml",
+}
+
+
+def load_model(name: str, *, specification: str | None = None, **settings: Any) -> Model[Any]:  # noqa: ANN401 - config fields and the arguments of Model
+    """Make the Model that a name speaks of.
+
+    >>> model = load_model("anthropic/claude-sonnet-4-5", max_tokens=1000)
+    >>> model = load_model("openrouter/meta-llama/llama-4", temperature=0)
+    >>> model = load_model("qwen/qwen3-coder", specification="openai-chat+qwen-xml")
+
+    Args:
+        name: the vendor, a slash, and the model as the vendor calls it; the vendor is a name of
+            `vendors.py`, or "local" for a model of transformers in this process.
+        specification: the dialect, or the dialect, a plus and the markup in which the model writes
+            (`deltafold.markup_names()`); None is the vendor's usual dialect without markup.
+        settings: fields of the adapter's configuration, and keyword arguments of `Model`.
+
+    Raises:
+        MisuseError: the vendor is not known, or does not speak that dialect.
+        UnknownDialectError: there is no such markup.
+        ValueError: a setting is wrong or unknown.
+    """
+    vendor_name, slash, model_id = name.partition("/")
+    if not slash or not model_id:
+        raise MisuseError(f"name: a vendor, a slash and a model are needed, not {name!r}")
+    specification = _SPECIFICATIONS.get(specification or "", specification)
+    dialect, _, markup = (specification or "").partition("+")
+    if vendor_name == "local":
+        return _local(model_id, specification, markup, settings)
+    vendor = VENDORS.get(vendor_name)
+    if vendor is None:
+        near = difflib.get_close_matches(vendor_name, VENDORS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(VENDORS)}"
+        raise MisuseError(f"name: there is no vendor {vendor_name!r}{hint}")
+    adapter = ADAPTERS.get(dialect or vendor.dialect)
+    if adapter is None or (dialect and dialect not in vendor.addresses):
+        raise MisuseError(
+            f"specification: {vendor.name} speaks {', '.join(vendor.addresses)}, not {dialect!r}"
+        )
+    module = import_module(f"deltafold.models.{adapter[0]}")
+    model_class = cast("type[Model[Any]]", getattr(module, adapter[1]))
+    arguments = {key: settings.pop(key) for key in list(settings) if key in _MODEL_ARGUMENTS}
+    model: Model[Any] = model_class(
+        {"model_id": model_id, **settings}, vendor=vendor.name, markup=markup or None, **arguments
+    )
+    return model
+
+
+def _local(
+    model_id: str, specification: str | None, markup: str, settings: dict[str, Any]
+) -> Model[Any]:
+    if specification is not None and not specification.startswith("openai-chat+"):
+        raise MisuseError(
+            "specification: a local model speaks plain text: name its markup, as in "
+            "'openai-chat+qwen-xml'"
+        )
+    from deltafold.models.local import LocalModel  # noqa: PLC0415 - loaded where it is asked for
+
+    arguments = {key: settings.pop(key) for key in list(settings) if key in _MODEL_ARGUMENTS}
+    return LocalModel({"model_id": model_id, **settings}, markup=markup or None, **arguments)
+
+
+_MODEL_ARGUMENTS: Final = frozenset(
+    {
+        "api_key",
+        "base_url",
+        "cache_config",
+        "client",
+        "error_mapper",
+        "hooks",
+        "starts_in_thinking",
+        "telemetry",
+        "timeouts",
+        "transport",
+    }
+)

@@ -1,0 +1,245 @@
+"""Whole messages and events, on top of a Model's streams.
+
+In: the arguments of `Model.stream`.  Out: a `Message` with what it cost and how long it took, or a
+stream of `StreamEvent`s.
+
+Laws: there is one way in, the stream; a message that stands for a failure is marked as such and
+keeps what came.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+from deltafold.errors import MisuseError, ModelError
+from deltafold.events import EventMaker, StreamEvent
+from deltafold.messages import Message, Role, TextPart
+from deltafold.models.calls import Messages, Tools
+from deltafold.models.http import ClientKind
+from deltafold.models.prepared import Prepared
+from deltafold.stream import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+
+if TYPE_CHECKING:
+    from deltafold._core import MessageDelta
+
+OnError: TypeAlias = Literal["raise", "message"]
+
+
+class Messaging(ABC):
+    """The part of a Model that speaks in messages and events."""
+
+    @abstractmethod
+    def _prepare(
+        self,
+        kind: ClientKind,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        *,
+        streamed: bool = True,
+        **options: Any,  # noqa: ANN401 - those of `Model.stream`
+    ) -> Prepared: ...
+
+    @abstractmethod
+    def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream: ...
+
+    @abstractmethod
+    def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream: ...
+
+    async def send_message(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        *,
+        stream: bool = True,
+        on_error: OnError = "raise",
+        **options: Any,  # noqa: ANN401 - those of `Model.stream`
+    ) -> Message:
+        """Ask the model and return its whole answer.
+
+        `meta` has the response's id, what the answer cost (`cost_usd`, `cost_source`) where that is
+        known, and how long it took (`duration_ms`, in milliseconds).
+
+        >>> message = await model.send_message("Hello", stream=False)
+
+        Args:
+            messages: as for `stream`, like `tool_specs` and `system_prompt`.
+            tool_specs: the tools that the model may call.
+            system_prompt: precedes the system messages.
+            stream: whether the answer is asked for in pieces; it comes whole to the caller anyway,
+                but a long one that is not streamed may run into a timeout on its way.
+            on_error: "raise" raises `ModelError`; "message" returns a message of the assistant with
+                what came and what went wrong, marked by `meta.is_api_error_message`.
+            options: the other arguments of `stream`.
+
+        Raises:
+            ModelError: the answer failed; `partial_message` has what came before.
+        """
+        _check(on_error)
+        tee = options.pop("tee", None)
+        prepared = self._prepare(
+            "asynchronous", messages, tool_specs, system_prompt, streamed=stream, **options
+        )
+        async with self._begin_async(prepared, tee) as opened:
+            try:
+                message = await opened.final_message()
+            except ModelError as error:
+                if on_error == "raise":
+                    raise
+                message = _error_message(error)
+            return _with_facts(message, opened)
+
+    def send_message_sync(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        *,
+        stream: bool = True,
+        on_error: OnError = "raise",
+        **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
+    ) -> Message:
+        """Ask the model and wait for its whole answer; all else as in `send_message`."""
+        _check(on_error)
+        tee = options.pop("tee", None)
+        prepared = self._prepare(
+            "synchronous", messages, tool_specs, system_prompt, streamed=stream, **options
+        )
+        with self._begin_sync(prepared, tee) as opened:
+            try:
+                message = opened.final_message()
+            except ModelError as error:
+                if on_error == "raise":
+                    raise
+                message = _error_message(error)
+            return _with_facts(message, opened)
+
+    def stream_message(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        **options: Any,  # noqa: ANN401 - those of `Model.stream`
+    ) -> "AsyncEventStream":
+        """Ask the model, and tell its answer as parts that begin, grow and end.
+
+        >>> async with model.stream_message("Hello") as events:
+        ...     async for event in events:
+        ...         if event.kind == "part_delta":
+        ...             print(event.text)
+        """
+        tee = options.pop("tee", None)
+        prepared = self._prepare("asynchronous", messages, tool_specs, system_prompt, **options)
+        return AsyncEventStream(self._begin_async(prepared, tee))
+
+    def stream_message_sync(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
+    ) -> "EventStream":
+        """Tell the answer as events, and wait for them; all else as in `stream_message`."""
+        tee = options.pop("tee", None)
+        prepared = self._prepare("synchronous", messages, tool_specs, system_prompt, **options)
+        return EventStream(self._begin_sync(prepared, tee))
+
+
+class EventStream:
+    """The events of a `DeltaStream`, which stays readable as `stream`."""
+
+    def __init__(self, stream: DeltaStream) -> None:
+        self.stream = stream
+        self._maker = EventMaker(stream.ended_message, lambda: stream.error)
+        self._deltas: Iterator[MessageDelta] = iter(stream)
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        for delta in self._deltas:
+            yield from self._maker.events(delta)
+
+    def final_message(self) -> Message:
+        """Read to the end and return the message.
+
+        Raises:
+            ModelError: the stream ended in an error.
+        """
+        return _with_facts(self.stream.final_message(), self.stream)
+
+    def close(self) -> None:
+        """Close the connection and keep what came."""
+        self.stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class AsyncEventStream:
+    """The events of an `AsyncDeltaStream`, which stays readable as `stream`."""
+
+    def __init__(self, stream: AsyncDeltaStream) -> None:
+        self.stream = stream
+        self._maker = EventMaker(stream.ended_message, lambda: stream.error)
+        self._events: Iterator[StreamEvent] = iter(())
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        while (event := next(self._events, None)) is None:
+            self._events = self._maker.events(await anext(self.stream))
+        return event
+
+    async def final_message(self) -> Message:
+        """Read to the end and return the message.
+
+        Raises:
+            ModelError: the stream ended in an error.
+        """
+        return _with_facts(await self.stream.final_message(), self.stream)
+
+    async def aclose(self) -> None:
+        """Close the connection and keep what came."""
+        await self.stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+def _check(on_error: object) -> None:
+    if on_error not in {"raise", "message"}:
+        raise MisuseError(f'on_error: "raise" or "message" is needed, not {on_error!r}')
+
+
+def _error_message(error: ModelError) -> Message:
+    """Make the message that stands for a failure: what came, then what went wrong."""
+    message = error.partial_message or Message(role=Role.ASSISTANT, parts=[])
+    message.parts = [*message.parts, TextPart(text=str(error))]
+    message.meta.is_api_error_message = True
+    return message
+
+
+def _with_facts(message: Message, stream: DeltaStream | AsyncDeltaStream) -> Message:
+    meta, duration = message.meta, stream.timing.duration
+    if stream.cost_usd is not None:
+        meta.cost_usd, meta.cost_source = stream.cost_usd, stream.cost_source
+    if duration is not None:
+        meta.duration_ms = duration * 1000
+    return message

@@ -1,0 +1,68 @@
+"""What a replay answers to which request.
+
+In: recordings, by path or in an order.  Out: the recording that answers a request.
+
+Laws: a queued recording answers the next request, whatever its path; then the recordings by path
+do, again and again, an exact path before a pattern; any other request gets a 404 that says so.
+"""
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from deltafold.testing.recording import Recording
+
+Recordings: TypeAlias = Mapping[str, Recording] | Iterable[Recording]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request that was sent to a replay."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> object:
+        """Return the body as parsed JSON."""
+        return json.loads(self.body)
+
+
+class Playlist:
+    """The recordings of a replay, and the requests that it was sent.
+
+    Args:
+        recordings: answers by request path without the query, where `*` stands for any characters;
+            or answers to the requests in their order.
+    """
+
+    def __init__(self, recordings: Recordings | None = None) -> None:
+        self.recordings: dict[str, Recording] = {}
+        self.requests: list[Request] = []
+        self._queue: deque[Recording] = deque()
+        if isinstance(recordings, Mapping):
+            self.recordings |= cast("Mapping[str, Recording]", recordings)
+        elif recordings is not None:
+            self._queue.extend(recordings)
+
+    def queue(self, *recordings: Recording) -> None:
+        """Answer the next requests with these, in this order."""
+        self._queue.extend(recordings)
+
+    def answer_to(self, request: Request) -> Recording:
+        """Choose the recording that answers a request, and note the request."""
+        self.requests.append(request)
+        if self._queue:
+            return self._queue.popleft()
+        path = request.path.partition("?")[0]
+        if path in self.recordings:
+            return self.recordings[path]
+        for pattern, recording in self.recordings.items():
+            literals = map(re.escape, pattern.split("*"))
+            if "*" in pattern and re.fullmatch(".*".join(literals), path):
+                return recording
+        return Recording.error(404, {"error": {"message": f"no recording for {path}"}})

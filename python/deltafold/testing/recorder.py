@@ -1,0 +1,273 @@
+"""Recording of what a provider sends, on its way through.
+
+In: the responses of a client or transport.  Out: the same responses, and a file each.
+
+Laws: the reader gets the bytes untouched and as early as without; a file is written when its
+response is closed or ends, whatever ended it; what identifies the caller is not in it: of the
+request's headers and query only those are kept that are known to be harmless, of the response's
+those that name an account are left out, and a key that the response repeats is starred out.
+"""
+
+import itertools
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import parse_qsl, urlsplit
+
+from deltafold.errors import MisuseError
+from deltafold.models.http import HttpRequest, open_http, open_http_async
+from deltafold.models.timeouts import is_timeout
+from deltafold.models.transport import AsyncSource, Source
+from deltafold.testing.recording import SUFFIX, Ending, RecordedRequest, Recording
+
+_KEPT_REQUEST_HEADERS: Final = frozenset(
+    {
+        "accept",
+        "anthropic-beta",
+        "anthropic-version",
+        "content-type",
+        "openai-beta",
+        "user-agent",
+    }
+)
+_KEPT_QUERY: Final = frozenset({"alt", "api-version", "beta"})
+_ACCOUNT_HEADER: Final = re.compile(
+    r"cookie|authenticat|authoriz|api-?key|secret|organization|project|account"
+)
+# A body arrives decoded and unframed, so that these are not true of it.
+_TRANSFER_HEADERS: Final = frozenset(
+    {"connection", "content-encoding", "content-length", "transfer-encoding"}
+)
+# Where clients of the SDKs keep their key.
+_KEY_ATTRIBUTES: Final = ("api_key", "auth_token", "admin_api_key")
+_MIN_SECRET_CHARACTERS: Final = 8
+
+
+class Recorder:
+    """Writes down what a client receives; a `Model` takes it in place of the client.
+
+    >>> model = AnthropicModel(config, client=Recorder(httpx.AsyncClient(), "recordings"))
+    >>> ...
+    >>> ReplayTransport(Recording.load_all("recordings"))
+
+    The client stays its owner's to close.
+
+    Args:
+        client: an HTTP client, a transport, or an SDK's client that opens responses by itself.
+        path: a folder, made where it is missing: one file a response, numbered on from those that
+            are there.  A path that ends in `.jsonl` is the file of one response.
+        keep_requests: also writes the bodies of the requests, which say what was asked.
+
+    Attributes:
+        client: the client inside.
+    """
+
+    def __init__(self, client: object, path: Path | str, *, keep_requests: bool = False) -> None:
+        self.client: object = client
+        self._path = Path(path)
+        self._keep_requests = keep_requests
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        if self._path.suffix != SUFFIX:
+            self._path.mkdir(parents=True, exist_ok=True)
+            taken = [path.name.partition("-")[0] for path in self._path.glob(f"*{SUFFIX}")]
+            self._numbers = itertools.count(
+                max((int(number) for number in taken if number.isdecimal()), default=0) + 1
+            )
+
+    def open(self, request: HttpRequest) -> Source:
+        """Send the request through the client inside, and listen to its response.
+
+        Raises:
+            MisuseError: the file of one response is taken; or what `open_http` raises.
+        """
+        take = self._take(request)
+        return take.listen(open_http(self.client, request))
+
+    async def open_async(self, request: HttpRequest) -> AsyncSource:
+        """Send the request through the client inside, and listen to its response."""
+        take = self._take(request)
+        return take.listen_async(await open_http_async(self.client, request))
+
+    def tap(self, source: Source, request: HttpRequest) -> Source:
+        """Return a source of the same bytes that is listened to."""
+        return self._take(request).listen(source)
+
+    def tap_async(self, source: AsyncSource, request: HttpRequest) -> AsyncSource:
+        """Return a source of the same bytes that is listened to."""
+        return self._take(request).listen_async(source)
+
+    def _take(self, request: HttpRequest) -> "_Take":
+        with self._lock:
+            number = next(self._numbers)
+        path = self._path
+        if path.suffix != SUFFIX:
+            parts = re.findall(r"[A-Za-z0-9.]+", urlsplit(request.url).path)
+            path /= f"{number:04}-{'-'.join(parts[-3:]) or 'response'}{SUFFIX}"
+        elif number > 1:
+            raise MisuseError(f"{path} is the file of one response: give a folder for more")
+        return _Take(path, _kept_request(request, self._keep_requests), self._secrets(request))
+
+    def _secrets(self, request: HttpRequest) -> frozenset[bytes]:
+        """Return what of this request nobody may read in a file."""
+        texts = [
+            value.rpartition(" ")[2]
+            for name, value in request.headers.items()
+            if name.lower() not in _KEPT_REQUEST_HEADERS
+        ]
+        texts += [value for name, value in _query(request) if name not in _KEPT_QUERY]
+        for name in _KEY_ATTRIBUTES:
+            held: object = getattr(self.client, name, None)
+            texts += [held] if isinstance(held, str) else []
+        return frozenset(text.encode() for text in texts if len(text) >= _MIN_SECRET_CHARACTERS)
+
+
+class _Take:
+    """One response while it is recorded."""
+
+    def __init__(self, path: Path, request: RecordedRequest, secrets: frozenset[bytes]) -> None:
+        self._path = path
+        self._request = request
+        self._secrets = secrets
+        self._begun = time.monotonic()
+        self._pieces: list[tuple[float, bytes]] = []
+        self._head = Recording(())
+        self._written = False
+
+    def listen(self, source: Source) -> Source:
+        """Listen to a source."""
+        self._note_head(source)
+
+        def close() -> None:
+            try:
+                source.close()
+            finally:
+                self.write("end")
+
+        return Source(_Heard(self, source.chunks), close, source.status, source.headers)
+
+    def listen_async(self, source: AsyncSource) -> AsyncSource:
+        """Listen to a source."""
+        self._note_head(source)
+
+        async def close() -> None:
+            try:
+                await source.close()
+            finally:
+                self.write("end")
+
+        return AsyncSource(_AsyncHeard(self, source.chunks), close, source.status, source.headers)
+
+    def note(self, asked: float, chunk: bytes) -> None:
+        """Note a piece, and how long it was waited for, which leaves the reader's own time out."""
+        self._pieces.append((round(time.monotonic() - asked, 6), chunk))
+
+    def failed(self, exception: Exception) -> None:
+        """Note how the body broke off."""
+        self.write(_ending_of(exception))
+
+    def write(self, ending: Ending) -> None:
+        """Write the file, once; whoever leaves early has recorded a body that ends there."""
+        if self._written:
+            return
+        self._written = True
+        recording = replace(self._head, pieces=tuple(self._pieces), ending=ending)
+        for secret in self._secrets:
+            recording = recording.starred(secret)
+        recording.save(self._path)
+
+    def _note_head(self, source: Source | AsyncSource) -> None:
+        self._head = Recording(
+            (),
+            source.status,
+            _kept_response_headers(source.headers),
+            headers_after=round(time.monotonic() - self._begun, 6),
+            request=self._request,
+        )
+
+
+class _Heard:
+    """The chunks of a body, each noted as it passes."""
+
+    def __init__(self, take: _Take, chunks: Iterator[bytes]) -> None:
+        self._take = take
+        self._chunks = chunks
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> bytes:
+        asked = time.monotonic()
+        try:
+            chunk = next(self._chunks)
+        except StopIteration:
+            self._take.write("end")
+            raise
+        except Exception as exception:
+            self._take.failed(exception)
+            raise
+        self._take.note(asked, chunk)
+        return chunk
+
+
+class _AsyncHeard:
+    """The same, awaited."""
+
+    def __init__(self, take: _Take, chunks: AsyncIterator[bytes]) -> None:
+        self._take = take
+        self._chunks = chunks
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        asked = time.monotonic()
+        try:
+            chunk = await anext(self._chunks)
+        except StopAsyncIteration:
+            self._take.write("end")
+            raise
+        except Exception as exception:
+            self._take.failed(exception)
+            raise
+        self._take.note(asked, chunk)
+        return chunk
+
+
+def _ending_of(exception: Exception) -> Ending:
+    if is_timeout(exception):
+        return "stall"
+    cause: BaseException | None = exception
+    while cause is not None:
+        # aiohttp keeps it in the text of its own error alone.
+        if isinstance(cause, ConnectionResetError) or "ConnectionResetError" in str(cause):
+            return "reset"
+        cause = cause.__cause__ or cause.__context__
+    return "cut"
+
+
+def _query(request: HttpRequest) -> list[tuple[str, str]]:
+    return parse_qsl(urlsplit(request.full_url).query, keep_blank_values=True)
+
+
+def _kept_request(request: HttpRequest, keep_body: bool) -> RecordedRequest:
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return RecordedRequest(
+        request.method,
+        urlsplit(request.url).path,
+        {name: value for name, value in _query(request) if name in _KEPT_QUERY},
+        {name: value for name, value in headers.items() if name in _KEPT_REQUEST_HEADERS},
+        request.content if keep_body else None,
+    )
+
+
+def _kept_response_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in headers.items()
+        if name not in _TRANSFER_HEADERS and not _ACCOUNT_HEADER.search(name)
+    }

@@ -1,0 +1,272 @@
+r"""A recorded response: the exact bytes of its body, where they were split, the pauses between.
+
+In: a body, or a file.  Out: `Recording`, a file.
+
+The file is JSON lines in UTF-8, one object a line:
+
+    {"recording": 1, "request": {"method": "POST", "path": "/v1/messages"}, "after": 0.412,
+     "status": 200, "headers": {"content-type": "text/event-stream"}}
+    {"after": 0.0, "text": "event: message_start\n…"}
+    {"after": 0.031, "base64": "AAAAhA=="}
+    {"ending": "end"}
+
+The first line is the head; `recording` is the version of the format, `request` may be missing.
+Each further line is a piece of the body, `text` where its bytes are UTF-8, else `base64`.  `after`
+is the seconds of silence before.  The last line is how the body stopped, with `stop_after` and
+`before_headers` where they are set; a file without it was cut, and so is its body.
+
+Laws: what is saved and loaded again is equal; members that are not known are ignored, so that a
+later version may add some.
+"""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Literal, Self, TypeAlias, cast, get_args
+
+from deltafold.contract import json_object
+
+# How the body stops: whole; the connection closed in the middle; reset; or left open in silence.
+Ending: TypeAlias = Literal["end", "cut", "reset", "stall"]
+
+SUFFIX: Final = ".jsonl"
+_VERSION: Final = 1
+_SSE: Final = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """What is kept of the request that was answered.
+
+    Attributes:
+        method: as on the wire.
+        path: the path of the URL, without the host and the query.
+        query: members of the query that are no secret.
+        headers: headers that are no secret.
+        body: the body, None unless it was asked for.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One recorded response.
+
+    Attributes:
+        pieces: the body as it came: seconds of silence before each piece, and its bytes.
+        status: the HTTP status.
+        headers: response headers beside those of the transfer itself.
+        ending: how the body stops.
+        stop_after: after how many bytes of body it stops, None for all of them.
+        before_headers: it stops before anything of the response is sent; `ending` says how.
+        headers_after: seconds of silence before the headers.
+        request: what was asked.
+    """
+
+    pieces: tuple[tuple[float, bytes], ...]
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": _SSE})
+    ending: Ending = "end"
+    stop_after: int | None = None
+    before_headers: bool = False
+    headers_after: float = 0.0
+    request: RecordedRequest | None = None
+
+    @classmethod
+    def of(
+        cls, body: bytes, *, piece_bytes: int | None = None, content_type: str | None = None
+    ) -> Self:
+        """Make a recording of a whole body without pauses, in pieces of so many bytes.
+
+        The content type is that of SSE unless it is given; it may be binary.
+        """
+        size = piece_bytes or max(len(body), 1)
+        pieces = tuple((0.0, body[at : at + size]) for at in range(0, len(body), size))
+        return cls(pieces, headers={"content-type": content_type or _SSE})
+
+    @classmethod
+    def of_events(cls, body: bytes, *, delay: float = 0.0) -> Self:
+        """Make a recording of an SSE body: one piece an event, so many seconds apart."""
+        events = body.split(b"\n\n")
+        whole = [event + b"\n\n" for event in events[:-1]] + ([events[-1]] if events[-1] else [])
+        return cls(tuple((delay, event) for event in whole))
+
+    @classmethod
+    def read(cls, path: Path | str, *, delay: float = 0.0) -> Self:
+        """Read an SSE body from a file; see `of_events`."""
+        return cls.of_events(Path(path).read_bytes(), delay=delay)
+
+    @classmethod
+    def error(cls, status: int, body: object, headers: Mapping[str, str] | None = None) -> Self:
+        """Make an answer with an error status and a JSON body."""
+        piece = (0.0, json.dumps(body).encode())
+        return cls((piece,), status, {"content-type": "application/json", **(headers or {})})
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read a recording that `save` or a `Recorder` wrote.
+
+        Raises:
+            ValueError: the file is no recording; the message names the line.
+        """
+        lines = list(_lines(Path(path)))
+        head = lines[0] if lines else {}
+        if head.get("recording") != _VERSION:
+            raise ValueError(f"{path}: no recording of version {_VERSION}")
+        last = lines.pop() if "ending" in lines[-1] else {"ending": "cut"}
+        ending = last["ending"]
+        if ending not in get_args(Ending):
+            raise ValueError(f"{path}: there is no ending {ending!r}")
+        try:
+            return cls(
+                pieces=tuple((_seconds(line), _bytes(line)) for line in lines[1:]),
+                status=int(cast("int", head["status"])),
+                headers=_texts(head.get("headers")),
+                ending=cast("Ending", ending),
+                stop_after=cast("int | None", last.get("stop_after")),
+                before_headers=bool(last.get("before_headers", False)),
+                headers_after=_seconds(head),
+                request=_request(head.get("request")),
+            )
+        except (KeyError, TypeError, ValueError) as wrong:
+            raise ValueError(f"{path}: no recording: {wrong!r}") from wrong
+
+    @classmethod
+    def load_all(cls, folder: Path | str) -> list[Self]:
+        """Read all recordings of a folder, in the order of their names, which is that of time."""
+        return [cls.load(path) for path in sorted(Path(folder).glob(f"*{SUFFIX}"))]
+
+    def save(self, path: Path | str) -> None:
+        """Write the recording to a file; the module's head describes it."""
+        head: dict[str, object] = {"recording": _VERSION}
+        if self.request is not None:
+            head["request"] = _request_members(self.request)
+        head |= {
+            "after": self.headers_after,
+            "status": self.status,
+            "headers": dict(self.headers),
+        }
+        last: dict[str, object] = {"ending": self.ending}
+        if self.stop_after is not None:
+            last["stop_after"] = self.stop_after
+        if self.before_headers:
+            last["before_headers"] = True
+        lines = [head, *(_piece_members(after, piece) for after, piece in self.pieces), last]
+        text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
+
+    def stopping(
+        self, ending: Ending, after: int | None = None, *, before_headers: bool = False
+    ) -> Self:
+        """Return the same recording that stops after so many bytes of body, in this way."""
+        return replace(self, ending=ending, stop_after=after, before_headers=before_headers)
+
+    def garbled(self, at: int, count: int = 1) -> Self:
+        """Return the same recording with so many bytes of its body inverted, from this one on."""
+        return self._with_body(
+            bytes(
+                byte ^ 0xFF if at <= index < at + count else byte
+                for index, byte in enumerate(self._whole)
+            )
+        )
+
+    def starred(self, secret: bytes) -> Self:
+        """Return the same recording with a secret replaced by as many stars wherever it is read."""
+        stars = b"*" * len(secret)
+        headers = {
+            name: value.encode().replace(secret, stars).decode()
+            for name, value in self.headers.items()
+        }
+        return replace(self._with_body(self._whole.replace(secret, stars)), headers=headers)
+
+    @property
+    def body(self) -> bytes:
+        """The bytes that go out."""
+        return b"" if self.before_headers else self._whole[: self.stop_after]
+
+    def pieces_sent(self) -> Iterator[tuple[float, bytes]]:
+        """Yield the pieces as far as they go out; the last of them may be cut."""
+        left = len(self.body)
+        for after, piece in self.pieces:
+            sent = piece[:left]
+            left -= len(sent)
+            if sent:
+                yield after, sent
+
+    @property
+    def _whole(self) -> bytes:
+        return b"".join(piece for _, piece in self.pieces)
+
+    def _with_body(self, body: bytes) -> Self:
+        pieces: list[tuple[float, bytes]] = []
+        for after, piece in self.pieces:
+            pieces.append((after, body[: len(piece)]))
+            body = body[len(piece) :]
+        return replace(self, pieces=tuple(pieces))
+
+
+def _lines(path: Path) -> Iterator[dict[str, object]]:
+    # Not by splitlines: JSON text may hold what counts as a line end there.
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            members = json_object(json.loads(line))
+        except ValueError as wrong:
+            raise ValueError(f"{path}, line {number}: no JSON: {wrong}") from wrong
+        if members is None:
+            raise ValueError(f"{path}, line {number}: no JSON object")
+        yield dict(members)
+
+
+def _piece_members(after: float, piece: bytes) -> dict[str, object]:
+    try:
+        return {"after": after, "text": piece.decode()}
+    except UnicodeDecodeError:
+        return {"after": after, "base64": base64.b64encode(piece).decode()}
+
+
+def _bytes(line: Mapping[str, object]) -> bytes:
+    if "text" in line:
+        return cast("str", line["text"]).encode()
+    return base64.b64decode(cast("str", line["base64"]), validate=True)
+
+
+def _seconds(line: Mapping[str, object]) -> float:
+    return float(cast("float", line.get("after", 0.0)))
+
+
+def _texts(members: object) -> dict[str, str]:
+    return {str(name): str(value) for name, value in (json_object(members) or {}).items()}
+
+
+def _request_members(request: RecordedRequest) -> dict[str, object]:
+    members: dict[str, object] = {"method": request.method, "path": request.path}
+    if request.query:
+        members["query"] = dict(request.query)
+    if request.headers:
+        members["headers"] = dict(request.headers)
+    if request.body is not None:
+        members["body"] = base64.b64encode(request.body).decode()
+    return members
+
+
+def _request(value: object) -> RecordedRequest | None:
+    members = json_object(value)
+    if members is None:
+        return None
+    body = members.get("body")
+    return RecordedRequest(
+        str(members["method"]),
+        str(members["path"]),
+        _texts(members.get("query")),
+        _texts(members.get("headers")),
+        None if body is None else base64.b64decode(cast("str", body), validate=True),
+    )

@@ -160,6 +160,9 @@ def tables(results: Results) -> Iterator[str]:
         for row in results.all("corpus")
     ]
     yield from table(["ends in an error", "streams"], rows)
+    yield from ("## Importing", "")
+    rows = [[row.reader, cell(row.seconds * 1e3)] for row in results.all("importing")]
+    yield from table(["a new interpreter and", "ms, wall"], rows)
     yield from ("## Processes", "")
     rows = [
         [f"{row.about['dialect']}, {row.reader}", cell(row.number("kib"))]

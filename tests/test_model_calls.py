@@ -333,6 +333,19 @@ def test_markup_makes_calls_of_text_and_knows_the_tools(server: ReplayServer) ->
     assert model.model_info().specification == "openai-chat+hermes"
 
 
+def test_a_tool_that_had_to_be_renamed_is_called_by_its_own_name(server: ReplayServer) -> None:
+    with chat_model(server) as model:
+        tool = ToolSpec(name="look up: weather")
+        model.send_message_sync("Hello", [tool])
+        body: Any = server.requests[0].json()
+        renamed = body["tools"][0]["function"]["name"]
+        assert renamed != tool.name
+        call = {"index": 0, "id": "c1", "function": {"name": renamed, "arguments": "{}"}}
+        server.queue(Recording.of(b"data: " + chunk(tool_calls=[call]) + b"\n\ndata: [DONE]\n\n"))
+        message = model.send_message_sync("Hello", [tool])
+    assert [call.tool_name for call in message.tool_calls] == [tool.name]
+
+
 @pytest.mark.parametrize(
     ("name", "specification", "expected"),
     [

@@ -212,6 +212,7 @@ class Decoder:
         tools: Iterable[object] | None = None,
         markup: str | None = None,
         starts_in_thinking: bool = False,
+        tool_names: Mapping[str, str] | None = None,
         choice: int = 0,
         provider_raw: bool = False,
         logprobs: bool = False,

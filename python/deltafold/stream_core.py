@@ -43,6 +43,7 @@ class DecoderOptions(TypedDict, total=False):
     tools: Iterable[object] | None
     markup: str | None
     starts_in_thinking: bool
+    tool_names: Mapping[str, str] | None
     choice: int
     provider_raw: bool
     logprobs: bool

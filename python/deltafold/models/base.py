@@ -326,7 +326,9 @@ class Model(Messaging, Generic[ConfigT]):
             config.extra_query,
             streamed,
         )
-        said = _Said(conversation, tools, rendered.notes, invocation_state or {})
+        said = _Said(
+            conversation, tools, rendered.notes, invocation_state or {}, rendered.tool_names
+        )
         return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
 
     def _prepare_body(
@@ -348,7 +350,7 @@ class Model(Messaging, Generic[ConfigT]):
             config.extra_query,
             streamed,
         )
-        said = _Said([], [], (), invocation_state or {})
+        said = _Said([], [], (), invocation_state or {}, {})
         return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
 
     def _prepared(
@@ -371,8 +373,10 @@ class Model(Messaging, Generic[ConfigT]):
             metadata,
         )
         options: DecoderOptions = {"run_id": metadata.run_id, "model_id": model_id, **self._markup}
+        if said.tool_names:
+            options["tool_names"] = said.tool_names
         if options.get("markup") is not None:
-            options["tools"] = said.tools or None
+            options["tools"] = said.named_tools() or None
         return Prepared(caller, request, facts, options, said.notes, said.invocation_state)
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
@@ -462,6 +466,15 @@ class _Said:
     tools: Sequence[ToolSpec]
     notes: tuple[Mapping[str, object], ...]
     invocation_state: Mapping[str, object]
+    tool_names: Mapping[str, str]
+
+    def named_tools(self) -> list[ToolSpec]:
+        """Return the tools under the names by which the model knows them."""
+        others = {own: other for other, own in self.tool_names.items()}
+        return [
+            tool.model_copy(update={"name": others.get(tool.name, tool.name)})
+            for tool in self.tools
+        ]
 
 
 def _fields_of(config: object) -> dict[str, object]:

@@ -85,6 +85,7 @@ pub fn options(dialect: &str) -> Option<Options> {
         choice: 0,
         provider_raw: false,
         logprobs: false,
+        tool_names: None,
         markup: None,
         limits: Limits::default(),
     })

@@ -1,5 +1,6 @@
 //! `Decoder`: bytes in any chunking → deltas.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -50,6 +51,8 @@ pub(crate) fn markup_names() -> Vec<&'static str> {
 ///         `parameter_schema`.  Without it any name is a tool's, and what a schema would type is a string.
 ///     markup: how the model writes reasoning and calls in plain text, a name of `markup_names()`; text is left alone if not given.
 ///     starts_in_thinking: whether the prompt opened the thinking, so that the text begins inside of it.
+///     tool_names: the caller's name of each tool that the request had to name otherwise, by that other name; calls are
+///         told under the caller's.
 ///     choice: which of several answers is followed (`n > 1`).
 ///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.
 ///     logprobs: whether log probabilities ride on the text deltas.
@@ -146,6 +149,10 @@ fn one_of<'a>(named: Option<&'a str>, beside: Option<&'a str>) -> PyResult<Optio
     }
 }
 
+fn own_names(names: BTreeMap<String, String>) -> Arc<BTreeMap<Box<str>, Box<str>>> {
+    Arc::new(names.into_iter().map(|(other, own)| (other.into(), own.into())).collect())
+}
+
 /// What is looked for in plain text.
 fn wanted(
     py: Python<'_>,
@@ -226,7 +233,7 @@ impl Decoder {
 #[pymethods]
 impl Decoder {
     #[new]
-    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, choice=0, provider_raw=false, logprobs=false, limits=None, clock=None))]
+    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, tool_names=None, choice=0, provider_raw=false, logprobs=false, limits=None, clock=None))]
     #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
     fn new(
         py: Python<'_>,
@@ -239,6 +246,7 @@ impl Decoder {
         tools: Option<&Bound<'_, PyAny>>,
         markup: Option<&str>,
         starts_in_thinking: bool,
+        tool_names: Option<BTreeMap<String, String>>,
         choice: u64,
         provider_raw: bool,
         logprobs: bool,
@@ -270,6 +278,7 @@ impl Decoder {
             provider_raw,
             logprobs,
             markup: wanted,
+            tool_names: tool_names.map(own_names),
             limits: limits.map(|limits| limits.get().core).unwrap_or_default(),
         };
         let markup = options.markup.as_ref().map(|wanted| wanted.family.name);

@@ -14,9 +14,11 @@
 mod support;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use deltafold::assemble::{MessageAssembler, Part, Terminal};
 use deltafold::decoder::Decoder;
+use deltafold::finisher::Options;
 use serde_json::{Value, json};
 use support::{decode_with, fold, options};
 
@@ -399,4 +401,23 @@ fn text_of_an_unknown_block_stays_in_it() {
     assert_eq!(shape(&message), ["provider[novel]"]);
     let Part::Whole(part) = &message.parts()[0] else { panic!("whole") };
     assert!(part.contains(r#""text":"a\"b\"c""#), "{part}");
+}
+
+#[test]
+fn a_tool_that_was_renamed_for_the_provider_is_called_by_the_callers_name() {
+    let names = [("a_b", "a b"), ("c_d", "c d")].map(|(other, own)| (other.into(), own.into()));
+    let renamed = Options { tool_names: Some(Arc::new(names.into())), ..options("openai-chat") };
+    let call = |index: u8, name: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":{index},\"id\":\"t{index}\",\
+             \"function\":{{\"name\":\"{name}\",\"arguments\":\"{{}}\"}}}}]}}}}]}}\n\n"
+        )
+    };
+    // The second call repeats its name, as some servers do on every delta.
+    let body =
+        call(0, "a_b") + &call(1, "c_d") + &call(1, "c_d") + &call(2, "e") + "data: [DONE]\n\n";
+    let decoder = Decoder::new(renamed).expect("a dialect");
+    let message = fold(&decode_with(decoder, [body.as_bytes()]));
+    let called: Vec<_> = message.tool_calls().map(|(_, call)| &*call.name).collect();
+    assert_eq!(called, ["a b", "c d", "e"]);
 }

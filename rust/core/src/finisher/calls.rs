@@ -5,6 +5,7 @@
 //! before the real arguments); an end says whether the text is whole.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::digest::Digest;
 use super::{DeltaSink, Finisher};
@@ -298,11 +299,12 @@ impl<O: Output> DeltaSink<'_, O> {
         state.stage = Stage::Started;
         *started_calls += 1;
         let provider_state = state.provider_state.take();
+        let options = Arc::clone(&line.options);
         line.send(
             self.out,
             Payload::ToolCallStart {
                 id: &state.id,
-                name: state.name.as_deref().unwrap_or(""),
+                name: options.caller_name(state.name.as_deref().unwrap_or("")),
                 part_index: Some(index),
                 input_format: state.format,
                 provider_state: provider_state.as_deref(),

@@ -4,7 +4,7 @@
 //! In: what `apply` says through [`DeltaSink`].  Out: lawful deltas, to an [`Output`].
 //! Laws: those of [`crate::laws`]; nothing leaves after the terminal; a limit that was reached ends the stream.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 mod calls;
@@ -51,8 +51,18 @@ pub struct Options {
     pub logprobs: bool,
     /// What is looked for in plain text.
     pub markup: Option<Wanted>,
+    /// The caller's name of each tool that the request had to name otherwise, by that other name.
+    pub tool_names: Option<Arc<BTreeMap<Box<str>, Box<str>>>>,
     /// Bounds.
     pub limits: Limits,
+}
+
+impl Options {
+    /// What the caller calls a tool that the provider calls `name`.
+    pub(crate) fn caller_name<'a>(&'a self, name: &'a str) -> &'a str {
+        let names = self.tool_names.as_deref();
+        names.and_then(|names| names.get(name)).map_or(name, |own| own)
+    }
 }
 
 /// Characters of an unknown name that its warning shows.

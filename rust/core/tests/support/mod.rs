@@ -47,6 +47,7 @@ pub fn options(specification: &str) -> Options {
         choice: 0,
         provider_raw: false,
         logprobs: false,
+        tool_names: None,
         markup,
         limits: Limits::default(),
     }

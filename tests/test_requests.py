@@ -4,10 +4,24 @@ The official client's own types accept it, and rendering changes nothing that it
 """
 
 import json
+from typing import cast
 
 import pytest
 
-from conversations import CASES, DIALECTS, Case, golden_of
+from conversations import (
+    CASES,
+    DIALECTS,
+    FOREIGN_MODEL,
+    GOLDEN,
+    MODELS,
+    Case,
+    again,
+    golden_of,
+    golden_of_foreign,
+    written,
+)
+from deltafold import MisuseError, parse_request
+from foreign_bodies import FOREIGN
 from sdk_types import check
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -34,3 +48,80 @@ def test_rendering_changes_nothing_that_it_was_given(case: Case, dialect: str) -
     before = [message.to_json() for message in messages], config.model_dump_json()
     case.render(dialect)
     assert ([message.to_json() for message in messages], config.model_dump_json()) == before
+
+
+@every_dialect
+@every_case
+def test_a_body_that_was_read_renders_to_itself(case: Case, dialect: str) -> None:
+    golden = json.loads(case.golden(dialect).read_text(encoding="utf-8"))
+    parsed = parse_request(golden["body"], dialect, model_id=MODELS[dialect])
+    assert written(parsed) == golden["parsed"]
+    assert again(parsed, dialect).body == golden["body"]
+    assert not parsed.notes
+
+
+FOREIGN_BODIES = [(dialect, name) for dialect, bodies in FOREIGN.items() for name in bodies]
+
+
+@pytest.mark.parametrize(("dialect", "name"), FOREIGN_BODIES)
+def test_a_foreign_body_is_read_and_renders_to_what_renders_to_itself(
+    dialect: str, name: str
+) -> None:
+    body = FOREIGN[dialect][name]
+    path = GOLDEN / dialect / "foreign" / f"{name}.json"
+    golden = json.loads(path.read_text(encoding="utf-8"))
+    assert golden_of_foreign(body, dialect) == golden
+    settled = golden.get("again", body)
+    parsed = parse_request(settled, dialect, model_id=FOREIGN_MODEL)
+    assert again(parsed, dialect).body == settled
+
+
+@pytest.mark.parametrize(("dialect", "name"), FOREIGN_BODIES)
+def test_what_a_foreign_body_says_is_said_again_or_noted(dialect: str, name: str) -> None:
+    golden = golden_of_foreign(FOREIGN[dialect][name], dialect)
+    missing = said(golden["body"]) - said(golden.get("again", golden["body"]))
+    codes = {note["code"] for note in golden.get("notes", [])}
+    assert not missing or codes == {"thinking_dropped"}
+
+
+def said(value: object) -> set[str]:
+    """Return every text that somebody says in a body."""
+    found: set[str] = set()
+    if isinstance(value, list):
+        for item in cast("list[object]", value):
+            found |= said(item)
+    elif isinstance(value, dict):
+        for name, member in cast("dict[str, object]", value).items():
+            if isinstance(member, str) and member and name in SPOKEN:
+                found.add(member)
+            found |= said(member)
+    return found
+
+
+SPOKEN = {"text", "content", "thinking", "refusal", "output"}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"messages": {}, "contents": {}, "input": {}}, "a list was expected, not dict"),
+        ({"messages": [1], "contents": [1], "input": [1]}, "an object was expected, not int"),
+        ({"tools": 1, "toolConfig": 1}, "expected, not int"),
+        ({"model": 1, "system": [1], "systemInstruction": 1}, "expected, not int"),
+    ],
+)
+def test_a_member_of_the_wrong_type_is_an_error_that_names_it(
+    dialect: str, change: dict[str, object], named: str
+) -> None:
+    if dialect in {"bedrock-converse", "anthropic-messages"} and "functionDeclarations" in str(
+        change
+    ):
+        change = {"toolConfig": {"tools": 1}, "tools": 1}
+    with pytest.raises(ValueError, match=named):
+        parse_request(change, dialect)
+
+
+def test_a_dialect_that_has_no_requests_is_an_error() -> None:
+    with pytest.raises(MisuseError, match="no request is rendered in 'gemini-interactions'"):
+        parse_request({}, "gemini-interactions")

@@ -56,6 +56,7 @@ from deltafold.timing import Gaps, Timing
 
 if TYPE_CHECKING:
     from deltafold import otel, testing
+    from deltafold.dialects import NoteCode, ParsedRequest, Rendered, parse_request
     from deltafold.models import (
         AnthropicConfig,
         AnthropicModel,
@@ -137,15 +138,18 @@ __all__ = [
     "ModelConfig",
     "ModelError",
     "ModelInfo",
+    "NoteCode",
     "OllamaConfig",
     "OllamaModel",
     "OpenAIChatConfig",
     "OpenAIChatModel",
     "OpenAIResponsesConfig",
     "OpenAIResponsesModel",
+    "ParsedRequest",
     "PartialJson",
     "ProviderPart",
     "RateLimit",
+    "Rendered",
     "RequestContext",
     "RequestMetadata",
     "ResponseInfo",
@@ -174,6 +178,7 @@ __all__ = [
     "load_model",
     "markup_names",
     "otel",
+    "parse_request",
     "stream",
     "testing",
 ]
@@ -181,10 +186,14 @@ __all__ = [
 _SUBMODULES = ("otel", "testing")
 
 
+_OF_DIALECTS = ("NoteCode", "ParsedRequest", "Rendered", "parse_request")
+
+
 def __getattr__(name: str) -> object:
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
-    if name in __all__ and name in _models.__all__:
-        value: object = getattr(_models, name)
+    if name in _OF_DIALECTS or (name in __all__ and name in _models.__all__):
+        place = import_module("deltafold.dialects") if name in _OF_DIALECTS else _models
+        value: object = getattr(place, name)
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

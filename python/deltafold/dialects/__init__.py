@@ -2,19 +2,29 @@
 
 Each offers `render(messages, tools, config, *, stream=True)`, which does no I/O and keeps no state,
 so that every rule of a protocol is a table test; `request_body`, the body alone of it; and
-`request_path(config, *, stream)`, the path below a vendor's address.
+`request_path(config, *, stream)`, the path below a vendor's address. `parse_request` goes the other
+way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
-from deltafold.dialects.rendered import NoteCode, Object, Rendered
+from deltafold.dialects.parsing.reader import ParsedRequest
+from deltafold.dialects.rendered import DialectModule, NoteCode, Object, Rendered
 from deltafold.errors import MisuseError
-from deltafold.messages import Message
-from deltafold.models.config import ModelConfig, ToolSpec
+from deltafold.models.config import ModelConfig
 
-__all__ = ["CONFIGS", "Dialect", "NoteCode", "Rendered", "config_class", "dialect_of"]
+__all__ = [
+    "CONFIGS",
+    "DialectModule",
+    "NoteCode",
+    "ParsedRequest",
+    "Rendered",
+    "config_class",
+    "dialect_of",
+    "parse_request",
+]
 
 CONFIGS: Final = {
     "anthropic-messages": "AnthropicConfig",
@@ -29,39 +39,7 @@ CONFIGS: Final = {
 """The dialects that requests can be rendered in, with the class of their settings."""
 
 
-class Dialect(Protocol):
-    """What each module offers; `config` is of the dialect's own class."""
-
-    DIALECT: str
-
-    def render(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        config: Any,  # noqa: ANN401 - each dialect takes its own class
-        *,
-        stream: bool = True,
-    ) -> Rendered:
-        """Render a request."""
-        ...
-
-    def request_body(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        config: Any,  # noqa: ANN401 - each dialect takes its own class
-        *,
-        stream: bool = True,
-    ) -> Object:
-        """Return the body of `render`."""
-        ...
-
-    def request_path(self, config: Any, *, stream: bool) -> str:  # noqa: ANN401 - as above
-        """Return the path below the vendor's address."""
-        ...
-
-
-def dialect_of(name: str) -> Dialect:
+def dialect_of(name: str) -> DialectModule:
     """Return the module of a dialect.
 
     Raises:
@@ -69,7 +47,38 @@ def dialect_of(name: str) -> Dialect:
     """
     config_class(name)
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    return cast("Dialect", module)
+    return cast("DialectModule", module)
+
+
+class _Parser(Protocol):
+    def parse(self, body: Object, model_id: str | None = None) -> ParsedRequest: ...
+
+
+def parse_request(
+    body: Mapping[str, object], dialect: str, *, model_id: str | None = None
+) -> ParsedRequest:
+    """Read a request that somebody else wrote.
+
+    >>> body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "top_k": 3}
+    >>> parsed = parse_request(body, "openai-chat")
+    >>> parsed.messages[0].text, parsed.config["extra_body"]
+    ('Hello', {'top_k': 3})
+
+    Args:
+        body: the JSON of the request.
+        dialect: what it is written in.
+        model_id: the model, where the path names it rather than the body (gemini,
+            bedrock-converse): what is a model's own goes back to no other one.
+
+    Raises:
+        MisuseError: no request is read in this dialect.
+        ValueError: a member has the wrong type or a value outside of its range; the error names it.
+    """
+    settings = config_class(dialect)
+    module = import_module(f"{__name__}.parsing.{dialect.replace('-', '_')}")
+    parsed = cast("_Parser", module).parse(dict(body), model_id)
+    settings.model_validate({"model_id": "unknown", **parsed.config})
+    return parsed
 
 
 def config_class(name: str) -> type[ModelConfig]:

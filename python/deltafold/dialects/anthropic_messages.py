@@ -23,7 +23,7 @@ from deltafold.dialects.rendered import (
     as_list,
     given,
 )
-from deltafold.dialects.turns import OPENING, Turn, hoisted_system, turns_of
+from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -152,29 +152,23 @@ def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None
 
 def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     return [
-        _marked({"type": "text", "text": part.text}, rendering.state(part))
+        {"type": "text", "text": part.text} | rendering.members(part)
         for _, part in hoisted_system(turns, rendering)
         if part.text.strip()
     ]
 
 
 def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
-    spoken: list[tuple[str, list[Object]]] = []
-    for turn in turns:
-        if turn.role is Role.SYSTEM:
-            continue
-        role = "assistant" if turn.role is Role.ASSISTANT else "user"
-        blocks = [block for item in turn.parts for block in _blocks(item, role, rendering)]
-        if spoken and spoken[-1][0] == role:
-            spoken[-1][1].extend(blocks)
-        elif blocks:
-            spoken.append((role, blocks))
-    if spoken and spoken[0][0] == "assistant":
+    spoken = alternating(turns, lambda item, turn: _blocks(item, turn.role, rendering), rendering)
+    if spoken and spoken[0].role == "assistant":
         rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-        spoken.insert(0, ("user", [{"type": "text", "text": OPENING}]))
-    if spoken and spoken[-1][0] == "assistant":
-        _trim(spoken[-1][1])
-    return [{"role": role, "content": _results_first(blocks)} for role, blocks in spoken]
+        spoken.insert(0, Speech("user", [{"type": "text", "text": OPENING}]))
+    if spoken and spoken[-1].role == "assistant":
+        _trim(spoken[-1].blocks)
+    return [
+        {"role": speech.role, "content": _results_first(speech.blocks), **speech.members}
+        for speech in spoken
+    ]
 
 
 def _results_first(blocks: list[Object]) -> list[Object]:
@@ -188,7 +182,7 @@ def _trim(blocks: list[Object]) -> None:
         last["text"] = str(last["text"]).rstrip()
 
 
-def _blocks(item: tuple[Place, MessagePart], role: str, rendering: Rendering) -> list[Object]:
+def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
     """Render one part: one block, or none where it says nothing here."""
     place, part = item
     state = rendering.state(part)
@@ -203,10 +197,10 @@ def _blocks(item: tuple[Place, MessagePart], role: str, rendering: Rendering) ->
         case ToolCallPart():
             block = _tool_use(part, place, state, rendering)
         case ToolResultPart():
-            block = _tool_result(part, place, state, rendering)
+            block = _tool_result(part, place, rendering)
         case ImagePart() | FileRefPart():
-            block = _media(part, place, state, rendering)
-            if role == "assistant":
+            block = _media(part, place, rendering)
+            if role is Role.ASSISTANT:
                 replay.drop(part, place, rendering)
                 block = None
         case ProviderPart():
@@ -214,14 +208,6 @@ def _blocks(item: tuple[Place, MessagePart], role: str, rendering: Rendering) ->
             if block is None:
                 replay.drop(part, place, rendering)
     return [] if block is None else [block]
-
-
-def _marked(block: Object, state: Mapping[str, object]) -> Object:
-    """Add what else of a block its provider wants back: cache marks and members unknown here."""
-    members = state.get("members")
-    if isinstance(members, Mapping):
-        block |= cast("Mapping[str, object]", members)
-    return block
 
 
 def _text(
@@ -239,7 +225,7 @@ def _text(
     block: Object = {"type": "text", "text": part.text}
     if citations:
         block["citations"] = citations
-    return _marked(block, state)
+    return block | rendering.members(part)
 
 
 def _is_citation(note: object) -> bool:
@@ -260,7 +246,7 @@ def _tool_use(
     # A call that a running server-side program made says so when it goes back.
     if "caller" in state:
         block["caller"] = state["caller"]
-    return _marked(block, state)
+    return block | rendering.members(call)
 
 
 def _thinking(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:
@@ -271,9 +257,7 @@ def _thinking(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:
     return {"type": "thinking", "thinking": part.text, "signature": state["signature"]}
 
 
-def _media(
-    part: ImagePart | FileRefPart, place: Place, state: Mapping[str, object], rendering: Rendering
-) -> Object:
+def _media(part: ImagePart | FileRefPart, place: Place, rendering: Rendering) -> Object:
     source = source_of(part)
     kind = "image" if source.is_image else "document"
     rendered: Object
@@ -291,7 +275,7 @@ def _media(
     block: Object = {"type": kind, "source": rendered}
     if kind == "document" and source.name:
         block["title"] = source.name
-    return _marked(block, state)
+    return block | rendering.members(part)
 
 
 def _result_content(part: ToolResultPart, place: Place, rendering: Rendering) -> str | list[Object]:
@@ -303,13 +287,11 @@ def _result_content(part: ToolResultPart, place: Place, rendering: Rendering) ->
             text = replay.stand_in(inner, place, rendering)
             blocks.append({"type": "text", "text": text})
         else:
-            blocks.extend(_blocks((place, inner), "user", rendering))
+            blocks.extend(_blocks((place, inner), Role.TOOL, rendering))
     return blocks
 
 
-def _tool_result(
-    part: ToolResultPart, place: Place, state: Mapping[str, object], rendering: Rendering
-) -> Object:
+def _tool_result(part: ToolResultPart, place: Place, rendering: Rendering) -> Object:
     block: Object = {
         "type": "tool_result",
         "tool_use_id": rendering.call_ids.of(part.tool_call_id),
@@ -317,7 +299,7 @@ def _tool_result(
     }
     if part.is_error:
         block["is_error"] = True
-    return _marked(block, state)
+    return block | rendering.members(part)
 
 
 def _cacheable(body: Object) -> Iterator[Object]:

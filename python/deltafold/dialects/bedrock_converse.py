@@ -24,7 +24,7 @@ from deltafold.dialects.rendered import (
     as_list,
     given,
 )
-from deltafold.dialects.turns import OPENING, Turn, hoisted_system, turns_of
+from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -202,42 +202,31 @@ class _Turns:
 
     def render(self, turns: Sequence[Turn]) -> list[Object]:
         rendering = self._rendering
-        spoken: list[tuple[str, list[Object]]] = []
-        for turn in turns:
-            if turn.role is Role.SYSTEM:
-                continue
-            role = "assistant" if turn.role is Role.ASSISTANT else "user"
-            blocks = [block for item in turn.parts for block in self._blocks(item, role)]
-            if spoken and spoken[-1][0] == role:
-                spoken[-1][1].extend(blocks)
-            elif blocks:
-                spoken.append((role, blocks))
-        if spoken and spoken[0][0] == "assistant":
+        spoken = alternating(turns, self._blocks, rendering)
+        if spoken and spoken[0].role == "assistant":
             rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-            spoken.insert(0, ("user", [{"text": OPENING}]))
-        for _, blocks in spoken:
+            spoken.insert(0, Speech("user", [{"text": OPENING}]))
+        for speech in spoken:
+            blocks = speech.blocks
             if any("document" in block for block in blocks) and not any(
                 "text" in block for block in blocks
             ):
                 rendering.note(NoteCode.EMPTY_FILLED, "a document needs a text beside it")
                 blocks.append({"text": BESIDE_DOCUMENT})
+            blocks.sort(key=lambda block: "toolResult" not in block)
         return [
-            {"role": role, "content": sorted(blocks, key=lambda block: "toolResult" not in block)}
-            for role, blocks in spoken
+            {"role": speech.role, "content": speech.blocks, **speech.members} for speech in spoken
         ]
 
-    def _blocks(self, item: tuple[Place, MessagePart], role: str) -> list[Object]:
-        """Render a part: its block, none where it says nothing here, and its cache mark."""
+    def _blocks(self, item: tuple[Place, MessagePart], turn: Turn) -> list[Object]:
+        """Render a part: its block, or none where it says nothing here."""
         place, part = item
         state = self._rendering.state(part)
         block = self._block(part, place, state)
-        if role == "assistant" and isinstance(part, FileRefPart):
+        if turn.role is Role.ASSISTANT and isinstance(part, FileRefPart):
             replay.drop(part, place, self._rendering)
             block = None
-        blocks = [] if block is None else [block]
-        if isinstance(state.get("cachePoint"), dict):
-            blocks.append({"cachePoint": state["cachePoint"]})
-        return blocks
+        return [] if block is None else [block]
 
     def _block(self, part: MessagePart, place: Place, state: Mapping[str, object]) -> Object | None:
         rendered: Object | None = None
@@ -247,7 +236,7 @@ class _Turns:
             case ThinkingPart():
                 rendered = _reasoning(part, state)
             case ToolCallPart():
-                rendered = self._use(part, place, state)
+                rendered = self._use(part, place)
             case ToolResultPart():
                 rendered = self._result(part, place)
             case ImagePart() | FileRefPart():
@@ -264,13 +253,13 @@ class _Turns:
         replay.note_annotations(part, place, self._rendering)
         return {"text": part.text} if part.text.strip() else None
 
-    def _use(self, call: ToolCallPart, place: Place, state: Mapping[str, object]) -> Object:
+    def _use(self, call: ToolCallPart, place: Place) -> Object:
         use: Object = {
             "toolUseId": self._rendering.call_ids.of(call.tool_call_id),
             "name": self._rendering.tool_names.of(call.tool_name),
             "input": replay.arguments_of(call, place, self._rendering),
         }
-        return {"toolUse": use | cast("Object", state.get("members") or {})}
+        return {"toolUse": use | self._rendering.members(call)}
 
     def _media(self, part: ImagePart | FileRefPart, place: Place) -> Object:
         source = source_of(part)
@@ -303,7 +292,7 @@ class _Turns:
             contents.append({"json": result.content})
         else:
             for item in replay.result_items(result):
-                if isinstance(item, TextPart | ImagePart | FileRefPart):
+                if not isinstance(item, ProviderPart) or item.dialect == DIALECT:
                     block = self._block(item, place, {})
                 else:
                     text = replay.stand_in(item, place, self._rendering)

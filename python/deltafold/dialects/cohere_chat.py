@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from deltafold.dialects import replay
+from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source
 from deltafold.dialects.openai_chat import (
     function_tools,
     joined,
-    message_members,
     system_message,
     user_message,
 )
@@ -32,6 +32,7 @@ from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     Message,
     MessagePart,
+    ProviderPart,
     Role,
     TextPart,
     ThinkingPart,
@@ -71,7 +72,7 @@ def render(
     Raises:
         MisuseError: a part names a local file, which must be read first.
     """
-    rendering = Rendering(DIALECT, config.model_id)
+    rendering = Rendering(DIALECT, config.model_id, call_ids=Aliases.of_ids("(?s).+"))
     if any(tool.strict for tool in tools) and config.strict_tools is None:
         rendering.note(
             NoteCode.SETTING_DROPPED, "cohere-chat has no strict tool: set strict_tools for all"
@@ -161,6 +162,8 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
                 plan.append(part.text)
             case ThinkingPart() if _is_own(part, turn, rendering):
                 contents.append({"type": "thinking", "thinking": part.text})
+            case ProviderPart() if part.dialect == DIALECT:
+                contents.append(dict(part.block))
             case ToolCallPart():
                 calls.append(_call(part, place, rendering))
             case _:
@@ -172,7 +175,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
         "citations": citations,
     }
     said = {name: value for name, value in members.items() if value}
-    return {"role": "assistant", **said, **message_members(turn.parts, rendering)}
+    return {"role": "assistant", **said, **replay.message_members(turn.parts, rendering)}
 
 
 def _is_own(part: MessagePart, turn: Turn, rendering: Rendering) -> bool:
@@ -184,7 +187,11 @@ def _is_own(part: MessagePart, turn: Turn, rendering: Rendering) -> bool:
 def _call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
     arguments = replay.argument_text(call, place, rendering)
     function: Object = {"name": call.tool_name, "arguments": arguments}
-    return {"id": call.tool_call_id, "type": "function", "function": function}
+    return {
+        "id": rendering.call_ids.of(call.tool_call_id),
+        "type": "function",
+        "function": function,
+    }
 
 
 def _results(turn: Turn, rendering: Rendering) -> list[Object]:
@@ -196,7 +203,12 @@ def _results(turn: Turn, rendering: Rendering) -> list[Object]:
         text, media = replay.result_and_media(part, place, rendering)
         moved.extend((place, item) for item in media)
         replay.note_error_flag(part, place, rendering)
-        rendered.append({"role": "tool", "tool_call_id": part.tool_call_id, "content": text})
+        message: Object = {
+            "role": "tool",
+            "tool_call_id": rendering.call_ids.of(part.tool_call_id),
+            "content": text,
+        }
+        rendered.append(message | rendering.members(part))
     if moved:
         rendered.append(user_message(moved, _media_content, rendering))
     return rendered

@@ -24,14 +24,13 @@ from deltafold.dialects.rendered import (
     as_list,
     given,
 )
-from deltafold.dialects.turns import OPENING, Turn, hoisted_system, turns_of
+from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
     Message,
     MessagePart,
     ProviderPart,
-    Role,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -85,6 +84,7 @@ def render(
         DIALECT,
         config.model_id,
         tool_names=Aliases.of_names("[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}", 128),
+        call_ids=Aliases.of_ids("(?s).+"),
     )
     turns = turns_of(messages, rendering)
     body: Object = {"contents": _contents(turns, rendering)}
@@ -165,23 +165,19 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
 
 
 def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
-    spoken: list[tuple[Role, list[Object]]] = []
-    for turn in turns:
-        if turn.role is Role.SYSTEM:
-            continue
-        parts = [part for item in turn.parts for part in _parts(item, turn, rendering)]
-        if spoken and spoken[-1][0] is turn.role:
-            spoken[-1][1].extend(parts)
-        elif parts:
-            spoken.append((turn.role, parts))
-    if spoken and spoken[0][0] is Role.ASSISTANT:
+    spoken = alternating(
+        turns, lambda item, turn: _parts(item, turn, rendering), rendering, results_apart=True
+    )
+    if spoken and spoken[0].role == "assistant":
         rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-        spoken.insert(0, (Role.USER, [{"text": OPENING}]))
+        spoken.insert(0, Speech("user", [{"text": OPENING}]))
     contents: list[Object] = []
-    for role, parts in spoken:
-        if role is Role.ASSISTANT:
-            _sign(parts, rendering)
-        contents.append({"role": "model" if role is Role.ASSISTANT else "user", "parts": parts})
+    for speech in spoken:
+        is_model = speech.role == "assistant"
+        if is_model:
+            _sign(speech.blocks, rendering)
+        role = "model" if is_model else "user"
+        contents.append({"role": role, "parts": speech.blocks, **speech.members})
     return contents
 
 
@@ -217,7 +213,7 @@ def _parts(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) ->
         return []
     if "thoughtSignature" in state:
         rendered["thoughtSignature"] = state["thoughtSignature"]
-    return [rendered | cast("Object", state.get("members") or {})]
+    return [rendered | rendering.members(part)]
 
 
 def _text(
@@ -235,7 +231,7 @@ def _text(
 def _call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
     return {
         "functionCall": {
-            "id": call.tool_call_id,
+            "id": rendering.call_ids.of(call.tool_call_id),
             "name": rendering.tool_names.of(call.tool_name),
             "args": replay.arguments_of(call, place, rendering),
         }
@@ -245,7 +241,7 @@ def _call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
 def _response(result: ToolResultPart, place: Place, turn: Turn, rendering: Rendering) -> Object:
     name = turn.call_names.get(result.tool_call_id, "unknown_tool")
     response: Object = {
-        "id": result.tool_call_id,
+        "id": rendering.call_ids.of(result.tool_call_id),
         "name": rendering.tool_names.of(name),
         "response": {},
     }
@@ -275,9 +271,10 @@ def _media(part: ImagePart | FileRefPart, place: Place, rendering: Rendering) ->
     source = source_of(part)
     if source.kind == "data":
         return {"inlineData": {"mimeType": source.mime_type, "data": source.value}}
-    if source.kind == "id" and not source.value.startswith("files/"):
+    is_stored = source.kind == "id" and source.value.startswith("files/")
+    if not is_stored and not source.value.startswith(("http", "gs://")):
         return {"text": replay.stand_in(part, place, rendering)}
     address = source.value
-    if source.kind == "id":
+    if is_stored:
         address = f"https://generativelanguage.googleapis.com/v1beta/{address}"
     return {"fileData": given({"mimeType": source.mime_type, "fileUri": address})}

@@ -65,7 +65,7 @@ class Source:
     @property
     def shown(self) -> str:
         """What stands in its place where it cannot go."""
-        what = self.name or self.mime_type or "file"
+        what = self.name or (self.mime_type if self.kind == "data" else self.value) or "file"
         return f"[{what} left out: it cannot be sent here]"
 
 

@@ -16,7 +16,6 @@ from deltafold.dialects.media import Source
 from deltafold.dialects.openai_chat import (
     function_tools,
     joined,
-    message_members,
     system_message,
     tool_choice,
     user_content,
@@ -26,6 +25,7 @@ from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_l
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     Message,
+    ProviderPart,
     Role,
     TextPart,
     ThinkingPart,
@@ -145,13 +145,15 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
                 replay.note_annotations(part, place, rendering)
             case ThinkingPart() if state:
                 contents.append(_thinking(part, state))
+            case ProviderPart() if part.dialect == DIALECT:
+                contents.append(dict(part.block))
             case ToolCallPart():
                 calls.append(_call(part, place, rendering))
             case _:
                 replay.drop(part, place, rendering)
     members: Object = {"content": joined(contents), "tool_calls": calls}
     said = {name: value for name, value in members.items() if value}
-    return {"role": "assistant", **said, **message_members(turn.parts, rendering)}
+    return {"role": "assistant", **said, **replay.message_members(turn.parts, rendering)}
 
 
 def _call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
@@ -185,5 +187,5 @@ def _results(turn: Turn, rendering: Rendering) -> list[Object]:
                 "content": user_content(items, _media_content, rendering),
             }
         )
-        rendered.append(message)
+        rendered.append(message | rendering.members(part))
     return rendered

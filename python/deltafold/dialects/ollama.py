@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from deltafold.dialects import replay
+from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import source_of
-from deltafold.dialects.openai_chat import function_tools, message_members
+from deltafold.dialects.openai_chat import function_tools
 from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
@@ -59,7 +60,7 @@ def render(
     Raises:
         MisuseError: a part names a local file, which must be read first.
     """
-    rendering = Rendering(DIALECT, config.model_id)
+    rendering = Rendering(DIALECT, config.model_id, call_ids=Aliases.of_ids("(?s).+"))
     choice = config.tool_choice
     wants_tools = choice is None or choice.mode != "none"
     if choice is not None and choice.mode in {"required", "tool"}:
@@ -130,7 +131,7 @@ def _spoken(role: str, parts: Sequence[tuple[Place, MessagePart]], rendering: Re
     message: Object = {"role": role, "content": "".join(texts)}
     if images:
         message["images"] = images
-    return message | message_members(parts, rendering)
+    return message | replay.message_members(parts, rendering)
 
 
 def _assistant(turn: Turn, rendering: Rendering) -> Object:
@@ -149,7 +150,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
                     "name": part.tool_name,
                     "arguments": replay.arguments_of(part, place, rendering),
                 }
-                calls.append({"id": part.tool_call_id, "function": function})
+                calls.append({"id": rendering.call_ids.of(part.tool_call_id), "function": function})
             case _:
                 replay.drop(part, place, rendering)
     message: Object = {"role": "assistant", "content": "".join(texts)}
@@ -157,7 +158,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
         message["thinking"] = "".join(thoughts)
     if calls:
         message["tool_calls"] = calls
-    return message | message_members(turn.parts, rendering)
+    return message | replay.message_members(turn.parts, rendering)
 
 
 def _result(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) -> list[Object]:
@@ -167,4 +168,5 @@ def _result(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) -
     replay.note_error_flag(part, place, rendering)
     message = _spoken("tool", [(place, inner) for inner in replay.result_items(part)], rendering)
     name = turn.call_names.get(part.tool_call_id)
-    return [message | given({"tool_name": name, "tool_call_id": part.tool_call_id})]
+    message |= given({"tool_name": name, "tool_call_id": rendering.call_ids.of(part.tool_call_id)})
+    return [message | rendering.members(part)]

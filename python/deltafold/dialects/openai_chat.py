@@ -8,7 +8,7 @@ Source: the Chat Completions reference, summarised in the protocol notes on open
 (read 2026-11); the lengths of ids and names are those that the API's errors name.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, cast
 
 from deltafold.dialects import replay
@@ -166,17 +166,7 @@ def system_message(turn: Turn, rendering: Rendering) -> Object:
     """Render a system message where it stands."""
     texts = replay.system_texts(turn.parts, rendering)
     message: Object = {"role": "system", "content": "".join(part.text for _, part in texts)}
-    return message | message_members(turn.parts, rendering)
-
-
-def message_members(parts: Sequence[tuple[Place, MessagePart]], rendering: Rendering) -> Object:
-    """Return what else of a message its provider wants back: members unknown here."""
-    found: Object = {}
-    for _, part in parts:
-        members = rendering.state(part).get("message")
-        if isinstance(members, Mapping):
-            found |= cast("Mapping[str, object]", members)
-    return found
+    return message | replay.message_members(turn.parts, rendering)
 
 
 def user_message(
@@ -184,7 +174,7 @@ def user_message(
 ) -> Object:
     """Render what a user says."""
     message: Object = {"role": "user", "content": user_content(parts, media, rendering)}
-    return message | message_members(parts, rendering)
+    return message | replay.message_members(parts, rendering)
 
 
 def user_content(
@@ -193,20 +183,23 @@ def user_content(
     """Render contents: text alone as a string, else a list."""
     contents: list[Object] = []
     for place, part in parts:
-        state = rendering.state(part)
-        whole = state.get("block")
+        whole = rendering.state(part).get("block")
         if isinstance(whole, dict):
             contents.append(cast("Object", whole))
-        elif isinstance(part, TextPart):
-            contents.append({"type": "text", "text": part.text})
+            continue
+        content: Object | None = None
+        if isinstance(part, TextPart):
+            content = {"type": "text", "text": part.text}
         elif isinstance(part, ImagePart | FileRefPart):
             content = media(source_of(part))
-            if content is None:
-                content = {"type": "text", "text": replay.stand_in(part, place, rendering)}
-            contents.append(content | cast("Object", state.get("members") or {}))
-        else:
-            contents.append({"type": "text", "text": replay.stand_in(part, place, rendering)})
-    return joined(contents) if all(isinstance(part, TextPart) for _, part in parts) else contents
+        if content is None:
+            content = {"type": "text", "text": replay.stand_in(part, place, rendering)}
+        contents.append(content | rendering.members(part))
+    if any(content.keys() != {"type", "text"} for content in contents):
+        return contents
+    # What stands for something else is a paragraph of its own.
+    is_plain = all(isinstance(part, TextPart) for _, part in parts)
+    return ("" if is_plain else "\n\n").join(str(content["text"]) for content in contents)
 
 
 def joined(contents: list[Object]) -> str | list[Object]:
@@ -258,7 +251,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
         "tool_calls": calls,
     }
     said = {name: value for name, value in members.items() if value}
-    return {"role": "assistant", **said, **message_members(turn.parts, rendering)}
+    return {"role": "assistant", **said, **replay.message_members(turn.parts, rendering)}
 
 
 def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
@@ -306,7 +299,8 @@ def _results(turn: Turn, rendering: Rendering) -> list[Object]:
         moved.extend((place, item) for item in media)
         replay.note_error_flag(part, place, rendering)
         call_id = rendering.call_ids.of(part.tool_call_id)
-        rendered.append({"role": "tool", "tool_call_id": call_id, "content": text})
+        message: Object = {"role": "tool", "tool_call_id": call_id, "content": text}
+        rendered.append(message | rendering.members(part))
     if moved:
         rendered.append(user_message(moved, media_content, rendering))
     return rendered

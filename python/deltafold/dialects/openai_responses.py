@@ -173,7 +173,8 @@ class _Items:
         match turn.role:
             case Role.SYSTEM:
                 text = _system_text(turn, self._rendering)
-                self.rendered.append({"role": "system", "content": text})
+                message: Object = {"role": "system", "content": text}
+                self.rendered.append(message | replay.message_members(turn.parts, self._rendering))
             case Role.USER:
                 self._add_user(turn)
             case Role.ASSISTANT:
@@ -204,7 +205,7 @@ class _Items:
             self.rendered.append({"role": "user", "content": contents})
 
     def _content(self, part: MessagePart, place: Place) -> Object:
-        members = cast("Object", self._rendering.state(part).get("members") or {})
+        members = self._rendering.members(part)
         if isinstance(part, TextPart):
             return {"type": "input_text", "text": part.text, **members}
         content: Object | None = None
@@ -282,13 +283,12 @@ class _Items:
         else:
             output = [self._content(item, place) for item in items]
         is_free = result.tool_call_id in self._is_free_text
-        state = cast("Object", self._rendering.state(result).get("members") or {})
         self.rendered.append(
             {
                 "type": "custom_tool_call_output" if is_free else "function_call_output",
                 "call_id": self._rendering.call_ids.of(result.tool_call_id),
                 "output": output,
-                **state,
+                **self._rendering.members(result),
             }
         )
 

@@ -103,6 +103,11 @@ class Rendering:
             return {}
         return cast("Mapping[str, object]", data)
 
+    def members(self, part: MessagePart) -> Object:
+        """Return what else of a part its provider wants back: cache marks, members unknown here."""
+        members = self.state(part).get("members")
+        return dict(cast("Object", members)) if isinstance(members, dict) else {}
+
     def done(self, body: Object, extra_body: Mapping[str, object]) -> Rendered:
         """Return the request; the caller's own members go over all others."""
         return Rendered(

@@ -7,7 +7,8 @@ refuses it.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import cast
 
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
@@ -135,3 +136,13 @@ def system_texts(
         else:
             drop(part, place, rendering)
     return texts
+
+
+def message_members(parts: Iterable[tuple[Place, MessagePart]], rendering: Rendering) -> Object:
+    """Return what else of a message its provider wants back: members unknown here."""
+    found: Object = {}
+    for _, part in parts:
+        members = rendering.state(part).get("message")
+        if isinstance(members, Mapping):
+            found |= cast("Mapping[str, object]", members)
+    return found

@@ -9,12 +9,12 @@ Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, p
 openai-chat, part 8, and on gemini, part 8.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-from deltafold.dialects.rendered import NoteCode, Place, Rendering
-from deltafold.dialects.replay import system_texts
+from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
+from deltafold.dialects.replay import message_members, system_texts
 from deltafold.messages import (
     Message,
     MessagePart,
@@ -76,6 +76,43 @@ def turns_of(messages: Sequence[Message], rendering: Rendering) -> list[Turn]:
             names = {call.tool_call_id: call.tool_name for call in message.tool_calls}
             turns.append(Turn(Role.TOOL, results, names, None, is_open))
     return turns
+
+
+@dataclass(slots=True)
+class Speech:
+    """What goes out as one message of a protocol in which speakers take turns."""
+
+    role: str
+    blocks: list[Object]
+    members: Object = field(default_factory=dict[str, object])
+
+
+def alternating(
+    turns: Sequence[Turn],
+    blocks_of: Callable[[tuple[Place, MessagePart], Turn], list[Object]],
+    rendering: Rendering,
+    *,
+    results_apart: bool = False,
+) -> list[Speech]:
+    """Join turns of one speaker; who says nothing does not speak.
+
+    Results are the user's, or, where they stand apart, of the role "tool".
+    """
+    spoken: list[Speech] = []
+    for turn in turns:
+        if turn.role is Role.SYSTEM:
+            continue
+        role = turn.role.value
+        if turn.role is Role.TOOL and not results_apart:
+            role = "user"
+        blocks = [block for item in turn.parts for block in blocks_of(item, turn)]
+        members = message_members(turn.parts, rendering)
+        if spoken and spoken[-1].role == role:
+            spoken[-1].blocks.extend(blocks)
+            spoken[-1].members |= members
+        elif blocks:
+            spoken.append(Speech(role, blocks, members))
+    return spoken
 
 
 def hoisted_system(turns: Sequence[Turn], rendering: Rendering) -> list[tuple[Place, TextPart]]:

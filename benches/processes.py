@@ -6,27 +6,37 @@ In: a command line.  Out: one line of JSON for each thing that is found.
     processes.py fold DIALECT BODIES            folds whenever a line comes in, says the seconds
     processes.py serve                          says its port, then streams what is asked for
     processes.py client PORT DIALECT WRITES STREAMS EVENTS READER...
-                                                CPU seconds of each reader, round by round
+                                                CPU seconds of each reader, round by round; an SDK
+                                                reads a tenth of the events, and ten times counts
 """
 
 import asyncio
 import gc
 import json
+import re
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import aiohttp
+import anthropic
 import httpx2
+import openai
 import orjson
 
 from bodies import feeds, half_a_stream
 from deltafold import Fold, astream, fold_many
+from deltafold.models.http import HttpRequest, open_http_async
+from peers import SDK_CREATE, SDK_HELPER
 
 HELD_DELTAS: Final = 250
 CLIENT_ROUNDS: Final = 5
 SERVER_WRITE_BYTES: Final = 64 * 1024
+
+_LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 def say(found: object) -> None:
@@ -104,11 +114,13 @@ def fold_on_command(dialect: str, bodies: str) -> None:
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer `GET /<dialect>/<few|each>/<events>`: one HTTP chunk an event."""
+    """Answer `/<dialect>/<few|each>/<events>`, whatever follows: one HTTP chunk an event."""
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
-            _, dialect, writes, count = head.split(b" ")[1].decode().split("/")
+            sent = _LENGTH.search(head)
+            await reader.readexactly(0 if sent is None else int(sent[1]))
+            _, dialect, writes, count, *_ = head.split(b" ")[1].decode().split("/")
             events = feeds(dialect, int(count), "1 event")
             framed = [b"%x\r\n%b\r\n" % (len(event), event) for event in events]
             writer.write(
@@ -139,39 +151,102 @@ async def serve() -> None:
     await server.serve_forever()
 
 
-async def _bytes_only(response: httpx2.Response, dialect: str) -> None:
-    del dialect
-    async for _ in response.aiter_bytes():
-        pass
+@dataclass
+class Clients:
+    """The clients of one process, and what they are to read."""
+
+    url: str
+    dialect: str
+    httpx: httpx2.AsyncClient
+    aiohttp: aiohttp.ClientSession
+
+    @property
+    def sdk(self) -> Any:  # noqa: ANN401 - two unrelated classes
+        """The dialect's SDK, over the same connections as the bare httpx2 client."""
+        make = openai.AsyncOpenAI if self.dialect == "openai-chat" else anthropic.AsyncAnthropic
+        return make(base_url=self.url, api_key="unused", http_client=self.httpx, max_retries=0)
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """The arguments that both SDKs want."""
+        asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "?"}]}
+        return asked if self.dialect == "openai-chat" else {**asked, "max_tokens": 10}
 
 
-async def _final_message(response: httpx2.Response, dialect: str) -> None:
-    async with astream(response, dialect) as stream:
+async def _bytes_only(clients: Clients) -> None:
+    async with clients.httpx.stream("POST", clients.url) as response:
+        async for _ in response.aiter_bytes():
+            pass
+
+
+async def _final_message(clients: Clients) -> None:
+    async with (
+        clients.httpx.stream("POST", clients.url) as response,
+        astream(response, clients.dialect) as stream,
+    ):
         await stream.final_message()
 
 
-CLIENTS: Final[dict[str, Callable[[httpx2.Response, str], Awaitable[None]]]] = {
+async def _aiohttp_bytes_only(clients: Clients) -> None:
+    async with clients.aiohttp.post(clients.url) as response:
+        async for _ in response.content.iter_any():
+            pass
+
+
+async def _aiohttp_final_message(clients: Clients) -> None:
+    request = HttpRequest("POST", clients.url, {}, {}, b"")
+    source = await open_http_async(clients.aiohttp, request)
+    try:
+        async with astream(source.chunks, clients.dialect) as stream:
+            await stream.final_message()
+    finally:
+        await source.close()
+
+
+async def _sdk_create(clients: Clients) -> None:
+    sdk = clients.sdk
+    resource = sdk.chat.completions if clients.dialect == "openai-chat" else sdk.messages
+    async for _ in await resource.create(**clients.question, stream=True):
+        pass
+
+
+async def _sdk_helper(clients: Clients) -> None:
+    sdk = clients.sdk
+    resource = sdk.chat.completions if clients.dialect == "openai-chat" else sdk.messages
+    async with resource.stream(**clients.question) as stream:
+        async for _ in stream:
+            pass
+
+
+CLIENTS: Final[dict[str, Callable[[Clients], Awaitable[None]]]] = {
     "bytes only": _bytes_only,
     "deltafold message": _final_message,
+    "bytes only, aiohttp": _aiohttp_bytes_only,
+    "deltafold message, aiohttp": _aiohttp_final_message,
+    SDK_CREATE: _sdk_create,
+    SDK_HELPER: _sdk_helper,
 }
+# These are so slow that a tenth of the events says as much.
+SDK_SHARE: Final[Mapping[str, int]] = {SDK_CREATE: 10, SDK_HELPER: 10}
 
 
 async def client(
     port: str, dialect: str, writes: str, streams: str, events: str, *readers: str
 ) -> None:
     """Read so many streams at once, by every reader in turn."""
-    url = f"http://127.0.0.1:{port}/{dialect}/{writes}/{events}"
     limits = httpx2.Limits(max_connections=int(streams), max_keepalive_connections=int(streams))
-    async with httpx2.AsyncClient(limits=limits, timeout=60) as http:
-
-        async def one(read: Callable[[httpx2.Response, str], Awaitable[None]]) -> None:
-            async with http.stream("GET", url) as response:
-                await read(response, dialect)
+    async with (
+        httpx2.AsyncClient(limits=limits, timeout=60) as http,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=int(streams))) as session,
+    ):
 
         async def everyone(reader: str) -> float:
+            share = SDK_SHARE.get(reader, 1)
+            url = f"http://127.0.0.1:{port}/{dialect}/{writes}/{int(events) // share}"
+            clients = Clients(url, dialect, http, session)
             begun = time.process_time()
-            await asyncio.gather(*(one(CLIENTS[reader]) for _ in range(int(streams))))
-            return time.process_time() - begun
+            await asyncio.gather(*(CLIENTS[reader](clients) for _ in range(int(streams))))
+            return (time.process_time() - begun) * share
 
         for reader in readers:
             await everyone(reader)

@@ -119,9 +119,24 @@ def _processes(results: Results, dialect: str) -> Iterator[Target]:
         measured = results.ratio("loopback", "deltafold message", "bytes only", **same)
         what = f"{dialect}: loopback HTTP, {written}, client CPU against bytes only"
         yield Target(what, "at most", 1.15, measured)
+    yield from _against_sdks(results, dialect)
     measured = results.ratio("fold_many", "two processes", "two threads", dialect=dialect)
     what = f"{dialect}: fold_many on two threads, speed against two processes"
     yield Target(what, "at least", 0.85, measured)
+
+
+def _against_sdks(results: Results, dialect: str) -> Iterator[Target]:
+    """Fifty streams over the fast transport, against the SDK as it is used."""
+    helper, create = (100, 80) if dialect == "openai-chat" else (30, 20)
+    for writes, written, sdk, bound in (
+        ("few", "few writes", SDK_HELPER, helper),
+        ("few", "few writes", SDK_CREATE, create),
+        ("each", "one write an event", SDK_CREATE, 6),
+    ):
+        same = {"dialect": dialect, "writes": writes}
+        measured = results.ratio("loopback", sdk, "deltafold message, aiohttp", **same)
+        what = f"{dialect}: loopback HTTP, {written}, aiohttp, client CPU against {sdk}"
+        yield Target(what, "at least", bound, measured)
 
 
 def targets(results: Results) -> list[Target]:

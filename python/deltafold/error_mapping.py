@@ -294,7 +294,7 @@ class ErrorMapper:
         document = _parse_body(body)
         error = _error_object(document) or {}
         names = list(_names_in(error, lowered.get("x-amzn-errortype")))
-        text = _message_in(error) or _plain_text(document) or message
+        text = _message_in(error) or _plain_text(document) or _plain_text(message) or ""
         code = _decide(names, error, status, text)
         retryable = RETRYABLE[code]
         should_retry = lowered.get("x-should-retry", "").strip().lower()

@@ -1,1 +1,122 @@
-"""History: what was said, kept so that it can be sent to any provider."""
+"""History: one conversation as a log of events, shown to any provider.
+
+Laws: entries are frozen and only appended; what a model is shown is projected from them; a provider
+knows nothing of the log.
+"""
+
+from deltafold.history.arguments import (
+    ARGUMENT_PARSERS,
+    ArgumentError,
+    ToolArgumentParser,
+    parse_tool_call,
+)
+from deltafold.history.context import (
+    ContextMessage,
+    ModelInputMessage,
+    ModelOutputMessage,
+    ShownInput,
+    ShownResults,
+    SystemInstructionMessage,
+    SystemMessage,
+    TokenUsageCarrier,
+    ToolCallCarrier,
+    ToolResultsMessage,
+    to_messages,
+)
+from deltafold.history.entries import (
+    MAX_METADATA_BYTES,
+    ContextAttachment,
+    ContextMessageRole,
+    ContextualHistoryEntry,
+    HistoryEntry,
+    HistoryEntryKind,
+    HistoryToolCallResult,
+    ModelInputEntry,
+    ModelInvocationDescriptor,
+    ModelOutputEntry,
+    TokenUsage,
+    ToolCallRequest,
+    ToolCallResult,
+    ToolExecutionStatus,
+    ToolResultsEntry,
+    WidgetEntry,
+)
+from deltafold.history.problems import Problem, ProblemCode, Report
+from deltafold.history.repair import RepairPolicy, check, repair
+from deltafold.history.router import (
+    LlmRequest,
+    ModelClient,
+    ModelOutputAccumulator,
+    ModelOutputDelta,
+    ProviderClient,
+    ProviderRouter,
+    Route,
+)
+from deltafold.history.sections import (
+    LIVE_SCREEN,
+    LevelOfDetail,
+    LevelOfDetailSections,
+    Section,
+    to_plain_text,
+    without_live_screen,
+)
+from deltafold.history.state import AgentState
+from deltafold.history.widgets import MemoryNotebookWidget, Tool, Widget, WidgetRenderContext
+
+__all__ = [
+    "ARGUMENT_PARSERS",
+    "LIVE_SCREEN",
+    "MAX_METADATA_BYTES",
+    "AgentState",
+    "ArgumentError",
+    "ContextAttachment",
+    "ContextMessage",
+    "ContextMessageRole",
+    "ContextualHistoryEntry",
+    "HistoryEntry",
+    "HistoryEntryKind",
+    "HistoryToolCallResult",
+    "LevelOfDetail",
+    "LevelOfDetailSections",
+    "LlmRequest",
+    "MemoryNotebookWidget",
+    "ModelClient",
+    "ModelInputEntry",
+    "ModelInputMessage",
+    "ModelInvocationDescriptor",
+    "ModelOutputAccumulator",
+    "ModelOutputDelta",
+    "ModelOutputEntry",
+    "ModelOutputMessage",
+    "Problem",
+    "ProblemCode",
+    "ProviderClient",
+    "ProviderRouter",
+    "RepairPolicy",
+    "Report",
+    "Route",
+    "Section",
+    "ShownInput",
+    "ShownResults",
+    "SystemInstructionMessage",
+    "SystemMessage",
+    "TokenUsage",
+    "TokenUsageCarrier",
+    "Tool",
+    "ToolArgumentParser",
+    "ToolCallCarrier",
+    "ToolCallRequest",
+    "ToolCallResult",
+    "ToolExecutionStatus",
+    "ToolResultsEntry",
+    "ToolResultsMessage",
+    "Widget",
+    "WidgetEntry",
+    "WidgetRenderContext",
+    "check",
+    "parse_tool_call",
+    "repair",
+    "to_messages",
+    "to_plain_text",
+    "without_live_screen",
+]

@@ -92,7 +92,7 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = True
     # Tests open many connections at once; the default of 5 would refuse some.
-    request_queue_size = 128
+    request_queue_size = 1024
     block_on_close = True
 
     def __init__(self, replay: ReplayServer) -> None:

@@ -1,0 +1,57 @@
+"""Hundreds of streams at once from one Model: those that are cancelled cost the others nothing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltafold.testing import Recording, ReplayServer
+
+STREAMS, ROUNDS = 500, 5
+WORDS = [f"word{number} " for number in range(20)]
+
+
+def event(name: str, **members: object) -> bytes:
+    return f"event: {name}\ndata: {json.dumps({'type': name, **members})}\n\n".encode()
+
+
+BODY = b"".join(
+    [
+        event(
+            "message_start",
+            message={"id": "r", "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}},
+        ),
+        event("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        *(
+            event("content_block_delta", index=0, delta={"type": "text_delta", "text": word})
+            for word in WORDS
+        ),
+        event("content_block_stop", index=0),
+        event("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 9}),
+        event("message_stop"),
+    ]
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files and memory are counted in /proc")
+@pytest.mark.parametrize("package", ["httpx2", "aiohttp"])
+def test_a_third_is_cancelled_and_the_others_are_whole_and_nothing_grows(package: str) -> None:
+    program = str(Path(__file__).parent / "many_streams.py")
+    with ReplayServer({"*": Recording.of_events(BODY, delay=0.02)}) as server:
+        arguments = [program, server.url, package, str(STREAMS), str(ROUNDS)]
+        command = [sys.executable, "-W", "error", *arguments]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    rounds: list[dict[str, Any]] = [json.loads(line) for line in run.stdout.splitlines()]
+    assert len(rounds) == ROUNDS
+    for one in rounds:
+        assert (one["wrong"], one["tasks"]) == ([], 0)
+        assert one["texts"] == ["".join(WORDS)]
+        assert one["whole"] + one["cancelled"] == STREAMS
+        # On a fast machine some of the third are through before their turn comes.
+        assert STREAMS // 12 < one["cancelled"] <= STREAMS // 3 + 1
+    assert len({one["files"] for one in rounds}) == 1
+    assert rounds[4]["resident"] <= rounds[1]["resident"] * 1.02

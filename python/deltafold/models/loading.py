@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from deltafold.errors import MisuseError
 from deltafold.models.base import Model
-from deltafold.models.vendors import VENDORS
+from deltafold.models.vendors import VENDORS, canonical_specification
 
 ADAPTERS: Final[Mapping[str, tuple[str, str]]] = {
     "anthropic-messages": ("anthropic", "AnthropicModel"),
@@ -27,15 +27,6 @@ ADAPTERS: Final[Mapping[str, tuple[str, str]]] = {
     "mistral": ("mistral", "MistralModel"),
 }
 """The module and the class of each dialect's adapter."""
-
-# The names that other systems give to the specifications.
-_SPECIFICATIONS: Final[Mapping[str, str]] = {
-    "v1": "openai-chat",
-    "responses": "openai-responses",
-    "messages": "anthropic-messages",
-    "json": "openai-chat+qwen-json",
-    "xml": "openai-chat+qwen-xml",
-}
 
 
 def load_model(name: str, *, specification: str | None = None, **settings: Any) -> Model[Any]:  # noqa: ANN401 - config fields and the arguments of Model
@@ -60,7 +51,8 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
     vendor_name, slash, model_id = name.partition("/")
     if not slash or not model_id:
         raise MisuseError(f"name: a vendor, a slash and a model are needed, not {name!r}")
-    specification = _SPECIFICATIONS.get(specification or "", specification)
+    if specification is not None:
+        specification = canonical_specification(specification)
     dialect, _, markup = (specification or "").partition("+")
     if vendor_name == "local":
         return _local(model_id, specification, markup, settings)

@@ -194,3 +194,17 @@ _ROWS = (
 
 VENDORS: Mapping[str, Vendor] = {name: row for row in _ROWS for name in (row.name, *row.aliases)}
 """Every vendor by each of its names."""
+
+# The names that other systems give to specifications.
+_SPECIFICATIONS: Mapping[str, str] = {
+    "v1": _CHAT,
+    "responses": _RESPONSES,
+    "messages": _MESSAGES,
+    "json": f"{_CHAT}+qwen-json",
+    "xml": f"{_CHAT}+qwen-xml",
+}
+
+
+def canonical_specification(name: str) -> str:
+    """Return our name of a specification that another system calls "v1", "json" and the like."""
+    return _SPECIFICATIONS.get(name, name)

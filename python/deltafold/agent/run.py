@@ -1,0 +1,195 @@
+"""An agent's settings, and its run as it stands.
+
+Laws: a run moves along `TRANSITIONS` and no other way; what its streams used and cost adds up.
+Source: the core domain model, AgentConfig and AgentState; the latter is `RunState` here, for
+`deltafold.history.AgentState` is the conversation's.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from deltafold.contract import Usage
+from deltafold.errors import DeltafoldError
+
+
+class LoopConfig(BaseModel):
+    """How an agent loop runs: seconds, tries, calls at once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_turns: int = Field(default=50, ge=1)
+    timeout: float | None = Field(default=None, gt=0)
+    max_retries: int = Field(default=2, ge=0)
+    max_parallel_tools: int = Field(default=8, ge=1)
+
+
+class ContextConfig(BaseModel):
+    """How much a model is shown: tokens, None without limit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    token_budget: int | None = Field(default=None, ge=1)
+
+
+class ToolsConfig(BaseModel):
+    """Which tools there are, by name (None: all), and which need approval whatever they say."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: tuple[str, ...] | None = None
+    require_approval: tuple[str, ...] = ()
+
+
+class AgentConfig(BaseModel):
+    """An agent's settings.
+
+    Attributes:
+        model: the name that `load_model` takes, or the fields of a model's configuration.
+        runtime: the runtime's own settings.
+        tools: which tools there are.
+        context: how much a model is shown.
+        loop: limits and tries.
+        observability: settings of logging, tracing and metrics.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str | dict[str, object]
+    runtime: dict[str, object] = Field(default_factory=dict)
+    tools: ToolsConfig = Field(default_factory=ToolsConfig)
+    context: ContextConfig = Field(default_factory=ContextConfig)
+    loop: LoopConfig = Field(default_factory=LoopConfig)
+    observability: dict[str, object] = Field(default_factory=dict)
+
+
+class RunStatus(StrEnum):
+    """Where a run stands."""
+
+    IDLE = "idle"
+    PREPARING = "preparing"
+    MODEL_RUNNING = "model_running"
+    TOOL_RUNNING = "tool_running"
+    AWAITING_HUMAN = "awaiting_human"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    ABORTED = "aborted"
+
+
+_STOPPED: Final = frozenset({RunStatus.FAILED, RunStatus.ABORTED})
+
+TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
+    RunStatus.IDLE: frozenset({RunStatus.PREPARING}),
+    RunStatus.PREPARING: frozenset({RunStatus.MODEL_RUNNING, *_STOPPED}),
+    RunStatus.MODEL_RUNNING: frozenset(
+        {
+            RunStatus.PREPARING,  # another try
+            RunStatus.TOOL_RUNNING,
+            RunStatus.AWAITING_HUMAN,
+            RunStatus.COMPLETED,
+            *_STOPPED,
+        }
+    ),
+    RunStatus.TOOL_RUNNING: frozenset(
+        {RunStatus.PREPARING, RunStatus.AWAITING_HUMAN, RunStatus.COMPLETED, *_STOPPED}
+    ),
+    RunStatus.AWAITING_HUMAN: frozenset(
+        {
+            RunStatus.PREPARING,
+            RunStatus.MODEL_RUNNING,
+            RunStatus.TOOL_RUNNING,
+            RunStatus.COMPLETED,
+            *_STOPPED,
+        }
+    ),
+    RunStatus.COMPLETED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
+    RunStatus.FAILED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
+    RunStatus.ABORTED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
+}
+"""Where a run may go from each status; a new run begins from `idle` or from an ended one."""
+
+
+class IllegalTransitionError(DeltafoldError, ValueError):
+    """A run was to go where it cannot go from where it stands."""
+
+
+class RunState(BaseModel):
+    """One agent's run as it stands.
+
+    Attributes:
+        status: where it stands; `move` changes it.
+        current_run_id: the run, None before the first.
+        pending_tool_calls: the ids of calls that have no result yet.
+        last_error: what went wrong last.
+        token_usage: all that the run's streams used.
+        cost_usage: what they cost, in US dollars; None where nothing is known.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: RunStatus = RunStatus.IDLE
+    current_run_id: str | None = None
+    pending_tool_calls: list[str] = Field(default_factory=list)
+    last_error: str | None = None
+    token_usage: Usage = Field(default_factory=Usage)
+    cost_usage: float | None = None
+
+    def begin(self, run_id: str | None = None) -> str:
+        """Begin a run: its counts start anew; returns its id.
+
+        Raises:
+            IllegalTransitionError: a run is under way.
+        """
+        self.move(RunStatus.PREPARING)
+        self.current_run_id = run_id or str(uuid4())
+        self.pending_tool_calls = []
+        self.last_error = None
+        self.token_usage = Usage()
+        self.cost_usage = None
+        return self.current_run_id
+
+    def move(self, status: RunStatus | str, *, error: str | None = None) -> None:
+        """Go to a status.
+
+        Raises:
+            IllegalTransitionError: the run cannot go there; the error names where it can.
+        """
+        status = RunStatus(status)
+        if status not in TRANSITIONS[self.status]:
+            possible = ", ".join(sorted(TRANSITIONS[self.status]))
+            raise IllegalTransitionError(
+                f"a run that is {self.status} cannot become {status}; it can become {possible}"
+            )
+        self.status = status
+        if error is not None:
+            self.last_error = error
+
+    def add_usage(self, usage: Usage | None, cost_usd: float | None = None) -> None:
+        """Add what one stream used and cost; what is not known adds nothing."""
+        if usage is not None:
+            self.token_usage = _sum(self.token_usage, usage)
+            cost_usd = usage.cost if cost_usd is None else cost_usd
+        if cost_usd is not None:
+            self.cost_usage = (self.cost_usage or 0.0) + cost_usd
+
+
+_COUNTS: Final = (
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+
+
+def _sum(total: Usage, added: Usage) -> Usage:
+    counts: dict[str, object] = {}
+    for name in _COUNTS:
+        known = [one for one in (getattr(total, name), getattr(added, name)) if one is not None]
+        if known:
+            counts[name] = sum(known)
+    return Usage.model_validate(counts)

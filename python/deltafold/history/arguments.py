@@ -1,0 +1,198 @@
+"""Arguments of tool calls, read with errors that a model can act on.
+
+In: a `ToolCallRequest`.  Out: typed values, or an `ArgumentError` whose text goes back to the model
+as the call's result.
+
+Laws: nothing is guessed; the error names the argument, what was needed and what was there; how a
+specification writes arguments is one table.
+Source: the conversation history blueprint, "Provider clients", ToolArgumentParser.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, TypeVar, cast
+
+from deltafold.arguments import ParsedArguments, parse_arguments
+from deltafold.errors import DeltafoldError
+from deltafold.history.entries import FrozenMapping, ToolCallRequest, thawed
+from deltafold.models.vendors import canonical_specification
+
+T = TypeVar("T", str, int, float, bool, list[object], dict[str, object])
+
+_NAMES: Final[Mapping[type, str]] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+class ArgumentError(DeltafoldError, ValueError):
+    """An argument of a tool call is missing or wrong; the text tells the model what to do.
+
+    `argument` is its name, "" where the whole text is wrong.
+    """
+
+    def __init__(self, message: str, *, argument: str = "") -> None:
+        """Keep the name beside the text."""
+        super().__init__(message)
+        self.argument = argument
+
+
+class ToolArgumentParser:
+    """The arguments of one call.
+
+    >>> arguments = ToolArgumentParser(call)
+    >>> city, days = arguments.get_required("city", str), arguments.get_optional("days", int, 1)
+
+    Raises:
+        ArgumentError: the arguments are no object; the text quotes what was wrong.
+    """
+
+    def __init__(self, call: ToolCallRequest) -> None:
+        if call.arguments is None:
+            raise ArgumentError(
+                f"The arguments of {call.tool_name} are no JSON object: "
+                f"{call.parse_error or 'nothing was parsed'}. Call it again with an object."
+            )
+        self._tool = call.tool_name
+        self._arguments = thawed(call.arguments)
+
+    def get_required(self, name: str, kind: type[T]) -> T:
+        """Return an argument that must be there.
+
+        Raises:
+            ArgumentError: it is missing, or of another kind.
+        """
+        if name not in self._arguments:
+            given = ", ".join(sorted(self._arguments)) or "none"
+            raise ArgumentError(
+                f"{self._tool} needs {name!r}, {_NAMES[_base(kind)]}; given: {given}.",
+                argument=name,
+            )
+        return self._typed(name, kind)
+
+    def get_optional(self, name: str, kind: type[T], default: T) -> T:
+        """Return an argument, or the default where it is missing or null.
+
+        Raises:
+            ArgumentError: it is of another kind.
+        """
+        return default if self._arguments.get(name) is None else self._typed(name, kind)
+
+    def parse_list(self, name: str, kind: type[T]) -> list[T]:
+        """Return a list whose items are all of a kind; one item alone is a list of one.
+
+        Raises:
+            ArgumentError: it is missing, or an item is of another kind; the text says which.
+        """
+        if name not in self._arguments:
+            return [self.get_required(name, kind)]
+        value = self._arguments[name]
+        items = cast("list[object]", value) if isinstance(value, list) else [value]
+        return [
+            _checked(self._tool, f"{name}[{place}]", item, kind) for place, item in enumerate(items)
+        ]
+
+    def get_choice(self, name: str, choices: Sequence[str]) -> str:
+        """Return a string that is one of the choices.
+
+        Raises:
+            ArgumentError: it is missing or another one; the text lists the choices.
+        """
+        value = self.get_required(name, str)
+        if value not in choices:
+            raise ArgumentError(
+                f"{self._tool}: {name!r} is one of {', '.join(choices)}, not {value!r}.",
+                argument=name,
+            )
+        return value
+
+    def parse_json_safely(self, name: str) -> object:
+        """Return the value of an argument that is JSON inside a string; other values as they are.
+
+        Raises:
+            ArgumentError: it is missing, or the string is no JSON; the text says where it breaks.
+        """
+        value = self._arguments.get(name)
+        if not isinstance(value, str):
+            if name not in self._arguments:
+                return self.get_required(name, str)
+            return value
+        try:
+            return cast("object", json.loads(value))
+        except (ValueError, RecursionError) as error:
+            raise ArgumentError(
+                f"{self._tool}: {name!r} is no JSON: {error}.", argument=name
+            ) from error
+
+    def _typed(self, name: str, kind: type[T]) -> T:
+        return _checked(self._tool, name, self._arguments[name], kind)
+
+
+def _base(kind: type) -> type:
+    return cast("type", getattr(kind, "__origin__", kind))
+
+
+def _checked(tool: str, name: str, value: object, kind: type[T]) -> T:
+    base = _base(kind)
+    if base is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, base) or (base is int and isinstance(value, bool)):
+        there = next((word for known, word in _NAMES.items() if type(value) is known), "an object")
+        raise ArgumentError(f"{tool}: {name!r} needs {_NAMES[base]}, not {there}.", argument=name)
+    return cast("T", value)
+
+
+ArgumentParser: TypeAlias = Callable[[str], ParsedArguments]
+
+
+def _parse_json(raw: str) -> ParsedArguments:
+    return parse_arguments(raw, "json")
+
+
+ARGUMENT_PARSERS: Final[Mapping[str, ArgumentParser]] = dict.fromkeys(
+    (
+        "anthropic-messages",
+        "openai-chat",
+        "openai-responses",
+        "gemini",
+        "bedrock-converse",
+        "ollama",
+        "cohere-chat",
+        "mistral",
+    ),
+    _parse_json,
+)
+"""How the arguments of each dialect's calls are parsed.
+
+They are JSON everywhere: what a model wrote as markup (`<dialect>+qwen-xml`) has become JSON by the
+time that a call is whole.
+"""
+
+
+def parse_tool_call(
+    specification: str, tool_name: str, tool_call_id: str, raw_arguments: str
+) -> ToolCallRequest:
+    """Parse the arguments of a call as its specification writes them.
+
+    Raises:
+        ValueError: the specification's dialect is not known.
+    """
+    dialect = canonical_specification(specification).partition("+")[0]
+    parse = ARGUMENT_PARSERS.get(dialect)
+    if parse is None:
+        known = ", ".join(ARGUMENT_PARSERS)
+        raise ValueError(f"specification: {specification!r} is not known; there are {known}")
+    parsed = parse(raw_arguments)
+    return ToolCallRequest(
+        tool_name,
+        tool_call_id,
+        raw_arguments,
+        None if parsed.value is None else FrozenMapping(parsed.value),
+        parsed.error,
+        parsed.warning,
+    )

@@ -1,0 +1,424 @@
+"""Entries: what happened in a conversation, one immutable record each.
+
+In: what was asked, answered and done.  Out: entries, which `AgentState` appends and never changes.
+
+Laws: entries are frozen, and so is what they hold; only a `ContextualHistoryEntry` can be shown to
+a model, and the type says so; a call keeps its raw arguments always; metadata is small.
+Source: the conversation history blueprint, "HistoryEntry types" and "auxiliary types".
+"""
+
+import copy
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import ClassVar, Final, Self, cast
+
+from deltafold.contract import Usage
+from deltafold.history.sections import LevelOfDetailSections, Section, sections_of
+from deltafold.messages import FileRefPart, ImagePart, Message, TextPart, ToolCallPart
+from deltafold.models.vendors import canonical_specification
+
+MAX_METADATA_BYTES: Final = 2048
+"""Of an entry's metadata, written as JSON; what is larger belongs into an attachment."""
+
+_SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+class FrozenMapping(Mapping[str, object]):
+    """A mapping that nobody can change, all the way down."""
+
+    __slots__ = ("_members",)
+
+    def __init__(self, members: Mapping[str, object] | None = None) -> None:
+        self._members = {name: _frozen(value) for name, value in (members or {}).items()}
+
+    def __getitem__(self, name: str) -> object:
+        return self._members[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __repr__(self) -> str:
+        return repr(self._members)
+
+
+def _frozen(value: object) -> object:
+    if isinstance(value, Mapping):
+        return FrozenMapping(cast("Mapping[str, object]", value))
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(item) for item in cast("Sequence[object]", value))
+    return value
+
+
+def thawed(mapping: Mapping[str, object]) -> dict[str, object]:
+    """Return a copy that may be changed, of JSON's own types."""
+    return cast("dict[str, object]", _thawed(mapping))
+
+
+def _thawed(value: object) -> object:
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, object]", value)
+        return {name: _thawed(member) for name, member in members.items()}
+    if isinstance(value, list | tuple):
+        return [_thawed(item) for item in cast("Sequence[object]", value)]
+    return value
+
+
+UNWRITTEN: Final = datetime.min.replace(tzinfo=UTC)
+"""The timestamp of an entry that has not been appended."""
+
+
+class HistoryEntryKind(StrEnum):
+    """What an entry records."""
+
+    MODEL_INPUT = "model_input"
+    MODEL_OUTPUT = "model_output"
+    TOOL_RESULT = "tool_result"
+    WIDGET = "widget"
+
+
+class ContextMessageRole(StrEnum):
+    """Who speaks, whatever a provider calls it."""
+
+    SYSTEM = "system"
+    MODEL_INPUT = "model_input"
+    MODEL_OUTPUT = "model_output"
+    TOOL_RESULT = "tool_result"
+
+
+class ToolExecutionStatus(StrEnum):
+    """How a tool call ended."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REJECTED = "rejected"
+
+
+def checked_metadata(metadata: Mapping[str, object]) -> FrozenMapping:
+    """Return metadata that cannot be changed any more.
+
+    Raises:
+        ValueError: a key is not in snake case, a value is no JSON, or all of it is too large; the
+            error names the key.
+    """
+    metadata = thawed(metadata)
+    sizes: dict[str, int] = {}
+    for key, value in metadata.items():
+        if _SNAKE_CASE.fullmatch(str(key)) is None:
+            raise ValueError(f"metadata[{key!r}]: a key in snake_case is needed")
+        try:
+            sizes[key] = len(json.dumps({key: value}, ensure_ascii=False).encode())
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"metadata[{key!r}]: it cannot be written as JSON: {error}") from error
+    if sum(sizes.values()) > MAX_METADATA_BYTES:
+        largest = max(sizes, key=lambda key: sizes[key])
+        raise ValueError(
+            f"metadata[{largest!r}]: the largest of {sum(sizes.values())} bytes; metadata takes "
+            f"{MAX_METADATA_BYTES}; put it into an attachment"
+        )
+    return FrozenMapping(metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry(ABC):
+    """Something that happened.
+
+    Attributes:
+        timestamp: when it was appended; whoever appends sets it.
+        metadata: small facts beside it: keys in snake_case, at most 2 KB as JSON.
+    """
+
+    kind: ClassVar[HistoryEntryKind]
+
+    timestamp: datetime = UNWRITTEN
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def __post_init__(self) -> None:
+        """Check and freeze the metadata."""
+        object.__setattr__(self, "metadata", checked_metadata(self.metadata))
+
+    def appended_at(self, timestamp: datetime) -> Self:
+        """Return the same with the instant at which it was appended."""
+        stamped = copy.copy(self)
+        object.__setattr__(stamped, "timestamp", timestamp)
+        return stamped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextualHistoryEntry(HistoryEntry, ABC):
+    """Something that a model may be shown."""
+
+    @property
+    @abstractmethod
+    def role(self) -> ContextMessageRole:
+        """Who speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextAttachment:
+    """An image or a file beside the text of an input.
+
+    Attributes:
+        part: as messages hold it.
+        name: what the caller calls it.
+    """
+
+    part: ImagePart | FileRefPart
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInputEntry(ContextualHistoryEntry):
+    """What the model was asked.
+
+    Attributes:
+        content_sections: the text, in three levels of detail.
+        attachments: images and files.
+    """
+
+    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.MODEL_INPUT
+
+    content_sections: LevelOfDetailSections
+    attachments: Sequence[ContextAttachment] = ()
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """Who speaks."""
+        return ContextMessageRole.MODEL_INPUT
+
+    def __post_init__(self) -> None:
+        """Freeze what is held."""
+        HistoryEntry.__post_init__(self)
+        object.__setattr__(self, "attachments", tuple(self.attachments))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRequest:
+    """A call that a model asks for.
+
+    Attributes:
+        raw_arguments: what the model wrote, always.
+        arguments: what was parsed of it, None where that failed.
+        parse_error: why it failed.
+        parse_warning: what was odd and yet understood.
+    """
+
+    tool_name: str
+    tool_call_id: str
+    raw_arguments: str
+    arguments: Mapping[str, object] | None = None
+    parse_error: str | None = None
+    parse_warning: str | None = None
+
+    @classmethod
+    def of_part(cls, call: ToolCallPart) -> "ToolCallRequest":
+        """Make the request of a message's part; one that was cut off has an error that says so."""
+        error = "the call was cut off" if call.incomplete else call.parse_error
+        return cls(
+            call.tool_name,
+            call.tool_call_id,
+            call.raw_args_text,
+            None if call.arguments is None else FrozenMapping(call.arguments),
+            error,
+            call.parse_warning,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInvocationDescriptor:
+    """Which provider was asked, in which specification, for which model.
+
+    >>> ModelInvocationDescriptor("openai", "v1", "gpt-4.1").specification
+    'openai-chat'
+
+    Attributes:
+        provider_id: a name of `vendors.py`.
+        specification: a dialect, or a dialect, a plus and a markup; "v1", "responses", "messages",
+            "json" and "xml" are read as ours.
+        model: the model as the provider calls it.
+    """
+
+    provider_id: str
+    specification: str
+    model: str
+
+    def __post_init__(self) -> None:
+        """Bring the specification to our name."""
+        object.__setattr__(self, "specification", canonical_specification(self.specification))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """The three counts of the blueprint, as a view of a `Usage`; None is not known."""
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cached_prompt_tokens: int | None = None
+
+    @classmethod
+    def of_usage(cls, usage: Usage) -> "TokenUsage":
+        """Look at a usage record."""
+        return cls(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class ModelOutputEntry(ContextualHistoryEntry):
+    """What the model answered.
+
+    Attributes:
+        contents: its text, in the pieces in which it came.
+        tool_calls: the calls that it asks for.
+        invocation: who answered.
+        usage: what the answer used, where that is known.
+    """
+
+    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.MODEL_OUTPUT
+
+    contents: Sequence[str]
+    tool_calls: Sequence[ToolCallRequest]
+    invocation: ModelInvocationDescriptor
+    _message: Message | None
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """Who speaks."""
+        return ContextMessageRole.MODEL_OUTPUT
+
+    def __init__(
+        self,
+        *,
+        invocation: ModelInvocationDescriptor,
+        contents: Sequence[str] = (),
+        tool_calls: Sequence[ToolCallRequest] = (),
+        message: Message | None = None,
+        timestamp: datetime = UNWRITTEN,
+        metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        fields = {
+            "invocation": invocation,
+            "contents": tuple(contents),
+            "tool_calls": tuple(tool_calls),
+            "_message": None if message is None else _copied(message),
+            "timestamp": timestamp,
+            "metadata": checked_metadata(metadata or {}),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_message(
+        cls,
+        message: Message,
+        invocation: ModelInvocationDescriptor,
+        metadata: Mapping[str, object] | None = None,
+    ) -> "ModelOutputEntry":
+        """Make the entry of a folded message."""
+        return cls(
+            invocation=invocation,
+            contents=[part.text for part in message.parts if isinstance(part, TextPart)],
+            tool_calls=[ToolCallRequest.of_part(call) for call in message.tool_calls],
+            message=message,
+            metadata=metadata,
+        )
+
+    @property
+    def message(self) -> Message | None:
+        """A copy of the whole message, with reasoning and the state that its provider needs."""
+        return None if self._message is None else _copied(self._message)
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        """What the answer used, where that is known."""
+        used = None if self._message is None else self._message.meta.usage
+        return None if used is None else TokenUsage.of_usage(used)
+
+
+def _copied(message: Message) -> Message:
+    """Copy what can be changed of a message; its parts cannot."""
+    update = {"parts": list(message.parts), "meta": message.meta.model_copy(deep=True)}
+    return message.model_copy(update=update)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryToolCallResult:
+    """What came of a call, in three levels of detail.
+
+    Attributes:
+        elapsed: how long it took.
+    """
+
+    tool_name: str
+    tool_call_id: str
+    status: ToolExecutionStatus
+    result: LevelOfDetailSections
+    elapsed: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallResult:
+    """What came of a call, as it is shown: one level of detail.
+
+    Attributes:
+        result: pairs of a heading and a text.
+        elapsed: how long it took.
+    """
+
+    tool_name: str
+    tool_call_id: str
+    status: ToolExecutionStatus
+    result: Sequence[Section]
+    elapsed: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze what is held."""
+        object.__setattr__(self, "result", sections_of(self.result))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultsEntry(ContextualHistoryEntry):
+    """What came of the calls of one answer, in the order of the calls.
+
+    Attributes:
+        results: one for each call.
+        execute_error: why running them failed as a whole.
+    """
+
+    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.TOOL_RESULT
+
+    results: Sequence[HistoryToolCallResult] = ()
+    execute_error: str | None = None
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """Who speaks."""
+        return ContextMessageRole.TOOL_RESULT
+
+    def __post_init__(self) -> None:
+        """Freeze what is held."""
+        HistoryEntry.__post_init__(self)
+        object.__setattr__(self, "results", tuple(self.results))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WidgetEntry(HistoryEntry):
+    """A widget changed; no model is shown this.
+
+    Attributes:
+        widget: the widget's name.
+        change: what happened to it, in one line.
+        source: who changed it: a tool call, or the host.
+    """
+
+    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.WIDGET
+
+    widget: str
+    change: str
+    source: str

@@ -1,0 +1,188 @@
+"""The router: which model answers, and what its deltas become in the history.
+
+In: a context, tools, an invocation, a strategy.  Out: a stream of deltas from the client that the
+strategy names, and the entry that they make.
+
+Laws: a request is read-only; a client serves one provider in one specification and knows no state
+of an agent; only what is final enters the history.
+Source: the conversation history blueprint, "Provider clients" and "ModelOutputDelta pipeline".
+"""
+
+from collections.abc import AsyncIterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
+from deltafold.errors import MisuseError, ModelError
+from deltafold.history.context import ContextMessage, to_messages
+from deltafold.history.entries import (
+    FrozenMapping,
+    ModelInvocationDescriptor,
+    ModelOutputEntry,
+    thawed,
+)
+from deltafold.history.widgets import Tool
+from deltafold.messages import Message
+
+if TYPE_CHECKING:
+    from deltafold.models.base import Model
+    from deltafold.models.config import ToolSpec
+
+ModelOutputDelta: TypeAlias = MessageDelta
+"""What a client streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlmRequest:
+    """One request to a model.
+
+    Attributes:
+        context: what the model is shown.
+        tools: what it may call.
+        invocation: who is asked.
+        strategy: why: a stage of the task, such as "plan" or "execute".
+        params: settings for this call alone.
+    """
+
+    context: Sequence[ContextMessage]
+    tools: Sequence["Tool | ToolSpec"]
+    invocation: ModelInvocationDescriptor
+    strategy: str = "default"
+    params: Mapping[str, object] = field(default_factory=FrozenMapping)
+
+    def __post_init__(self) -> None:
+        """Freeze what is held."""
+        object.__setattr__(self, "context", tuple(self.context))
+        object.__setattr__(self, "tools", tuple(self.tools))
+        object.__setattr__(self, "params", FrozenMapping(self.params))
+
+
+class ProviderClient(Protocol):
+    """What answers requests: one provider in one specification."""
+
+    def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
+        """Answer a request, delta by delta; a failure is the last delta."""
+        ...
+
+
+class ModelClient:
+    """A provider client over a `Model`.
+
+    >>> client = ModelClient(load_model("anthropic/claude-sonnet-4-5"))
+    """
+
+    def __init__(self, model: "Model[Any]") -> None:
+        self.model = model
+
+    @property
+    def invocation(self) -> ModelInvocationDescriptor:
+        """Who answers."""
+        info = self.model.model_info()
+        return ModelInvocationDescriptor(info.provider_id, info.specification, info.model_id)
+
+    def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
+        """Ask the model; the request's model beats the one that the client was made with.
+
+        The stream is an `AsyncDeltaStream`: leave it through `async with`, or read it to its end.
+        """
+        params: dict[str, Any] = thawed(request.params)
+        if request.invocation.model:
+            params["model_id"] = request.invocation.model
+        tools = [tool.spec() if isinstance(tool, Tool) else tool for tool in request.tools]
+        return self.model.stream(to_messages(request.context), tools, **params)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where requests of a strategy go."""
+
+    client: ProviderClient
+    invocation: ModelInvocationDescriptor
+
+
+class ProviderRouter:
+    """Chooses the client by strategy.
+
+    >>> router = ProviderRouter({"plan": Route(claude, plan), "execute": Route(gpt, execute)})
+    >>> stream = router.call_model(router.request(context, tools, "plan"))
+
+    Args:
+        routes: the client and the invocation of each strategy.
+        default: the strategy of requests that name none; None is the first.
+    """
+
+    def __init__(self, routes: Mapping[str, Route], *, default: str | None = None) -> None:
+        if not routes:
+            raise MisuseError("routes: at least one is needed")
+        self._routes = dict(routes)
+        self._default = next(iter(routes)) if default is None else default
+        self.route(self._default)
+
+    def route(self, strategy: str | None = None) -> Route:
+        """Return the route of a strategy.
+
+        Raises:
+            MisuseError: there is none; the error names those there are.
+        """
+        strategy = self._default if strategy is None else strategy
+        found = self._routes.get(strategy)
+        if found is None:
+            raise MisuseError(f"strategy: there are {', '.join(self._routes)}, not {strategy!r}")
+        return found
+
+    def request(
+        self,
+        context: Sequence[ContextMessage],
+        tools: Sequence["Tool | ToolSpec"] = (),
+        strategy: str | None = None,
+        **params: object,
+    ) -> LlmRequest:
+        """Make the request of a strategy."""
+        strategy = self._default if strategy is None else strategy
+        invocation = self.route(strategy).invocation
+        return LlmRequest(context, tools, invocation, strategy, params)
+
+    def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
+        """Let the client of the request's strategy answer."""
+        return self.route(request.strategy).client.call_model(request)
+
+
+class ModelOutputAccumulator:
+    """Collects the deltas of one answer, and makes its entry.
+
+    >>> accumulator = ModelOutputAccumulator(request.invocation)
+    >>> async for delta in router.call_model(request):
+    ...     accumulator.consume(delta)
+    >>> state.append_model_output(accumulator.build_entry())
+    """
+
+    def __init__(self, invocation: ModelInvocationDescriptor) -> None:
+        self._invocation = invocation
+        self._assembler = MessageAssembler()
+
+    def consume(self, delta: ModelOutputDelta | DeltaBatch) -> None:
+        """Take a delta.
+
+        Raises:
+            ContractError: it does not follow from those before.
+        """
+        self._assembler.consume(delta)
+
+    def snapshot(self) -> Message:
+        """Return the message as far as it has come."""
+        return self._assembler.snapshot()
+
+    @property
+    def error(self) -> ModelError | None:
+        """What ended the answer, None while it runs and when it ended well."""
+        return self._assembler.get_error()
+
+    def build_entry(self, **metadata: object) -> ModelOutputEntry:
+        """Make the entry of a whole answer.
+
+        Raises:
+            ModelError: the answer failed: nothing of it enters the history.
+            MisuseError: it has not ended.
+        """
+        message = self._assembler.build_final_message()
+        return ModelOutputEntry.of_message(message, self._invocation, metadata)

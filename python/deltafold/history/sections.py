@@ -1,0 +1,158 @@
+"""Sections: what was said, in three levels of detail.
+
+In: named pieces of text.  Out: the level that fits, or all of it as one text.
+
+Laws: order is kept; nothing is changed in place; a live screen is one section of the live level, by
+a name of its own.
+Source: the conversation history blueprint, HistoryEntry types and LiveScreen conventions.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple, Self, TypeAlias, cast
+
+LIVE_SCREEN: Final = "[LiveScreen]"
+"""The key of the section that shows the widgets as they were when the entry was written."""
+
+
+class LevelOfDetail(StrEnum):
+    """How much of an entry is shown."""
+
+    LIVE = "live"
+    SUMMARY = "summary"
+    GIST = "gist"
+
+
+class Section(NamedTuple):
+    """A piece of text under a heading; the key may be empty."""
+
+    key: str
+    value: str
+
+
+Sections: TypeAlias = tuple[Section, ...]
+Pairs: TypeAlias = Iterable[tuple[str, str]]
+
+
+def sections_of(pairs: Pairs) -> Sections:
+    """Make sections of pairs.
+
+    Raises:
+        TypeError: something is no pair of strings.
+    """
+    made: list[Section] = []
+    for place, pair in enumerate(pairs):
+        given = cast("object", pair)
+        match given:
+            case (str(key), str(value)):
+                made.append(Section(key, value))
+            case _:
+                raise TypeError(f"sections[{place}]: a pair of strings is needed, not {pair!r}")
+    return tuple(made)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class LevelOfDetailSections:
+    """The same content in three levels of detail.
+
+    >>> said = LevelOfDetailSections([("", "all of it")], [("", "most")], [("", "some")])
+    >>> said.get_sections("summary")
+    (Section(key='', value='most'),)
+
+    Args:
+        live: everything.
+        summary: what older turns keep.
+        gist: what the oldest turns keep.
+    """
+
+    live: Sections
+    summary: Sections
+    gist: Sections
+
+    def __init__(self, live: Pairs, summary: Pairs, gist: Pairs) -> None:
+        object.__setattr__(self, "live", sections_of(live))
+        object.__setattr__(self, "summary", sections_of(summary))
+        object.__setattr__(self, "gist", sections_of(gist))
+
+    @classmethod
+    def create_uniform(cls, sections: Pairs) -> Self:
+        """Make all levels the same."""
+        made = sections_of(sections)
+        return cls(made, made, made)
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """Make all levels one text without a heading."""
+        return cls.create_uniform([("", text)])
+
+    def get_sections(self, detail: LevelOfDetail | str) -> Sections:
+        """Return a level; one that is not known counts as live."""
+        match detail:
+            case LevelOfDetail.SUMMARY:
+                return self.summary
+            case LevelOfDetail.GIST:
+                return self.gist
+            case _:
+                return self.live
+
+    def with_live_section(self, key: str, value: str) -> Self:
+        """Return the same with a section of the live level set.
+
+        The first section of that key is replaced, else one is appended; the same object comes back
+        where that changes nothing.
+        """
+        place = next((i for i, section in enumerate(self.live) if section.key == key), None)
+        if place is None:
+            return type(self)((*self.live, Section(key, value)), self.summary, self.gist)
+        if self.live[place].value == value:
+            return self
+        live = (*self.live[:place], Section(key, value), *self.live[place + 1 :])
+        return type(self)(live, self.summary, self.gist)
+
+    def to_dict(self) -> dict[str, list[list[str]]]:
+        """Return the wire form: lists of pairs."""
+        levels = {"live": self.live, "summary": self.summary, "gist": self.gist}
+        return {name: [list(section) for section in level] for name, level in levels.items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, list[list[str]]]) -> Self:
+        """Make the sections of their wire form."""
+        pairs = {
+            name: [(key, value) for key, value in data[name]]
+            for name in ("live", "summary", "gist")
+        }
+        return cls(pairs["live"], pairs["summary"], pairs["gist"])
+
+
+def without_live_screen(sections: Sequence[Section]) -> tuple[Sequence[Section], str | None]:
+    """Take the live screens out.
+
+    Returns the other sections (the same object where there was none) and the last live screen.
+    """
+    screens = [section.value for section in sections if section.key == LIVE_SCREEN]
+    if not screens:
+        return sections, None
+    return tuple(section for section in sections if section.key != LIVE_SCREEN), screens[-1]
+
+
+def to_plain_text(sections: Sequence[Section]) -> str:
+    r"""Return sections as one text.
+
+    One section is its text alone; several have their key as a heading, but for empty keys and the
+    live screen, and a blank line between them. Lines end with "\n" alone.
+    """
+    if len(sections) == 1:
+        return _lines(sections[0].value)
+    return "\n\n".join(_under_heading(section) for section in sections)
+
+
+def _under_heading(section: Section) -> str:
+    text = _lines(section.value)
+    if not section.key or section.key == LIVE_SCREEN:
+        return text
+    return f"# {section.key}\n{text}"
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

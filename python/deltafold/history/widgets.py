@@ -1,0 +1,142 @@
+"""Widgets: parts of an agent's state that it shows to the model and lets it change.
+
+In: tool calls of the model, changes by the host.  Out: what a widget looks like now, its tools, and
+an entry in the history for each change.
+
+Laws: a widget changes through its tools or through its host alone, and each change leaves an entry.
+Source: the conversation history blueprint, "Widget conventions".
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from deltafold.history.arguments import ArgumentError, ToolArgumentParser
+from deltafold.history.entries import (
+    HistoryToolCallResult,
+    ToolCallRequest,
+    ToolExecutionStatus,
+)
+from deltafold.history.sections import LevelOfDetailSections
+
+if TYPE_CHECKING:
+    from deltafold.history.state import AgentState
+    from deltafold.models.config import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class WidgetRenderContext:
+    """What a widget may look at while it is rendered."""
+
+    state: "AgentState"
+    environment: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that a widget offers; its schema is that of an object."""
+
+    name: str
+    description: str
+    parameter_schema: Mapping[str, object]
+
+    def spec(self) -> "ToolSpec":
+        """Return the tool as a model sees it."""
+        from deltafold.models.config import ToolSpec  # noqa: PLC0415 - models load when asked for
+
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            parameter_schema=dict(self.parameter_schema),
+        )
+
+
+Record = Callable[[str, str, str], None]
+"""Leaves an entry: the widget's name, what changed, and who changed it."""
+
+
+class Widget(Protocol):
+    """A part of the state that a model sees."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the history."""
+        ...
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """What a model may do to it."""
+        ...
+
+    def render_live_screen(self, context: WidgetRenderContext) -> str | None:
+        """Return what it looks like now, as Markdown; None or blank to show nothing."""
+        ...
+
+    def execute_tool(self, call: ToolCallRequest, record: Record) -> HistoryToolCallResult:
+        """Run one of its tools; `record` leaves the entry of a change."""
+        ...
+
+
+_REPLACE: Final = "memory_notebook_replace"
+
+
+class MemoryNotebookWidget:
+    """A notebook that the model keeps for itself and sees on the live screen."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the history."""
+        return "memory_notebook"
+
+    @property
+    def snapshot(self) -> str:
+        """The notebook's text."""
+        return self._text
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """One: replace the text."""
+        schema: dict[str, object] = {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string", "description": "The notebook's whole new text."}
+            },
+            "required": ["text"],
+            "additionalProperties": False,
+        }
+        return (Tool(_REPLACE, "Replace the text of your memory notebook.", schema),)
+
+    def render_live_screen(self, context: WidgetRenderContext) -> str | None:  # noqa: ARG002 - it shows itself alone
+        """Return the notebook under a heading, None while it is empty."""
+        return f"## Memory Notebook\n\n{self._text}" if self._text.strip() else None
+
+    def execute_tool(self, call: ToolCallRequest, record: Record) -> HistoryToolCallResult:
+        """Replace the text, as the model asks."""
+        if call.tool_name != _REPLACE:
+            return _answer(call, ToolExecutionStatus.FAILED, f"There is no tool {call.tool_name}.")
+        try:
+            text = ToolArgumentParser(call).get_required("text", str)
+        except ArgumentError as error:
+            return _answer(call, ToolExecutionStatus.FAILED, str(error))
+        self._replace(text, f"tool call {call.tool_call_id}", record)
+        return _answer(call, ToolExecutionStatus.SUCCESS, f"Replaced: {len(text)} characters.")
+
+    def replace_from_host(self, text: str | None, record: Record) -> None:
+        """Replace the text on the host's behalf; None empties it."""
+        self._replace(text or "", "host", record)
+
+    def reset(self) -> None:
+        """Empty the notebook without a trace, as a history that is emptied has none."""
+        self._text = ""
+
+    def _replace(self, text: str, source: str, record: Record) -> None:
+        before, self._text = self._text, text
+        record(self.name, f"replaced: {len(before)} to {len(text)} characters", source)
+
+
+def _answer(call: ToolCallRequest, status: ToolExecutionStatus, text: str) -> HistoryToolCallResult:
+    result = LevelOfDetailSections.of_text(text)
+    return HistoryToolCallResult(call.tool_name, call.tool_call_id, status, result)

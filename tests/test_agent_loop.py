@@ -1,0 +1,80 @@
+"""The reference loop, as the example holds it: two providers, a failure, an approval, a retry."""
+
+import asyncio
+from typing import Any
+
+from agent_loop import Loop, converse
+from deltafold.agent import RunStatus
+from deltafold.history import (
+    LIVE_SCREEN,
+    ModelInputEntry,
+    ModelOutputEntry,
+    ToolExecutionStatus,
+    ToolResultsEntry,
+    WidgetEntry,
+)
+from deltafold.testing import ReplayServer
+
+
+def held() -> tuple[Loop, list[Any], list[str]]:
+    said: list[str] = []
+    with ReplayServer() as server:
+        loop = asyncio.run(converse(server, said.append))
+        return loop, [request.json() for request in server.requests], said
+
+
+def test_the_loop_holds_one_conversation_with_two_providers() -> None:
+    loop, bodies, said = held()
+    assert loop.run.status is RunStatus.COMPLETED
+    kinds = [type(entry) for entry in loop.state.history]
+    assert kinds == [
+        WidgetEntry,
+        ModelInputEntry,
+        ModelOutputEntry,
+        WidgetEntry,
+        ToolResultsEntry,
+        ModelOutputEntry,
+        ToolResultsEntry,
+        ModelOutputEntry,
+    ]
+    outputs = [one for one in loop.state.history if isinstance(one, ModelOutputEntry)]
+    assert [one.invocation.provider_id for one in outputs] == ["anthropic", "openai", "openai"]
+    assert said[-1].endswith("Atlantis is on no chart.")
+    assert [body["model"] for body in bodies] == ["claude-demo", "gpt-demo", "gpt-demo", "gpt-demo"]
+
+
+def test_a_failing_tool_and_an_approved_one_are_results() -> None:
+    loop, _, _ = held()
+    entries = [one for one in loop.state.history if isinstance(one, ToolResultsEntry)]
+    statuses = [[result.status for result in entry.results] for entry in entries]
+    assert statuses == [
+        [ToolExecutionStatus.SUCCESS, ToolExecutionStatus.FAILED, ToolExecutionStatus.SUCCESS],
+        [ToolExecutionStatus.SUCCESS],
+    ]
+    assert loop.state.memory_notebook_snapshot == "The trip goes to Brest."
+
+
+def test_a_stream_that_was_cut_is_asked_for_again_and_leaves_nothing() -> None:
+    loop, bodies, _ = held()
+    assert bodies[1] == bodies[2]
+    outputs = [one for one in loop.state.history if isinstance(one, ModelOutputEntry)]
+    assert [one.metadata["attempt"] for one in outputs] == [1, 2, 1]
+
+
+def test_the_live_screen_reaches_the_model_in_the_newest_entry_alone() -> None:
+    loop, bodies, _ = held()
+    shown = [str(body).count("[Live Screen]") for body in bodies]
+    assert shown == [1, 1, 1, 1]
+    assert "The reader gets seasick." in str(bodies[0])
+    assert "The trip goes to Brest." in str(bodies[1])
+    inputs = [one for one in loop.state.history if isinstance(one, ModelInputEntry)]
+    assert inputs[0].content_sections.live[-1].key == LIVE_SCREEN
+
+
+def test_every_call_in_a_request_has_its_result() -> None:
+    _, bodies, _ = held()
+    for body in bodies[1:]:
+        made = [call["id"] for turn in body["messages"] for call in turn.get("tool_calls", [])]
+        answered = [turn["tool_call_id"] for turn in body["messages"] if turn["role"] == "tool"]
+        assert made == answered
+        assert made

@@ -1,0 +1,92 @@
+"""Arguments of tool calls: right ones typed, wrong ones in words that a model can act on."""
+
+from typing import Any
+
+import pytest
+
+from deltafold.history import (
+    ARGUMENT_PARSERS,
+    ArgumentError,
+    ToolArgumentParser,
+    ToolCallRequest,
+    parse_tool_call,
+)
+
+
+def arguments(raw: str) -> ToolArgumentParser:
+    return ToolArgumentParser(parse_tool_call("openai-chat", "search", "c1", raw))
+
+
+def test_arguments_are_read_by_name_and_kind() -> None:
+    given = arguments('{"s": "a", "i": 1, "f": 2, "b": true, "l": [1, "x"], "o": {"k": [1]}}')
+    assert given.get_required("s", str) == "a"
+    assert given.get_required("i", int) == 1
+    assert given.get_required("f", float) == 2.0
+    assert given.get_required("b", bool) is True
+    assert given.get_required("l", list) == [1, "x"]
+    assert given.get_required("o", dict) == {"k": [1]}
+    assert given.get_optional("missing", str, "default") == "default"
+    assert given.get_optional("i", int, 5) == 1
+    assert given.parse_list("s", str) == ["a"]
+    assert given.get_choice("s", ["a", "b"]) == "a"
+
+
+def test_json_inside_a_string_is_read() -> None:
+    given = arguments('{"filter": "{\\"a\\": [1]}", "plain": {"b": 2}}')
+    assert given.parse_json_safely("filter") == {"a": [1]}
+    assert given.parse_json_safely("plain") == {"b": 2}
+
+
+@pytest.mark.parametrize(
+    ("raw", "read", "match"),
+    [
+        ("{}", ("get_required", "q", str), "search needs 'q', a string; given: none"),
+        ('{"a": 1, "b": 2}', ("get_required", "q", int), "given: a, b"),
+        ('{"q": 1}', ("get_required", "q", str), "'q' needs a string, not an integer"),
+        ('{"q": true}', ("get_required", "q", int), "an integer, not true or false"),
+        ('{"q": "1"}', ("get_optional", "q", int, 1), "an integer, not a string"),
+        ('{"q": null}', ("get_required", "q", dict), "an object, not null"),
+        ('{"q": ["a", 1]}', ("parse_list", "q", str), r"'q\[1\]' needs a string"),
+        ("{}", ("parse_list", "q", str), "needs 'q'"),
+        ('{"q": "c"}', ("get_choice", "q", ["a", "b"]), "one of a, b, not 'c'"),
+        ('{"q": "{"}', ("parse_json_safely", "q"), "'q' is no JSON"),
+        ("{}", ("parse_json_safely", "q"), "needs 'q'"),
+    ],
+)
+def test_a_wrong_argument_tells_the_model_what_to_do(
+    raw: str,
+    read: tuple[Any, ...],
+    match: str,
+) -> None:
+    with pytest.raises(ArgumentError, match=match) as raised:
+        getattr(arguments(raw), read[0])(*read[1:])
+    assert raised.value.argument.startswith("q")
+
+
+@pytest.mark.parametrize("raw", ["{nonsense}", "[1]", "1", '"text"'])
+def test_arguments_that_are_no_object_say_so(raw: str) -> None:
+    with pytest.raises(ArgumentError, match=r"no JSON object.*Call it again"):
+        arguments(raw)
+
+
+def test_reading_changes_nothing() -> None:
+    call = parse_tool_call("openai-chat", "f", "c", '{"l": [1]}')
+    ToolArgumentParser(call).get_required("l", list).append(2)
+    assert call.arguments == {"l": (1,)}
+
+
+def test_every_specification_says_how_it_writes_arguments() -> None:
+    for specification in (*ARGUMENT_PARSERS, "v1", "responses", "json", "xml"):
+        assert parse_tool_call(specification, "f", "c", '{"a": 1}').arguments == {"a": 1}
+    with pytest.raises(ValueError, match="klingon"):
+        parse_tool_call("klingon", "f", "c", "{}")
+
+
+def test_a_failed_parse_keeps_the_text_and_says_why() -> None:
+    call = parse_tool_call("messages", "f", "c", '{"a": ')
+    assert (call.raw_arguments, call.arguments) == ('{"a": ', None)
+    assert call.parse_error
+    assert isinstance(call, ToolCallRequest)
+    doubled = parse_tool_call("v1", "f", "c", '"{\\"a\\": 1}"')
+    assert doubled.arguments == {"a": 1}
+    assert doubled.parse_warning

@@ -229,9 +229,8 @@ def _text(
 
 
 def _is_citation(note: object) -> bool:
-    if not isinstance(note, Mapping):
-        return False
-    return cast("Mapping[str, object]", note).get("type") in _CITATION_TYPES
+    kind = cast("Object", note).get("type") if isinstance(note, Mapping) else None
+    return isinstance(kind, str) and kind in _CITATION_TYPES
 
 
 def _tool_use(

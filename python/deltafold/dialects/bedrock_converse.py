@@ -346,12 +346,13 @@ def _mark(body: Object, mark: Object) -> None:
 def _limit_cache_marks(body: Object, rendering: Rendering) -> None:
     """Keep the last four marks, and lower what would live longer than a mark before it."""
     lists = list(_marked_lists(body))
-    excess = sum("cachePoint" in block for blocks in lists for block in blocks) - MAX_CACHE_MARKS
+    marks = [block for blocks in lists for block in blocks if "cachePoint" in block]
+    excess = len(marks) - MAX_CACHE_MARKS
     is_short = False
     for blocks in lists:
         kept: list[Object] = []
         for block in blocks:
-            if "cachePoint" not in block:
+            if not isinstance(block.get("cachePoint"), dict):
                 kept.append(block)
                 continue
             if excess > 0:

@@ -12,10 +12,12 @@ from deltafold.dialects.anthropic_messages import DIALECT, TOOL_CHOICES
 from deltafold.dialects.parsing.reader import (
     ParsedRequest,
     Reader,
+    address,
     as_object,
     call_of,
     data_url,
     listed,
+    maybe_text,
     media_of,
     objects,
     text,
@@ -158,22 +160,26 @@ def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | F
 def _media(reader: Reader, block: Object) -> ImagePart | FileRefPart | None:
     source = as_object(block.get("source"), "source")
     is_image = block["type"] == "image"
-    name = cast("str | None", block.get("title"))
+    name = maybe_text(block.get("title"), "title")
     state = reader.extras(_extras(block, "source", "title"))
-    mime_type = cast("str | None", source.get("media_type"))
+    mime_type = maybe_text(source.get("media_type"), "source.media_type")
     match source.get("type"):
         case "base64":
-            return media_of(mime_type, str(source["data"]), name, state)
+            return media_of(mime_type, text(source.get("data"), "source.data"), name, state)
         case "url" if is_image:
-            return ImagePart(mime_type="image/*", url=str(source["url"]), provider_state=state)
+            return ImagePart(
+                mime_type="image/*",
+                url=address(source.get("url"), "source.url"),
+                provider_state=state,
+            )
         case "url" if name is None:
-            return FileRefPart(path=str(source["url"]), provider_state=state)
+            return FileRefPart(path=address(source.get("url"), "source.url"), provider_state=state)
         case "file" if name is None:
             stored = "image/*" if is_image else None
-            path = str(source["file_id"])
+            path = address(source.get("file_id"), "source.file_id")
             return FileRefPart(path=path, mime_type=stored, provider_state=state)
         case "text":
-            data = b64encode(str(source["data"]).encode()).decode()
+            data = b64encode(text(source.get("data"), "source.data").encode()).decode()
             path = data_url("text/plain", data, name)
             return FileRefPart(path=path, mime_type="text/plain", provider_state=state)
         case _:

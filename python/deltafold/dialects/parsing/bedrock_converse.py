@@ -135,7 +135,7 @@ def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | F
     media = _media(block)
     if media is not None:
         return media
-    if block.keys() == {"cachePoint"}:
+    if block.keys() == {"cachePoint"} and isinstance(block["cachePoint"], dict):
         return TextPart(text="", provider_state=reader.state({"block": block}))
     return reader.block(block, place)
 

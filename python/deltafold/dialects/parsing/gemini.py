@@ -15,13 +15,17 @@ from deltafold.dialects.parsing.reader import (
     Names,
     ParsedRequest,
     Reader,
+    address,
     as_object,
     call_of,
     data_url,
+    maybe_text,
     media_of,
     objects,
+    text,
     thinking_of,
     tool_of,
+    words,
 )
 from deltafold.dialects.rendered import Object
 from deltafold.messages import (
@@ -84,7 +88,7 @@ def _read_generation(reader: Reader) -> None:
     for name, field in _GENERATION.items():
         value: Any = members.pop(name, None)
         if value is not None:
-            is_whole = name == "topK" and float(value).is_integer()
+            is_whole = name == "topK" and isinstance(value, float) and value.is_integer()
             reader.config[field] = int(value) if is_whole else value
     if members:
         reader.config["generation_config"] = members
@@ -95,7 +99,7 @@ def _read_tool_config(reader: Reader) -> None:
     members = _camel(as_object(given or {}, "toolConfig"))
     calling = _camel(as_object(members.get("functionCallingConfig") or {}, "toolConfig"))
     mode = str(calling.get("mode", "")).upper()
-    allowed = cast("list[str]", calling.get("allowedFunctionNames") or [])
+    allowed = words(calling.get("allowedFunctionNames"), "allowedFunctionNames")
     if mode in _MODES and len(allowed) <= (1 if mode == "ANY" else 0):
         choice: object = {"mode": "tool", "name": allowed[0]} if allowed else _MODES[mode]
         reader.config["tool_choice"] = choice
@@ -165,7 +169,7 @@ def _state(reader: Reader, part: Object, *known: str) -> Object | None:
         if name not in {"thoughtSignature", "thought", *known}
     }
     data: Object = {"members": members} if members else {}
-    if part.get("thoughtSignature") not in {None, FOREIGN_SIGNATURE}:
+    if part.get("thoughtSignature") not in (None, FOREIGN_SIGNATURE):
         data["thoughtSignature"] = part["thoughtSignature"]
     return reader.state(data)
 
@@ -205,10 +209,10 @@ def _media(reader: Reader, part: Object, place: str) -> ImagePart | FileRefPart 
         if not data.keys() <= known:
             return None
         state = _state(reader, part, member)
-        mime_type = cast("str | None", data.get("mimeType"))
+        mime_type = maybe_text(data.get("mimeType"), f"{place}.mimeType")
         if member == "inlineData":
-            return media_of(mime_type, str(data.get("data", "")), None, state)
-        path = str(data.get("fileUri", ""))
+            return media_of(mime_type, text(data.get("data"), f"{place}.data"), None, state)
+        path = address(data.get("fileUri"), f"{place}.fileUri")
         return FileRefPart(path=path, mime_type=mime_type, provider_state=state)
     return None
 

@@ -5,7 +5,7 @@ answer that is to be continued.
 Source: the protocol notes on mistral, parts 1, 2 and 6.
 """
 
-from typing import Final, cast
+from typing import Final
 
 from deltafold.dialects.mistral import DIALECT
 from deltafold.dialects.parsing.openai_chat import read_stop, read_tool_choice, said
@@ -13,11 +13,13 @@ from deltafold.dialects.parsing.reader import (
     Names,
     ParsedRequest,
     Reader,
+    address,
     as_object,
     call_of,
     data_url,
     function_tools,
     listed,
+    maybe_text,
     objects,
     text,
     thinking_of,
@@ -82,7 +84,7 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
 def _said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
     kind = content.get("type")
     if kind == "file" and content.keys() == {"type", "file_id"}:
-        return FileRefPart(path=str(content["file_id"]))
+        return FileRefPart(path=address(content["file_id"], f"{place}.file_id"))
     if kind == "document_url":
         return _document(reader, content, place)
     audio = content.get("input_audio")
@@ -95,15 +97,15 @@ def _said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart |
 
 
 def _document(reader: Reader, content: Object, place: str) -> FileRefPart | TextPart:
-    address = text(content.get("document_url"), f"{place}.document_url")
-    name = content.get("document_name")
-    if not address.startswith("data:"):
+    where = address(content.get("document_url"), f"{place}.document_url")
+    name = maybe_text(content.get("document_name"), f"{place}.document_name")
+    if not where.startswith("data:"):
         if name is not None:
             return reader.block(content, f"{place}.document_name")
-        return FileRefPart(path=address)
-    head, _, data = address[len("data:") :].partition(",")
+        return FileRefPart(path=where)
+    head, _, data = where[len("data:") :].partition(",")
     mime_type = head.removesuffix(";base64")
-    path = data_url(mime_type, data, cast("str | None", name))
+    path = data_url(mime_type, data, name)
     return FileRefPart(path=path, mime_type=mime_type)
 
 
@@ -130,7 +132,9 @@ def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -
 
 def _thinking(reader: Reader, content: Object, place: str) -> MessagePart:
     inner = listed(content.get("thinking"), f"{place}.thinking")
-    texts = [str(item["text"]) for item in inner if item.get("type") == "text"]
+    texts = [
+        text(item.get("text"), f"{place}.text") for item in inner if item.get("type") == "text"
+    ]
     state = {name: value for name, value in content.items() if name != "thinking"}
     if len(inner) > 1 or len(texts) != len(inner):
         state["thinking"] = inner

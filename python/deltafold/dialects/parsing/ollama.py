@@ -5,7 +5,7 @@ result answers.
 Source: the protocol notes on ollama, parts 1 and 5.
 """
 
-from typing import Final, cast
+from typing import Final
 
 from deltafold.dialects.ollama import DIALECT
 from deltafold.dialects.parsing.reader import (
@@ -80,7 +80,7 @@ def _read_options(reader: Reader) -> None:
         if options.get(name) is not None:
             reader.config[field] = options.pop(name)
     if options.get("stop") is not None:
-        reader.config["stop_sequences"] = words(options.pop("stop"))
+        reader.config["stop_sequences"] = words(options.pop("stop"), "options.stop")
     if options:
         reader.config["options"] = options
 
@@ -89,7 +89,7 @@ def _contents(message: Object) -> list[TextPart | ImagePart]:
     contents: list[TextPart | ImagePart] = []
     if message.get("content"):
         contents.append(TextPart(text=text(message["content"], "content")))
-    for encoded in cast("list[str]", message.get("images") or []):
+    for encoded in words(message.get("images"), "images"):
         kinds = (kind for start, kind in _IMAGE_TYPES.items() if encoded.startswith(start))
         contents.append(ImagePart(mime_type=next(kinds, "image/*"), data=encoded))
     return contents

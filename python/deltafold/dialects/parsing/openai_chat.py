@@ -10,6 +10,7 @@ from deltafold.dialects.openai_chat import AUDIO_FORMATS, DIALECT
 from deltafold.dialects.parsing.reader import (
     ParsedRequest,
     Reader,
+    address,
     as_object,
     call_of,
     data_url,
@@ -104,7 +105,7 @@ def read_stop(reader: Reader) -> None:
     """Read the words that end an answer."""
     stop = reader.body.pop("stop", None)
     if stop is not None:
-        reader.config["stop_sequences"] = words(stop)
+        reader.config["stop_sequences"] = words(stop, "stop")
 
 
 def read_tool_choice(reader: Reader) -> None:
@@ -146,12 +147,12 @@ def said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | 
             extras = reader.unknown(content, {"type", "image_url"}, f"{place}.content")
             image = content.get("image_url")
             if isinstance(image, str):
-                return image_of(image, None, reader.extras(extras))
+                return image_of(address(image, f"{place}.image_url"), None, reader.extras(extras))
             members = as_object(image, f"{place}.image_url")
             if members.keys() > {"url"}:
                 extras["image_url"] = members
-            address = text(members.get("url"), f"{place}.image_url.url")
-            return image_of(address, None, reader.extras(extras))
+            where = address(members.get("url"), f"{place}.image_url.url")
+            return image_of(where, None, reader.extras(extras))
         case "input_audio":
             audio = as_object(content.get("input_audio"), f"{place}.input_audio")
             mime_type = _AUDIO_TYPES.get(str(audio.get("format")))
@@ -169,11 +170,11 @@ def said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | 
 
 def _file(file: Object) -> FileRefPart | None:
     if file.keys() == {"file_id"}:
-        return FileRefPart(path=str(file["file_id"]))
-    address = str(file.get("file_data", ""))
-    if file.keys() != {"file_data", "filename"} or not address.startswith("data:"):
+        return FileRefPart(path=address(file["file_id"], "file.file_id"))
+    held = str(file.get("file_data", ""))
+    if file.keys() != {"file_data", "filename"} or not held.startswith("data:"):
         return None
-    head, _, data = address[len("data:") :].partition(",")
+    head, _, data = held[len("data:") :].partition(",")
     mime_type = head.removesuffix(";base64")
     return FileRefPart(path=data_url(mime_type, data, str(file["filename"])), mime_type=mime_type)
 

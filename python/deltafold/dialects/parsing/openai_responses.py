@@ -11,6 +11,7 @@ from deltafold.dialects.openai_responses import DIALECT, ENCRYPTED_REASONING
 from deltafold.dialects.parsing.reader import (
     ParsedRequest,
     Reader,
+    address,
     data_url,
     image_of,
     listed,
@@ -18,6 +19,7 @@ from deltafold.dialects.parsing.reader import (
     text,
     thinking_of,
     tool_of,
+    words,
 )
 from deltafold.dialects.rendered import Object
 from deltafold.messages import (
@@ -72,7 +74,7 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     for tool, place in objects(reader.body.pop("tools", None), "tools"):
         _read_tool(reader, tool, place)
     _read_tool_choice(reader)
-    include = list(cast("list[str]", reader.body.pop("include", None) or []))
+    include = words(reader.body.pop("include", None), "include")
     reader.config["encrypted_reasoning"] = ENCRYPTED_REASONING in include
     if others := [word for word in include if word != ENCRYPTED_REASONING]:
         reader.config["include"] = others
@@ -231,10 +233,10 @@ def _content(reader: Reader, content: Object, place: str) -> TextPart | ImagePar
         if members.get("detail") == "auto":
             del members["detail"]
         if isinstance(members.get("image_url"), str):
-            address = str(members.pop("image_url"))
-            return image_of(address, None, reader.extras(members))
+            where = address(members.pop("image_url"), f"{place}.image_url")
+            return image_of(where, None, reader.extras(members))
         if isinstance(members.get("file_id"), str):
-            path = str(members.pop("file_id"))
+            path = address(members.pop("file_id"), f"{place}.file_id")
             state = reader.extras(members)
             return FileRefPart(path=path, mime_type="image/*", provider_state=state)
     file = _file(members) if kind == "input_file" else None
@@ -244,11 +246,11 @@ def _content(reader: Reader, content: Object, place: str) -> TextPart | ImagePar
 def _file(members: Object) -> FileRefPart | None:
     for member in ("file_id", "file_url"):
         if members.keys() == {member}:
-            return FileRefPart(path=str(members[member]))
-    address = str(members.get("file_data", ""))
-    if members.keys() != {"file_data", "filename"} or not address.startswith("data:"):
+            return FileRefPart(path=address(members[member], member))
+    held = str(members.get("file_data", ""))
+    if members.keys() != {"file_data", "filename"} or not held.startswith("data:"):
         return None
-    head, _, data = address[len("data:") :].partition(",")
+    head, _, data = held[len("data:") :].partition(",")
     mime_type = head.removesuffix(";base64")
     path = data_url(mime_type, data, str(members["filename"]))
     return FileRefPart(path=path, mime_type=mime_type)

@@ -157,7 +157,10 @@ def objects(value: object, place: str) -> Iterator[tuple[Object, str]]:
     if not isinstance(value, list | tuple):
         raise _wrong(place, "a list", value)
     for index, item in enumerate(cast("Sequence[object]", value)):
-        yield as_object(item, f"{place}[{index}]"), f"{place}[{index}]"
+        found = as_object(item, f"{place}[{index}]")
+        if found.get("type") is not None:
+            text(found["type"], f"{place}[{index}].type")
+        yield found, f"{place}[{index}]"
 
 
 def as_object(value: object, place: str) -> Object:
@@ -191,9 +194,38 @@ def listed(value: object, place: str) -> list[Object]:
     return [item for item, _ in objects(value, place)]
 
 
-def words(value: object) -> tuple[object, ...]:
-    """Return a setting that is one word or a list of them."""
-    return (value,) if isinstance(value, str) else tuple(cast("Sequence[object]", value))
+def words(value: object, place: str) -> tuple[str, ...]:
+    """Return a setting that is one word or a list of them.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, str):
+        return (value,)
+    if value is not None and not isinstance(value, list | tuple):
+        raise _wrong(place, "a list", value)
+    return tuple(text(word, place) for word in cast("Sequence[object]", value or ()))
+
+
+def address(value: object, place: str) -> str:
+    """Return the address or the id of something.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = text(value, place)
+    if not found:
+        raise _wrong(place, "an address", value)
+    return found
+
+
+def maybe_text(value: object, place: str) -> str | None:
+    """Return the text, None where there is none.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return None if value is None else text(value, place)
 
 
 def image_of(address: str, mime_type: str | None, state: Object | None) -> ImagePart:

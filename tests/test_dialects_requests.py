@@ -378,3 +378,14 @@ def test_extra_body_goes_over_everything() -> None:
     body = openai_chat.request_body([], [], chat)
     assert body["top_k"] == 3
     assert "stream_options" not in body
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("choice", ["auto", "required", "none"])
+def test_a_choice_among_no_tools_is_not_sent(dialect: str, choice: str) -> None:
+    config = config_class(dialect).model_validate({"model_id": "m", "tool_choice": choice})
+    rendered = dialect_of(dialect).render([Message.user("Hello")], [], config)
+    assert rendered.body.keys().isdisjoint({"tool_choice", "toolConfig", "tools"})
+    # Ollama has no member for a choice; it does these two without being asked.
+    is_silent = dialect == "ollama" and choice in {"auto", "none"}
+    assert bool(rendered.notes) == (not is_silent)

@@ -321,12 +321,15 @@ def test_an_unknown_setting_names_the_nearest_known_one() -> None:
         model.update_config(temperature="hot")
 
 
+TOOL = ToolSpec(name="weather")
+
+
 def test_settings_of_the_call_beat_the_config_and_a_stream_keeps_its_own(
     server: ReplayServer,
 ) -> None:
     with client_of("anthropic-messages", "synchronous", server.url) as client:
         model = AnthropicModel(AnthropicConfig(model_id="m", max_tokens=5), client=client)
-        first = model.stream_sync("Hello", max_tokens=7, tool_choice="required")
+        first = model.stream_sync("Hello", [TOOL], max_tokens=7, tool_choice="required")
         model.update_config(max_tokens=9)
         assert model.get_config().max_tokens == 9
         first.final_message()

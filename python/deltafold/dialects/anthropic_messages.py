@@ -107,7 +107,7 @@ def render(
                 *map(dict, config.provider_tools),
             ]
             or None,
-            "tool_choice": _tool_choice(config, rendering),
+            "tool_choice": _tool_choice(tools, config, rendering),
             "temperature": config.temperature,
             "top_p": config.top_p,
             "top_k": config.top_k,
@@ -137,16 +137,21 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
     return {**rendered, **tool.extra}
 
 
-def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None:
-    choice = config.tool_choice
-    if choice is None and config.parallel_tool_calls is None:
+def _tool_choice(
+    tools: Sequence[ToolSpec], config: AnthropicConfig, rendering: Rendering
+) -> Object | None:
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+    is_parallel = rendering.of_tools(
+        "parallel_tool_calls", config.parallel_tool_calls, config, tools
+    )
+    if choice is None and is_parallel is None:
         return None
     mode = "auto" if choice is None else choice.mode
     rendered: Object = {"type": TOOL_CHOICES.get(mode, "tool")}
     if choice is not None and choice.name is not None:
         rendered["name"] = rendering.tool_names.of(choice.name)
-    if config.parallel_tool_calls is not None and mode != "none":
-        rendered["disable_parallel_tool_use"] = not config.parallel_tool_calls
+    if is_parallel is not None and mode != "none":
+        rendered["disable_parallel_tool_use"] = not is_parallel
     return rendered
 
 

@@ -153,7 +153,7 @@ def _tool_config(
     config: BedrockConverseConfig,
     rendering: Rendering,
 ) -> Object | None:
-    choice = config.tool_choice
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
     called = {
         part.tool_name: None
         for turn in turns
@@ -305,8 +305,10 @@ class _Turns:
         rendered: Object = {
             "toolUseId": self._rendering.call_ids.of(result.tool_call_id),
             "content": contents,
-            "status": "error" if result.is_error else "success",
         }
+        # Success is the default, and some models take no status at all.
+        if result.is_error:
+            rendered["status"] = "error"
         return {"toolResult": rendered}
 
 

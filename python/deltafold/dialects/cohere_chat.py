@@ -86,7 +86,7 @@ def render(
     body |= given(
         {
             "tools": function_tools(lenient, config, rendering),
-            "tool_choice": _tool_choice(config, rendering),
+            "tool_choice": _tool_choice(tools, config, rendering),
             "strict_tools": config.strict_tools,
             "documents": as_list(config.documents),
             "citation_options": config.citation_options,
@@ -108,8 +108,10 @@ def render(
     return rendering.done(body, config.extra_body)
 
 
-def _tool_choice(config: CohereChatConfig, rendering: Rendering) -> str | None:
-    choice = config.tool_choice
+def _tool_choice(
+    tools: Sequence[ToolSpec], config: CohereChatConfig, rendering: Rendering
+) -> str | None:
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
     if choice is None or choice.mode == "auto":
         return None
     if choice.name is not None:

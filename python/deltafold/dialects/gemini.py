@@ -92,7 +92,7 @@ def render(
         {
             "systemInstruction": _system(turns, rendering),
             "tools": _tools(tools, config, rendering),
-            "toolConfig": _tool_config(config, rendering),
+            "toolConfig": _tool_config(tools, config, rendering),
             "generationConfig": _generation_config(config) or None,
             "safetySettings": as_list(config.safety_settings),
             "cachedContent": config.cached_content,
@@ -147,9 +147,11 @@ def _tools(
     return [*rendered, *map(dict, config.provider_tools)] or None
 
 
-def _tool_config(config: GeminiConfig, rendering: Rendering) -> Object | None:
+def _tool_config(
+    tools: Sequence[ToolSpec], config: GeminiConfig, rendering: Rendering
+) -> Object | None:
     rendered: Object = dict(config.tool_config or {})
-    choice = config.tool_choice
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
     if choice is not None:
         calling: Object = {"mode": TOOL_MODES[choice.mode]}
         if choice.name is not None:

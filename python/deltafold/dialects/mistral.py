@@ -72,6 +72,7 @@ def render(
         tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
         call_ids=Aliases.of_short_ids(ID_LENGTH),
     )
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
     body: Object = {
         "model": config.model_id,
         "messages": _messages(messages, rendering),
@@ -80,7 +81,7 @@ def render(
     body |= given(
         {
             "tools": function_tools(tools, config, rendering),
-            "tool_choice": config.tool_choice and tool_choice(config.tool_choice, rendering),
+            "tool_choice": choice and tool_choice(choice, rendering),
             "max_tokens": config.max_tokens,
             "temperature": config.temperature,
             "top_p": config.top_p,
@@ -88,7 +89,9 @@ def render(
             "random_seed": config.seed,
             "frequency_penalty": config.frequency_penalty,
             "presence_penalty": config.presence_penalty,
-            "parallel_tool_calls": config.parallel_tool_calls,
+            "parallel_tool_calls": rendering.of_tools(
+                "parallel_tool_calls", config.parallel_tool_calls, config, tools
+            ),
             "reasoning_effort": config.reasoning_effort,
             "prompt_mode": config.prompt_mode,
             "response_format": config.response_format,

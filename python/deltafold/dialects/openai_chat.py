@@ -77,6 +77,7 @@ def render(
         tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
         call_ids=Aliases.of_ids("(?s).{1,40}"),
     )
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
     body: Object = {
         "model": config.model_id,
         "messages": _messages(messages, config, rendering),
@@ -87,7 +88,7 @@ def render(
         {
             "stream_options": usage,
             "tools": function_tools(tools, config, rendering),
-            "tool_choice": config.tool_choice and tool_choice(config.tool_choice, rendering),
+            "tool_choice": choice and tool_choice(choice, rendering),
             config.max_tokens_member: config.max_tokens,
             "temperature": config.temperature,
             "top_p": config.top_p,
@@ -95,7 +96,9 @@ def render(
             "frequency_penalty": config.frequency_penalty,
             "presence_penalty": config.presence_penalty,
             "seed": config.seed,
-            "parallel_tool_calls": config.parallel_tool_calls,
+            "parallel_tool_calls": rendering.of_tools(
+                "parallel_tool_calls", config.parallel_tool_calls, config, tools
+            ),
             "reasoning_effort": config.reasoning_effort,
             "verbosity": config.verbosity,
             "response_format": config.response_format,

@@ -83,13 +83,16 @@ def render(
     items = _Items(rendering, is_stored=config.store is not False)
     for turn in turns:
         items.add(turn)
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
     body: Object = {"model": config.model_id, "input": items.rendered, "stream": stream}
     body |= given(
         {
             "instructions": instructions or None,
             "tools": _tools(tools, config, rendering),
-            "tool_choice": config.tool_choice and _tool_choice(config.tool_choice, rendering),
-            "parallel_tool_calls": config.parallel_tool_calls,
+            "tool_choice": choice and _tool_choice(choice, rendering),
+            "parallel_tool_calls": rendering.of_tools(
+                "parallel_tool_calls", config.parallel_tool_calls, config, tools
+            ),
             "max_output_tokens": config.max_tokens,
             "max_tool_calls": config.max_tool_calls,
             "temperature": config.temperature,

@@ -7,10 +7,13 @@ body does not is in the notes; a stand-in for a name or an id can be read back.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias, cast
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from deltafold.dialects.aliases import Aliases
 from deltafold.messages import MessagePart
+from deltafold.models.config import ModelConfig
+
+T = TypeVar("T")
 
 Object: TypeAlias = dict[str, object]
 
@@ -91,6 +94,15 @@ class Rendering:
         for name in names:
             if getattr(config, name) is not None:
                 self.note(NoteCode.SETTING_DROPPED, f"{self.dialect} has no {name}")
+
+    def of_tools(
+        self, name: str, value: T | None, config: ModelConfig, tools: Sequence[object]
+    ) -> T | None:
+        """Return a setting about tools, None, with a note, where there are no tools."""
+        if value is None or tools or config.provider_tools:
+            return value
+        self.note(NoteCode.SETTING_DROPPED, f"{name}: there are no tools")
+        return None
 
     def state(self, part: MessagePart) -> Mapping[str, object]:
         """Return the part's provider state if this dialect and model made it, else nothing."""

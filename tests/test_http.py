@@ -5,6 +5,7 @@ import gzip
 import re
 import socket
 import sys
+import threading
 import time
 import zlib
 from collections.abc import Generator, Iterator
@@ -183,6 +184,37 @@ def silent_server(*, accepts: bool) -> Generator[str]:
             filler.settimeout(0)
             filler.connect_ex(("127.0.0.1", port))
         yield f"http://127.0.0.1:{port}/"
+
+
+@contextmanager
+def garbling_server() -> Generator[str]:
+    """A server that answers with what is no HTTP, as a TLS port does, and closes."""
+
+    def answer() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"\x15\x03\x01\x00\x02\x02\x50\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@every_way
+def test_an_answer_that_is_no_http_is_a_lost_connection(way: str) -> None:
+    with garbling_server() as url:
+        answer = fetch(way, request_to(url))
+    assert answer.failure is not None
+    fields = ErrorMapper().map(answer.failure)
+    assert (fields.code, fields.status) == (ErrorCode.CONNECTION_LOST, None)
 
 
 def assert_missed(answer: Answer, limit: str, seconds: str) -> None:

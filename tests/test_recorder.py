@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anthropic
 import anyio
@@ -259,3 +260,31 @@ def test_what_was_recorded_is_replayed(tmp_path: Path) -> None:
     bodies = anyio.run(read)
     again = ReplayTransport(Recording.load_all(tmp_path))
     assert [b"".join(open_http(again, request_to(URL)).chunks) for _ in range(2)] == bodies
+
+
+def clients_of(kind: str, url: str) -> Any:  # noqa: ANN401 - two unrelated classes
+    if kind == "sdk":
+        return anthropic.Anthropic(base_url=url, api_key="sk-abcdefgh", max_retries=0)
+    return httpx.Client()
+
+
+@pytest.mark.parametrize("kind", ["sdk", "http"])
+def test_a_model_records_through_any_client_and_plays_it_back(kind: str, tmp_path: Path) -> None:
+    run = {"run_id": "run"}
+    settings: dict[str, Any] = {"api_key": "sk-abcdefgh"}
+    with ReplayServer({"/v1/messages": Recording.of_events(ANTHROPIC)}) as server:
+        settings["base_url"] = server.url
+        with clients_of(kind, server.url) as client:
+            recorder = Recorder(client, tmp_path, keep_requests=True)
+            model = deltafold.AnthropicModel({"model_id": "m"}, client=recorder, **settings)
+            first = model.stream_sync("Hello", request_metadata=run).final_message()
+    [recording] = Recording.load_all(tmp_path)
+    assert recording.body == ANTHROPIC
+    assert recording.request is not None
+    assert recording.request.path == "/v1/messages"
+    assert b"Hello" in (recording.request.body or b"")
+    assert "sk-abcdefgh" not in next(tmp_path.iterdir()).read_text()
+    again = deltafold.AnthropicModel(
+        {"model_id": "m"}, client=ReplayTransport([recording], flat_out=True), **settings
+    )
+    assert again.stream_sync("Hello", request_metadata=run).final_message().same_content(first)

@@ -198,6 +198,7 @@ _CODE_OF_CLASS: Final[tuple[tuple[ErrorCode, frozenset[str]], ...]] = (
                 "ConnectionError",
                 "ConnectionClosedError",
                 "HTTPClientError",
+                "HttpProcessingError",
                 "IncompleteRead",
                 "ProtocolError",
                 "SSLError",
@@ -467,6 +468,8 @@ def _request_id(headers: Mapping[str, str], document: object) -> str | None:
 
 
 def _status_of(exception: BaseException) -> int | None:
+    if type(exception.__cause__).__name__ == "HttpProcessingError":
+        return None  # aiohttp, of an answer that is no HTTP: its 400 came from nobody
     response: object = getattr(exception, "response", None)
     candidates: tuple[object, ...] = (
         getattr(exception, "status_code", None),

@@ -106,7 +106,7 @@ def _messages(messages: Sequence[Message], rendering: Rendering) -> list[Object]
     for turn in turns_of(messages, rendering):
         match turn.role:
             case Role.SYSTEM:
-                rendered.append(system_message(turn, rendering))
+                rendered.extend(system_message(turn, rendering))
             case Role.USER:
                 rendered.append(user_message(turn.parts, _media_content, rendering))
             case Role.ASSISTANT:

@@ -11,7 +11,7 @@ from typing import Final
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import source_of
-from deltafold.dialects.openai_chat import function_tools
+from deltafold.dialects.openai_chat import function_tools, system_message
 from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
@@ -101,8 +101,10 @@ def _messages(messages: Sequence[Message], rendering: Rendering) -> list[Object]
     rendered: list[Object] = []
     for turn in turns_of(messages, rendering):
         match turn.role:
-            case Role.SYSTEM | Role.USER:
-                rendered.append(_spoken(turn.role.value, turn.parts, rendering))
+            case Role.SYSTEM:
+                rendered.extend(system_message(turn, rendering))
+            case Role.USER:
+                rendered.append(_spoken("user", turn.parts, rendering))
             case Role.ASSISTANT:
                 message = _assistant(turn, rendering)
                 if message.keys() > {"role", "content"} or message["content"]:

@@ -148,7 +148,7 @@ def _messages(
     for turn in turns_of(messages, rendering):
         match turn.role:
             case Role.SYSTEM:
-                rendered.append(system_message(turn, rendering))
+                rendered.extend(system_message(turn, rendering))
             case Role.USER:
                 rendered.append(user_message(turn.parts, media_content, rendering))
             case Role.ASSISTANT:
@@ -162,11 +162,11 @@ def _messages(
     return rendered
 
 
-def system_message(turn: Turn, rendering: Rendering) -> Object:
-    """Render a system message where it stands."""
+def system_message(turn: Turn, rendering: Rendering) -> list[Object]:
+    """Render a system message where it stands, none where it says nothing."""
     texts = replay.system_texts(turn.parts, rendering)
     message: Object = {"role": "system", "content": "".join(part.text for _, part in texts)}
-    return message | replay.message_members(turn.parts, rendering)
+    return [message | replay.message_members(turn.parts, rendering)] if message["content"] else []
 
 
 def user_message(

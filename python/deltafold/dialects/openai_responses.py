@@ -15,6 +15,7 @@ from typing import Final, cast
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
+from deltafold.dialects.openai_chat import system_message
 from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
@@ -85,7 +86,7 @@ def render(
     body: Object = {"model": config.model_id, "input": items.rendered, "stream": stream}
     body |= given(
         {
-            "instructions": instructions,
+            "instructions": instructions or None,
             "tools": _tools(tools, config, rendering),
             "tool_choice": config.tool_choice and _tool_choice(config.tool_choice, rendering),
             "parallel_tool_calls": config.parallel_tool_calls,
@@ -172,9 +173,7 @@ class _Items:
     def add(self, turn: Turn) -> None:
         match turn.role:
             case Role.SYSTEM:
-                text = _system_text(turn, self._rendering)
-                message: Object = {"role": "system", "content": text}
-                self.rendered.append(message | replay.message_members(turn.parts, self._rendering))
+                self.rendered.extend(system_message(turn, self._rendering))
             case Role.USER:
                 self._add_user(turn)
             case Role.ASSISTANT:

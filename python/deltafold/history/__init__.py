@@ -41,6 +41,8 @@ from deltafold.history.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
+from deltafold.history.problems import Problem, ProblemCode, Report
+from deltafold.history.repair import RepairPolicy, check, repair
 from deltafold.history.router import (
     LlmRequest,
     ModelClient,
@@ -86,8 +88,12 @@ __all__ = [
     "ModelOutputDelta",
     "ModelOutputEntry",
     "ModelOutputMessage",
+    "Problem",
+    "ProblemCode",
     "ProviderClient",
     "ProviderRouter",
+    "RepairPolicy",
+    "Report",
     "Route",
     "Section",
     "ShownInput",
@@ -107,7 +113,9 @@ __all__ = [
     "Widget",
     "WidgetEntry",
     "WidgetRenderContext",
+    "check",
     "parse_tool_call",
+    "repair",
     "to_messages",
     "to_plain_text",
     "without_live_screen",

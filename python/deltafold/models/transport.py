@@ -18,8 +18,9 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, Self, cast, runtime_checkable
 
 from deltafold.errors import MisuseError, UnknownDialectError
@@ -199,7 +200,7 @@ def async_source_of(response: object) -> AsyncSource:
     response = http_response(response)
     name = type(response).__qualname__
     if isinstance(response, _AsyncBody) and _offers(response, "__aiter__"):
-        if isinstance(response, _AsyncHttpxBody) and _is_own_connection(response):
+        if isinstance(response, _AsyncHttpxBody) and _is_of_connection(response):
             return _source_of_connection(response)
         chunks = response.aiter_bytes()
         return AsyncSource(
@@ -254,21 +255,19 @@ def _closing(
     return close_both
 
 
-def _is_own_connection(response: object) -> bool:
-    """Whether httpx reads this body from a connection that is no other response's at the time."""
+def _is_of_connection(response: object) -> bool:
+    """Whether httpx reads this body from a connection, not from an object of the caller's."""
     extensions = cast("object", getattr(response, "extensions", None))
-    if not isinstance(extensions, Mapping):
-        return False
-    known = cast("Mapping[str, object]", extensions)
-    return "network_stream" in known and known.get("http_version") in {b"HTTP/1.0", b"HTTP/1.1"}
+    return isinstance(extensions, Mapping) and "network_stream" in extensions
 
 
 def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
-    """Return the source that closes the body first and then reads what is left of it, to its end.
+    """Return the source that closes the body and then ends all that was reading it.
 
     httpx reads through generators inside of generators.  To close the outermost leaves the others
-    to the collector, which warns under trio and starts a task under asyncio.  After the connection
-    is closed there are a few chunks left at most, then an error, which ends all of them.
+    to the collector, which warns under trio and starts a task under asyncio.  An exception from
+    within ends all of them: to read on in a scope that is cancelled raises one, after a few chunks
+    at most that had come already.
     """
     headers = _headers(response)
     encoding = headers.get("content-encoding", "identity").strip().lower()
@@ -280,12 +279,23 @@ def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
         try:
             await response.aclose()
         finally:
-            with suppress(Exception):
+            with cast("_AnyIO", import_module("anyio")).CancelScope() as scope, suppress(Exception):
+                scope.cancel()
                 async for _ in chunks:
                     pass
 
     body = _Unzipped(chunks) if raw and gzip else chunks
     return AsyncSource(body, close, _status(response), headers)
+
+
+class _CancelScope(Protocol):
+    def cancel(self) -> None: ...
+
+
+class _AnyIO(Protocol):
+    """What is used of anyio, which httpx brings."""
+
+    def CancelScope(self) -> AbstractContextManager[_CancelScope]: ...  # noqa: N802 - anyio's name
 
 
 class ContentDecodingError(Exception):

@@ -1,0 +1,431 @@
+"""Histories that a provider refuses, each with the failure or the rule that it comes from.
+
+In: a dialect.  Out: messages, and what is wrong with them.
+
+Sources: "failures N" is item N of the failures of other libraries, "history evidence" their second
+half; "part N" is that of the protocol notes on the dialect named.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from conversations import MODELS, call, own_call, provider_blocks, state, thought
+from deltafold import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from deltafold.history.problems import REFUSED_BY
+from deltafold.history.problems import ProblemCode as Code
+
+ASKED = Message.user("Weather?")
+THANKS = Message.user("Thanks")
+RAIN = Message.tool_result("a", "rain")
+SUN = Message.tool_result("b", "sun")
+
+
+@dataclass(frozen=True)
+class Bad:
+    """One history, and its problems in the order of its messages."""
+
+    name: str
+    source: str
+    messages: Callable[[str], Sequence[Message]]
+    codes: tuple[Code, ...]
+
+    def codes_in(self, dialect: str) -> list[Code]:
+        return [code for code in self.codes if dialect in REFUSED_BY[code]]
+
+
+def bad(name: str, source: str, *messages: Message, codes: Sequence[Code]) -> Bad:
+    return Bad(name, source, lambda _dialect: messages, tuple(codes))
+
+
+def raw(role: Role, *parts: MessagePart) -> Message:
+    """Make a message as a file may hold it, whatever its role allows."""
+    return Message.model_construct(role=role, parts=list(parts))
+
+
+def said(*parts: MessagePart | str) -> list[Message]:
+    return [ASKED, Message.assistant(*parts)]
+
+
+def half(call_id: str = "a") -> ToolCallPart:
+    return ToolCallPart(
+        tool_call_id=call_id, tool_name="weather", raw_args_text='{"ci', incomplete=True
+    )
+
+
+def unnamed() -> ToolCallPart:
+    return ToolCallPart(tool_call_id="a", tool_name="", raw_args_text="{}")
+
+
+BAD = [
+    bad("call-last", "failures 16", *said(call("a")), codes=[Code.ORPHAN_CALL]),
+    bad(
+        "call-then-user",
+        "history evidence, orphans",
+        *said("I look.", call("a")),
+        THANKS,
+        codes=[Code.ORPHAN_CALL],
+    ),
+    bad(
+        "one-result-of-two",
+        "anthropic-messages, part 7, tool results, rule 2",
+        *said(call("a"), call("b")),
+        RAIN,
+        THANKS,
+        codes=[Code.ORPHAN_CALL],
+    ),
+    bad(
+        "no-result-of-two",
+        "openai-chat, part 8",
+        *said(call("a"), call("b")),
+        codes=[Code.ORPHAN_CALL, Code.ORPHAN_CALL],
+    ),
+    bad(
+        "call-without-result-before-a-good-turn",
+        "failures 16",
+        *said(call("a")),
+        Message.assistant(call("b")),
+        SUN,
+        codes=[Code.ORPHAN_CALL],
+    ),
+    bad("result-alone", "failures 16", ASKED, RAIN, codes=[Code.ORPHAN_RESULT]),
+    bad("result-first", "failures 16", RAIN, ASKED, codes=[Code.ORPHAN_RESULT]),
+    bad(
+        "result-before-its-call",
+        "gemini, part 8: one response right after the call",
+        ASKED,
+        RAIN,
+        Message.assistant(call("a")),
+        codes=[Code.ORPHAN_RESULT, Code.ORPHAN_CALL],
+    ),
+    bad(
+        "result-after-an-answer",
+        "failures 16",
+        *said("No tool."),
+        Message.tool_result("x", {"sky": "grey"}),
+        codes=[Code.ORPHAN_RESULT],
+    ),
+    bad(
+        "two-results-for-one-call",
+        "failures 16, duplicates",
+        *said(call("a")),
+        RAIN,
+        Message.tool_result("a", "rain again"),
+        codes=[Code.ORPHAN_RESULT],
+    ),
+    bad(
+        "three-results-for-one-call",
+        "failures 16, duplicates",
+        *said(call("a")),
+        RAIN,
+        RAIN,
+        THANKS,
+        RAIN,
+        codes=[Code.ORPHAN_RESULT, Code.ORPHAN_RESULT],
+    ),
+    bad(
+        "result-under-the-item-id",
+        "failures 16, call_id against id",
+        *said(call("call_a")),
+        Message.tool_result("fc_a", "rain"),
+        codes=[Code.ORPHAN_CALL, Code.ORPHAN_RESULT],
+    ),
+    bad(
+        "no-id",
+        "history evidence, over-repair: a good result whose id is empty",
+        *said(call("")),
+        Message.tool_result("", "rain"),
+        codes=[Code.EMPTY_CALL_ID],
+    ),
+    bad(
+        "no-ids",
+        "failures 6",
+        *said(call(""), call("")),
+        Message.tool_result("", "rain"),
+        Message.tool_result("", "sun"),
+        codes=[Code.EMPTY_CALL_ID, Code.EMPTY_CALL_ID],
+    ),
+    bad(
+        "one-id-in-a-turn",
+        "failures 1, colliding ids",
+        *said(call("a"), call("a")),
+        RAIN,
+        RAIN,
+        codes=[Code.REUSED_CALL_ID],
+    ),
+    bad(
+        "one-id-in-two-turns",
+        "history evidence, tool ids: ids reused across turns",
+        *said(call("a")),
+        RAIN,
+        Message.assistant(call("a")),
+        RAIN,
+        codes=[Code.REUSED_CALL_ID],
+    ),
+    bad(
+        "one-id-in-two-turns-one-result",
+        "history evidence, tool ids",
+        *said(call("a")),
+        Message.assistant(call("a")),
+        RAIN,
+        codes=[Code.ORPHAN_CALL, Code.REUSED_CALL_ID],
+    ),
+    bad(
+        "user-before-result",
+        "history evidence, grouping: the results directly follow the calls",
+        *said(call("a")),
+        Message.user("Well?"),
+        RAIN,
+        codes=[Code.LATE_RESULT],
+    ),
+    bad(
+        "answer-before-result",
+        "openai-chat, part 8: directly after that assistant message",
+        *said(call("a"), call("b")),
+        RAIN,
+        Message.assistant("One is here."),
+        SUN,
+        codes=[Code.LATE_RESULT],
+    ),
+    bad(
+        "system-before-result",
+        "history evidence, system placement",
+        *said(call("a")),
+        Message.system("Be brief."),
+        RAIN,
+        codes=[Code.LATE_RESULT],
+    ),
+    bad("half-a-call", "failures 5: truncation", *said("I try.", half()), codes=[Code.HALF_CALL]),
+    bad(
+        "half-a-call-after-a-whole-one",
+        "failures 3: an error in mid-stream",
+        *said(call("a"), half("b")),
+        RAIN,
+        codes=[Code.HALF_CALL],
+    ),
+    bad(
+        "half-a-call-answered",
+        "failures 5",
+        *said(half()),
+        RAIN,
+        codes=[Code.ARGUMENTS_NOT_AN_OBJECT],
+    ),
+    *(
+        bad(
+            f"arguments-{name}",
+            "failures 14: the shape of arguments; 500 one turn later",
+            *said(call("a", raw=text)),
+            RAIN,
+            codes=[Code.ARGUMENTS_NOT_AN_OBJECT],
+        )
+        for name, text in (
+            ("array", "[1]"),
+            ("number", "1"),
+            ("nonsense", "city: Brest"),
+            ("doubled", '{"a":1}{"a":1}'),
+            ("cut", '{"city": "Br'),
+        )
+    ),
+    bad(
+        "no-tool-name",
+        "failures 6: names that never came",
+        *said(unnamed()),
+        RAIN,
+        codes=[Code.EMPTY_TOOL_NAME],
+    ),
+    bad(
+        "assistant-first",
+        "anthropic-messages, part 7, and history evidence, alternation",
+        Message.assistant("Welcome."),
+        ASKED,
+        codes=[Code.ASSISTANT_FIRST],
+    ),
+    bad(
+        "assistant-first-after-system",
+        "bedrock-converse, part 6: roles must alternate",
+        Message.system("Be brief."),
+        Message.assistant("Welcome."),
+        ASKED,
+        codes=[Code.ASSISTANT_FIRST],
+    ),
+    bad(
+        "call-first",
+        "gemini, part 8",
+        Message.assistant(call("a")),
+        RAIN,
+        codes=[Code.ASSISTANT_FIRST],
+    ),
+    bad("nothing", "openai-chat, part 8: messages", codes=[Code.EMPTY_HISTORY]),
+    bad(
+        "system-alone",
+        "anthropic-messages, part 7: messages",
+        Message.system("Be brief."),
+        codes=[Code.EMPTY_HISTORY],
+    ),
+    bad("empty-user", "failures 25", raw(Role.USER), ASKED, codes=[Code.EMPTY_MESSAGE]),
+    bad("empty-assistant", "failures 25", *said(), THANKS, codes=[Code.EMPTY_MESSAGE]),
+    bad("empty-tool", "failures 25", *said("Yes"), raw(Role.TOOL), codes=[Code.EMPTY_MESSAGE]),
+    bad(
+        "blank-beside-text",
+        "anthropic-messages, part 7: empty text blocks are rejected",
+        *said("\n\n", "Yes"),
+        codes=[Code.EMPTY_TEXT],
+    ),
+    bad(
+        "blank-user",
+        "bedrock-converse, part 6: blank text blocks are rejected",
+        ASKED,
+        Message.user(" "),
+        codes=[Code.EMPTY_TEXT],
+    ),
+    bad(
+        "unsigned-thinking",
+        "failures 4",
+        *said(ThinkingPart(text="Hm."), "Yes"),
+        codes=[Code.UNSIGNED_THINKING],
+    ),
+    Bad(
+        "empty-signature",
+        "history evidence: a signature of '' is refused",
+        lambda dialect: said(
+            ThinkingPart(text="Hm.", provider_state=state(dialect, {"signature": ""})), "Yes"
+        ),
+        (Code.UNSIGNED_THINKING,),
+    ),
+    bad(
+        "redacted-without-its-secret",
+        "failures 13: the redacted form is no escape",
+        *said(ThinkingPart(text="", redacted=True), "Yes"),
+        codes=[Code.UNSIGNED_THINKING],
+    ),
+    Bad(
+        "thinking-of-another-model",
+        "failures 13: signatures are a model's",
+        lambda dialect: said(
+            ThinkingPart(text="Hm.", provider_state=state(dialect, {"signature": "s"}, "other")),
+            "Yes",
+        ),
+        (Code.FOREIGN_THINKING,),
+    ),
+    Bad(
+        "thinking-of-another-provider",
+        "failures 13: model and provider switch",
+        lambda dialect: said(
+            thought("gemini" if dialect != "gemini" else "anthropic-messages"), "Yes"
+        ),
+        (Code.FOREIGN_THINKING,),
+    ),
+    bad(
+        "block-of-another-provider",
+        "history evidence, model and provider switch",
+        *said(ProviderPart(dialect="gemini-interactions", block={"type": "hologram"}), "Yes"),
+        codes=[Code.FOREIGN_BLOCK],
+    ),
+    bad(
+        "local-file",
+        "failures 25: request fidelity",
+        Message.user("Read", FileRefPart(path="/home/ada/a.pdf")),
+        codes=[Code.LOCAL_FILE],
+    ),
+    bad(
+        "local-image",
+        "failures 25",
+        Message.user("See", ImagePart(mime_type="image/png", url="file:///home/ada/a.png")),
+        codes=[Code.LOCAL_FILE],
+    ),
+    bad(
+        "local-file-in-a-result",
+        "failures 25: images in tool results",
+        *said(call("a")),
+        Message.tool_result("a", [TextPart(text="here:"), FileRefPart(path="C:\\a.pdf")]),
+        codes=[Code.LOCAL_FILE],
+    ),
+    Bad(
+        "reasoning-alone",
+        "openai-responses, part 6: a reasoning item without its following item is a 400",
+        lambda dialect: [*said(thought(dialect)), THANKS],
+        (Code.LONE_REASONING,),
+    ),
+    Bad(
+        "reasoning-before-half-a-call",
+        "history evidence, orphans: paired reasoning must go too",
+        lambda dialect: [*said(thought(dialect), half()), THANKS],
+        (Code.HALF_CALL, Code.LONE_REASONING),
+    ),
+    bad(
+        "call-of-the-user",
+        "openai-chat, part 8: calls are the assistant's",
+        raw(Role.USER, TextPart(text="Weather?"), call("a")),
+        RAIN,
+        codes=[Code.MISPLACED_PART],
+    ),
+    bad(
+        "result-of-the-assistant",
+        "history evidence, grouping",
+        ASKED,
+        raw(
+            Role.ASSISTANT,
+            call("a"),
+            ToolResultPart(tool_call_id="a", content="rain"),
+            TextPart(text="Rain."),
+        ),
+        codes=[Code.MISPLACED_PART],
+    ),
+    bad(
+        "image-of-the-system",
+        "anthropic-messages, part 7: system holds text",
+        raw(Role.SYSTEM, TextPart(text="See"), ImagePart(mime_type="image/png", data="iVBORw0=")),
+        ASKED,
+        codes=[Code.MISPLACED_PART],
+    ),
+    bad(
+        "text-of-a-tool",
+        "openai-chat, part 8",
+        *said(call("a")),
+        raw(Role.TOOL, ToolResultPart(tool_call_id="a", content="rain"), TextPart(text="Ah.")),
+        codes=[Code.MISPLACED_PART],
+    ),
+]
+"""All histories."""
+
+GOOD: list[tuple[str, Callable[[str], Sequence[Message]]]] = [
+    ("question", lambda _dialect: [ASKED]),
+    ("two-users", lambda _dialect: [ASKED, THANKS]),
+    ("prefill", lambda _dialect: said("It is ")),
+    ("results-out-of-order", lambda _dialect: [*said(call("a"), call("b")), SUN, RAIN]),
+    (
+        "results-in-one-message",
+        lambda _dialect: [
+            *said(call("a"), call("b")),
+            Message(role=Role.TOOL, parts=[*RAIN.parts, *SUN.parts]),
+        ],
+    ),
+    (
+        "signed",
+        lambda dialect: [*said(thought(dialect), own_call(dialect, "a"), call("b")), RAIN, SUN],
+    ),
+    ("own-block", lambda dialect: [*said(*provider_blocks(dialect), "Yes"), THANKS]),
+    (
+        "signature-on-empty-text",
+        lambda dialect: said(
+            "Yes", TextPart(text="", provider_state=state(dialect, {"thoughtSignature": "s"}))
+        ),
+    ),
+    ("no-arguments", lambda _dialect: [*said(call("a", raw="")), RAIN]),
+    ("empty-result", lambda _dialect: [*said(call("a")), Message.tool_result("a", "")]),
+    ("odd-id", lambda _dialect: [*said(call("x/" * 50)), Message.tool_result("x/" * 50, "rain")]),
+    ("files", lambda _dialect: [Message.user(FileRefPart(path="https://example.com/a.pdf"))]),
+]
+"""Histories that nobody refuses."""
+
+__all__ = ["BAD", "GOOD", "MODELS", "Bad"]

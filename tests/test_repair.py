@@ -1,0 +1,195 @@
+"""What is wrong with a history is found, said, and mended; what is right is left alone."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from bad_histories import BAD, GOOD, MODELS, Bad
+from conversations import DIALECTS, call, thought
+from deltafold import (
+    Message,
+    MisuseError,
+    TextPart,
+    ThinkingPart,
+    ToolResultPart,
+    parse_request,
+)
+from deltafold.dialects import config_class, dialect_of
+from deltafold.history.problems import REFUSED_BY, ProblemCode
+from deltafold.history.repair import MISSING_STATUS, RepairPolicy, check, repair
+from strict_providers import refuse
+
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+every_bad = pytest.mark.parametrize("history", BAD, ids=lambda history: history.name)
+
+REFUSED_AS_IT_STANDS = {
+    ProblemCode.ORPHAN_CALL,
+    ProblemCode.ORPHAN_RESULT,
+    ProblemCode.LOCAL_FILE,
+    ProblemCode.LONE_REASONING,
+}
+"""What no rendering puts right; the other problems lose something on the way, or hold by luck."""
+
+
+def send(messages: Sequence[Message], dialect: str) -> None:
+    """Let the strict provider see what is rendered."""
+    config = config_class(dialect).model_validate({"model_id": MODELS[dialect]})
+    body = dialect_of(dialect).render(messages, [], config).body
+    refuse(dialect, json.loads(json.dumps(body)), secrets="")
+
+
+def test_there_are_enough_bad_histories_and_every_code_has_one() -> None:
+    assert len(BAD) >= 40
+    assert {code for history in BAD for code in history.codes} == set(ProblemCode)
+    assert all(history.source for history in BAD)
+
+
+@every_dialect
+@every_bad
+def test_a_bad_history_is_found_out(history: Bad, dialect: str) -> None:
+    report = check(history.messages(dialect), dialect, model_id=MODELS[dialect])
+    assert report.codes == history.codes_in(dialect)
+    for problem in report.problems:
+        assert dialect in problem.refused_by
+        assert problem.message
+        assert problem.repaired
+        assert 0 <= problem.message_index <= len(history.messages(dialect))
+
+
+@every_dialect
+@every_bad
+def test_a_bad_history_is_mended(history: Bad, dialect: str) -> None:
+    mended, _ = repair(history.messages(dialect), dialect, model_id=MODELS[dialect])
+    assert check(mended, dialect, model_id=MODELS[dialect]).is_clean
+    send(mended, dialect)
+
+
+@every_dialect
+@every_bad
+def test_what_rendering_does_not_put_right_is_refused(history: Bad, dialect: str) -> None:
+    if not REFUSED_AS_IT_STANDS.isdisjoint(history.codes_in(dialect)):
+        with pytest.raises((AssertionError, MisuseError)):
+            send(history.messages(dialect), dialect)
+
+
+@every_dialect
+@pytest.mark.parametrize(("name", "history"), GOOD, ids=[name for name, _ in GOOD])
+def test_a_good_history_is_left_alone(
+    name: str, history: Callable[[str], Sequence[Message]], dialect: str
+) -> None:
+    messages = history(dialect)
+    mended, report = repair(messages, dialect, model_id=MODELS[dialect])
+    assert (name, report.codes) == (name, [])
+    assert all(a is b for a, b in zip(mended, messages, strict=True))
+    send(mended, dialect)
+
+
+def test_a_missing_result_is_made_up_and_marked() -> None:
+    asked = [Message.user("?"), Message.assistant(call("a"), call("b"))]
+    mended, report = repair([*asked, Message.tool_result("b", "sun")], "openai-chat")
+    result = mended[-1].parts[0]
+    assert isinstance(result, ToolResultPart)
+    assert (result.tool_call_id, result.is_error, result.status) == ("a", True, MISSING_STATUS)
+    assert report.to_warnings() == [
+        {
+            "code": "orphan_call",
+            "message": "a call has no result",
+            "messageIndex": 1,
+            "partIndex": 0,
+            "refusedBy": DIALECTS,
+        }
+    ]
+
+
+def test_a_result_without_a_call_becomes_text_or_goes() -> None:
+    stray = [Message.user("?"), Message.tool_result("x", {"sky": "grey"})]
+    told, _ = repair(stray, "openai-chat")
+    assert [message.text for message in told] == [
+        "?",
+        '[result of the call \'x\']{"sky":"grey"}',
+    ]
+    dropped, report = repair(stray, "openai-chat", RepairPolicy(orphan_results="drop"))
+    assert [message.text for message in dropped] == ["?"]
+    assert report.problems[0].repaired == "it is left out"
+
+
+def test_thinking_that_cannot_go_back_goes_or_becomes_text() -> None:
+    history = [Message.user("?"), Message.assistant(ThinkingPart(text="Hm."), "Yes")]
+    dropped, _ = repair(history, "anthropic-messages")
+    assert [part.kind for part in dropped[1].parts] == ["text"]
+    told, _ = repair(history, "anthropic-messages", RepairPolicy(thinking="text"))
+    assert [part.text for part in told[1].parts if isinstance(part, TextPart)] == ["Hm.", "Yes"]
+    assert dropped[1].id == history[1].id
+
+
+def test_the_model_matters_only_where_it_is_known() -> None:
+    history = [
+        Message.user("?"),
+        Message.assistant(thought("anthropic-messages", model_id="other"), "Yes"),
+    ]
+    assert check(history, "anthropic-messages").is_clean
+    assert not check(history, "anthropic-messages", model_id="mine").is_clean
+
+
+def test_no_dialect_is_an_error() -> None:
+    with pytest.raises(MisuseError, match="no request is rendered in 'morse'"):
+        check([], "morse")
+
+
+def test_every_code_says_who_refuses_it() -> None:
+    assert set(REFUSED_BY) == set(ProblemCode)
+
+
+def long_history(length: int, dialect: str) -> list[Message]:
+    """Make a history with a bit of everything, in the same proportions at every length."""
+    messages: list[Message] = []
+    for number in range(length // 5):
+        messages += [
+            Message.user(f"Question {number}", " "),
+            Message.assistant(thought(dialect), "Both.", call(f"a{number}"), call(f"b{number}")),
+            Message.tool_result(f"a{number}", "rain"),
+            Message.tool_result("a0", "once more"),
+            Message.assistant(ThinkingPart(text="Hm."), "So it is."),
+        ]
+    return messages
+
+
+def lines_of(work: Callable[[], Any]) -> int:
+    """Count the lines that work executes."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401 - itself
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    previous = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(previous)
+    return count
+
+
+@every_dialect
+def test_the_work_is_linear_in_the_length_of_the_history(dialect: str) -> None:
+    module, config_of = dialect_of(dialect), config_class(dialect).model_validate
+    config = config_of({"model_id": MODELS[dialect]})
+
+    def counted(length: int) -> tuple[int, int, int]:
+        history = long_history(length, dialect)
+        mended, _ = repair(history, dialect)
+        body = module.render(mended, [], config).body
+        return (
+            lines_of(lambda: repair(history, dialect)),
+            lines_of(lambda: module.render(mended, [], config)),
+            lines_of(lambda: parse_request(body, dialect)),
+        )
+
+    short, long = counted(1_000), counted(10_000)
+    assert all(many <= 10.5 * few for few, many in zip(short, long, strict=True))

@@ -5,7 +5,6 @@
 
 import asyncio
 import threading
-from functools import partial
 from typing import Any
 
 import pytest
@@ -72,11 +71,15 @@ class Scripted:
 @pytest.fixture
 def saying(pipeline: Any, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401
     """Return a function that makes the pipeline say a text and end its turn."""
-    generate: Any = type(pipeline.model).generate
+    kind: Any = pipeline.model.__class__
+    generate: Any = kind.generate
 
     def say(text: str) -> Any:  # noqa: ANN401
         tokens = [*pipeline.tokenizer.encode(text), pipeline.tokenizer.eos_token_id]
-        scripted: Any = partial(generate, pipeline.model, logits_processor=[Scripted(tokens)])
+
+        def scripted(**given: Any) -> Any:  # noqa: ANN401
+            return generate(pipeline.model, logits_processor=[Scripted(tokens)], **given)
+
         monkeypatch.setattr(pipeline.model, "generate", scripted)
         return pipeline
 

@@ -279,6 +279,17 @@ CHAT: dict[str, Any] = {
             },
         ],
     },
+    "thinking-blocks": {
+        "model": "m",
+        "messages": [
+            *HELLO,
+            {
+                "role": "assistant",
+                "content": "Yes",
+                "thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}],
+            },
+        ],
+    },
     "signed-call": {
         "model": "m",
         "messages": [

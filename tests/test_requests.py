@@ -4,6 +4,7 @@ The official client's own types accept it, and rendering changes nothing that it
 """
 
 import json
+from collections.abc import Iterator
 from typing import cast
 
 import pytest
@@ -20,7 +21,8 @@ from conversations import (
     golden_of_foreign,
     written,
 )
-from deltafold import MisuseError, parse_request
+from deltafold import ImagePart, Message, MisuseError, NoteCode, parse_request
+from deltafold.dialects import config_class, dialect_of
 from foreign_bodies import FOREIGN
 from sdk_types import check
 
@@ -58,6 +60,35 @@ def test_a_body_that_was_read_renders_to_itself(case: Case, dialect: str) -> Non
     assert written(parsed) == golden["parsed"]
     assert again(parsed, dialect).body == golden["body"]
     assert not parsed.notes
+
+
+def test_every_note_is_made_somewhere_in_the_table() -> None:
+    goldens = [json.loads(path.read_text(encoding="utf-8")) for path in GOLDEN.glob("*/**/*.json")]
+    notes = [note for golden in goldens for note in golden.get("notes", [])]
+    notes += [note for golden in goldens for note in golden["parsed"].get("notes", [])]
+    assert {note["code"] for note in notes} == set(NoteCode)
+
+
+@every_dialect
+def test_an_image_of_20_megabytes_goes_whole(dialect: str) -> None:
+    data = "iVBORw0KGgo=" * (20_000_000 // 12)
+    messages = [Message.user("See", ImagePart(mime_type="image/png", data=data))]
+    config = config_class(dialect).model_validate({"model_id": "m"})
+    rendered = dialect_of(dialect).render(messages, [], config)
+    assert any(data in text for text in strings(rendered.body))
+    parsed = parse_request(rendered.body, dialect, model_id="m")
+    assert parsed.messages[0].parts[1] == messages[0].parts[1]
+
+
+def strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for member in cast("dict[str, object]", value).values():
+            yield from strings(member)
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from strings(item)
 
 
 FOREIGN_BODIES = [(dialect, name) for dialect, bodies in FOREIGN.items() for name in bodies]

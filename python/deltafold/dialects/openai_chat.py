@@ -272,16 +272,17 @@ def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object
 
 def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
     """Return the reasoning in the member in which this vendor wants it back."""
-    if config.replay_reasoning == "reasoning_content" and turn.thinking:
-        return {"reasoning_content": turn.thinking}
-    if config.replay_reasoning == "reasoning_details":
-        details: list[object] = []
+    member = config.replay_reasoning
+    if member == "reasoning_content" and turn.thinking:
+        return {member: turn.thinking}
+    if member is not None:
+        pieces: list[object] = []
         for _, part in turn.parts:
-            found = rendering.state(part).get("reasoning_details")
+            found = rendering.state(part).get(member)
             if isinstance(found, list):
-                details.extend(cast("list[object]", found))
-        if details:
-            return {"reasoning_details": details}
+                pieces.extend(cast("list[object]", found))
+        if pieces:
+            return {member: pieces}
     for place, part in turn.parts:
         if isinstance(part, ThinkingPart):
             replay.drop(part, place, rendering)

@@ -25,7 +25,6 @@ class NoteCode(StrEnum):
     CALL_DROPPED = "call_dropped"
     EMPTY_FILLED = "empty_filled"
     ERROR_FLAG_DROPPED = "error_flag_dropped"
-    MEMBER_DROPPED = "member_dropped"
     PART_DROPPED = "part_dropped"
     PART_MOVED = "part_moved"
     PART_REPLACED = "part_replaced"

@@ -259,7 +259,9 @@ class OpenAIChatConfig(ModelConfig):
     audio: Object | None = None
     max_tokens_member: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
     include_usage: bool = True
-    replay_reasoning: Literal["reasoning_content", "reasoning_details"] | None = None
+    replay_reasoning: (
+        Literal["reasoning_content", "reasoning_details", "thinking_blocks"] | None
+    ) = None
 
 
 class OpenAIResponsesConfig(ModelConfig):

@@ -57,6 +57,16 @@ _SETTINGS: Final = {
     )
 }
 _AUDIO_TYPES: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+_ASSISTANT: Final = {
+    "role",
+    "content",
+    "refusal",
+    "tool_calls",
+    "audio",
+    "reasoning_content",
+    "reasoning_details",
+    "thinking_blocks",
+}
 _CALL: Final = {"id", "type", "function", "custom", "extra_content"}
 
 
@@ -169,8 +179,7 @@ def _file(file: Object) -> FileRefPart | None:
 
 
 def _read_assistant(reader: Reader, message: Object, place: str) -> None:
-    known = {"role", "content", "refusal", "tool_calls", "reasoning_content", "reasoning_details"}
-    extras = reader.unknown(message, {*known, "audio"}, place)
+    extras = reader.unknown(message, _ASSISTANT, place)
     parts: list[MessagePart] = _reasoning(reader, message)
     for content in listed(message.get("content"), f"{place}.content"):
         if content.keys() == {"type", "text"}:
@@ -190,14 +199,15 @@ def _read_assistant(reader: Reader, message: Object, place: str) -> None:
 
 
 def _reasoning(reader: Reader, message: Object) -> list[MessagePart]:
-    details = message.get("reasoning_details")
-    if details:
-        reader.config["replay_reasoning"] = "reasoning_details"
-        texts = [
-            str(detail.get("text") or detail.get("summary") or "")
-            for detail, _ in objects(details, "reasoning_details")
-        ]
-        return [thinking_of("".join(texts), reader.state({"reasoning_details": details}))]
+    for member in ("reasoning_details", "thinking_blocks"):
+        pieces = message.get(member)
+        if pieces:
+            reader.config["replay_reasoning"] = member
+            texts = [
+                str(piece.get("text") or piece.get("thinking") or piece.get("summary") or "")
+                for piece, _ in objects(pieces, member)
+            ]
+            return [thinking_of("".join(texts), reader.state({member: pieces}))]
     if message.get("reasoning_content"):
         reader.config["replay_reasoning"] = "reasoning_content"
         return [thinking_of(str(message["reasoning_content"]), None)]

@@ -14,7 +14,7 @@ CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test lint bench compare fuzz gate gate-bless wheel bless clean
+.PHONY: help demo test test-local lint bench compare fuzz gate gate-bless wheel bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -27,6 +27,9 @@ test: .venv-test/installed ## Rust tests, Python tests against the installed whe
 	cargo test $(CARGO_CHECKED)
 	.venv-test/bin/python -m pytest
 	.venv-test/bin/python tools/instruction_gate.py
+
+test-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
+	.venv-local/bin/python -m pytest tests/test_local.py
 
 lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licences
 	.venv-lint/bin/ruff check

@@ -159,6 +159,20 @@ def test_a_session_survives_its_wire_form_and_checks_it() -> None:
         Session.from_dict(broken)
 
 
+def test_a_session_is_sent_with_a_result_for_each_call() -> None:
+    session = Session(messages=[Message.user("hello"), calling("a", "b"), answering("a")])
+    messages, report = session.messages_for("openai-chat")
+    results = [
+        part.tool_call_id
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolResultPart)
+    ]
+    assert results == ["a", "b"]
+    assert [str(code) for code in report.codes] == ["orphan_call"]
+    assert session.open_calls == ["b"]
+
+
 def test_ten_thousand_messages_are_appended_in_linear_work() -> None:
     session = Session()
     for number in range(5_000):

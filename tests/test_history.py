@@ -518,3 +518,13 @@ def test_a_widget_sees_the_state() -> None:
     entry = agent.append_model_input(asked("q"))
     assert seen[0].state is agent
     assert entry.content_sections.live[-1].value == "# [Live Screen]\n\nentries: 0"
+
+
+def test_a_state_whose_tools_never_answered_can_be_sent() -> None:
+    agent = state()
+    agent.append_model_input(asked("q"))
+    agent.append_model_output(answered(call("c1")))
+    messages, report = agent.messages_for("anthropic-messages")
+    assert messages[-1].role is Role.TOOL
+    assert not report.is_clean
+    assert conversation().messages_for("anthropic-messages")[1].is_clean

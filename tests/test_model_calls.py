@@ -20,8 +20,10 @@ from deltafold import (
     OpenAIChatModel,
     RequestContext,
     ResponseInfo,
+    ToolCallPart,
     ToolSpec,
 )
+from deltafold.history import HistoryError
 from deltafold.testing import Recording, ReplayServer
 from deltafold.timing import Stopwatch
 from wires import ANTHROPIC, CHAT, chat
@@ -331,6 +333,39 @@ def test_markup_makes_calls_of_text_and_knows_the_tools(server: ReplayServer) ->
         message = stream.final_message()
     assert [(call.tool_name, call.arguments) for call in message.tool_calls] == [("f", {"a": 1})]
     assert model.model_info().specification == "openai-chat+hermes"
+
+
+def broken_history() -> list[Message]:
+    """A call that never got its result."""
+    call = ToolCallPart(tool_call_id="c1", tool_name="f", arguments={})
+    return [Message.user("Hello"), Message.assistant(call), Message.user("And?")]
+
+
+def test_a_broken_history_is_told_of_and_mended_only_where_that_is_asked_for(
+    server: ReplayServer,
+) -> None:
+    with chat_model(server) as model:
+        told = model.send_message_sync(broken_history())
+        mended = model.send_message_sync(broken_history(), repair="auto")
+    for message in (told, mended):
+        assert "orphan_call" in [warning["code"] for warning in message.meta.warnings]
+    bodies: list[Any] = [request.json() for request in server.requests]
+    roles = [[turn["role"] for turn in body["messages"]] for body in bodies]
+    assert roles[1] == ["user", "assistant", "tool", "user"]
+    assert "tool" not in roles[0]
+
+
+def test_a_strict_call_raises_for_a_broken_history_before_anything_is_sent(
+    server: ReplayServer,
+) -> None:
+    with chat_model(server) as model:
+        with pytest.raises(HistoryError, match=r"messages\[1\]") as raised:
+            model.stream_sync(broken_history(), strict=True)
+        assert [str(code) for code in raised.value.report.codes] == ["orphan_call"]
+        with pytest.raises(MisuseError, match="repair"):
+            model.stream_sync("Hello", repair="always")  # type: ignore[arg-type]
+        model.stream_sync("Hello", strict=True).close()
+    assert server.requests == []
 
 
 def test_a_tool_that_had_to_be_renamed_is_called_by_its_own_name(server: ReplayServer) -> None:

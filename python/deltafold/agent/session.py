@@ -14,6 +14,8 @@ from uuid import uuid4
 
 from deltafold.contract import json_array, json_object
 from deltafold.errors import DeltafoldError
+from deltafold.history.problems import Report
+from deltafold.history.repair import RepairPolicy, repair
 from deltafold.messages import Message, Role, ToolResultPart
 
 
@@ -109,6 +111,17 @@ class Session:
     def append_entry(self, entry: Mapping[str, object]) -> None:
         """Append an entry of the storage layer."""
         self._entries.append(dict(entry))
+
+    def messages_for(
+        self, dialect: str, *, model_id: str | None = None, policy: RepairPolicy | None = None
+    ) -> tuple[list[Message], Report]:
+        """Return the messages as a provider takes them, and what had to be mended.
+
+        A call that has no result yet gets one that says so; the session stays as it is.
+
+        >>> messages, report = session.messages_for("openai-chat")
+        """
+        return repair(self._messages, dialect, policy, model_id=model_id)
 
     def to_dict(self) -> dict[str, object]:
         """Return the wire form."""

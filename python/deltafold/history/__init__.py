@@ -41,7 +41,7 @@ from deltafold.history.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
-from deltafold.history.problems import Problem, ProblemCode, Report
+from deltafold.history.problems import HistoryError, Problem, ProblemCode, Report
 from deltafold.history.repair import RepairPolicy, check, repair
 from deltafold.history.router import (
     LlmRequest,
@@ -75,6 +75,7 @@ __all__ = [
     "ContextualHistoryEntry",
     "HistoryEntry",
     "HistoryEntryKind",
+    "HistoryError",
     "HistoryToolCallResult",
     "LevelOfDetail",
     "LevelOfDetailSections",

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from deltafold.dialects import CONFIGS
+from deltafold.errors import DeltafoldError
 
 
 class ProblemCode(StrEnum):
@@ -126,3 +127,15 @@ class Report:
     def to_warnings(self) -> list[dict[str, object]]:
         """Return the problems in the form of `Meta.warnings`."""
         return [problem.to_dict() for problem in self.problems]
+
+
+class HistoryError(DeltafoldError, ValueError):
+    """A provider would refuse the history; `report` has every problem, the text the first."""
+
+    def __init__(self, report: Report) -> None:
+        """Keep the report."""
+        first = report.problems[0]
+        more = len(report.problems) - 1
+        also = f", and {more} more" if more else ""
+        super().__init__(f"messages[{first.message_index}]: {first.message}{also}")
+        self.report = report

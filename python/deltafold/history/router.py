@@ -83,12 +83,15 @@ class ModelClient:
     def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
         """Ask the model; the request's model beats the one that the client was made with.
 
+        What the model's provider would refuse is mended, unless the request's `repair` says not to.
+
         The stream is an `AsyncDeltaStream`: leave it through `async with`, or read it to its end.
         """
         params: dict[str, Any] = thawed(request.params)
         if request.invocation.model:
             params["model_id"] = request.invocation.model
         tools = [tool.spec() if isinstance(tool, Tool) else tool for tool in request.tools]
+        params.setdefault("repair", "auto")
         return self.model.stream(to_messages(request.context), tools, **params)
 
 

@@ -17,6 +17,7 @@ from deltafold.history.context import (
     ShownInput,
     ShownResults,
     SystemInstructionMessage,
+    to_messages,
 )
 from deltafold.history.entries import (
     HistoryEntry,
@@ -28,8 +29,11 @@ from deltafold.history.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
+from deltafold.history.problems import Report
+from deltafold.history.repair import RepairPolicy, repair
 from deltafold.history.sections import LIVE_SCREEN, LevelOfDetail, LevelOfDetailSections
 from deltafold.history.widgets import MemoryNotebookWidget, Tool, Widget, WidgetRenderContext
+from deltafold.messages import Message
 
 DEFAULT_INSTRUCTION: Final = "You are a helpful assistant."
 LIVE_SCREEN_HEADING: Final = "# [Live Screen]"
@@ -172,6 +176,16 @@ class AgentState:
         shown.append(SystemInstructionMessage(self._system_instruction, self._clock()))
         shown.reverse()
         return shown
+
+    def messages_for(
+        self, dialect: str, *, model_id: str | None = None, policy: RepairPolicy | None = None
+    ) -> tuple[list[Message], Report]:
+        """Return the live context as messages that a provider takes, and what had to be mended.
+
+        >>> messages, report = state.messages_for("anthropic-messages")
+        """
+        messages = to_messages(self.render_live_context())
+        return repair(messages, dialect, policy, model_id=model_id)
 
     def enumerate_widget_tools(self) -> Iterator[Tool]:
         """Yield the tools of all widgets."""

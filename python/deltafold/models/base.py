@@ -24,11 +24,13 @@ from deltafold.models.calls import (
     Messages,
     Metadata,
     PreparedRequest,
+    Repair,
     SystemContent,
     Telemetry,
     ToolChoiceLike,
     Tools,
     conversation_of,
+    examined,
     metadata_of,
     tools_of,
 )
@@ -192,6 +194,8 @@ class Model(Messaging, Generic[ConfigT]):
         invocation_state: Mapping[str, object] | None = None,
         request_metadata: Metadata | None = None,
         tee: AsyncTee | None = None,
+        repair: Repair = "none",
+        strict: bool = False,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> AsyncDeltaStream:
         """Ask the model, asynchronously.  The request goes out when the stream is first read.
@@ -205,10 +209,14 @@ class Model(Messaging, Generic[ConfigT]):
             invocation_state: the caller's own objects, for hooks; they never go on the wire.
             request_metadata: its `run_id` becomes the deltas' run id.
             tee: gets the response's bytes as they come; what it returns is awaited.
+            repair: "auto" mends what a provider would refuse in the conversation; "none" sends it
+                as it is. What was found is in the message's warnings either way.
+            strict: whether a conversation that a provider would refuse raises instead.
             params: settings for this call alone.
 
         Raises:
             ValueError: a message, tool or setting is wrong; the error names it.
+            HistoryError: the conversation has problems, and `strict` is set.
             MisuseError: the client is synchronous, or what makes one is not installed.
         """
         prepared = self._prepare(
@@ -220,6 +228,8 @@ class Model(Messaging, Generic[ConfigT]):
             system_prompt_content=system_prompt_content,
             invocation_state=invocation_state,
             request_metadata=request_metadata,
+            repair=repair,
+            strict=strict,
             **params,
         )
         return self._begin_async(prepared, tee)
@@ -235,6 +245,8 @@ class Model(Messaging, Generic[ConfigT]):
         invocation_state: Mapping[str, object] | None = None,
         request_metadata: Metadata | None = None,
         tee: Tee | None = None,
+        repair: Repair = "none",
+        strict: bool = False,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> DeltaStream:
         """Ask the model and wait for it; arguments and errors are those of `stream`."""
@@ -247,6 +259,8 @@ class Model(Messaging, Generic[ConfigT]):
             system_prompt_content=system_prompt_content,
             invocation_state=invocation_state,
             request_metadata=request_metadata,
+            repair=repair,
+            strict=strict,
             **params,
         )
         return self._begin_sync(prepared, tee)
@@ -313,11 +327,16 @@ class Model(Messaging, Generic[ConfigT]):
         system_prompt_content: SystemContent | None = None,
         invocation_state: Mapping[str, object] | None = None,
         request_metadata: Metadata | None = None,
+        repair: Repair = "none",
+        strict: bool = False,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> Prepared:
         conversation = conversation_of(messages, system_prompt, system_prompt_content)
         tools = tools_of(tool_specs)
         config = self._changed(params, tool_choice)
+        conversation, report = examined(
+            conversation, self.dialect, config.model_id, repair=repair, strict=strict
+        )
         rendered = self.protocol.render(conversation, tools, config, stream=streamed)
         request = PreparedRequest(
             self.protocol.request_path(config, stream=streamed),
@@ -327,7 +346,11 @@ class Model(Messaging, Generic[ConfigT]):
             streamed,
         )
         said = _Said(
-            conversation, tools, rendered.notes, invocation_state or {}, rendered.tool_names
+            conversation,
+            tools,
+            (*report.to_warnings(), *rendered.notes),
+            invocation_state or {},
+            rendered.tool_names,
         )
         return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from deltafold.errors import MisuseError
+from deltafold.history.problems import HistoryError, Report
+from deltafold.history.repair import repair as mend
 from deltafold.messages import Message, TextPart
 from deltafold.models.config import RequestMetadata, ToolChoice, ToolSpec
 from deltafold.stream_core import Observer
@@ -19,6 +21,7 @@ Messages: TypeAlias = str | Sequence[Message | Mapping[str, object]]
 Tools: TypeAlias = Sequence[ToolSpec | Mapping[str, object]]
 SystemContent: TypeAlias = Sequence[str | TextPart | Mapping[str, object]]
 ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
+Repair: TypeAlias = Literal["none", "auto"]
 Metadata: TypeAlias = RequestMetadata | Mapping[str, object]
 
 
@@ -106,6 +109,23 @@ def _message(message: Message | Mapping[str, object], place: int) -> Message:
             f"{type(message).__qualname__}"
         )
     return Message.from_dict(dict(message))
+
+
+def examined(
+    messages: list[Message], dialect: str, model_id: str, *, repair: Repair, strict: bool
+) -> tuple[list[Message], Report]:
+    """Say what a provider would refuse in a conversation, and mend it where that is asked for.
+
+    Raises:
+        HistoryError: there is something, and `strict` is set.
+        MisuseError: `repair` is neither "none" nor "auto".
+    """
+    if repair not in {"none", "auto"}:
+        raise MisuseError(f'repair: "none" or "auto" is needed, not {repair!r}')
+    mended, report = mend(messages, dialect, model_id=model_id)
+    if strict and not report.is_clean:
+        raise HistoryError(report)
+    return (mended if repair == "auto" else messages), report
 
 
 def tools_of(tools: Tools | None) -> list[ToolSpec]:

@@ -259,9 +259,8 @@ class _AsyncioWatch:
         self._expired = False
 
     async def __call__(self, seconds: float, read: Awaitable[bytes]) -> bytes:
-        task = self._task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a body is read inside of a task")
+        # Only a task can await.
+        task = self._task = cast("asyncio.Task[object]", asyncio.current_task())
         self._cancelling = task.cancelling()
         self._due = self._loop.time() + seconds
         if self._timer is None or self._due < self._timer.when():

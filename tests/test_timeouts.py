@@ -1,0 +1,199 @@
+"""Limits of a call without HTTP: one timer a stream, and nobody else's cancellation mistaken."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import anyio
+import pytest
+
+from deltafold.models.timeouts import AsyncTimedChunks, Limits, TimedChunks, Timeouts
+
+every_loop = pytest.mark.parametrize("loop", ["asyncio", "trio"])
+
+
+class Chunks:
+    """A chunk after each of these pauses."""
+
+    def __init__(self, *pauses: float) -> None:
+        self.pauses = list(pauses)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self.pauses:
+            raise StopAsyncIteration
+        await anyio.sleep(self.pauses.pop(0))
+        return b"x"
+
+
+def timed(chunks: AsyncIterator[bytes], **timeouts: float | None) -> AsyncTimedChunks:
+    return AsyncTimedChunks(chunks, Limits(Timeouts(**timeouts)))
+
+
+def run(loop: str, main: Callable[[], Awaitable[None]]) -> None:
+    anyio.run(main, backend=loop)
+
+
+@every_loop
+def test_each_wait_has_its_own_limit(loop: str) -> None:
+    async def main() -> None:
+        chunks = timed(Chunks(0.15, 0.01, 9), first_byte=0.3, idle=0.05)
+        assert [await anext(chunks), await anext(chunks)] == [b"x", b"x"]
+        with pytest.raises(TimeoutError, match=r"no more bytes within 0\.05 s"):
+            await anext(chunks)
+        chunks.close()
+
+    run(loop, main)
+
+
+@every_loop
+def test_many_short_waits_miss_no_limit(loop: str) -> None:
+    async def main() -> None:
+        chunks = timed(Chunks(*[0.01] * 20), first_byte=0.1, idle=0.1)
+        assert len([chunk async for chunk in chunks]) == 20
+        chunks.close()
+
+    run(loop, main)
+
+
+def test_one_timer_serves_all_waits() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        made: list[float] = []
+        call_at = loop.call_at
+
+        def counted(when: float, *arguments: object, **named: object) -> object:
+            made.append(when)
+            return call_at(when, *arguments, **named)  # type: ignore[arg-type]  # as they came
+
+        chunks = timed(Chunks(*[0] * 100), first_byte=60, idle=60)
+        loop.call_at = counted  # type: ignore[method-assign,assignment]  # to count
+        assert len([chunk async for chunk in chunks]) == 100
+        chunks.close()
+        assert len(made) == 1
+
+    asyncio.run(main())
+
+
+@every_loop
+def test_a_missed_limit_leaves_the_task_able_to_go_on(loop: str) -> None:
+    async def main() -> None:
+        chunks = timed(Chunks(9), first_byte=0.05)
+        with pytest.raises(TimeoutError):
+            await anext(chunks)
+        if loop == "asyncio":
+            task = asyncio.current_task()
+            assert task is not None
+            assert task.cancelling() == 0
+        await anyio.sleep(0.05)
+
+    run(loop, main)
+
+
+def test_the_limit_of_somebody_else_stays_theirs() -> None:
+    async def main() -> None:
+        chunks = timed(Chunks(9), first_byte=30)
+        with pytest.raises(TimeoutError) as raised:
+            async with asyncio.timeout(0.05):
+                await anext(chunks)
+        assert "timeouts." not in str(raised.value)
+        chunks = timed(Chunks(9), first_byte=0.05)
+        with pytest.raises(TimeoutError, match=r"timeouts\.first_byte"):
+            async with asyncio.timeout(30):
+                await anext(chunks)
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_at_the_moment_of_a_limit_is_not_lost() -> None:
+    async def read() -> None:
+        chunks = timed(Chunks(9), first_byte=0.05)
+        await anext(chunks)
+
+    async def main() -> None:
+        task = asyncio.create_task(read())
+        await asyncio.sleep(0)
+        # Both happen in one turn of the loop: the timer is due, and the task is cancelled.
+        time.sleep(0.1)  # noqa: ASYNC251 - the loop stands still on purpose
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+@every_loop
+def test_a_failure_that_only_looks_like_a_limit_stays_what_it_is(loop: str) -> None:
+    class Failing(Chunks):
+        async def __anext__(self) -> bytes:
+            raise TimeoutError("[Errno 110] Connection timed out")
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError, match="Errno 110"):
+            await anext(timed(Failing(), first_byte=None))
+
+    run(loop, main)
+
+
+# In threads: a socket that is shut down ends a read that nothing else can end.
+
+
+def received(connection: socket.socket) -> Iterator[bytes]:
+    while data := connection.recv(100):
+        yield data
+
+
+def allow_anything(seconds: float | None) -> None:
+    """Stand for a client that does not listen."""
+
+
+def test_a_read_in_a_thread_is_broken_off_by_its_socket() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        chunks = TimedChunks(
+            received(here), Limits(Timeouts(first_byte=5, idle=0.1)), allow_anything, here
+        )
+        there.sendall(b"one")
+        assert next(chunks) == b"one"
+        with pytest.raises(TimeoutError, match=r"0\.1 s \(timeouts\.idle\)"):
+            next(chunks)
+        chunks.close()
+
+
+def test_the_timer_of_a_thread_moves_with_its_reads_and_ends_with_them() -> None:
+    threads = threading.active_count()
+    here, there = socket.socketpair()
+    with here, there:
+        limits = Limits(Timeouts(first_byte=0.3, idle=0.2))
+        chunks = TimedChunks(received(here), limits, allow_anything, here)
+        for number in range(8):
+            there.sendall(b"%d" % number)
+            assert next(chunks) == b"%d" % number
+            time.sleep(0.05)
+        assert threading.active_count() <= threads + 1
+        chunks.close()
+        chunks.close()
+    assert threading.active_count() == threads
+
+
+def test_a_client_that_listens_is_told_what_each_read_may_take() -> None:
+    told: list[float | None] = []
+    limits = Limits(Timeouts(first_byte=5, idle=2, total=None))
+    assert list(TimedChunks(iter([b"a", b"b"]), limits, told.append)) == [b"a", b"b"]
+    assert told == [5, 2, 2]
+
+
+def test_the_whole_call_shortens_what_is_left_for_a_read() -> None:
+    limits = Limits(Timeouts(first_byte=5, idle=2, total=0.5))
+    limit, seconds = limits.of("first_byte")
+    assert limit == "total"
+    assert seconds is not None
+    assert 0 < seconds <= 0.5
+    time.sleep(0.01)
+    assert (limits.of("idle")[1] or 0) < seconds
+    assert Limits(Timeouts(first_byte=1, total=9)).of("first_byte") == ("first_byte", 1)
+    assert Limits(Timeouts(connect=None)).of("connect") == ("connect", None)

@@ -27,9 +27,10 @@ from deltafold.dialects import (
     anthropic_messages,
     config_class,
     dialect_of,
+    gemini,
     openai_chat,
 )
-from deltafold.models import AnthropicConfig
+from deltafold.models import AnthropicConfig, GeminiConfig
 
 DIALECTS = list(CONFIGS)
 CLAUDE = AnthropicConfig(model_id="m")
@@ -336,6 +337,28 @@ def test_an_image_in_a_tool_result_follows_in_a_user_message_where_it_cannot_go(
         {"role": "user", "content": [{"type": "image_url", "image_url": url}]},
     ]
     assert [note["code"] for note in rendered.notes] == [NoteCode.PART_MOVED]
+
+
+@pytest.mark.parametrize(
+    ("model_id", "is_apart"), [("gemini-2.5-flash", True), ("gemini-3-pro-preview", False)]
+)
+def test_older_models_of_gemini_see_the_image_of_a_result_beside_it(
+    model_id: str, *, is_apart: bool
+) -> None:
+    picture = Message.tool_result(
+        "a", [TextPart(text="Look:"), ImagePart(mime_type="image/png", data="AAAA")]
+    )
+    turns = [Message.user("?"), Message.assistant(call("a")), picture, Message.user("And?")]
+    rendered = gemini.render(turns, [], GeminiConfig(model_id=model_id))
+    body: Any = rendered.body
+    inline = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    response = {"id": "a", "name": "weather", "response": {"output": "Look:"}}
+    whole = response if is_apart else {**response, "parts": [inline]}
+    assert [content["parts"] for content in body["contents"][2:]] == [
+        [{"functionResponse": whole}],
+        [*([inline] if is_apart else []), {"text": "And?"}],
+    ]
+    assert [note["code"] for note in rendered.notes] == [NoteCode.PART_MOVED] * is_apart
 
 
 def test_an_image_in_a_tool_result_goes_to_anthropic() -> None:

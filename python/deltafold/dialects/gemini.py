@@ -7,6 +7,7 @@ Source: the generateContent reference, summarised in the protocol notes on gemin
 (read 2026-11); the rule for names is that of the official client's `FunctionDeclaration.name`.
 """
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
@@ -31,6 +32,7 @@ from deltafold.messages import (
     Message,
     MessagePart,
     ProviderPart,
+    Role,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -43,8 +45,8 @@ DIALECT: Final = "gemini"
 FOREIGN_SIGNATURE: Final = "skip_thought_signature_validator"
 """What the documentation tells to send with a call that this model did not make."""
 
-_UNSIGNED_MODEL: Final = re.compile(r"(?:.*/)?(?:gemini-[12](?:\D|$)|gemma)")
-"""Models that ask for no signature."""
+_OLD_MODEL: Final = re.compile(r"(?:.*/)?(?:gemini-[12](?:\D|$)|gemma)")
+"""Models that ask for no signature, and take no media in a response."""
 
 TOOL_MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE", "tool": "ANY"}
 
@@ -87,6 +89,8 @@ def render(
         call_ids=Aliases.of_ids("(?s).+"),
     )
     turns = turns_of(messages, rendering)
+    if _OLD_MODEL.match(config.model_id):
+        turns = [part for turn in turns for part in _media_apart(turn, rendering)]
     body: Object = {"contents": _contents(turns, rendering)}
     body |= given(
         {
@@ -99,6 +103,27 @@ def render(
         }
     )
     return rendering.done(body, config.extra_body)
+
+
+def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:
+    """Split a turn of results into what they say and a turn of the user that shows the rest."""
+    if turn.role is not Role.TOOL:
+        return [turn]
+    results: list[tuple[Place, MessagePart]] = []
+    shown: list[tuple[Place, MessagePart]] = []
+    for place, part in turn.parts:
+        if not isinstance(part, ToolResultPart) or not isinstance(part.content, list):
+            results.append((place, part))
+            continue
+        text, media = replay.result_and_media(part, place, rendering)
+        results.append((place, part.model_copy(update={"content": text}) if media else part))
+        shown.extend((place, item) for item in media)
+    if not shown:
+        return [turn]
+    return [
+        dataclasses.replace(turn, parts=tuple(results)),
+        dataclasses.replace(turn, role=Role.USER, parts=tuple(shown)),
+    ]
 
 
 def _generation_config(config: GeminiConfig) -> Object:
@@ -186,7 +211,7 @@ def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
 def _sign(parts: Sequence[Object], rendering: Rendering) -> None:
     """Give the first call of a turn the stand-in of a signature where it has none."""
     first = next((part for part in parts if "functionCall" in part), None)
-    if first is None or "thoughtSignature" in first or _UNSIGNED_MODEL.match(rendering.model_id):
+    if first is None or "thoughtSignature" in first or _OLD_MODEL.match(rendering.model_id):
         return
     first["thoughtSignature"] = FOREIGN_SIGNATURE
 

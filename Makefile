@@ -65,7 +65,7 @@ wheel: $(WHEEL) ## dist/*.whl, release build
 
 bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and tests/requests from what the code does now
 	.venv-test/bin/python tools/bless.py
-	.venv-test/bin/python tests/conversations.py
+	.venv-test/bin/python tests/goldens.py
 
 clean: ## removes everything that was made
 	rm -rf .venv-*/ dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

@@ -7,11 +7,8 @@ Law: what is the provider's own in a conversation (signatures, encrypted reasoni
 which the decoder of the dialect leaves it.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from deltafold import (
     CacheConfig,
@@ -28,16 +25,12 @@ from deltafold import (
 )
 from deltafold.dialects import (
     CONFIGS,
-    ParsedRequest,
     Rendered,
     config_class,
     dialect_of,
-    parse_request,
 )
 from deltafold.models import ModelConfig
-from foreign_bodies import FOREIGN
 
-GOLDEN = Path(__file__).parent / "requests"
 DIALECTS = list(CONFIGS)
 
 MODELS = {
@@ -50,8 +43,6 @@ MODELS = {
     "cohere-chat": "command-a-03-2026",
     "mistral": "magistral-medium-latest",
 }
-
-FOREIGN_MODEL = "m"
 
 PNG = "iVBORw0KGgo="
 PDF = "data:application/pdf;name=report.pdf;base64,JVBERi0="
@@ -90,9 +81,6 @@ class Case:
     def render(self, dialect: str) -> Rendered:
         module = dialect_of(dialect)
         return module.render(self.messages(dialect), self.tools, self.config(dialect))
-
-    def golden(self, dialect: str) -> Path:
-        return GOLDEN / dialect / f"{self.name}.json"
 
 
 def state(dialect: str, data: Mapping[str, object], model_id: str = "") -> dict[str, object]:
@@ -566,72 +554,3 @@ CASES = [
     Case("cache-marks", marked),
 ]
 """All conversations."""
-
-
-def golden_of(case: Case, dialect: str) -> dict[str, Any]:
-    """Return what a golden file holds: the request, what it does not say, and how it is read."""
-    rendered = case.render(dialect)
-    whole: dict[str, Any] = {
-        "path": dialect_of(dialect).request_path(case.config(dialect), stream=True),
-        "body": rendered.body,
-        "notes": list(rendered.notes),
-        "toolNames": dict(rendered.tool_names),
-        "callIds": dict(rendered.call_ids),
-        "parsed": written(parse_request(rendered.body, dialect, model_id=MODELS[dialect])),
-    }
-    return {name: value for name, value in whole.items() if value}
-
-
-def written(parsed: ParsedRequest) -> dict[str, Any]:
-    """Return a request that was read as JSON, without what is made anew for every message."""
-    messages = [message.to_dict() for message in parsed.messages]
-    for message in messages:
-        del message["id"], message["timestamp"]
-    whole: dict[str, Any] = {
-        "messages": messages,
-        "tools": [tool.model_dump(exclude_defaults=True) for tool in parsed.tools],
-        "config": parsed.config,
-        "stream": parsed.stream,
-        "notes": list(parsed.notes),
-    }
-    plain: dict[str, Any] = json.loads(json.dumps(whole))
-    return {name: value for name, value in plain.items() if value}
-
-
-def golden_of_foreign(body: Mapping[str, object], dialect: str) -> dict[str, Any]:
-    """Return what a golden file of a foreign body holds: how it is read, and what it becomes."""
-    parsed = parse_request(body, dialect, model_id=FOREIGN_MODEL)
-    rendered = again(parsed, dialect)
-    whole: dict[str, Any] = {
-        "body": body,
-        "parsed": written(parsed),
-        "again": None if rendered.body == body else rendered.body,
-        "notes": list(rendered.notes),
-    }
-    return {name: value for name, value in whole.items() if value}
-
-
-def again(parsed: ParsedRequest, dialect: str) -> Rendered:
-    """Render what was read."""
-    config = config_class(dialect).model_validate(parsed.config)
-    return dialect_of(dialect).render(parsed.messages, parsed.tools, config)
-
-
-def bless() -> None:
-    """Rewrite all golden files from what the code does now."""
-    for dialect in DIALECTS:
-        folder = GOLDEN / dialect
-        (folder / "foreign").mkdir(parents=True, exist_ok=True)
-        for case in CASES:
-            write(case.golden(dialect), golden_of(case, dialect))
-        for name, body in FOREIGN[dialect].items():
-            write(folder / "foreign" / f"{name}.json", golden_of_foreign(body, dialect))
-
-
-def write(path: Path, golden: Mapping[str, object]) -> None:
-    text = json.dumps(golden, indent=1, ensure_ascii=False)
-    path.write_text(f"{text}\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    bless()

@@ -9,21 +9,11 @@ from typing import cast
 
 import pytest
 
-from conversations import (
-    CASES,
-    DIALECTS,
-    FOREIGN_MODEL,
-    GOLDEN,
-    MODELS,
-    Case,
-    again,
-    golden_of,
-    golden_of_foreign,
-    written,
-)
+from conversations import CASES, DIALECTS, MODELS, Case
 from deltafold import ImagePart, Message, MisuseError, NoteCode, parse_request
 from deltafold.dialects import config_class, dialect_of
-from foreign_bodies import FOREIGN
+from foreign_bodies import FOREIGN, GOLDEN
+from goldens import FOREIGN_MODEL, again, golden_of, golden_of_foreign, path_of, written
 from sdk_types import check
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -33,14 +23,14 @@ every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 @every_dialect
 @every_case
 def test_a_conversation_gives_its_golden_request(case: Case, dialect: str) -> None:
-    golden = json.loads(case.golden(dialect).read_text(encoding="utf-8"))
+    golden = json.loads(path_of(case, dialect).read_text(encoding="utf-8"))
     assert golden_of(case, dialect) == golden
 
 
 @every_dialect
 @every_case
 def test_the_official_client_accepts_the_body(case: Case, dialect: str) -> None:
-    check(dialect, json.loads(case.golden(dialect).read_text(encoding="utf-8"))["body"])
+    check(dialect, json.loads(path_of(case, dialect).read_text(encoding="utf-8"))["body"])
 
 
 @every_dialect
@@ -55,11 +45,20 @@ def test_rendering_changes_nothing_that_it_was_given(case: Case, dialect: str) -
 @every_dialect
 @every_case
 def test_a_body_that_was_read_renders_to_itself(case: Case, dialect: str) -> None:
-    golden = json.loads(case.golden(dialect).read_text(encoding="utf-8"))
+    golden = json.loads(path_of(case, dialect).read_text(encoding="utf-8"))
     parsed = parse_request(golden["body"], dialect, model_id=MODELS[dialect])
     assert written(parsed) == golden["parsed"]
     assert again(parsed, dialect).body == golden["body"]
     assert not parsed.notes
+
+
+def test_the_tables_are_large_enough_and_hold_nothing_else() -> None:
+    assert len(CASES) >= 25
+    assert set(FOREIGN) == set(DIALECTS)
+    assert all(len(bodies) >= 10 for bodies in FOREIGN.values())
+    names = {f"{case.name}.json" for case in CASES}
+    for dialect in DIALECTS:
+        assert {path.name for path in (GOLDEN / dialect).glob("*.json")} == names
 
 
 def test_every_note_is_made_somewhere_in_the_table() -> None:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conversations import CASES, DIALECTS, again
+from conversations import CASES, DIALECTS
 from deltafold import parse_request
 from foreign_bodies import FOREIGN
+from goldens import again
 
 Path = tuple[str | int, ...]
 

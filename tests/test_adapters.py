@@ -202,3 +202,41 @@ def test_an_adapter_streams_asynchronously_what_the_bytes_say(
             return message
 
     check(dialect, fixture, asyncio.run(main()), server)
+
+
+def test_claude_on_bedrock_answers_in_frames_of_its_own(server: ReplayServer) -> None:
+    body = (FIXTURES / "bedrock-invoke" / "anthropic-text" / "wire.bin").read_bytes()
+    server.queue(Recording(Recording.of(body, piece_bytes=100).pieces, headers=EVENT_STREAM))
+    with anthropic.AnthropicBedrock(
+        base_url=server.url,
+        aws_region="us-east-1",
+        aws_access_key="id",
+        aws_secret_key="secret",
+        max_retries=0,
+    ) as client:
+        model = deltafold.AnthropicModel({"model_id": "m"}, client=client)
+        with model.stream_sync("Hello", request_metadata={"run_id": "run"}) as stream:
+            message = stream.final_message()
+    assert message.same_content(
+        deltafold.fold(body, "bedrock-invoke", run_id="run", model_id="m")
+    )
+    assert message.parts
+    assert server.requests[0].path == "/model/m/invoke-with-response-stream"
+
+
+def test_claude_on_vertex_answers_as_the_messages_api_does(server: ReplayServer) -> None:
+    server.queue(recording_of("anthropic-messages", "text"))
+    with anthropic.AnthropicVertex(
+        base_url=server.url,
+        region="us-east5",
+        project_id="p",
+        access_token="token",
+        max_retries=0,
+    ) as client:
+        model = deltafold.AnthropicModel({"model_id": "m"}, client=client)
+        with model.stream_sync("Hello", request_metadata={"run_id": "run"}) as stream:
+            message = stream.final_message()
+    body = body_of("anthropic-messages", "text")
+    expected = deltafold.fold(body, "anthropic-messages", run_id="run", model_id="m")
+    assert message.same_content(expected)
+    assert server.requests[0].path.endswith("publishers/anthropic/models/m:streamRawPredict")

@@ -236,7 +236,8 @@ def short(results: Results) -> str:
         "",
         *table(head, rows),
         f"Medians of one run, in brackets the multiple of `Fold`; {machine()}.  `make bench`",
-        "repeats it; [docs/bench.md](docs/bench.md) has all of it, with the versions of everybody.",
+        "repeats it; [docs/bench.md](docs/bench.md) has all of it, with the versions of everybody,",
+        "and [docs/profile.md](docs/profile.md) where the time goes that misses a target.",
     ]
     return "\n".join(lines)
 

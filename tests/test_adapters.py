@@ -202,3 +202,58 @@ def test_an_adapter_streams_asynchronously_what_the_bytes_say(
             return message
 
     check(dialect, fixture, asyncio.run(main()), server)
+
+
+def test_claude_on_bedrock_answers_in_frames_of_its_own(server: ReplayServer) -> None:
+    body = (FIXTURES / "bedrock-invoke" / "anthropic-text" / "wire.bin").read_bytes()
+    server.queue(Recording(Recording.of(body, piece_bytes=100).pieces, headers=EVENT_STREAM))
+    sdk: Any = anthropic
+    with sdk.AnthropicBedrock(
+        base_url=server.url,
+        aws_region="us-east-1",
+        aws_access_key="id",
+        aws_secret_key="secret",
+        max_retries=0,
+    ) as client:
+        model = deltafold.AnthropicModel({"model_id": "m"}, client=client)
+        with model.stream_sync("Hello", request_metadata={"run_id": "run"}) as stream:
+            message = stream.final_message()
+    assert message.same_content(deltafold.fold(body, "bedrock-invoke", run_id="run", model_id="m"))
+    assert message.parts
+    assert server.requests[0].path == "/model/m/invoke-with-response-stream"
+
+
+def test_claude_on_vertex_answers_as_the_messages_api_does(server: ReplayServer) -> None:
+    server.queue(recording_of("anthropic-messages", "text"))
+    sdk: Any = anthropic
+    with sdk.AnthropicVertex(
+        base_url=server.url,
+        region="us-east5",
+        project_id="p",
+        access_token="token",
+        max_retries=0,
+    ) as client:
+        model = deltafold.AnthropicModel({"model_id": "m"}, client=client)
+        with model.stream_sync("Hello", request_metadata={"run_id": "run"}) as stream:
+            message = stream.final_message()
+    body = body_of("anthropic-messages", "text")
+    expected = deltafold.fold(body, "anthropic-messages", run_id="run", model_id="m")
+    assert message.same_content(expected)
+    assert server.requests[0].path.endswith("publishers/anthropic/models/m:streamRawPredict")
+
+
+def test_gemini_on_vertex_has_its_project_in_the_address(server: ReplayServer) -> None:
+    server.queue(recording_of("gemini", "text"))
+    place = f"{server.url}/v1/projects/p/locations/l/publishers/google"
+    with httpx.Client() as client:
+        model = deltafold.load_model(
+            "google-vertex/gemini-3", client=client, base_url=place, api_key="token"
+        )
+        with model.stream_sync("Hello") as stream:
+            assert stream.final_message().text
+    request = server.requests[0]
+    assert request.path == (
+        "/v1/projects/p/locations/l/publishers/google/models/gemini-3:streamGenerateContent?alt=sse"
+    )
+    assert request.headers["authorization"] == "Bearer token"
+    assert "x-goog-api-key" not in request.headers

@@ -144,6 +144,10 @@ class Model(Messaging, Generic[ConfigT]):
     def _check_config(self, fields: Mapping[str, object]) -> ConfigT:
         return cast("ConfigT", self.config_class.model_validate(fields))
 
+    def _path(self, config: ConfigT, *, stream: bool) -> str:
+        """Return the endpoint's path below the vendor's address."""
+        return self.protocol.request_path(config, stream=stream)
+
     def _key_headers(self, key: str) -> Mapping[str, str]:
         """Return the headers that carry a key."""
         return {"authorization": f"Bearer {key}"}
@@ -339,7 +343,7 @@ class Model(Messaging, Generic[ConfigT]):
         )
         rendered = self.protocol.render(conversation, tools, config, stream=streamed)
         request = PreparedRequest(
-            self.protocol.request_path(config, stream=streamed),
+            self._path(config, stream=streamed),
             rendered.body,
             config.extra_headers,
             config.extra_query,
@@ -367,7 +371,7 @@ class Model(Messaging, Generic[ConfigT]):
             config = self._changed({"model_id": named})
         streamed = body.get("stream") is not False
         request = PreparedRequest(
-            self.protocol.request_path(config, stream=streamed),
+            self._path(config, stream=streamed),
             body,
             config.extra_headers,
             config.extra_query,

@@ -134,8 +134,13 @@ _ROWS = (
     ),
     Vendor(
         "google-vertex",
-        {"gemini": "https://{location}-aiplatform.googleapis.com", _MESSAGES: None},
-        "GOOGLE_APPLICATION_CREDENTIALS",
+        {
+            "gemini": "https://{location}-aiplatform.googleapis.com/v1/projects/{project}"
+            "/locations/{location}/publishers/google",
+            _MESSAGES: None,
+        },
+        # A token that lives for an hour: `gcloud auth print-access-token`.
+        "GOOGLE_OAUTH_ACCESS_TOKEN",
         aliases=("vertex",),
     ),
     _chat("gpustack", "http://127.0.0.1/v1", "GPUSTACK_API_KEY", messages="http://127.0.0.1"),

@@ -394,14 +394,14 @@ def test_a_vendor_brings_its_defaults_and_wants_its_key(monkeypatch: pytest.Monk
         OpenAIChatModel({"model_id": "m"}, vendor="azure").stream_sync("Hello")
 
 
-@pytest.mark.parametrize("transport", ["httpx", "sdk"])
+@pytest.mark.parametrize("transport", ["httpx2", "httpx", "sdk"])
 def test_a_model_makes_its_own_client_without_retries(
     transport: str, monkeypatch: pytest.MonkeyPatch, server: ReplayServer
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
     server.queue(Recording.error(500, {"error": {"message": "no"}}))
-    base_url = server.url if transport == "httpx" else None
+    base_url = None if transport == "sdk" else server.url
     model = AnthropicModel({"model_id": "m"}, transport=transport, base_url=base_url)
     with pytest.raises(ModelError):
         model.stream_sync("Hello").final_message()

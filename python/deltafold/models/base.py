@@ -73,7 +73,7 @@ class Model(Messaging, Generic[ConfigT]):
         vendor: the row of `vendors.py` that says where to call; None is the protocol's author.
         base_url: beats the vendor's address.
         api_key: beats the environment variable that the vendor's row names.
-        transport: what to make where no client is given: "httpx", "httpx2", "aiohttp", or "sdk" for
+        transport: what to make where no client is given: "httpx2", "httpx", "aiohttp", or "sdk" for
             the provider's own.
         timeouts: how long to wait, in seconds; a client of an SDK that is given keeps its own.
         hooks: what to call before each request and after its headers.
@@ -104,7 +104,7 @@ class Model(Messaging, Generic[ConfigT]):
         vendor: str | None = None,
         base_url: str | None = None,
         api_key: str | None = None,
-        transport: str = "httpx",
+        transport: str = "httpx2",
         timeouts: Timeouts | None = None,
         hooks: Hooks | None = None,
         markup: str | None = None,

@@ -185,7 +185,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     raise RedirectError(f"{request.url}: redirected {_MAX_REDIRECTS} times")
 
 
-def make_http_client(kind: ClientKind, transport: str = "httpx") -> object:
+def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
     """Make a client as the adapters use one: many connections, HTTP/2 where `h2` is installed.
 
     Proxies and certificates are those of the environment (`HTTPS_PROXY`, `NO_PROXY`,

@@ -161,7 +161,7 @@ def tables(results: Results) -> Iterator[str]:
     ]
     yield from table(["ends in an error", "streams"], rows)
     yield from ("## Importing", "")
-    rows = [[row.reader, cell(row.seconds * 1e3)] for row in results.all("importing")]
+    rows = [[row.reader, cell(row.number("milliseconds"))] for row in results.all("importing")]
     yield from table(["a new interpreter and", "ms, wall"], rows)
     yield from ("## Processes", "")
     rows = [

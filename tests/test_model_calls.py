@@ -169,21 +169,36 @@ def test_a_stream_shows_usage_cost_and_time_while_it_runs(server: ReplayServer) 
 
 
 def test_a_stopwatch_tells_gaps_by_class_and_the_longest_exactly() -> None:
-    instants = itertools.accumulate([0.0, 1.0, 1.0, 1.0, 10.0, 1.0])
+    second = 1_000_000_000
+    instants = itertools.accumulate([0, second, second, second, 10 * second, second])
     stopwatch = Stopwatch(lambda: next(instants))
     stopwatch.start()
-    stopwatch.read(deltas=False, text=False)  # at 1 s, no delta yet
-    stopwatch.read(deltas=True, text=False)  # at 2 s
-    stopwatch.read(deltas=True, text=True)  # at 3 s
-    stopwatch.read(deltas=True, text=True)  # at 13 s
+    stopwatch.read(0)  # at 1 s, no delta yet
+    stopwatch.read(1)  # at 2 s
+    stopwatch.read(2)  # at 3 s
+    stopwatch.text_came()
+    stopwatch.read(1)  # at 13 s
     stopwatch.end()  # at 14 s
     timing = stopwatch.timing(output_tokens=22)
     assert (timing.time_to_first_byte, timing.time_to_first_delta) == (1.0, 2.0)
     assert (timing.time_to_first_text, timing.duration) == (3.0, 14.0)
     assert (timing.gaps.count, timing.gaps.max) == (2, 10.0)
-    assert timing.gaps.p50 == pytest.approx(1.0, rel=0.06)
-    assert timing.gaps.p95 == pytest.approx(10.0, rel=0.06)
+    assert timing.gaps.p50 == pytest.approx(1.0, rel=0.07)
+    assert timing.gaps.p95 == pytest.approx(10.0, rel=0.07)
     assert timing.tokens_per_second == 2.0
+
+
+@pytest.mark.parametrize("gap", [0, 1, 7, 8, 9, 1_000, 12_345, 999_999_999, 10**12])
+def test_a_gap_of_any_length_is_told_within_its_class(gap: int) -> None:
+    instants = itertools.accumulate([0, 1, gap, gap, 10 * gap + 1, 0])
+    stopwatch = Stopwatch(lambda: next(instants))
+    stopwatch.start()
+    for _ in range(4):
+        stopwatch.read(1)
+    gaps = stopwatch.timing(None).gaps
+    assert gaps.count == 3
+    assert gaps.p50 == pytest.approx(gap / 1e9, rel=0.07, abs=4e-9)
+    assert gaps.max == (10 * gap + 1) / 1e9
 
 
 def test_a_providers_own_body_goes_out_as_it_is(server: ReplayServer) -> None:

@@ -271,8 +271,9 @@ class StreamCore:
 
     def _note_read(self, deltas: int) -> None:
         stopwatch = self.stopwatch
-        text = stopwatch.wants_text and deltas > 0 and self.assembler.text != ""
-        stopwatch.read(deltas=deltas > 0, text=text)
+        stopwatch.read(deltas)
+        if stopwatch.wants_text and deltas and self.assembler.text:
+            stopwatch.text_came()
 
     def _note_end(self, read: bytes | None) -> None:
         if read is None or self.decoder.finished:

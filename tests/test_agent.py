@@ -1,8 +1,11 @@
 """The domain of an agent: runs, sessions, tools, contexts."""
 
 import asyncio
+import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -436,3 +439,28 @@ def test_an_empty_conversation_has_its_instruction() -> None:
     built = build(AgentState.create_default("i"), 10)
     assert [message.text for message in built.messages] == ["i"]
     assert built.update.fits
+
+
+def lines_of(work: Callable[[], object]) -> int:
+    """Count the lines of Python that some work executes."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401 - itself
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    previous = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(previous)
+    return count
+
+
+@pytest.mark.parametrize("budget", [None, 5_000])
+def test_a_context_is_made_in_work_linear_in_the_history(budget: int | None) -> None:
+    short = lines_of(lambda: build(conversation(250), budget).messages)
+    long = lines_of(lambda: build(conversation(2_500), budget).messages)
+    assert long <= 10.5 * short

@@ -78,7 +78,7 @@ def test_anthropic_renders_a_tool_conversation() -> None:
         cache_config=CacheConfig(),
         thinking={"type": "adaptive"},
     )
-    assert anthropic_messages.request_body(TOOL_TURNS, [WEATHER], config) == {
+    assert anthropic_messages.render(TOOL_TURNS, [WEATHER], config).body == {
         "model": "m",
         "max_tokens": 9,
         "stream": True,
@@ -135,7 +135,7 @@ def test_openai_chat_renders_a_tool_conversation() -> None:
         tool_choice=ToolChoice.tool("weather"),
         seed=7,
     )
-    assert openai_chat.request_body(TOOL_TURNS, [WEATHER], config) == {
+    assert openai_chat.render(TOOL_TURNS, [WEATHER], config).body == {
         "model": "m",
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -181,7 +181,7 @@ def test_openai_chat_renders_a_tool_conversation() -> None:
 
 
 def claude_turns(*messages: Message) -> list[Any]:
-    body: Any = anthropic_messages.request_body(messages, [], CLAUDE)
+    body: Any = anthropic_messages.render(messages, [], CLAUDE).body
     return list(body["messages"])
 
 
@@ -191,7 +191,7 @@ def claude_blocks(*messages: Message) -> list[Any]:
 
 
 def chat_turns(*messages: Message, config: OpenAIChatConfig = CHAT) -> list[Any]:
-    body: Any = openai_chat.request_body([Message.user("?"), *messages], [], config)
+    body: Any = openai_chat.render([Message.user("?"), *messages], [], config).body
     return list(body["messages"][1:])
 
 
@@ -200,10 +200,10 @@ def test_tool_choices_have_each_dialects_own_words(choice: str) -> None:
     settings = {"model_id": "m", "tool_choice": choice}
     claude = AnthropicConfig.model_validate(settings)
     words = {"auto": "auto", "required": "any", "none": "none"}
-    body = anthropic_messages.request_body([], [WEATHER], claude)
+    body = anthropic_messages.render([], [WEATHER], claude).body
     assert body["tool_choice"] == {"type": words[choice]}
     chat = OpenAIChatConfig.model_validate(settings)
-    assert openai_chat.request_body([], [WEATHER], chat)["tool_choice"] == choice
+    assert openai_chat.render([], [WEATHER], chat).body["tool_choice"] == choice
 
 
 def test_signatures_go_back_only_to_their_own_model_and_dialect() -> None:
@@ -395,10 +395,10 @@ def test_openrouter_gets_its_reasoning_details_back_unchanged() -> None:
 
 def test_extra_body_goes_over_everything() -> None:
     claude = AnthropicConfig(model_id="m", extra_body={"max_tokens": 1, "speed": "fast"})
-    body = anthropic_messages.request_body([], [], claude)
+    body = anthropic_messages.render([], [], claude).body
     assert (body["max_tokens"], body["speed"]) == (1, "fast")
     chat = OpenAIChatConfig(model_id="m", include_usage=False, extra_body={"top_k": 3})
-    body = openai_chat.request_body([], [], chat)
+    body = openai_chat.render([], [], chat).body
     assert body["top_k"] == 3
     assert "stream_options" not in body
 

@@ -1,9 +1,8 @@
 """Messages to request bodies: one pure module per wire protocol, the mirror of the Rust dialects.
 
 Each offers `render(messages, tools, config, *, stream=True)`, which does no I/O and keeps no state,
-so that every rule of a protocol is a table test; `request_body`, the body alone of it; and
-`request_path(config, *, stream)`, the path below a vendor's address. `parse_request` goes the other
-way.
+so that every rule of a protocol is a table test; and `request_path(config, *, stream)`, the path
+below a vendor's address. `parse_request` goes the other way.
 """
 
 from collections.abc import Mapping

@@ -63,17 +63,6 @@ def request_path(config: AnthropicConfig, *, stream: bool) -> str:  # noqa: ARG0
     return "/v1/messages"
 
 
-def request_body(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: AnthropicConfig,
-    *,
-    stream: bool = True,
-) -> Object:
-    """Return the body of `render`."""
-    return render(messages, tools, config, stream=stream).body
-
-
 def render(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],

@@ -73,17 +73,6 @@ def request_path(config: BedrockConverseConfig, *, stream: bool) -> str:
     return f"/model/{quote(config.model_id, safe='')}/{call}"
 
 
-def request_body(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: BedrockConverseConfig,
-    *,
-    stream: bool = True,
-) -> Object:
-    """Return the body of `render`."""
-    return render(messages, tools, config, stream=stream).body
-
-
 def render(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],

@@ -49,17 +49,6 @@ def request_path(config: CohereChatConfig, *, stream: bool) -> str:  # noqa: ARG
     return "/v2/chat"
 
 
-def request_body(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: CohereChatConfig,
-    *,
-    stream: bool = True,
-) -> Object:
-    """Return the body of `render`."""
-    return render(messages, tools, config, stream=stream).body
-
-
 def render(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],

@@ -59,17 +59,6 @@ def request_path(config: GeminiConfig, *, stream: bool) -> str:
     return f"/v1beta/models/{model}:generateContent"
 
 
-def request_body(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: GeminiConfig,
-    *,
-    stream: bool = True,
-) -> Object:
-    """Return the body of `render`."""
-    return render(messages, tools, config, stream=stream).body
-
-
 def render(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],

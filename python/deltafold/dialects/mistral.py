@@ -43,17 +43,6 @@ def request_path(config: MistralConfig, *, stream: bool) -> str:  # noqa: ARG001
     return "/chat/completions"
 
 
-def request_body(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: MistralConfig,
-    *,
-    stream: bool = True,
-) -> Object:
-    """Return the body of `render`."""
-    return render(messages, tools, config, stream=stream).body
-
-
 def render(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],

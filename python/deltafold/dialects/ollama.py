@@ -35,17 +35,6 @@ def request_path(config: OllamaConfig, *, stream: bool) -> str:  # noqa: ARG001 
     return "/api/chat"
 
 
-def request_body(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: OllamaConfig,
-    *,
-    stream: bool = True,
-) -> Object:
-    """Return the body of `render`."""
-    return render(messages, tools, config, stream=stream).body
-
-
 def render(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],

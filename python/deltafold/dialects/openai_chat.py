@@ -48,17 +48,6 @@ def request_path(config: OpenAIChatConfig, *, stream: bool) -> str:  # noqa: ARG
     return "/chat/completions"
 
 
-def request_body(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: OpenAIChatConfig,
-    *,
-    stream: bool = True,
-) -> Object:
-    """Return the body of `render`."""
-    return render(messages, tools, config, stream=stream).body
-
-
 def render(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],

@@ -46,17 +46,6 @@ def request_path(config: OpenAIResponsesConfig, *, stream: bool) -> str:  # noqa
     return "/responses"
 
 
-def request_body(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: OpenAIResponsesConfig,
-    *,
-    stream: bool = True,
-) -> Object:
-    """Return the body of `render`."""
-    return render(messages, tools, config, stream=stream).body
-
-
 def render(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],

@@ -12,7 +12,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from os import environ
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from deltafold.errors import MisuseError
 from deltafold.models.calls import PreparedRequest
@@ -58,24 +58,20 @@ class Caller:
 
     def open(self, request: PreparedRequest) -> Source:
         """Send a request and return the unread response."""
-        http = self._http(request)
-        if self.sdk is not None:
-            source = self.sdk.open(self.client, request)
-        else:
-            source = open_http(self.client, http)
+        if self.sdk is None:
+            return open_http(self.client, self._http(request))
+        source = self.sdk.open(self.client, request)
         for tap in self.taps:
-            source = tap.tap(source, http)
+            source = tap.tap(source, self._http(request))
         return source
 
     async def open_async(self, request: PreparedRequest) -> AsyncSource:
         """Send a request and return the unread response."""
-        http = self._http(request)
-        if self.sdk is not None:
-            source = await self.sdk.open_async(self.client, request)
-        else:
-            source = await open_http_async(self.client, http)
+        if self.sdk is None:
+            return await open_http_async(self.client, self._http(request))
+        source = await self.sdk.open_async(self.client, request)
         for tap in self.taps:
-            source = tap.tap_async(source, http)
+            source = tap.tap_async(source, self._http(request))
         return source
 
     def _http(self, request: PreparedRequest) -> HttpRequest:
@@ -172,24 +168,20 @@ class Clients:
     def close(self) -> None:
         """Close the synchronous client if it was made here."""
         made = self._made.pop("synchronous", None)
-        if made is not None:
-            close: Any = getattr(made[0], "close", None) if self._transport == "sdk" else None
-            if close is not None:
-                close()
-            elif self._transport != "sdk":
-                close_http_client(made[0])
+        if made is not None and self._transport == "sdk":
+            _close_of(made[0])()
+        elif made is not None:
+            close_http_client(made[0])
 
     async def aclose(self) -> None:
         """Close the asynchronous client if it was made here."""
         made = self._made.pop("asynchronous", None)
-        if made is not None:
-            close: Any = getattr(made[0], "close", None) if self._transport == "sdk" else None
-            if close is not None:
-                closing = close()
-                if isinstance(closing, Awaitable):
-                    await closing
-            elif self._transport != "sdk":
-                await aclose_http_client(made[0])
+        if made is not None and self._transport == "sdk":
+            closing = _close_of(made[0])()
+            if isinstance(closing, Awaitable):
+                await closing
+        elif made is not None:
+            await aclose_http_client(made[0])
 
     def _kinds_of(self, client: object) -> frozenset[ClientKind]:
         if self._sdk is not None and (kinds := self._sdk.kinds(client)):
@@ -244,6 +236,12 @@ class Clients:
                 f"{self._vendor.name} needs a key: set {variable}, pass api_key, or pass a client"
             )
         return key
+
+
+def _close_of(client: object) -> Callable[[], object]:
+    """Return what closes an SDK's client; mistralai's closes itself."""
+    close = cast("Callable[[], object] | None", getattr(client, "close", None))
+    return close or (lambda: None)
 
 
 def _is_transport(client: object) -> bool:

@@ -10,6 +10,7 @@ error that names what there is.
 import difflib
 from collections.abc import Mapping
 from importlib import import_module
+from inspect import signature
 from typing import Any, Final, cast
 
 from deltafold.errors import MisuseError
@@ -89,17 +90,9 @@ def _local(
     return LocalModel({"model_id": model_id, **settings}, markup=markup or None, **arguments)
 
 
+# What `load_model` hands to Model by itself is not among them.
 _MODEL_ARGUMENTS: Final = frozenset(
-    {
-        "api_key",
-        "base_url",
-        "cache_config",
-        "client",
-        "error_mapper",
-        "hooks",
-        "starts_in_thinking",
-        "telemetry",
-        "timeouts",
-        "transport",
-    }
+    name
+    for name, parameter in signature(Model).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY and name not in {"vendor", "markup"}
 )

@@ -268,6 +268,17 @@ def chunk(**delta: object) -> bytes:
     return json.dumps({"id": "r", "model": "m", "choices": [{"delta": delta}]}).encode()
 
 
+@WAYS
+def test_a_refusal_that_breaks_off_is_the_refusal(way: str, server: ReplayServer) -> None:
+    refusal = Recording.error(429, {"error": {"message": "slow down"}}, {"retry-after": "3"})
+    server.queue(refusal.stopping("reset", 10))
+    with pytest.raises(ModelError) as raised:
+        send(server, way)
+    error = raised.value
+    assert (error.code, error.status) == (ErrorCode.RATE_LIMITED, 429)
+    assert error.retry_after == 3.0
+
+
 CALLS = b"".join(
     b"data: " + line + b"\n\n"
     for line in (
@@ -324,7 +335,8 @@ def test_events_tell_parts_that_begin_grow_and_end(way: str, server: ReplayServe
     last = seen[-1]
     assert last.finish_reason == "tool_calls"
     assert last.message is not None
-    assert last.message.same_content(message) or message.meta.duration_ms is not None
+    assert last.message.parts == message.parts
+    assert message.meta.duration_ms is not None
 
 
 def test_a_failed_stream_tells_its_error_as_the_last_event(server: ReplayServer) -> None:

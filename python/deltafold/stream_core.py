@@ -179,10 +179,11 @@ class StreamCore:
 
     def step(self, read: Read) -> DeltaBatch:
         """Decode what a read brought, fold it, and hand the deltas out."""
+        if self._refusal is not None:
+            # A refusal that breaks off is a refusal still: its status says more than the break.
+            return self._refused(self._refusal, None if isinstance(read, Exception) else read)
         if isinstance(read, Exception):
             return self._fail(self._mapper.map(read))
-        if self._refusal is not None:
-            return self._refused(self._refusal, read)
         batch = self.decoder.close() if read is None else self.decoder.feed(read)
         self.assembler.consume(batch)
         self._note_read(len(batch))

@@ -239,7 +239,6 @@ def test_model_info_shows_the_listed_window_and_prices() -> None:
 
 
 def test_vendors_have_the_names_of_the_price_list() -> None:
-    assert isinstance(listed_model("xai", "grok-4"), object)
     for vendor, model_id in (
         ("bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
         ("google-vertex", "gemini-2.5-flash"),

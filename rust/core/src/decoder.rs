@@ -235,6 +235,29 @@ impl Core {
     #[inline]
     fn frame(&mut self, frame: framing::Frame<'_>, out: &mut impl Output) -> ControlFlow<()> {
         match frame {
+            framing::Frame::Event { name, data, .. } if self.repeated(name, data, out) => {}
+            frame => self.take(frame, out),
+        }
+        if self.finisher.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Applies an event that repeats a template; false for any other.
+    #[inline]
+    fn repeated(&mut self, name: &[u8], data: &[u8], out: &mut impl Output) -> bool {
+        !self.options.provider_raw
+            && self.with_sink(out, |state, sink| {
+                let repeated = state.repeated(name, data.trim_ascii(), sink);
+                if repeated {
+                    sink.end_frame();
+                }
+                repeated
+            })
+    }
+
+    /// Takes a frame that repeats no template.
+    #[inline(never)]
+    fn take(&mut self, frame: framing::Frame<'_>, out: &mut impl Output) {
+        match frame {
             framing::Frame::Event { name, data, offset, closed } => {
                 self.event(name, data, offset, closed, out);
             }
@@ -254,7 +277,6 @@ impl Core {
                 self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
             }
         }
-        if self.finisher.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn event(
@@ -354,19 +376,7 @@ impl Core {
     }
 
     /// Reads one JSON text, an object or an array of objects.  On an error nothing of it was applied.
-    #[inline]
     fn json(&mut self, name: &[u8], data: &[u8], out: &mut impl Output) -> Result<(), Error> {
-        if !self.options.provider_raw
-            && self.with_sink(out, |state, sink| {
-                let repeated = state.repeated(name, data, sink);
-                if repeated {
-                    sink.end_frame();
-                }
-                repeated
-            })
-        {
-            return Ok(());
-        }
         let name = std::str::from_utf8(name).unwrap_or("");
         let text = match std::str::from_utf8(data) {
             Ok(text) => Cow::Borrowed(text),
@@ -447,7 +457,8 @@ impl Core {
         // Nearly always one line is the whole body, and reading it is the cheapest way to find out.
         if self.stray.text.is_empty()
             && trimmed.first() == Some(&b'{')
-            && self.json(b"", trimmed.trim_ascii_end(), out).is_ok()
+            && (self.repeated(b"", trimmed, out)
+                || self.json(b"", trimmed.trim_ascii_end(), out).is_ok())
         {
             return;
         }

@@ -92,6 +92,21 @@ fn text_cases(dialect: &'static str, cases: &mut Vec<Case>) {
     }));
 }
 
+/// The other dialects whose stages are measured.
+fn more_text_cases(cases: &mut Vec<Case>) {
+    for (name, dialect) in streams::STAGED {
+        if !streams::DIALECTS.contains(&dialect) {
+            cases.push(fold_case(
+                format!("{name}: text, large feeds"),
+                TEXT_DELTAS,
+                dialect,
+                false,
+                move || streams::large_feeds(&streams::text(name, TEXT_DELTAS)),
+            ));
+        }
+    }
+}
+
 fn arguments_cases(dialect: &'static str, cases: &mut Vec<Case>) {
     let sizes = [1_000, 10_000, 100_000, 1_000_000];
     let rows = [
@@ -152,6 +167,7 @@ fn cases() -> Vec<Case> {
         arguments_cases(dialect, &mut cases);
         long_event_cases(dialect, &mut cases);
     }
+    more_text_cases(&mut cases);
     cases.push(fold_case(
         "openai-chat: log probabilities".into(),
         LOGPROBS,

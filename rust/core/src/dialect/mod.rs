@@ -85,13 +85,7 @@ impl<P: Protocol> Stage<P> {
         frame: &[u8],
         sink: &mut DeltaSink<'_, O>,
     ) -> bool {
-        match self.templates.hit(name, frame) {
-            Some(event) => {
-                self.protocol.apply(&event, sink);
-                true
-            }
-            None => false,
-        }
+        self.templates.hit(name, frame, |event| self.protocol.apply(event, sink))
     }
 
     fn frame<O: Output>(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {

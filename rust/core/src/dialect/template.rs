@@ -105,26 +105,38 @@ impl<E> Default for Templates<E> {
     }
 }
 
-type Holes<'a> = [Str<'a>; MAX_HOLES];
+/// What stands in the holes of a frame.
+struct Holes<'a> {
+    texts: [&'a str; MAX_HOLES],
+    /// A bit for each: whether it holds escapes.
+    escaped: u32,
+}
 
 impl<E: Template> Templates<E> {
-    /// The event of a frame that repeats a template.
+    /// Hands the event of a frame that repeats a template to `apply`, where it is made: an event is large, and to return it
+    /// would be to copy it.  False for any other frame.
     #[inline]
-    pub fn hit<'a>(&'a mut self, name: &[u8], frame: &'a [u8]) -> Option<E::Event<'a>> {
-        let mut holes = [Str::plain(""); MAX_HOLES];
-        let matches =
-            |slot: &Slot<E>, holes: &mut _| slot.is_named(name) && slot.matches(frame, holes);
-        let recent = self.slots.get(self.recent)?;
+    pub fn hit<'a>(
+        &'a mut self,
+        name: &[u8],
+        frame: &'a [u8],
+        apply: impl FnOnce(&E::Event<'a>),
+    ) -> bool {
+        let mut holes = Holes { texts: [""; MAX_HOLES], escaped: 0 };
+        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
+            slot.is_named(name) && slot.matches(frame, holes)
+        };
+        let Some(recent) = self.slots.get(self.recent) else { return false };
         if !matches(recent, &mut holes) {
-            let other = |at: &usize| {
-                *at != self.recent
-                    && self.slots.get(*at).is_some_and(|slot| matches(slot, &mut holes))
-            };
-            self.recent = (0..self.slots.len()).find(other)?;
+            let other =
+                |(at, slot): &(usize, &Slot<E>)| *at != self.recent && matches(slot, &mut holes);
+            let Some((at, _)) = self.slots.iter().enumerate().find(other) else { return false };
+            self.recent = at;
         }
         self.credit = self.credit.saturating_add(1).min(CREDIT);
-        let slot = self.slots.get(self.recent)?;
-        Some(slot.event.fill(|token| slot.text(token, &holes)))
+        let Some(slot) = self.slots.get(self.recent) else { return false };
+        apply(&slot.event.fill(|token| slot.text(token, &holes)));
+        true
     }
 
     /// Whether it is worth studying another frame.
@@ -203,7 +215,10 @@ impl<E: Template> Slot<E> {
         let nothing = Str::plain("");
         let Some(place) = self.places.get(usize::from(token.0)) else { return nothing };
         match place.hole {
-            Some(hole) => holes.get(hole).copied().unwrap_or(nothing),
+            Some(hole) => Str {
+                raw: holes.texts.get(hole).copied().unwrap_or(""),
+                escaped: holes.escaped & (1 << hole) != 0,
+            },
             None => Str {
                 raw: self.frame.get(place.range.clone()).unwrap_or(""),
                 escaped: place.escaped,
@@ -231,13 +246,18 @@ impl<E: Template> Slot<E> {
 
     #[inline]
     fn matches<'a>(&self, frame: &'a [u8], holes: &mut Holes<'a>) -> bool {
-        let fill = || {
+        holes.escaped = 0;
+        let mut bit = 1;
+        let mut fill = || {
             let mut at = 0;
-            for (segment, hole) in self.segments.iter().zip(holes) {
+            for (segment, text) in self.segments.iter().zip(&mut holes.texts) {
                 at = self.literal(&segment.literal, frame, at)?;
                 let (end, escaped) = segment.kind.end(frame, at)?;
-                let raw = std::str::from_utf8(frame.get(at..end)?).ok()?;
-                *hole = Str { raw, escaped };
+                *text = std::str::from_utf8(frame.get(at..end)?).ok()?;
+                if escaped {
+                    holes.escaped |= bit;
+                }
+                bit <<= 1;
                 at = end;
             }
             self.literal(&(self.tail..self.frame.len()), frame, at)
@@ -328,7 +348,7 @@ impl Place {
 
 impl Kind {
     /// Where a token of this kind ends that begins at `at`, and whether it holds escapes.
-    #[inline]
+    #[inline(always)]
     fn end(self, frame: &[u8], at: usize) -> Option<(usize, bool)> {
         match self {
             Self::Borrowed => string_end(frame, at).ok().filter(|(end, _)| *end > at),

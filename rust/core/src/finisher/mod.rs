@@ -174,7 +174,16 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     }
 
     /// After each frame: a limit that was reached ends the stream.
+    #[inline]
     pub fn end_frame(&mut self) {
+        let line = &self.finisher.line;
+        if line.raw.is_some() || line.breach.is_some() {
+            self.settle_frame();
+        }
+    }
+
+    #[cold]
+    fn settle_frame(&mut self) {
         self.finisher.line.raw = None;
         if let Some(message) = self.finisher.line.breach.take() {
             self.error(Failure::new(ErrorCode::ProtocolError, message.into()));
@@ -315,14 +324,14 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             if let Some(said) = &mut part.said {
                 said.take(plain);
             }
-            match (part.kind, part.index) {
-                (PartKind::Text, Some(part)) => {
-                    line.send_plain(self.out, Plain::Text { part, text: plain });
-                }
-                (PartKind::Thinking, Some(part)) => {
-                    line.send_plain(self.out, Plain::Thinking { part, text: plain });
-                }
-                _ => send_text(line, self.out, part, plain, Riders::default()),
+            let delta = match (part.kind, part.index) {
+                (PartKind::Text, Some(part)) => Some(Plain::Text { part, text: plain }),
+                (PartKind::Thinking, Some(part)) => Some(Plain::Thinking { part, text: plain }),
+                _ => None,
+            };
+            match delta {
+                Some(delta) => line.send_plain(self.out, delta),
+                None => send_text(line, self.out, part, plain, Riders::default()),
             }
         }
         if part.carry.lone > lone {

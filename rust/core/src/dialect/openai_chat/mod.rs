@@ -16,7 +16,7 @@ mod read;
 mod reasoning;
 pub(super) mod usage;
 
-use read::{Arguments, Choice, Message, RareContent, RareMembers, ToolCall};
+use read::{Arguments, Choice, Chunk, Message, RareContent, RareMembers, ToolCall};
 pub use read::{Event, Repeat};
 use reasoning::Thinking;
 
@@ -62,12 +62,20 @@ impl Protocol for State {
         read::read(frame, reader, wanted)
     }
 
+    #[inline]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
-        if let Some(json) = event.failed {
-            self.close(sink);
-            sink.error(sink.failure(json));
-        } else {
-            self.chunk(event, sink);
+        match event {
+            Event::More { message, other_choices } => {
+                if *other_choices {
+                    warn_other_choices(sink);
+                }
+                self.message(message, sink);
+            }
+            Event::Chunk(Chunk { failed: Some(json), .. }) => {
+                self.close(sink);
+                sink.error(sink.failure(json));
+            }
+            Event::Chunk(chunk) => self.chunk(chunk, sink),
         }
     }
 
@@ -100,14 +108,15 @@ impl Protocol for State {
 }
 
 impl State {
-    fn chunk<O: Output>(&mut self, chunk: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    #[inline(never)]
+    fn chunk<O: Output>(&mut self, chunk: &Chunk<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(chunk.model, chunk.id);
         if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
             let failure = sink.failure(error);
             sink.defer_error(failure);
         }
         if chunk.other_choices {
-            sink.warn("other_choices", "the stream holds several choices; one is followed", None);
+            warn_other_choices(sink);
         }
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
@@ -257,12 +266,16 @@ impl State {
     }
 
     /// The part that text of this kind extends, a new one after a change of kind.
+    #[inline]
     fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
-        if let Some((known, part)) = self.current
-            && known == kind
-        {
-            return part;
+        match self.current {
+            Some((known, part)) if known == kind => part,
+            _ => self.open_part(kind, sink),
         }
+    }
+
+    #[inline(never)]
+    fn open_part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
         self.leave_part(sink);
         if kind != PartKind::Thinking {
             self.send_thinking_state(sink);
@@ -532,6 +545,11 @@ impl State {
             None => self.thinking.part = Some(sink.redacted(&data)),
         }
     }
+}
+
+#[cold]
+fn warn_other_choices<O: Output>(sink: &mut DeltaSink<'_, O>) {
+    sink.warn("other_choices", "the stream holds several choices; one is followed", None);
 }
 
 /// `{kind: image}` of a URL; a data URL is taken apart.

@@ -6,9 +6,24 @@ use crate::dialect::{Frame, Wanted};
 use crate::logprobs::Logprobs;
 use crate::wire::{Kind, Reader, Result, Str};
 
-/// One event, borrowed from its frame: what stands beside the choices, and the choice that is followed.
+/// One event, borrowed from its frame.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "made where it is applied, and never moved")]
+pub enum Event<'a> {
+    /// A chunk, whatever it holds.
+    Chunk(Chunk<'a>),
+    /// More of what an earlier chunk held, whose names were said with that one.
+    More {
+        /// What its delta holds.
+        message: Message<'a>,
+        /// Whether it holds choices that are not followed.
+        other_choices: bool,
+    },
+}
+
+/// What stands beside the choices, and the choice that is followed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Event<'a> {
+pub struct Chunk<'a> {
     pub(super) id: Option<Str<'a>>,
     pub(super) model: Option<Str<'a>>,
     /// The frame is a whole response body.
@@ -60,7 +75,7 @@ pub(super) struct Choice<'a> {
 
 /// `delta`, or `message` of a whole body.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Message<'a> {
+pub struct Message<'a> {
     pub(super) content: Option<Str<'a>>,
     pub(super) reasoning_content: Option<Str<'a>>,
     pub(super) reasoning: Option<Str<'a>>,
@@ -104,7 +119,7 @@ pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
     wanted: Wanted,
 ) -> Result<Event<'a>> {
-    let mut chunk = Event::default();
+    let mut chunk = Chunk::default();
     let mut has_choices = false;
     let mut error_like = frame.name == "error";
     reader.object(|reader, key| {
@@ -154,10 +169,10 @@ pub(super) fn read<'a>(
     {
         chunk.failed = Some(frame.json);
     }
-    Ok(chunk)
+    Ok(Event::Chunk(chunk))
 }
 
-fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Event<'a>) -> Result<()> {
+fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Chunk<'a>) -> Result<()> {
     let mut further = Choice::default();
     let choice = if chunk.has_choice { &mut further } else { &mut chunk.choice };
     let mut index = 0;
@@ -282,11 +297,9 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
     })
 }
 
-/// The chunks that repeat: text, reasoning, arguments of one call, and nothing beside them.
+/// The chunks that repeat: text, reasoning, arguments of one call, and nothing beside them but names.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeat {
-    id: Option<Token>,
-    model: Option<Token>,
     other_choices: bool,
     content: Option<Token>,
     reasoning_content: Option<Token>,
@@ -307,99 +320,75 @@ impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
     fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
-        let delta = &event.choice.delta;
+        let Event::Chunk(chunk) = event else { return None };
+        let delta = &chunk.choice.delta;
+        let bare = Chunk {
+            id: chunk.id,
+            model: chunk.model,
+            has_choice: true,
+            choice: Choice {
+                has_delta: true,
+                delta: Message { rare: None, ..delta.clone() },
+                ..Choice::default()
+            },
+            other_choices: chunk.other_choices,
+            ..Chunk::default()
+        };
+        if bare != *chunk {
+            return None;
+        }
+        // The response's names may change from chunk to chunk, but only the first ones count.
+        for name in [chunk.id, chunk.model].into_iter().flatten() {
+            token(name);
+        }
+        let call = match delta.first_call {
+            None => None,
+            Some(ToolCall {
+                index,
+                id,
+                name,
+                arguments: Some(Arguments::Text(text)),
+                custom,
+                extra_content: None,
+            }) => Some(RepeatCall {
+                index,
+                id: id.map(&mut token),
+                name: name.map(&mut token),
+                arguments: token(text),
+                custom,
+            }),
+            Some(_) => return None,
+        };
         let repeat = Self {
-            id: event.id.map(&mut token),
-            model: event.model.map(&mut token),
-            other_choices: event.other_choices,
+            other_choices: chunk.other_choices,
             content: delta.content.map(&mut token),
             reasoning_content: delta.reasoning_content.map(&mut token),
             reasoning: delta.reasoning.map(&mut token),
-            call: match delta.first_call {
-                Some(ToolCall {
-                    index,
-                    id,
-                    name,
-                    arguments: Some(Arguments::Text(text)),
-                    custom,
-                    ..
-                }) => Some(RepeatCall {
-                    index,
-                    id: id.map(&mut token),
-                    name: name.map(&mut token),
-                    arguments: token(text),
-                    custom,
-                }),
-                _ => None,
-            },
+            call,
         };
-        let says = repeat.content.is_some()
-            || repeat.reasoning_content.is_some()
-            || repeat.reasoning.is_some()
-            || repeat.call.is_some();
-        // An event that holds anything else is not what the repeat would be filled to.
-        let same = || {
-            let mut filled = repeat.fill(|_| Str::plain(""));
-            let mut bare = event.clone();
-            filled.blank();
-            bare.blank();
-            filled == bare
-        };
-        (says && same()).then_some(repeat)
+        let says = repeat.content.or(repeat.reasoning_content).or(repeat.reasoning).is_some();
+        (says || call.is_some()).then_some(repeat)
     }
 
+    // In one expression, so that the event is made where it stays.
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
-        let mut event = Event {
-            id: self.id.map(&text),
-            model: self.model.map(&text),
-            has_choice: true,
+        Event::More {
+            message: Message {
+                content: self.content.map(&text),
+                reasoning_content: self.reasoning_content.map(&text),
+                reasoning: self.reasoning.map(&text),
+                first_call: self.call.map(|call| ToolCall {
+                    index: call.index,
+                    id: call.id.map(&text),
+                    name: call.name.map(&text),
+                    arguments: Some(Arguments::Text(text(call.arguments))),
+                    custom: call.custom,
+                    extra_content: None,
+                }),
+                rare: None,
+            },
             other_choices: self.other_choices,
-            ..Event::default()
-        };
-        let choice = &mut event.choice;
-        choice.has_delta = true;
-        choice.delta.content = self.content.map(&text);
-        choice.delta.reasoning_content = self.reasoning_content.map(&text);
-        choice.delta.reasoning = self.reasoning.map(&text);
-        if let Some(call) = self.call {
-            choice.delta.first_call = Some(ToolCall {
-                index: call.index,
-                id: call.id.map(&text),
-                name: call.name.map(&text),
-                arguments: Some(Arguments::Text(text(call.arguments))),
-                custom: call.custom,
-                extra_content: None,
-            });
-        }
-        event
-    }
-}
-
-impl Event<'_> {
-    /// Empties the tokens that a repeat fills.
-    fn blank(&mut self) {
-        let delta = &mut self.choice.delta;
-        let blank = |token: &mut Option<Str<'_>>| {
-            if let Some(text) = token {
-                *text = Str::plain("");
-            }
-        };
-        for token in [
-            &mut self.id,
-            &mut self.model,
-            &mut delta.content,
-            &mut delta.reasoning_content,
-            &mut delta.reasoning,
-        ] {
-            blank(token);
-        }
-        if let Some(call) = &mut delta.first_call {
-            blank(&mut call.id);
-            blank(&mut call.name);
-            if let Some(Arguments::Text(text)) = &mut call.arguments {
-                *text = Str::plain("");
-            }
         }
     }
 }

@@ -435,6 +435,18 @@ impl<S> Usage<S> {
     }
 }
 
+impl Usage<String> {
+    /// Takes over the counts of a later record, in the memory of this one.
+    pub fn replace(&mut self, later: &Usage<&str>) {
+        let mut buffer = self.details.take().unwrap_or_default();
+        *self = later.map(|details| {
+            buffer.clear();
+            buffer.push_str(details);
+            buffer
+        });
+    }
+}
+
 impl<S: Text> Riders<S> {
     fn map<'a, T: Text>(
         &'a self,

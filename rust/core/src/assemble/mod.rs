@@ -128,7 +128,7 @@ pub struct MessageAssembler {
     parts: Vec<Part>,
     /// Part numbers of the tool calls, in order.
     calls: Vec<usize>,
-    usage: Option<Usage<Box<str>>>,
+    usage: Option<Usage<String>>,
     terminal: Option<Terminal>,
     warnings: Option<Box<str>>,
     /// Shared with whoever looks at a message; copied only when tokens come while somebody does.
@@ -278,7 +278,7 @@ impl MessageAssembler {
                 }
             }
             (Payload::Usage(usage), _) => {
-                self.usage = Some(usage.map(|text| Box::<str>::from(*text)));
+                self.usage.get_or_insert_default().replace(&usage);
             }
             (Payload::Done { finish_reason, raw_finish_reason, model_id, warnings }, _) => {
                 self.status = Status::Done;

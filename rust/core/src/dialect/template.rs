@@ -77,6 +77,18 @@ struct Place {
 struct Segment {
     literal: Range<usize>,
     kind: Kind,
+    object: Option<Box<Object>>,
+}
+
+/// An object that has become a hole, as it was seen: counts, of which mostly none or the numbers alone are new.
+#[derive(Clone, Debug, PartialEq)]
+struct Object {
+    /// The one before.
+    last: String,
+    /// The one in the template's own frame.
+    own: Range<usize>,
+    /// The whole numbers in that.
+    numbers: Vec<Range<usize>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +97,8 @@ struct Slot<E> {
     frame: Box<str>,
     places: Vec<Place>,
     segments: Vec<Segment>,
+    /// Whether some of them are objects.
+    has_objects: bool,
     /// Where the literal after the last hole begins.
     tail: usize,
     event: E,
@@ -134,7 +148,11 @@ impl<E: Template> Templates<E> {
             self.recent = at;
         }
         self.credit = self.credit.saturating_add(1).min(CREDIT);
-        let Some(slot) = self.slots.get(self.recent) else { return false };
+        let Some(slot) = self.slots.get_mut(self.recent) else { return false };
+        if slot.has_objects {
+            slot.keep_objects(&holes);
+        }
+        let slot = &*slot;
         apply(&slot.event.fill(|token| slot.text(token, &holes)));
         true
     }
@@ -197,7 +215,15 @@ impl<E: Template> Slot<E> {
         }
         let tail = frame.len();
         let frame = frame.into();
-        let mut slot = Self { name: name.into(), frame, places, segments: Vec::new(), tail, event };
+        let mut slot = Self {
+            name: name.into(),
+            frame,
+            places,
+            segments: Vec::new(),
+            has_objects: false,
+            tail,
+            event,
+        };
         slot.cut();
         Some(slot)
     }
@@ -214,16 +240,16 @@ impl<E: Template> Slot<E> {
     fn text<'a>(&'a self, token: Token, holes: &Holes<'a>) -> Str<'a> {
         let nothing = Str::plain("");
         let Some(place) = self.places.get(usize::from(token.0)) else { return nothing };
-        match place.hole {
-            Some(hole) => Str {
-                raw: holes.texts.get(hole).copied().unwrap_or(""),
-                escaped: holes.escaped & (1 << hole) != 0,
-            },
-            None => Str {
-                raw: self.frame.get(place.range.clone()).unwrap_or(""),
-                escaped: place.escaped,
-            },
+        let Some(hole) = place.hole else {
+            let raw = self.frame.get(place.range.clone()).unwrap_or("");
+            return Str { raw, escaped: place.escaped };
+        };
+        if let Kind::Object(_) = place.kind {
+            let object = self.segments.get(hole).and_then(|segment| segment.object.as_ref());
+            return Str::plain(object.map_or("", |object| &object.last));
         }
+        let raw = holes.texts.get(hole).copied().unwrap_or("");
+        Str { raw, escaped: holes.escaped & (1 << hole) != 0 }
     }
 
     /// Cuts the frame at the places that have become holes.
@@ -233,13 +259,31 @@ impl<E: Template> Slot<E> {
             .collect();
         holes.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
         self.segments.clear();
+        self.has_objects = false;
         self.tail = 0;
         for (number, at) in holes.into_iter().enumerate() {
             if let Some(place) = self.places.get_mut(at) {
                 place.hole = Some(number);
-                self.segments
-                    .push(Segment { literal: self.tail..place.range.start, kind: place.kind });
+                let object = matches!(place.kind, Kind::Object(_))
+                    .then(|| Object::new(&self.frame, place.range.clone()).into());
+                self.has_objects |= object.is_some();
+                self.segments.push(Segment {
+                    literal: self.tail..place.range.start,
+                    kind: place.kind,
+                    object,
+                });
                 self.tail = place.range.end;
+            }
+        }
+    }
+
+    /// Takes over the objects that are new; what stands where they were before is empty.
+    fn keep_objects(&mut self, holes: &Holes<'_>) {
+        for (segment, text) in self.segments.iter_mut().zip(holes.texts) {
+            if let Some(object) = &mut segment.object
+                && !text.is_empty()
+            {
+                text.clone_into(&mut object.last);
             }
         }
     }
@@ -252,7 +296,19 @@ impl<E: Template> Slot<E> {
             let mut at = 0;
             for (segment, text) in self.segments.iter().zip(&mut holes.texts) {
                 at = self.literal(&segment.literal, frame, at)?;
-                let (end, escaped) = segment.kind.end(frame, at)?;
+                let (end, escaped) = match &segment.object {
+                    None => segment.kind.end(frame, at)?,
+                    Some(object) if object.is_at(frame, at) => {
+                        *text = "";
+                        bit <<= 1;
+                        at += object.last.len();
+                        continue;
+                    }
+                    Some(object) => match self.own_object(object, frame, at) {
+                        Some(end) => (end, false),
+                        None => segment.kind.end(frame, at)?,
+                    },
+                };
                 *text = std::str::from_utf8(frame.get(at..end)?).ok()?;
                 if escaped {
                     holes.escaped |= bit;
@@ -263,6 +319,17 @@ impl<E: Template> Slot<E> {
             self.literal(&(self.tail..self.frame.len()), frame, at)
         };
         fill() == Some(frame.len())
+    }
+
+    /// Where the object ends that begins at `at`, when it is the template's own but for its numbers.
+    fn own_object(&self, object: &Object, frame: &[u8], at: usize) -> Option<usize> {
+        let (mut mine, mut at) = (object.own.start, at);
+        for number in &object.numbers {
+            at = self.literal(&(mine..number.start), frame, at)?;
+            at += count_bytes(frame.get(at..)?)?;
+            mine = number.end;
+        }
+        self.literal(&(mine..object.own.end), frame, at)
     }
 
     /// Where the literal ends that must stand at `at`.
@@ -344,6 +411,39 @@ impl Place {
         };
         Some(Self { range, kind, escaped: text.escaped, hole: None })
     }
+}
+
+impl Object {
+    fn new(frame: &str, own: Range<usize>) -> Self {
+        let last = frame.get(own.clone()).unwrap_or("").to_owned();
+        let text = frame.as_bytes().get(..own.end).unwrap_or_default();
+        let (mut numbers, mut at) = (Vec::new(), own.start);
+        while let Some(byte) = text.get(at) {
+            let start = at;
+            at = match byte {
+                b'"' => string_end(text, at + 1).map_or(text.len(), |(end, _)| end + 1),
+                b'-' | b'0'..=b'9' => number_end(text, at).unwrap_or(text.len()),
+                _ => at + 1,
+            };
+            if text.get(start..at).and_then(count_bytes) == Some(at - start) {
+                numbers.push(start..at);
+            }
+        }
+        Self { last, own, numbers }
+    }
+
+    #[inline]
+    fn is_at(&self, frame: &[u8], at: usize) -> bool {
+        frame.get(at..).is_some_and(|rest| rest.starts_with(self.last.as_bytes()))
+    }
+}
+
+/// How many digits of a whole number the text begins with; `None` where it begins with none.
+#[inline]
+fn count_bytes(text: &[u8]) -> Option<usize> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let leading_zero = digits > 1 && text.first() == Some(&b'0');
+    (digits > 0 && !leading_zero).then_some(digits)
 }
 
 impl Kind {

@@ -35,8 +35,8 @@ impl Counts {
     }
 
     /// The known record with these counts in its gaps.
-    pub(super) fn fill(&self, known: Option<&Usage<Box<str>>>, raw: &str) -> Usage<Box<str>> {
-        let beside = self.to_usage(raw);
+    pub(super) fn fill(&self, known: Option<&Usage<String>>, raw: &str) -> Usage<String> {
+        let beside = self.to_usage(String::new(), raw);
         let Some(known) = known else { return beside };
         let mut filled = known.clone();
         for (count, other) in [
@@ -52,10 +52,13 @@ impl Counts {
         filled
     }
 
+    /// The contract's record; its details are written in the memory of `details`.
+    ///
     /// Total = input + output; reasoning never exceeds output (13 of 2,023 recorded streams say it does).
-    pub(super) fn to_usage(&self, raw: &str) -> Usage<Box<str>> {
+    pub(super) fn to_usage(&self, mut details: String, raw: &str) -> Usage<String> {
         use std::fmt::Write as _;
-        let mut details = String::with_capacity(raw.len() + "{\"raw\":}".len());
+        details.clear();
+        details.reserve(raw.len() + "{\"raw\":}".len());
         details.push('{');
         for (name, value) in
             [("audioInputTokens", self.audio_input), ("audioOutputTokens", self.audio_output)]
@@ -80,7 +83,7 @@ impl Counts {
             reasoning: self
                 .reasoning
                 .map(|count| self.output.map_or(count, |output| count.min(output))),
-            details: Some(details.into()),
+            details: Some(details),
         }
     }
 }

@@ -80,7 +80,7 @@ pub struct Finisher {
     first_open: usize,
     started_calls: usize,
     ids: HashMap<String, u32>,
-    usage: Option<Usage<Box<str>>>,
+    usage: Option<Usage<String>>,
     /// Counts from beside the message, and their record.
     usage_beside: Option<(Counts, String)>,
     finish: Option<(FinishReason, String)>,
@@ -477,11 +477,15 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         if !self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES)) {
             return;
         }
-        let usage = counts.to_usage(raw);
-        if self.finisher.usage.as_ref() != Some(&usage) {
-            let borrowed = usage.map(AsRef::as_ref);
-            self.finisher.line.send(self.out, Payload::Usage(borrowed));
-            self.finisher.usage = Some(usage);
+        let Finisher { line, usage, scratch, .. } = &mut *self.finisher;
+        let later = counts.to_usage(std::mem::take(scratch), raw);
+        if usage.as_ref() == Some(&later) {
+            *scratch = later.details.unwrap_or_default();
+        } else {
+            line.send(self.out, Payload::Usage(later.map(String::as_str)));
+            // The memory of the record before is that of the next.
+            let before = usage.replace(later);
+            *scratch = before.and_then(|usage| usage.details).unwrap_or_default();
         }
     }
 
@@ -600,7 +604,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         if let Some((counts, raw)) = usage_beside.take() {
             let filled = counts.fill(usage.as_ref(), &raw);
             if usage.as_ref() != Some(&filled) {
-                line.send(self.out, Payload::Usage(filled.map(AsRef::as_ref)));
+                line.send(self.out, Payload::Usage(filled.map(String::as_str)));
                 *usage = Some(filled);
             }
         }

@@ -377,11 +377,9 @@ impl<'a> FunctionCall<'a> {
     }
 }
 
-/// The chunks that repeat: text or reasoning, and counts that stay the same.
+/// The chunks that repeat: text or reasoning, and counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeat {
-    model: Option<Token>,
-    response_id: Option<Token>,
     other_candidates: bool,
     thought: bool,
     text: Token,
@@ -400,14 +398,18 @@ impl Template for Repeat {
                     Candidate { part: Some(Part::Text { thought, text, signature: None }), rare: None },
                 rare: None,
                 ..
-            } => Some(Self {
-                model: model.map(&mut token),
-                response_id: response_id.map(&mut token),
-                other_candidates,
-                thought: *thought,
-                text: token(*text),
-                usage: usage.map(|raw| token(Str::plain(raw))),
-            }),
+            } => {
+                // The response's names may change from chunk to chunk, but only the first ones count.
+                for name in [model, response_id].into_iter().flatten() {
+                    token(name);
+                }
+                Some(Self {
+                    other_candidates,
+                    thought: *thought,
+                    text: token(*text),
+                    usage: usage.map(|raw| token(Str::plain(raw))),
+                })
+            }
             _ => None,
         }
     }
@@ -416,8 +418,8 @@ impl Template for Repeat {
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         let said = Part::Text { thought: self.thought, text: text(self.text), signature: None };
         Event {
-            model: self.model.map(&text),
-            response_id: self.response_id.map(&text),
+            model: None,
+            response_id: None,
             has_candidate: true,
             candidate: Candidate { part: Some(said), rare: None },
             other_candidates: self.other_candidates,

@@ -4,38 +4,78 @@
 //! thoughts; all of them are the contract's input and output.
 //! Source: ai.google.dev, "GenerateContentResponse: UsageMetadata".
 
+use std::ops::Range;
+
 use crate::finisher::Counts;
 use crate::wire::{self, Kind, Reader, Result, Str};
 
 /// The records so far, merged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Merged {
-    last: String,
     record: String,
-    /// Names of its members.
+    /// The last record as it came, where that is not all that is known.
+    last: Option<String>,
+    /// Names of the record's members.
     names: Vec<String>,
+    numbers: Numbers,
+    /// Where the record has its members' numbers.
+    places: Places,
 }
+
+type Places = Vec<(Range<usize>, Member)>;
 
 impl Merged {
     /// Takes a record; the counts and the whole of what is known, or `None` where it says what the last one said.
     pub(super) fn take(&mut self, new: &str) -> Option<(Counts, &str)> {
-        if self.last == new {
+        if self.last.as_ref().unwrap_or(&self.record) == new {
             return None;
         }
-        new.clone_into(&mut self.last);
-        // Nearly all records of a stream have the same members: then the new one is the whole.
-        let mut known = self.names.iter();
-        let mut whole = true;
-        let counts_of_new = counts(new, |name, kind| {
-            let next = known.next();
-            whole &= kind != Kind::Null && next.is_some_and(|known| name.raw == known);
-        });
-        if whole && known.next().is_none() {
-            new.clone_into(&mut self.record);
-            return Some((counts_of_new.ok()?, &self.record));
+        if !self.recount(new) {
+            // Nearly all records of a stream have the same members: then the new one is the whole.
+            let mut known = self.names.iter();
+            let mut whole = true;
+            let found = Numbers::read(new, |name, kind| {
+                let next = known.next();
+                whole &= kind != Kind::Null && next.is_some_and(|known| name.raw == known);
+            });
+            if !whole || known.next().is_some() {
+                return self.merge(new);
+            }
+            (self.numbers, self.places) = found.ok()?;
         }
-        let record =
-            wire::merge_objects(if self.record.is_empty() { "{}" } else { &self.record }, new);
+        new.clone_into(&mut self.record);
+        self.last = None;
+        Some((self.numbers.counts(), &self.record))
+    }
+
+    /// Takes the counts of a record in which nothing but its members' numbers is new; false for any other.
+    fn recount(&mut self, new: &str) -> bool {
+        let known = self.record.as_bytes();
+        let (mut mine, mut rest) = (0, new.as_bytes());
+        for (place, member) in &mut self.places {
+            let literal = known.get(mine..place.start).unwrap_or_default();
+            let value = rest.strip_prefix(literal).and_then(leading_count);
+            let Some((value, digits)) = value else {
+                // Some places are those of the new record by now.
+                self.places.clear();
+                return false;
+            };
+            mine = place.end;
+            let start = new.len() - rest.len() + literal.len();
+            *place = start..start + digits;
+            self.numbers.set(*member, Some(value));
+            rest = new.as_bytes().get(place.end..).unwrap_or_default();
+        }
+        let same = !self.places.is_empty() && known.get(mine..) == Some(rest);
+        if !same {
+            self.places.clear();
+        }
+        same
+    }
+
+    fn merge(&mut self, new: &str) -> Option<(Counts, &str)> {
+        let known = if self.record.is_empty() { "{}" } else { &self.record };
+        let record = wire::merge_objects(known, new);
         let (members, added) = (wire::members(&record), wire::members(new));
         let covers =
             members.len() == added.len() && added.iter().all(|(_, value)| *value != "null");
@@ -43,47 +83,126 @@ impl Merged {
         let written = wire::write_object(&members);
         self.names = members.into_iter().map(|(name, _)| name.into_owned()).collect();
         self.record = written;
-        Some((counts(&self.record, |_, _| {}).ok()?, &self.record))
+        self.last = (self.record != new).then(|| new.to_owned());
+        (self.numbers, self.places) = Numbers::read(&self.record, |_, _| {}).ok()?;
+        Some((self.numbers.counts(), &self.record))
     }
 }
 
-/// Counts of a record, each of whose members is shown.
-fn counts(usage: &str, mut member: impl FnMut(Str<'_>, Kind)) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let (mut prompt, mut tools, mut candidates) = (None, None, None);
-    Reader::trusted(usage).entries(|reader, key| {
-        member(key, reader.kind()?);
-        match key.raw {
-            "promptTokenCount" | "prompt_token_count" => prompt = reader.count()?,
-            "toolUsePromptTokenCount" | "tool_use_prompt_token_count" => tools = reader.count()?,
-            // The second is the name in the Live API and in Vertex's older answers.
-            "candidatesTokenCount" | "candidates_token_count" | "responseTokenCount" => {
-                candidates = reader.count()?.or(candidates);
+/// A member that is a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Member {
+    Prompt,
+    Tools,
+    Candidates,
+    Thoughts,
+    Cached,
+    /// One that is not counted by itself.
+    Other,
+}
+
+/// The numbers of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Numbers {
+    prompt: Option<u64>,
+    tools: Option<u64>,
+    candidates: Option<u64>,
+    thoughts: Option<u64>,
+    cached: Option<u64>,
+    audio_input: Option<u64>,
+    audio_output: Option<u64>,
+}
+
+impl Numbers {
+    /// The numbers of a record, each of whose members is shown, and where its members' numbers lie.
+    fn read(usage: &str, mut member: impl FnMut(Str<'_>, Kind)) -> Result<(Self, Places)> {
+        let mut numbers = Self::default();
+        let mut places = Places::new();
+        Reader::trusted(usage).entries(|reader, key| {
+            let kind = reader.kind()?;
+            member(key, kind);
+            let which = match key.raw {
+                "promptTokenCount" | "prompt_token_count" => Member::Prompt,
+                "toolUsePromptTokenCount" | "tool_use_prompt_token_count" => Member::Tools,
+                // The second is the name in the Live API and in Vertex's older answers.
+                "candidatesTokenCount" | "candidates_token_count" | "responseTokenCount" => {
+                    Member::Candidates
+                }
+                "thoughtsTokenCount" | "thoughts_token_count" => Member::Thoughts,
+                "cachedContentTokenCount" | "cached_content_token_count" => Member::Cached,
+                "promptTokensDetails" | "prompt_tokens_details" => {
+                    numbers.audio_input = audio(reader)?;
+                    return Ok(());
+                }
+                "candidatesTokensDetails" | "candidates_tokens_details" => {
+                    numbers.audio_output = audio(reader)?;
+                    return Ok(());
+                }
+                _ => Member::Other,
+            };
+            let start = reader.position();
+            numbers.set(which, reader.count()?);
+            if leading_count(reader.since(start).as_bytes())
+                .is_some_and(|(_, digits)| start + digits == reader.position())
+            {
+                places.push((start..reader.position(), which));
             }
-            "thoughtsTokenCount" | "thoughts_token_count" => counts.reasoning = reader.count()?,
-            "cachedContentTokenCount" | "cached_content_token_count" => {
-                counts.cache_read = reader.count()?;
-            }
-            "promptTokensDetails" | "prompt_tokens_details" => {
-                counts.audio_input = audio(reader)?;
-            }
-            "candidatesTokensDetails" | "candidates_tokens_details" => {
-                counts.audio_output = audio(reader)?;
-            }
-            _ => reader.skip()?,
+            Ok(())
+        })?;
+        Ok((numbers, places))
+    }
+
+    fn set(&mut self, member: Member, count: Option<u64>) {
+        match member {
+            Member::Prompt => self.prompt = count,
+            Member::Tools => self.tools = count,
+            Member::Candidates => self.candidates = count.or(self.candidates),
+            Member::Thoughts => self.thoughts = count,
+            Member::Cached => self.cached = count,
+            Member::Other => {}
         }
-        Ok(())
-    })?;
-    // Whoever counts more cached tokens than prompt tokens leaves them out of the prompt.
-    let beside = counts.cache_read.filter(|cached| prompt.is_some_and(|prompt| *cached > prompt));
-    counts.input = sum([prompt, tools, beside]);
-    counts.output = sum([candidates, counts.reasoning]);
-    Ok(counts)
+    }
+
+    fn counts(&self) -> Counts {
+        // Whoever counts more cached tokens than prompt tokens leaves them out of the prompt.
+        let beside =
+            self.cached.filter(|cached| self.prompt.is_some_and(|prompt| *cached > prompt));
+        Counts {
+            input: sum([self.prompt, self.tools, beside]),
+            output: sum([self.candidates, self.thoughts]),
+            cache_read: self.cached,
+            reasoning: self.thoughts,
+            audio_input: self.audio_input,
+            audio_output: self.audio_output,
+            ..Counts::default()
+        }
+    }
+}
+
+/// The count that the text begins with, and how many digits it has; `None` for one that does not fit.
+#[inline]
+fn leading_count(text: &[u8]) -> Option<(u64, usize)> {
+    /// Digits of which none can be too many.
+    const SAFE: usize = 19;
+    let (mut value, mut digits) = (0, 0);
+    while let Some(digit @ b'0'..=b'9') = text.get(digits).filter(|_| digits < SAFE) {
+        value = value * 10 + u64::from(digit - b'0');
+        digits += 1;
+    }
+    (0 < digits && digits < SAFE).then_some((value, digits))
 }
 
 /// The sum of what is known; unknown when nothing is.
+#[inline]
 pub(in crate::dialect) fn sum<const N: usize>(counts: [Option<u64>; N]) -> Option<u64> {
-    counts.into_iter().flatten().reduce(u64::saturating_add)
+    let mut total = None;
+    for count in counts {
+        total = match (total, count) {
+            (Some(total), Some(count)) => Some(u64::saturating_add(total, count)),
+            (total, count) => total.or(count),
+        };
+    }
+    total
 }
 
 /// Tokens of sound in a list `[{modality, tokenCount}]`.

@@ -448,6 +448,7 @@ fn count_bytes(text: &[u8]) -> Option<usize> {
 
 impl Kind {
     /// Where a token of this kind ends that begins at `at`, and whether it holds escapes.
+    #[expect(clippy::inline_always, reason = "the loop around it is the hottest there is")]
     #[inline(always)]
     fn end(self, frame: &[u8], at: usize) -> Option<(usize, bool)> {
         match self {

@@ -44,7 +44,7 @@ impl Line {
     }
 
     /// Sends a delta of nothing but text.
-    #[inline(always)]
+    #[inline]
     pub(super) fn send_plain<O: Output>(&mut self, out: &mut O, plain: Plain<'_>) {
         if self.phase == Phase::Waiting || self.raw.is_some() {
             return self.send(out, plain.into());

@@ -8,7 +8,6 @@ use crate::wire::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "made where it is applied, and never moved")]
 pub enum Event<'a> {
     /// A chunk, whatever it holds.
     Chunk(Chunk<'a>),

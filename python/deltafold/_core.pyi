@@ -3,19 +3,21 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Literal, Self, final
+from typing import Final, Literal, Self, Unpack, final
 
 from pydantic_core import CoreSchema
 
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart
+from deltafold.stream_core import DecoderOptions, Status
 
 __all__ = [
     "CONTRACT_VERSION",
     "Decoder",
     "DeltaBatch",
     "DeltaBatchIterator",
+    "Fold",
     "JsonDefect",
     "Limits",
     "Logprobs",
@@ -244,6 +246,22 @@ class Decoder:
         provider_code: str | None = None,
         http_request_id: str | None = None,
     ) -> DeltaBatch: ...
+
+class Fold:
+    def __new__(cls, dialect: str, **options: Unpack[DecoderOptions]) -> Self: ...
+    @property
+    def message(self) -> Message: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def usage(self) -> Usage | None: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def assembler(self) -> MessageAssembler: ...
+    def feed(self, data: bytes | bytearray | memoryview, /) -> int: ...
+    def close(self) -> int: ...
+    def snapshot(self) -> Message: ...
 
 @final
 class JsonDefect:

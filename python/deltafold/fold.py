@@ -8,81 +8,12 @@ Laws: those of `stream.py`; a body in one piece is folded with the GIL released.
 from collections.abc import AsyncIterable, Iterable
 from typing import Unpack
 
-from deltafold._core import Decoder, MessageAssembler, fold_bodies
-from deltafold.contract import Usage
+from deltafold._core import Decoder, Fold, MessageAssembler, fold_bodies
 from deltafold.messages import Message
 from deltafold.stream import astream, stream
-from deltafold.stream_core import DecoderOptions, Status
+from deltafold.stream_core import DecoderOptions
 
-
-class Fold:
-    """Decoder and assembler in one, for a caller who owns the bytes.
-
-    >>> fold = Fold("openai-chat")
-    >>> for chunk in chunks:
-    ...     fold.feed(chunk)
-    >>> fold.close()
-    >>> fold.message.text
-
-    Args:
-        dialect: the wire protocol of the bytes, one of `deltafold.dialect_names()`.
-        options: the options of `Decoder`.
-
-    Raises:
-        UnknownDialectError: there is no such dialect.
-    """
-
-    __slots__ = ("_assembler", "_decoder")
-
-    def __init__(self, dialect: str, **options: Unpack[DecoderOptions]) -> None:
-        self._decoder = Decoder(dialect, **options)
-        self._assembler = MessageAssembler(self._decoder.run_id)
-
-    def feed(self, data: bytes | bytearray | memoryview, /) -> int:
-        """Fold the next bytes of the body, in any chunking; returns how many deltas they completed.
-
-        Raises:
-            MisuseError: called after `close()`, or by two threads at once.
-        """
-        return self._decoder.feed_into(self._assembler, data)
-
-    def close(self) -> int:
-        """Say that the body has ended; returns how many deltas that completed."""
-        return self._decoder.close_into(self._assembler)
-
-    def snapshot(self) -> Message:
-        """Return the message as far as it has come; an empty one before the first delta."""
-        return self._assembler.snapshot()
-
-    @property
-    def message(self) -> Message:
-        """The final message.
-
-        Raises:
-            ModelError: the stream ended in an error; `partial_message` has what came before.
-            MisuseError: the stream has not ended yet.
-        """
-        return self._assembler.build_final_message()
-
-    @property
-    def text(self) -> str:
-        """All text of the answer so far."""
-        return self._assembler.text
-
-    @property
-    def usage(self) -> Usage | None:
-        """The usage record in force, None before the first one."""
-        return self._assembler.usage
-
-    @property
-    def status(self) -> Status:
-        """Where the stream stands: idle, started, done or error."""
-        return self._assembler.status
-
-    @property
-    def assembler(self) -> MessageAssembler:
-        """The assembler itself: parts, tool calls, error."""
-        return self._assembler
+__all__ = ["Fold", "afold", "fold", "fold_many"]
 
 
 def fold(

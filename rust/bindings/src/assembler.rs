@@ -104,7 +104,12 @@ impl Fold {
     }
 
     /// Refuses deltas of another run; takes the first one's run.
-    pub(crate) fn enter(&mut self, run_id: &str, now: u64, seq: u64) -> Result<(), Breach> {
+    pub(crate) fn enter(
+        &mut self,
+        run_id: &str,
+        now: impl FnOnce() -> u64,
+        seq: u64,
+    ) -> Result<(), Breach> {
         match &self.run_id {
             Some(known) if known.as_ref() != run_id => Err(Breach {
                 seq,
@@ -115,7 +120,7 @@ impl Fold {
                 if self.run_id.is_none() {
                     self.run_id = Some(run_id.into());
                 }
-                self.began.get_or_insert(now);
+                self.began.get_or_insert_with(now);
                 Ok(())
             }
         }
@@ -131,7 +136,7 @@ impl Fold {
         }
         let (known, began) = (self.run_id.clone(), self.began);
         let first = batch.get(0).map_or(0, |delta| delta.seq);
-        self.enter(batch.run_id(), batch.now(), first)?;
+        self.enter(batch.run_id(), || batch.now(), first)?;
         let before = self.core.last_seq();
         let mut sink = FoldInto::new(&mut self.core);
         batch.replay(&mut sink);
@@ -146,7 +151,7 @@ impl Fold {
 
     fn take(&mut self, run_id: &str, now: u64, delta: &Delta<&str>) -> Result<(), Breach> {
         let (known, began) = (self.run_id.clone(), self.began);
-        self.enter(run_id, now, delta.seq)?;
+        self.enter(run_id, || now, delta.seq)?;
         self.core.consume(delta).inspect_err(|_| {
             // A refused delta changes nothing, the run it named included.
             self.run_id = known;
@@ -158,7 +163,7 @@ impl Fold {
 /// What a snapshot copies out of the lock.
 struct View {
     parts: Vec<Part>,
-    usage: Option<Usage<Box<str>>>,
+    usage: Option<Usage<String>>,
     terminal: Option<Terminal>,
     warnings: Option<Box<str>>,
     logprobs: Option<Arc<Logprobs>>,
@@ -175,6 +180,12 @@ impl MessageAssembler {
         let run_id: Option<Arc<str>> = Some(run_id.into());
         let began = Some(now);
         Self::over(Fold { core, run_id: run_id.clone(), began, generation: 0 }, run_id)
+    }
+
+    /// The assembler of a run.
+    pub(crate) fn of_run(run_id: &Arc<str>) -> Self {
+        let run_id = Some(Arc::clone(run_id));
+        Self::over(Fold::new(run_id.clone(), 0), run_id)
     }
 
     fn over(fold: Fold, given_run_id: Option<Arc<str>>) -> Self {
@@ -197,7 +208,7 @@ impl MessageAssembler {
     fn view(&self, py: Python<'_>) -> PyResult<View> {
         self.read(py, |fold| View {
             parts: fold.core.parts().to_vec(),
-            usage: fold.core.usage().map(|usage| usage.map(|text| Box::<str>::from(*text))),
+            usage: fold.core.usage().map(|usage| usage.map(|text| (*text).to_owned())),
             terminal: fold.core.terminal().cloned(),
             warnings: fold.core.warnings().map(Into::into),
             logprobs: fold.core.logprobs().cloned(),
@@ -311,7 +322,7 @@ impl MessageAssembler {
 
     /// `idle`, `started`, `done` or `error`.
     #[getter]
-    fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
+    pub(crate) fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.read(py, |fold| fold.core.status().as_str())
     }
 
@@ -374,7 +385,7 @@ impl MessageAssembler {
 
     /// The counts, `None` until some came.
     #[getter]
-    fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    pub(crate) fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let usage = self.read(py, |fold| {
             fold.core.usage().map(|usage| usage.map(|text| Box::<str>::from(*text)))
         })?;
@@ -389,7 +400,7 @@ impl MessageAssembler {
 
     /// The visible text so far.
     #[getter]
-    fn text(&self, py: Python<'_>) -> PyResult<String> {
+    pub(crate) fn text(&self, py: Python<'_>) -> PyResult<String> {
         self.read(py, |fold| fold.core.text())
     }
 
@@ -428,7 +439,7 @@ impl MessageAssembler {
     }
 
     /// The message so far; in `idle` an empty assistant message.
-    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view(py)?;
         self.message(py, &view)
     }
@@ -438,7 +449,7 @@ impl MessageAssembler {
     /// Raises:
     ///     ModelError: the stream ended in `error`; `.partial_message` holds what came.
     ///     MisuseError: the stream has not ended.
-    fn build_final_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn build_final_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view(py)?;
         match view.status {
             Status::Done => self.message(py, &view),

@@ -1,7 +1,8 @@
 //! `DeltaBatch`: the deltas of one feed.
 
+use std::borrow::Cow;
+
 use deltafold::batch::DeltaBatch as Core;
-use deltafold::delta::Payload;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -57,12 +58,8 @@ impl DeltaBatch {
 
     /// The visible text of these deltas, joined.
     #[getter]
-    fn text(&self) -> String {
-        let texts = self.core.iter().map(|delta| match delta.payload {
-            Payload::Text { text, .. } => text,
-            _ => "",
-        });
-        texts.collect()
+    fn text(&self) -> Cow<'_, str> {
+        self.core.text()
     }
 
     fn __len__(&self) -> usize {

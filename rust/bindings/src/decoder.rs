@@ -178,6 +178,18 @@ fn wanted(
 }
 
 impl Decoder {
+    /// A decoder of which nothing but the dialect is said.
+    pub(crate) fn of_dialect(py: Python<'_>, dialect: &str) -> PyResult<Self> {
+        Self::new(
+            py, dialect, None, None, None, 200, None, None, None, false, None, 0, false, false,
+            None, None,
+        )
+    }
+
+    pub(crate) fn run(&self) -> &Arc<str> {
+        &self.run_id
+    }
+
     /// When a feed would be.
     pub(crate) fn now(&self, py: Python<'_>) -> PyResult<u64> {
         now(py, self.clock.as_ref())
@@ -211,15 +223,17 @@ impl Decoder {
     fn fold(
         &self,
         py: Python<'_>,
-        assembler: &Bound<'_, MessageAssembler>,
+        assembler: &MessageAssembler,
         f: impl FnOnce(&mut Core, &mut FoldInto<'_>),
     ) -> PyResult<usize> {
-        let now = self.now(py)?;
+        // Only the first delta's time stays.
+        let given = self.clock.as_ref().map(|clock| now(py, Some(clock))).transpose()?;
         let outcome = errors::guarded_pair(
             py,
             (&self.core, "decoder"),
-            (assembler.get().fold(), "assembler"),
+            (assembler.fold(), "assembler"),
             |core, fold| {
+                let now = || given.unwrap_or_else(clock::now);
                 fold.enter(&self.run_id, now, core.last_seq() + 1)?;
                 let mut sink = FoldInto::new(fold.core());
                 f(core, &mut sink);
@@ -296,7 +310,7 @@ impl Decoder {
     }
 
     #[getter]
-    fn dialect(&self) -> &'static str {
+    pub(crate) fn dialect(&self) -> &'static str {
         self.dialect
     }
 
@@ -336,14 +350,16 @@ impl Decoder {
     ///     ContractError: the assembler belongs to another run, or holds another stream.
     ///     MisuseError: called after `close()`.
     #[pyo3(signature = (assembler, data, /))]
-    fn feed_into(
+    pub(crate) fn feed_into(
         &self,
         py: Python<'_>,
         assembler: &Bound<'_, MessageAssembler>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
         self.check_open(py)?;
-        with_bytes(data, |bytes| self.fold(py, assembler, |core, sink| core.feed(bytes, sink)))
+        with_bytes(data, |bytes| {
+            self.fold(py, assembler.get(), |core, sink| core.feed(bytes, sink))
+        })
     }
 
     /// Takes the end of the body; after it the stream has its terminal.  A second call does nothing.
@@ -355,12 +371,12 @@ impl Decoder {
 
     /// `close()` straight into an assembler; how many deltas it took.
     #[pyo3(signature = (assembler, /))]
-    fn close_into(
+    pub(crate) fn close_into(
         &self,
         py: Python<'_>,
         assembler: &Bound<'_, MessageAssembler>,
     ) -> PyResult<usize> {
-        let taken = self.fold(py, assembler, |core, sink| core.close(sink))?;
+        let taken = self.fold(py, assembler.get(), |core, sink| core.close(sink))?;
         self.closed.store(true, Ordering::Relaxed);
         Ok(taken)
     }

@@ -12,6 +12,7 @@ mod clock;
 mod decoder;
 mod delta;
 mod errors;
+mod fold;
 mod json;
 mod limits;
 mod logprobs;
@@ -36,6 +37,8 @@ mod _core {
     use crate::decoder::{Decoder, dialect_names, markup_names};
     #[pymodule_export]
     use crate::delta::MessageDelta;
+    #[pymodule_export]
+    use crate::fold::Fold;
     #[pymodule_export]
     use crate::limits::Limits;
     #[pymodule_export]

@@ -3,6 +3,7 @@
 //! Laws: text, thinking and argument deltas that carry nothing but text cost no allocation of their own; everything rare
 //! is kept whole in a side vector.  The seq of a batch rises by one from its first.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,7 +24,9 @@ pub struct DeltaBatch {
     now: u64,
     first_seq: u64,
     arena: String,
-    records: Vec<Record>,
+    /// Apart from the others, because many feeds hold one delta.
+    first: Option<Record>,
+    more: Vec<Record>,
     rare: Vec<Payload<Box<str>>>,
     /// Frame JSON by record number.
     raw: Vec<(usize, Box<str>)>,
@@ -48,17 +51,42 @@ impl DeltaBatch {
 
     /// How many deltas.
     pub fn len(&self) -> usize {
-        self.records.len()
+        usize::from(self.first.is_some()) + self.more.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.first.is_none()
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        self.first.iter().chain(&self.more)
+    }
+
+    /// The visible text, joined.
+    pub fn text(&self) -> Cow<'_, str> {
+        let mut texts = self.records().filter_map(|record| match record {
+            Record::Text { text, .. } => Some(self.slice(text)),
+            Record::Rare(at) => match self.rare.get(*at)? {
+                Payload::Text { text, .. } => Some(text.as_ref()),
+                _ => None,
+            },
+            Record::Thinking { .. } | Record::Args { .. } => None,
+        });
+        let first = texts.next().unwrap_or("");
+        match texts.next() {
+            None => first.into(),
+            Some(second) => [first, second].into_iter().chain(texts).collect(),
+        }
     }
 
     /// The delta at `position`.
     pub fn get(&self, position: usize) -> Option<Delta<&str>> {
-        let payload = match self.records.get(position)? {
+        let record = match position.checked_sub(1) {
+            None => self.first.as_ref()?,
+            Some(position) => self.more.get(position)?,
+        };
+        let payload = match record {
             Record::Text { part, text } => Payload::Text {
                 text: self.slice(text),
                 part_index: Some(*part),
@@ -86,7 +114,7 @@ impl DeltaBatch {
 
     /// Says everything again, oldest first.
     pub fn replay(&self, out: &mut impl Output) {
-        for (position, record) in self.records.iter().enumerate() {
+        for (position, record) in self.records().enumerate() {
             let plain = match record {
                 // Frame JSON, where it was asked for, rides on whole deltas.
                 _ if !self.raw.is_empty() => None,
@@ -120,10 +148,12 @@ impl DeltaBatch {
 
     #[inline]
     fn push(&mut self, seq: u64, record: Record) {
-        if self.records.is_empty() {
+        if self.first.is_none() {
             self.first_seq = seq;
+            self.first = Some(record);
+        } else {
+            self.more.push(record);
         }
-        self.records.push(record);
     }
 
     #[inline]
@@ -137,7 +167,7 @@ impl DeltaBatch {
 impl Output for DeltaBatch {
     fn delta(&mut self, delta: &Delta<&str>) {
         if let Some(raw) = delta.provider_raw {
-            self.raw.push((self.records.len(), raw.into()));
+            self.raw.push((self.len(), raw.into()));
         }
         match delta.payload {
             Payload::Text { text, part_index: Some(part), riders }

@@ -1,0 +1,104 @@
+//! `Fold`: decoder and assembler in one object, so that a feed is one call.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::assembler::MessageAssembler;
+use crate::decoder::Decoder;
+
+/// Decoder and assembler in one, for a caller who owns the bytes.
+///
+/// Args:
+///     dialect: the wire protocol of the bytes, one of `deltafold.dialect_names()`.
+///     options: the options of `Decoder`.
+///
+/// Raises:
+///     UnknownDialectError: there is no such dialect.
+///
+/// Example:
+///     >>> fold = Fold("openai-chat")
+///     >>> for chunk in chunks:
+///     ...     fold.feed(chunk)
+///     >>> fold.close()
+///     >>> fold.message.text
+#[pyclass(frozen, subclass, module = "deltafold._core")]
+pub(crate) struct Fold {
+    decoder: Py<Decoder>,
+    assembler: Py<MessageAssembler>,
+}
+
+#[pymethods]
+impl Fold {
+    #[new]
+    #[pyo3(signature = (dialect, **options))]
+    fn new(
+        py: Python<'_>,
+        dialect: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let decoder = if options.is_some() {
+            py.get_type::<Decoder>().call((dialect,), options)?.cast_into::<Decoder>()?.unbind()
+        } else {
+            Py::new(py, Decoder::of_dialect(py, dialect.extract()?)?)?
+        };
+        let assembler = Py::new(py, MessageAssembler::of_run(decoder.get().run()))?;
+        Ok(Self { decoder, assembler })
+    }
+
+    /// Folds the next bytes of the body, in any chunking; returns how many deltas they completed.
+    ///
+    /// Raises:
+    ///     MisuseError: called after `close()`, or by two threads at once.
+    #[pyo3(signature = (data, /))]
+    fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.decoder.get().feed_into(py, self.assembler.bind(py), data)
+    }
+
+    /// Says that the body has ended; returns how many deltas that completed.
+    fn close(&self, py: Python<'_>) -> PyResult<usize> {
+        self.decoder.get().close_into(py, self.assembler.bind(py))
+    }
+
+    /// The message as far as it has come; an empty one before the first delta.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.assembler.get().snapshot(py)
+    }
+
+    /// The final message.
+    ///
+    /// Raises:
+    ///     ModelError: the stream ended in an error; `partial_message` has what came before.
+    ///     MisuseError: the stream has not ended yet.
+    #[getter]
+    fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.assembler.get().build_final_message(py)
+    }
+
+    /// All text of the answer so far.
+    #[getter]
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        self.assembler.get().text(py)
+    }
+
+    /// The usage record in force, None before the first one.
+    #[getter]
+    fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.assembler.get().usage(py)
+    }
+
+    /// Where the stream stands: idle, started, done or error.
+    #[getter]
+    fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.assembler.get().status(py)
+    }
+
+    /// The assembler itself: parts, tool calls, error.
+    #[getter]
+    fn assembler(&self, py: Python<'_>) -> Py<MessageAssembler> {
+        self.assembler.clone_ref(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<Fold of {}, {}>", self.decoder.get().dialect(), self.status(py)?))
+    }
+}

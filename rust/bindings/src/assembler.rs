@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyType};
 use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
@@ -21,7 +21,7 @@ use crate::delta::MessageDelta;
 use crate::errors;
 use crate::json;
 use crate::logprobs;
-use crate::model::{Fields, Model};
+use crate::model::{self, Fields, Model};
 use crate::partial_json::{PartialJson, Tail};
 use crate::snapshot::{self, ToolCallBuffer};
 use crate::types::{self, MAPPING, MAPPING_PROXY, UUID};
@@ -29,22 +29,18 @@ use crate::types::{self, MAPPING, MAPPING_PROXY, UUID};
 static META: Model = Model::new("deltafold.messages", "META_BLUEPRINT");
 static MESSAGE: Model = Model::new("deltafold.messages", "MESSAGE_BLUEPRINT");
 
-/// What sets the two slots that a UUID consists of; its constructor spends more on checking them than a fold spends on a
-/// short message.
-static UUID_SLOTS: PyOnceLock<[Py<PyAny>; 4]> = PyOnceLock::new();
+/// `uuid.SafeUUID.unknown`.
+static SAFETY_UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// A fresh random id.
+/// A fresh random id.  The constructor of Python's class spends more on checking it than a fold spends on a short message.
 fn message_id(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let [new, set_number, set_safety, unknown] = UUID_SLOTS.get_or_try_init(py, || {
-        let class = UUID.get(py)?;
-        let slot = |name: &str| class.getattr(name)?.getattr("__set__").map(Bound::unbind);
-        let unknown = py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown")?;
-        let new = class.getattr("__new__")?.unbind();
-        PyResult::Ok([new, slot("int")?, slot("is_safe")?, unknown.unbind()])
+    let unknown = SAFETY_UNKNOWN.get_or_try_init(py, || {
+        py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown").map(Bound::unbind)
     })?;
-    let id = new.bind(py).call1((UUID.get(py)?,))?;
-    set_number.bind(py).call1((&id, Uuid::new_v4().as_u128()))?;
-    set_safety.bind(py).call1((&id, unknown))?;
+    let id = model::new(UUID.get(py)?.cast::<PyType>()?)?;
+    let number = Uuid::new_v4().as_u128().into_pyobject(py)?;
+    model::set(&id, intern!(py, "int"), &number)?;
+    model::set(&id, intern!(py, "is_safe"), unknown.bind(py))?;
     Ok(id)
 }
 

@@ -13,11 +13,10 @@ use deltafold::finisher::Options;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, random_run_id};
 use crate::errors;
 
 /// Folds whole response bodies, each as a stream of its own with the decoder's options.
@@ -133,7 +132,7 @@ fn fold_all(options: &Options, bodies: &[&[u8]], one_run: bool, threads: usize) 
 fn fold_one(options: &Options, body: &[u8], one_run: bool) -> Outcome {
     let mut options = options.clone();
     if !one_run {
-        options.run_id = Uuid::new_v4().to_string().into();
+        options.run_id = random_run_id().into();
     }
     let run_id = options.run_id.clone();
     let mut decoder = Core::new(options)?;

@@ -99,6 +99,11 @@ pub(crate) fn with_bytes<R>(
     Err(PyTypeError::new_err(format!("data must be bytes, bytearray or memoryview, not {kind}")))
 }
 
+/// The id of a run that the caller does not name.
+pub(crate) fn random_run_id() -> String {
+    Uuid::new_v4().hyphenated().encode_lower(&mut Uuid::encode_buffer()).to_owned()
+}
+
 fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Response> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     if let Some(headers) = headers {
@@ -276,7 +281,7 @@ impl Decoder {
         let wanted = wanted(py, one_of(named, markup)?, tools, starts_in_thinking)?;
         let run_id: Arc<str> = match run_id {
             Some(run_id) => run_id.into(),
-            None => Uuid::new_v4().to_string().into(),
+            None => random_run_id().as_str().into(),
         };
         let mut response = response(status, headers)?;
         if let (400.., None, Some(headers)) = (status, response.retry_after, headers) {

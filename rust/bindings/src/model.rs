@@ -90,7 +90,7 @@ impl Model {
 
 /// `object.__new__(class)`.
 #[expect(unsafe_code, reason = "the call is half of what making a model costs")]
-fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     let (none, py) = (std::ptr::null_mut(), class.py());
     // SAFETY: `class` is a live type, and the function looks at neither arguments nor keywords.  It returns a new reference,
     // or null with an exception set.
@@ -101,7 +101,7 @@ fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
 
 /// `object.__setattr__(model, name, value)`, past the model's own.
 #[expect(unsafe_code, reason = "the call is half of what making a model costs")]
-fn set<'py>(
+pub(crate) fn set<'py>(
     model: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
     value: &Bound<'py, PyAny>,

@@ -431,7 +431,7 @@ async def _open_aiohttp(
 async def _open_http1(client: "Http1Client", request: HttpRequest, limits: Limits) -> AsyncSource:
     response = await client.send(request, limits)
     chunks = decoded(response, response.headers.get("content-encoding"))
-    return _timed(AsyncSource(chunks, response.close, response.status, response.headers), limits)
+    return _timed(AsyncSource(chunks, response.aclose, response.status, response.headers), limits)
 
 
 def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:

@@ -212,11 +212,12 @@ def async_source_of(response: object) -> AsyncSource:
     if hasattr(content, "iter_any"):  # aiohttp
         chunks = cast("_AiohttpContent", content).iter_any()
         return AsyncSource(chunks, _closer(response), _status(response), _headers(response))
+    status, headers = _status(response), _headers(response)
     if isinstance(response, AsyncIterable):
         chunks = aiter(cast("AsyncIterable[bytes]", response))
     else:
         chunks = _awaited(_plain_chunks(response))
-    return AsyncSource(chunks, _closing(chunks, _nothing_async), 200, {})
+    return AsyncSource(chunks, _closing(chunks, _nothing_async), status, headers)
 
 
 def _offers(response: object, method: str) -> bool:

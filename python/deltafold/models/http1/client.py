@@ -50,7 +50,8 @@ class Http1Client:
         idle_seconds: how long.
 
     Raises:
-        MisuseError: httptools is not installed, or the proxy is none that can be used.
+        MisuseError: httptools is not installed, the proxy is none that can be used, or there may be
+            no connections.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class Http1Client:
         self._make_parser: type[httptools.HttpResponseParser] = import_package(
             "httptools"
         ).HttpResponseParser
+        if max_connections < 1:
+            raise MisuseError(f"max_connections: at least 1 is needed, not {max_connections}")
         self._tls = ssl
         self._routes = Routes(proxy, trust_env=trust_env)
         self._max_connections = max_connections
@@ -110,7 +113,7 @@ class Http1Client:
 
         Returns:
             The response: `status`, `headers`, an iterator over the body's chunks that are still
-            packed as `content-encoding` says, `close()`.
+            packed as `content-encoding` says, `aclose()`.
 
         Raises:
             MisuseError: the URL or a header cannot be sent, the client is closed, or it is used

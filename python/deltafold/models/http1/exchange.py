@@ -30,6 +30,8 @@ _UNREAD_BYTES: Final = 256 * 1024
 # Providers send two dozen headers in two KiB; servers themselves accept 8 to 64 KiB of them.
 _BYTES_WITHOUT_BODY: Final = 64 * 1024
 _MAX_HEADERS: Final = 200
+# A longer body is not copied to make one packet of it and its head.
+_JOINED_BYTES: Final = 64 * 1024
 
 _SWITCHING_PROTOCOLS: Final = 101
 _FIRST_FINAL_STATUS: Final = 200
@@ -61,6 +63,7 @@ class Exchange(asyncio.Protocol):
         "_ended",
         "_failure",
         "_feed",
+        "_field_bytes",
         "_has_body",
         "_headed",
         "_header_count",
@@ -100,6 +103,7 @@ class Exchange(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
         self._header_count = 0
+        self._field_bytes = 0
         self._bare_bytes = 0
         self._unread_bytes = 0
         self._headed = self._interim = self._whole = self._overrun = False
@@ -112,7 +116,11 @@ class Exchange(asyncio.Protocol):
 
     def write(self, head: bytes, body: bytes) -> None:
         """Send the request; the transport keeps what the socket does not take at once."""
-        self._transport.write(head + body)
+        if len(body) <= _JOINED_BYTES:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
 
     async def head(self) -> None:
         """Wait for status and headers.
@@ -142,7 +150,7 @@ class Exchange(asyncio.Protocol):
             self._transport.resume_reading()
         return body
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Give the response up: its connection is closed, unless the response is whole."""
         self.abandon("the response was closed")
 
@@ -213,8 +221,8 @@ class Exchange(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, or count a trailer."""
         self._header_count += 1
-        self._bare_bytes += len(name) + len(value)
-        if self._header_count > _MAX_HEADERS or self._bare_bytes > _BYTES_WITHOUT_BODY:
+        self._field_bytes += len(name) + len(value)
+        if self._header_count > _MAX_HEADERS or self._field_bytes > _BYTES_WITHOUT_BODY:
             raise self._too_long()
         if not self._headed:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")

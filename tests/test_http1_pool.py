@@ -29,7 +29,7 @@ from http1_servers import (
     serving,
     until,
 )
-from http_ways import Answer, request_to
+from http_ways import Answer, request_to, run_async
 
 # To a host with several addresses.
 
@@ -317,6 +317,14 @@ def test_a_client_belongs_to_its_event_loop() -> None:
     assert isinstance(answer.failure, MisuseError)
     assert "another event loop" in str(answer.failure)
     asyncio.run(client.aclose())
+
+
+def test_under_trio_it_is_misuse_that_names_the_way_out() -> None:
+    async def main() -> None:
+        with pytest.raises(MisuseError, match=r"asyncio only; httpx2 runs here"):
+            await open_http_async(Http1Client(), request_to("http://127.0.0.1:1/"))
+
+    run_async("trio", main)
 
 
 def test_a_client_without_connections_is_misuse() -> None:

@@ -112,6 +112,15 @@ def test_connections_are_kept_and_shared_out_in_turn() -> None:
     asyncio.run(main())
 
 
+def test_whoever_waits_for_a_connection_is_served_in_turn() -> None:
+    async def main() -> None:
+        async with answering(*[HELLO] * 9) as server, Http1Client(max_connections=1) as client:
+            await asyncio.gather(*(ask(client, request_to(server.url, n=n)) for n in range(6)))
+            assert [head.split()[1] for head in server.heads] == [b"/v1?n=%d" % n for n in range(6)]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -1,9 +1,8 @@
 //! One Chat Completions frame → [`Event`].
 
-use super::logprobs::Found;
+use super::logprobs::Said;
 use crate::dialect::template::{Template, Token};
 use crate::dialect::{Frame, Wanted};
-use crate::logprobs::Logprobs;
 use crate::wire::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame: what stands beside the choices, and the choice that is followed.
@@ -53,8 +52,8 @@ pub(super) struct Choice<'a> {
     /// A full message: repeats `delta`, or stands in for it in a whole body.
     pub(super) message: Option<&'a str>,
     pub(super) finish_reason: Option<Str<'a>>,
-    /// Read where they are wanted and there are any.
-    pub(super) logprobs: Option<Box<Logprobs>>,
+    /// Read where they are wanted.
+    pub(super) logprobs: Said<'a>,
     pub(super) usage: Option<&'a str>,
 }
 
@@ -161,7 +160,6 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Event<'a
     let mut further = Choice::default();
     let choice = if chunk.has_choice { &mut further } else { &mut chunk.choice };
     let mut index = 0;
-    let mut found = Found::default();
     reader.maybe_object(|reader, key| {
         match key {
             "index" => index = reader.count()?.unwrap_or(0),
@@ -171,8 +169,10 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Event<'a
             }
             "message" if reader.kind()? == Kind::Object => choice.message = Some(reader.raw()?),
             "finish_reason" => choice.finish_reason = reader.filled_string()?,
-            "logprobs" if wanted.logprobs => found.read(reader)?,
-            "token_ids" if wanted.logprobs => found.read_ids(reader)?,
+            "logprobs" if wanted.logprobs => {
+                choice.logprobs.read(reader, choice.message.is_some())?;
+            }
+            "token_ids" if wanted.logprobs => choice.logprobs.read_ids(reader)?,
             // Their many numbers make no template.
             "logprobs" => reader.skip()?,
             "usage" => choice.usage = reader.opt_raw()?,
@@ -180,7 +180,9 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Event<'a
         }
         Ok(())
     })?;
-    choice.logprobs = found.join();
+    if let Some(tokens) = &mut choice.logprobs.tokens {
+        tokens.join();
+    }
     match (index == wanted.choice, chunk.has_choice) {
         (true, false) => chunk.has_choice = true,
         (true, true) => chunk.rare.get_or_insert_default().more_choices.push(further),
@@ -282,7 +284,7 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
     })
 }
 
-/// The chunks that repeat: text, reasoning, arguments of one call, and nothing beside them.
+/// The chunks that repeat: text, reasoning, arguments of one call, their log probabilities, and nothing beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeat {
     id: Option<Token>,
@@ -292,6 +294,7 @@ pub struct Repeat {
     reasoning_content: Option<Token>,
     reasoning: Option<Token>,
     call: Option<RepeatCall>,
+    logprobs: Option<Token>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -332,11 +335,13 @@ impl Template for Repeat {
                 }),
                 _ => None,
             },
+            logprobs: event.choice.logprobs.json.map(Str::plain).map(&mut token),
         };
         let says = repeat.content.is_some()
             || repeat.reasoning_content.is_some()
             || repeat.reasoning.is_some()
-            || repeat.call.is_some();
+            || repeat.call.is_some()
+            || repeat.logprobs.is_some();
         // An event that holds anything else is not what the repeat would be filled to.
         let same = || {
             let mut filled = repeat.fill(|_| Str::plain(""));
@@ -362,6 +367,7 @@ impl Template for Repeat {
         choice.delta.content = self.content.map(&text);
         choice.delta.reasoning_content = self.reasoning_content.map(&text);
         choice.delta.reasoning = self.reasoning.map(&text);
+        choice.logprobs.json = self.logprobs.map(|token| text(token).raw);
         if let Some(call) = self.call {
             choice.delta.first_call = Some(ToolCall {
                 index: call.index,
@@ -393,6 +399,9 @@ impl Event<'_> {
             &mut delta.reasoning,
         ] {
             blank(token);
+        }
+        if let Some(json) = &mut self.choice.logprobs.json {
+            *json = "";
         }
         if let Some(call) = &mut delta.first_call {
             blank(&mut call.id);

@@ -204,6 +204,7 @@ def test_a_bomb_is_unpacked_in_bounded_steps() -> None:
         ("x-a", "b\r\nx-evil: 1", "value of x-a"),
         ("x-a", "b\nx-evil: 1", "value of x-a"),
         ("x-a", "b\0", "value of x-a"),
+        ("x-a", "b\ud800", "value of x-a"),
         ("x-a\r\nx-evil", "1", r"'x-a\\r\\nx-evil' is no name"),
         ("x a", "1", "'x a' is no name"),
         ("", "1", "'' is no name"),
@@ -228,6 +229,8 @@ def test_a_header_that_would_break_the_head_is_misuse(name: str, value: str, say
         ("POST", "http:///path", "no URL of http"),
         ("POST", "http://host:port/", "no URL"),
         ("POST", "http://ho%0d%0ast/", "no URL of http"),
+        ("POST", "ftp://me:secret@host/?key=secret", r"^url: 'host/' is no URL"),
+        ("POST", "http://host/\ud800", "no URL"),
         ("GET / HTTP/1.1\r\n\r\nPOST", "http://localhost:1/", "method"),
     ],
 )

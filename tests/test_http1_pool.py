@@ -29,7 +29,7 @@ from http1_servers import (
     serving,
     until,
 )
-from http_ways import Answer, request_to
+from http_ways import Answer, request_to, run_async
 
 # To a host with several addresses.
 
@@ -108,6 +108,15 @@ def test_connections_are_kept_and_shared_out_in_turn() -> None:
             answers = await asyncio.gather(*(ask(client, request) for _ in range(8)))
             assert [answer.body for answer in answers] == [b"hello"] * 8
             assert server.connections == 2
+
+    asyncio.run(main())
+
+
+def test_whoever_waits_for_a_connection_is_served_in_turn() -> None:
+    async def main() -> None:
+        async with answering(*[HELLO] * 9) as server, Http1Client(max_connections=1) as client:
+            await asyncio.gather(*(ask(client, request_to(server.url, n=n)) for n in range(6)))
+            assert [head.split()[1] for head in server.heads] == [b"/v1?n=%d" % n for n in range(6)]
 
     asyncio.run(main())
 
@@ -317,6 +326,14 @@ def test_a_client_belongs_to_its_event_loop() -> None:
     assert isinstance(answer.failure, MisuseError)
     assert "another event loop" in str(answer.failure)
     asyncio.run(client.aclose())
+
+
+def test_under_trio_it_is_misuse_that_names_the_way_out() -> None:
+    async def main() -> None:
+        with pytest.raises(MisuseError, match=r"asyncio only; httpx2 runs here"):
+            await open_http_async(Http1Client(), request_to("http://127.0.0.1:1/"))
+
+    run_async("trio", main)
 
 
 def test_a_client_without_connections_is_misuse() -> None:

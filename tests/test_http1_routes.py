@@ -23,6 +23,7 @@ from http1_servers import (
     CHUNKED,
     HELLO,
     LOST,
+    OK,
     PROTOCOL,
     Server,
     answering,
@@ -124,6 +125,36 @@ def test_a_stream_over_tls_that_is_left_does_not_wait_for_its_server(
             assert client.open_connections == 0
             stuck.set()
             await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
+def test_a_server_has_to_wait_for_a_slow_reader_over_tls_too(certificates: Certificates) -> None:
+    sent = 0
+    size = 64 * 1024
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await request_of(reader)
+        writer.write(OK + b"\r\n")
+        for _ in range(512):
+            writer.write(bytes(size))
+            await writer.drain()
+            sent += size
+
+    async def main() -> None:
+        async with (
+            serving(talk, certificates.server) as server,
+            Http1Client(ssl=certificates.client) as client,
+        ):
+            response = await client.send(request_to(server.url))
+            seen = -1
+            while seen != sent:
+                seen = sent
+                await asyncio.sleep(0.05)
+            assert sent < 256 * size
+            # The body ends with the connection, which ends while its last bytes are unread.
+            assert sum([len(chunk) async for chunk in response]) == 512 * size
 
     asyncio.run(main())
 

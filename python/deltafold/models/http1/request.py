@@ -16,9 +16,10 @@ from urllib.parse import quote, unquote, urlsplit
 from deltafold.errors import MisuseError
 
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
-# Source: RFC 9110, sections 5.6.2 (token) and 5.5 (field values: no CR, LF or NUL).
+# Source: RFC 9110, sections 5.6.2 (token) and 5.5 (field values: no CR, LF or NUL); a
+# surrogate is no character that could be sent.
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FORBIDDEN_IN_VALUE: Final = re.compile(r"[\r\n\0]")
+_FORBIDDEN_IN_VALUE: Final = re.compile("[\r\n\0\ud800-\udfff]")
 _HOST: Final = re.compile(r"[0-9A-Za-z._~!$&'()*+,;=:%-]+")
 # Source: RFC 3986, section 2.2, and the percent sign of what is escaped already.
 _RESERVED_AND_ESCAPES: Final = "!#$%&'()*+,/:;=?@[]~"
@@ -63,17 +64,22 @@ def target_of(url: str) -> Target:
         host, port = unquote(parts.hostname or ""), parts.port
         if not host.isascii():
             host = host.encode("idna").decode()
+        path = quote(parts.path or "/", safe=_RESERVED_AND_ESCAPES)
+        if parts.query:
+            path += "?" + quote(parts.query, safe=_RESERVED_AND_ESCAPES)
     except ValueError as error:
-        raise MisuseError(f"url: {url!r} is no URL: {error}") from error
+        raise MisuseError(f"url: {_shown(url)!r} is no URL: {error}") from error
     if parts.scheme not in _PORTS or not _HOST.fullmatch(host):
-        raise MisuseError(f"url: {url!r} is no URL of http or https with a host")
-    path = quote(parts.path or "/", safe=_RESERVED_AND_ESCAPES)
-    if parts.query:
-        path += "?" + quote(parts.query, safe=_RESERVED_AND_ESCAPES)
+        raise MisuseError(f"url: {_shown(url)!r} is no URL of http or https with a host")
     authorization = basic_authorization(parts.username, parts.password)
     return Target(
         parts.scheme, host, _PORTS[parts.scheme] if port is None else port, path, authorization
     )
+
+
+def _shown(url: str) -> str:
+    """Return a URL without what may be a secret in it: its query, its user."""
+    return url.partition("?")[0].rpartition("@")[2]
 
 
 def basic_authorization(user: str | None, password: str | None) -> str | None:
@@ -113,7 +119,9 @@ def request_head(
         if not _TOKEN.fullmatch(name):
             raise MisuseError(f"headers: {name!r} is no name of a header")
         if _FORBIDDEN_IN_VALUE.search(value):
-            raise MisuseError(f"headers: the value of {name} has a line end or a NUL")
+            raise MisuseError(
+                f"headers: the value of {name} has a line end, a NUL or half a character"
+            )
         lines[name.lower()] = value.strip(" \t")
     if "transfer-encoding" in lines:
         raise MisuseError("headers: transfer-encoding is not for the caller to say")

@@ -13,7 +13,6 @@ In: a command line.  Out: one line of JSON for each thing that is found.
 import asyncio
 import gc
 import json
-import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,13 +29,12 @@ import orjson
 from bodies import feeds, half_a_stream
 from deltafold import Fold, astream, fold_many
 from deltafold.models.http import HttpRequest, open_http_async
+from deltafold.models.http1 import Http1Client
 from peers import SDK_CREATE, SDK_HELPER
+from sending import serve
 
 HELD_DELTAS: Final = 250
 CLIENT_ROUNDS: Final = 5
-SERVER_WRITE_BYTES: Final = 64 * 1024
-
-_LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 def say(found: object) -> None:
@@ -113,44 +111,6 @@ def fold_on_command(dialect: str, bodies: str) -> None:
         say(time.perf_counter() - begun)
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer `/<dialect>/<few|each>/<events>`, whatever follows: one HTTP chunk an event."""
-    try:
-        while True:
-            head = await reader.readuntil(b"\r\n\r\n")
-            sent = _LENGTH.search(head)
-            await reader.readexactly(0 if sent is None else int(sent[1]))
-            _, dialect, writes, count, *_ = head.split(b" ")[1].decode().split("/")
-            events = feeds(dialect, int(count), "1 event")
-            framed = [b"%x\r\n%b\r\n" % (len(event), event) for event in events]
-            writer.write(
-                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-                b"transfer-encoding: chunked\r\n\r\n"
-            )
-            if writes == "few":
-                body = b"".join(framed)
-                framed = [
-                    body[at : at + SERVER_WRITE_BYTES]
-                    for at in range(0, len(body), SERVER_WRITE_BYTES)
-                ]
-            for piece in framed:
-                writer.write(piece)
-                await writer.drain()
-                # Other streams have their turn, so that writes stay apart.
-                await asyncio.sleep(0)
-            writer.write(b"0\r\n\r\n")
-            await writer.drain()
-    except (asyncio.IncompleteReadError, ConnectionError):
-        writer.close()
-
-
-async def serve() -> None:
-    """Serve until this process is ended."""
-    server = await asyncio.start_server(_answer, "127.0.0.1", 0)
-    say(server.sockets[0].getsockname()[1])
-    await server.serve_forever()
-
-
 @dataclass
 class Clients:
     """The clients of one process, and what they are to read."""
@@ -159,6 +119,7 @@ class Clients:
     dialect: str
     httpx: httpx2.AsyncClient
     aiohttp: aiohttp.ClientSession
+    http1: Http1Client
 
     @property
     def sdk(self) -> Any:  # noqa: ANN401 - two unrelated classes
@@ -193,9 +154,23 @@ async def _aiohttp_bytes_only(clients: Clients) -> None:
             pass
 
 
+async def _http1_bytes_only(clients: Clients) -> None:
+    response = await clients.http1.send(HttpRequest("POST", clients.url, {}, {}, b""))
+    async for _ in response:
+        pass
+
+
 async def _aiohttp_final_message(clients: Clients) -> None:
+    await _message_through(clients.aiohttp, clients)
+
+
+async def _http1_final_message(clients: Clients) -> None:
+    await _message_through(clients.http1, clients)
+
+
+async def _message_through(client: object, clients: Clients) -> None:
     request = HttpRequest("POST", clients.url, {}, {}, b"")
-    source = await open_http_async(clients.aiohttp, request)
+    source = await open_http_async(client, request)
     try:
         async with astream(source.chunks, clients.dialect) as stream:
             await stream.final_message()
@@ -223,6 +198,8 @@ CLIENTS: Final[dict[str, Callable[[Clients], Awaitable[None]]]] = {
     "deltafold message": _final_message,
     "bytes only, aiohttp": _aiohttp_bytes_only,
     "deltafold message, aiohttp": _aiohttp_final_message,
+    "bytes only, httptools": _http1_bytes_only,
+    "deltafold message, httptools": _http1_final_message,
     SDK_CREATE: _sdk_create,
     SDK_HELPER: _sdk_helper,
 }
@@ -238,12 +215,13 @@ async def client(
     async with (
         httpx2.AsyncClient(limits=limits, timeout=60) as http,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=int(streams))) as session,
+        Http1Client(max_connections=int(streams)) as http1,
     ):
 
         async def everyone(reader: str) -> float:
             share = SDK_SHARE.get(reader, 1)
             url = f"http://127.0.0.1:{port}/{dialect}/{writes}/{int(events) // share}"
-            clients = Clients(url, dialect, http, session)
+            clients = Clients(url, dialect, http, session, http1)
             begun = time.process_time()
             await asyncio.gather(*(CLIENTS[reader](clients) for _ in range(int(streams))))
             return (time.process_time() - begun) * share
@@ -265,7 +243,7 @@ def main() -> None:
         case "fold":
             fold_on_command(*arguments)
         case "serve":
-            asyncio.run(serve())
+            serve(say)
         case "client":
             asyncio.run(client(*arguments))
         case _:

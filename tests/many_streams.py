@@ -21,12 +21,16 @@ from deltafold import AnthropicModel
 WARMING_ROUNDS = 2
 
 
-def client_of(package: str) -> Any:  # noqa: ANN401 - two unrelated classes
+def client_of(package: str) -> Any:  # noqa: ANN401 - unrelated classes
     # No connection outlives its stream, so that those which are open are those which leak.
     if package == "aiohttp":
         import aiohttp  # noqa: PLC0415 - only the client that is asked for is loaded
 
         return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True))
+    if package == "httptools":
+        from deltafold.models.http1 import Http1Client  # noqa: PLC0415 - as above
+
+        return Http1Client(max_idle_connections=0)
     import httpx2  # noqa: PLC0415 - as above
 
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)

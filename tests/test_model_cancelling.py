@@ -13,6 +13,7 @@ import pytest
 
 from deltafold import AnthropicModel, AsyncDeltaStream, DeltaStream, ErrorCode
 from deltafold.models.http import Timeouts
+from deltafold.models.http1 import Http1Client
 from deltafold.testing import Recording, ReplayServer
 from wires import ANTHROPIC
 
@@ -22,6 +23,7 @@ CLIENTS = [
     ("httpx2", "asyncio"),
     ("httpx2", "trio"),
     ("aiohttp", "asyncio"),
+    ("httptools", "asyncio"),
 ]
 HALF = Recording.of_events(ANTHROPIC).stopping("stall", len(ANTHROPIC) // 2)
 SILENT = HALF.stopping("stall", before_headers=True)
@@ -64,6 +66,7 @@ async def model_of(package: str, url: str) -> AsyncGenerator[AnthropicModel]:
         "httpx": httpx.AsyncClient,
         "httpx2": httpx2.AsyncClient,
         "aiohttp": aiohttp.ClientSession,
+        "httptools": Http1Client,
     }
     async with makers[package]() as client:
         yield AnthropicModel(

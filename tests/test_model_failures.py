@@ -36,6 +36,7 @@ from deltafold import (
     OpenAIResponsesModel,
 )
 from deltafold.models.http import Timeouts
+from deltafold.models.http1 import Http1Client
 from deltafold.testing import Recording, ReplayServer
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"
@@ -254,6 +255,7 @@ WAYS: Final = (
     ("httpx", "threads"),
     ("httpx", "trio"),
     ("aiohttp", "asyncio"),
+    ("httptools", "asyncio"),
 )
 CASES: Final = [
     pytest.param(dialect, client, loop, id=f"{dialect}, {client}, {loop}")
@@ -312,6 +314,8 @@ async def made_async_client(adapter: Adapter, client: str, url: str) -> AsyncGen
         context = make(base_url=url, http_client=http, **arguments)
     elif client == "aiohttp":
         context = aiohttp.ClientSession()
+    elif client == "httptools":
+        context = Http1Client(ssl=CERTIFICATES)
     else:
         context = httpx.AsyncClient(verify=CERTIFICATES)
     async with context as made:

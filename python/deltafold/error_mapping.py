@@ -178,6 +178,7 @@ _CODE_OF_CLASS: Final[tuple[tuple[ErrorCode, frozenset[str]], ...]] = (
                 "ContentDecodingError",
                 "DecodeError",
                 "ContentEncodingError",
+                "ProtocolViolationError",
                 "RedirectError",
             }
         ),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ResponseInfo,
     )
     from deltafold.models.http import Timeouts
+    from deltafold.models.http1 import Http1Client
     from deltafold.models.loading import load_model
     from deltafold.models.local import LocalModel
     from deltafold.models.mistral import MistralModel
@@ -61,6 +62,7 @@ __all__ = [
     "GeminiConfig",
     "GeminiModel",
     "Hooks",
+    "Http1Client",
     "LocalConfig",
     "LocalModel",
     "MistralConfig",
@@ -97,6 +99,7 @@ _MODULES: Final = {
     "GeminiConfig": "config",
     "GeminiModel": "gemini",
     "Hooks": "hooks",
+    "Http1Client": "http1",
     "LocalConfig": "config",
     "LocalModel": "local",
     "MistralConfig": "config",

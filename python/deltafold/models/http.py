@@ -1,7 +1,7 @@
-"""HTTP: a request goes out through somebody else's client, the bytes of the response come back.
+"""HTTP: a request goes out through a client, the bytes of the response come back.
 
-In: `HttpRequest`, and a client of httpx, httpx2 or aiohttp, or a `Transport`.  Out: `Source` or
-`AsyncSource`, unread, with status and headers.
+In: `HttpRequest`, and a client of httpx, httpx2 or aiohttp, an `Http1Client`, or a `Transport`.
+Out: `Source` or `AsyncSource`, unread, with status and headers.
 
 Laws: no HTTP client is imported before one is to be made, a client is known by its class; a
 response of any status is handed out, since its body says what went wrong; nothing is sent twice,
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from deltafold.errors import MisuseError
+from deltafold.models.encodings import decoded
+from deltafold.models.packages import EXTRAS, import_package
 from deltafold.models.timeouts import (
     AsyncTimedChunks,
     Limit,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     import aiohttp
     import httpx
 
+    from deltafold.models.http1 import Http1Client
+
 __all__ = [
     "ClientKind",
     "HttpRequest",
@@ -56,11 +60,8 @@ __all__ = [
 ClientKind: TypeAlias = Literal["synchronous", "asynchronous"]
 
 _MAX_REDIRECTS: Final = 3
-_MAX_CONNECTIONS: Final = 1000
-_MAX_IDLE_CONNECTIONS: Final = 100
-
-# What `make_http_client` can make, and the extra that installs it.
-_EXTRAS: Final[Mapping[str, str]] = {"httpx": "httpx", "httpx2": "httpx2", "aiohttp": "fast"}
+MAX_CONNECTIONS: Final = 1000
+MAX_IDLE_CONNECTIONS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class RedirectError(Exception):
     """The server sent the request on to a place where it must not follow by itself."""
 
 
-_Package: TypeAlias = Literal["httpx", "aiohttp"]
+_Package: TypeAlias = Literal["httpx", "aiohttp", "http1"]
 
 # Package and name of the class, what it is, and whose interface it has.
 _CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
@@ -110,6 +111,7 @@ _CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
     ("httpx2", "Client"): ("synchronous", "httpx"),
     ("httpx2", "AsyncClient"): ("asynchronous", "httpx"),
     ("aiohttp", "ClientSession"): ("asynchronous", "aiohttp"),
+    ("deltafold", "Http1Client"): ("asynchronous", "http1"),
 }
 
 
@@ -158,7 +160,8 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     """Send a request and return its response, unread; what `open_http` is for asynchronous code.
 
     Args:
-        client: `httpx.AsyncClient`, `httpx2.AsyncClient`, `aiohttp.ClientSession` or a `Transport`.
+        client: `httpx.AsyncClient`, `httpx2.AsyncClient`, `aiohttp.ClientSession`, an `Http1Client`
+            or a `Transport`.
         request: what to send.
 
     Raises:
@@ -169,7 +172,9 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     package = _package_of(client, "asynchronous")
     limits = Limits(request.timeouts)
     for _ in range(_MAX_REDIRECTS):
-        if package == "aiohttp":
+        if package == "http1":
+            source = await _open_http1(cast("Http1Client", client), request, limits)
+        elif package == "aiohttp":
             source = await _open_aiohttp(cast("aiohttp.ClientSession", client), request, limits)
         else:
             source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, limits)
@@ -195,21 +200,22 @@ def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
 
     Args:
         kind: how it waits.
-        transport: the package: `httpx`, `httpx2` or `aiohttp`, which is asynchronous only.
+        transport: the package: `httpx`, `httpx2`, or `aiohttp` or `httptools`, which are
+            asynchronous only; `httptools` is an `Http1Client`, the fastest for many streams.
 
     Raises:
         MisuseError: there is no such transport, it is not installed, it cannot wait in this way, or
             it is made outside of the event loop that it needs.
     """
-    if transport not in _EXTRAS:
-        raise MisuseError(f"transport: {transport!r} is not known; there are {', '.join(_EXTRAS)}")
-    if transport == "aiohttp":
+    if transport not in EXTRAS:
+        raise MisuseError(f"transport: {transport!r} is not known; there are {', '.join(EXTRAS)}")
+    if transport in {"aiohttp", "httptools"}:
         if kind == "synchronous":
-            raise MisuseError("transport: aiohttp is asynchronous only; httpx is both")
-        return _make_aiohttp_session()
-    package = _import(transport)
+            raise MisuseError(f"transport: {transport} is asynchronous only; httpx is both")
+        return _make_aiohttp_session() if transport == "aiohttp" else _make_http1_client()
+    package = import_package(transport)
     limits = package.Limits(
-        max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_IDLE_CONNECTIONS
+        max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
     )
     make = package.Client if kind == "synchronous" else package.AsyncClient
     client: object = make(limits=limits, http2=find_spec("h2") is not None)
@@ -235,7 +241,7 @@ async def aclose_http_client(client: object) -> None:
     if _package_of(client, "asynchronous") == "aiohttp":
         await cast("aiohttp.ClientSession", client).close()
     else:
-        await cast("httpx.AsyncClient", client).aclose()
+        await cast("httpx.AsyncClient | Http1Client", client).aclose()
 
 
 def _known(client: object) -> tuple[ClientKind, _Package] | None:
@@ -253,7 +259,8 @@ def _package_of(client: object, kind: ClientKind) -> _Package:
     if known is None:
         raise MisuseError(
             f"client: a {name} is no HTTP client that is known; there are "
-            "httpx.Client, httpx.AsyncClient, those of httpx2, and aiohttp.ClientSession"
+            "httpx.Client, httpx.AsyncClient, those of httpx2, aiohttp.ClientSession, and "
+            "deltafold's Http1Client"
         )
     if known[0] != kind:
         raise MisuseError(f"client: a {kind} client is needed, and a {name} is {known[0]}")
@@ -398,7 +405,7 @@ async def _open_aiohttp(
     if not under_asyncio():
         raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
     waits = _Waits(limits)
-    timeout: aiohttp.ClientTimeout = _import("aiohttp").ClientTimeout(
+    timeout: aiohttp.ClientTimeout = import_package("aiohttp").ClientTimeout(
         total=waits.seconds["pool"],
         sock_connect=waits.seconds["connect"],
         sock_read=waits.seconds["read"],
@@ -421,6 +428,12 @@ async def _open_aiohttp(
     return _timed(async_source_of(response), limits)
 
 
+async def _open_http1(client: "Http1Client", request: HttpRequest, limits: Limits) -> AsyncSource:
+    response = await client.send(request, limits)
+    chunks = decoded(response, response.headers.get("content-encoding"))
+    return _timed(AsyncSource(chunks, response.aclose, response.status, response.headers), limits)
+
+
 def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:
     chunks = AsyncTimedChunks(source.chunks, limits)
 
@@ -432,18 +445,16 @@ def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:
 
 
 def _make_aiohttp_session() -> object:
-    package = _import("aiohttp")
+    package = import_package("aiohttp")
     if not under_asyncio():
         raise MisuseError("transport: an aiohttp session is made inside of a running event loop")
-    connector = package.TCPConnector(limit=_MAX_CONNECTIONS)
+    connector = package.TCPConnector(limit=MAX_CONNECTIONS)
     session: object = package.ClientSession(connector=connector, trust_env=True)
     return session
 
 
-def _import(package: str) -> Any:  # noqa: ANN401 - a module whose types are not installed everywhere
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as missing:
-        raise MisuseError(
-            f"{package} is not installed: pip install 'deltafold[{_EXTRAS[package]}]'"
-        ) from missing
+def _make_http1_client() -> object:
+    # It brings asyncio and ssl, which nobody loads who calls through another client.
+    from deltafold.models.http1 import Http1Client  # noqa: PLC0415 - as said
+
+    return Http1Client()

@@ -18,8 +18,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, Self, TypeAlias, cast
+from typing import Final, Literal, Protocol, Self, TypeAlias, TypeVar, cast
 
+T = TypeVar("T")
 Limit: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
 
 _MISSED: Final[dict[Limit, str]] = {
@@ -83,6 +84,28 @@ class Limits:
         """Make the error that says which limit was missed."""
         seconds = cast("float", getattr(self.timeouts, limit))
         return TimeoutError(_MISSED[limit].format(seconds))
+
+
+async def within(limits: Limits, limit: Limit, work: Awaitable[T]) -> T:
+    """Await something under asyncio.
+
+    Args:
+        limits: those of the call.
+        limit: the one that holds for this wait, beside `total`.
+        work: what is awaited.
+
+    Raises:
+        TimeoutError: it took longer; the message names the limit.
+    """
+    named, seconds = limits.of(limit)
+    scope = asyncio.timeout(seconds)
+    try:
+        async with scope:
+            return await work
+    except TimeoutError as error:
+        if scope.expired():
+            raise limits.missed(named) from error
+        raise
 
 
 def is_timeout(exception: BaseException) -> bool:

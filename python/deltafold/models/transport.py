@@ -8,7 +8,6 @@ Laws: nothing is imported for it, objects are known by what they offer; bytes pa
 untouched, in the pieces in which they came; nothing is read before it is asked for.
 """
 
-import zlib
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -21,9 +20,10 @@ from collections.abc import (
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, Self, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from deltafold.errors import MisuseError, UnknownDialectError
+from deltafold.models.encodings import decoded
 
 if TYPE_CHECKING:
     from deltafold.models.http import HttpRequest
@@ -212,11 +212,12 @@ def async_source_of(response: object) -> AsyncSource:
     if hasattr(content, "iter_any"):  # aiohttp
         chunks = cast("_AiohttpContent", content).iter_any()
         return AsyncSource(chunks, _closer(response), _status(response), _headers(response))
+    status, headers = _status(response), _headers(response)
     if isinstance(response, AsyncIterable):
         chunks = aiter(cast("AsyncIterable[bytes]", response))
     else:
         chunks = _awaited(_plain_chunks(response))
-    return AsyncSource(chunks, _closing(chunks, _nothing_async), 200, {})
+    return AsyncSource(chunks, _closing(chunks, _nothing_async), status, headers)
 
 
 def _offers(response: object, method: str) -> bool:
@@ -271,8 +272,9 @@ def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
     """
     headers = _headers(response)
     encoding = headers.get("content-encoding", "identity").strip().lower()
-    gzip = encoding in {"gzip", "x-gzip"}
-    raw = not response.is_stream_consumed and (gzip or encoding == "identity")
+    # httpx's own decoder stands between its generators, and a body that is no gzip would leave the
+    # inner ones open.
+    raw = not response.is_stream_consumed and encoding in {"gzip", "x-gzip", "identity"}
     chunks = response.aiter_raw() if raw else response.aiter_bytes()
 
     async def close() -> None:
@@ -284,7 +286,7 @@ def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
                 async for _ in chunks:
                     pass
 
-    body = _Unzipped(chunks) if raw and gzip else chunks
+    body = decoded(chunks, encoding) if raw else chunks
     return AsyncSource(body, close, _status(response), headers)
 
 
@@ -296,34 +298,6 @@ class _AnyIO(Protocol):
     """What is used of anyio, which httpx brings."""
 
     def CancelScope(self) -> AbstractContextManager[_CancelScope]: ...  # noqa: N802 - anyio's name
-
-
-class ContentDecodingError(Exception):
-    """A body is not compressed in the way that its headers say."""
-
-
-class _Unzipped:
-    """A gzip body as what it was.
-
-    httpx's own decoder stands between its generators, and a body that is no gzip would leave the
-    inner ones open.
-    """
-
-    __slots__ = ("_chunks", "_unzip")
-
-    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
-        self._chunks = chunks
-        self._unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        chunk = await anext(self._chunks)
-        try:
-            return self._unzip.decompress(chunk)
-        except zlib.error as error:
-            raise ContentDecodingError(f"the body is no gzip: {error}") from error
 
 
 def _closer(response: object) -> Callable[[], Awaitable[None]]:

@@ -16,9 +16,10 @@ from math import inf
 from typing import Final, Protocol, Self, cast
 from urllib.parse import urlsplit
 
+from deltafold.models.encodings import ContentDecodingError
 from deltafold.models.http import HttpRequest
 from deltafold.models.timeouts import Limit, Limits, under_asyncio
-from deltafold.models.transport import AsyncSource, ContentDecodingError, Source
+from deltafold.models.transport import AsyncSource, Source
 from deltafold.testing.playlist import Playlist, Recordings, Request
 from deltafold.testing.recording import Ending, Recording
 

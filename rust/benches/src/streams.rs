@@ -3,8 +3,6 @@
 //! In: a dialect and a size.  Out: the events, each of the size that real ones have (301 bytes for Chat with its padding
 //! member, 126 for Anthropic, 297 for Responses, 287 for Gemini), and the same bytes in feeds.
 
-use std::fmt::Write as _;
-
 use deltafold::wire::write_string;
 
 /// The dialects that are measured in every respect.
@@ -214,31 +212,51 @@ pub fn arguments(dialect: &str, text: &str, delta_bytes: usize) -> Vec<Vec<u8>> 
     events
 }
 
-/// A Chat text with the log probabilities of every token and of five alternatives.
-pub fn logprobs(tokens: usize) -> Vec<Vec<u8>> {
+/// A token and its log probability, without the brace that closes it.  The digits are those that a float has.
+fn token(word: &str, at: u32, rank: u32) -> String {
+    let logprob = -f64::from(rank) - f64::from(at % 9_973) / 9_973.0;
+    let bytes: Vec<String> = word.bytes().map(|byte| byte.to_string()).collect();
+    let (word, bytes) = (quoted(word), bytes.join(","));
+    format!("{{\"token\":{word},\"logprob\":{logprob:?},\"bytes\":[{bytes}]")
+}
+
+/// The log probabilities of so many tokens, each with its alternatives: a list's items.
+fn entries(tokens: usize, alternatives: u32) -> impl Iterator<Item = (&'static str, String)> {
+    words(tokens).zip(0..).map(move |(word, at)| {
+        let top: Vec<String> = (0..alternatives).map(|rank| token(word, at, rank) + "}").collect();
+        (word, format!("{},\"top_logprobs\":[{}]}}", token(word, at, 0), top.join(",")))
+    })
+}
+
+/// A Chat text with the log probabilities of every token and of alternatives.
+pub fn logprobs(tokens: usize, alternatives: u32) -> Vec<Vec<u8>> {
     let mut events = vec![chat_delta("", "{\"role\":\"assistant\",\"content\":\"\"}", "null")];
-    for (at, word) in words(tokens).enumerate() {
+    events.extend(entries(tokens, alternatives).map(|(word, entry)| {
         let word = quoted(word);
-        let mut top = String::new();
-        for rank in 0..5 {
-            let comma = if rank == 0 { "" } else { "," };
-            // Writing to a String cannot fail.
-            let _ = write!(
-                top,
-                "{comma}{{\"token\":{word},\"logprob\":-{rank}.{:06},\"bytes\":[32,116]}}",
-                at % 999_983
-            );
-        }
         let choice = format!(
-            "{{\"index\":0,\"delta\":{{\"content\":{word}}},\"logprobs\":{{\"content\":[{{\"token\":{word},\
-             \"logprob\":-0.{:06},\"bytes\":[32,116],\"top_logprobs\":[{top}]}}],\"refusal\":null}},\
-             \"finish_reason\":null}}",
-            at % 999_983
+            "{{\"index\":0,\"delta\":{{\"content\":{word}}},\"logprobs\":{{\"content\":[{entry}],\"refusal\":null}},\
+             \"finish_reason\":null}}"
         );
-        events.push(chat("", &choice, ""));
-    }
+        chat("", &choice, "")
+    }));
     events.extend(chat_end("stop"));
     events
+}
+
+/// The same as a whole body.
+pub fn logprobs_body(tokens: usize, alternatives: u32) -> Vec<u8> {
+    let (said, entries): (String, Vec<String>) = entries(tokens, alternatives).unzip();
+    format!(
+        "{{\"id\":\"chatcmpl-C5vyvpkVGXKzJvbjMV6HzCEmnmNYE\",\"object\":\"chat.completion\",\"created\":1795000000,\
+         \"model\":\"gpt-5-mini-2025-08-07\",\"choices\":[{{\"index\":0,\"message\":{{\"role\":\"assistant\",\
+         \"content\":{},\"refusal\":null}},\"logprobs\":{{\"content\":[{}],\"refusal\":null}},\
+         \"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":12,\"completion_tokens\":{tokens},\
+         \"total_tokens\":{}}}}}",
+        quoted(&said),
+        entries.join(","),
+        tokens + 12
+    )
+    .into_bytes()
 }
 
 /// The same bytes in feeds of [`FEED_BYTES`].

@@ -54,14 +54,18 @@ impl Column {
     }
 
     fn open(&mut self) {
-        self.ends.push(self.text.len());
-        self.values.push(f64::NAN);
+        self.push(Str::plain(""), f64::NAN);
     }
 
-    /// Sets the text of the last row.
-    fn set_text(&mut self, text: Str<'_>) {
-        let start = self.ends.len().checked_sub(2).and_then(|at| self.ends.get(at));
-        self.text.truncate(start.copied().unwrap_or(0));
+    #[inline]
+    fn push(&mut self, text: Str<'_>, value: f64) {
+        self.push_text(text);
+        self.ends.push(self.text.len());
+        self.values.push(value);
+    }
+
+    #[inline]
+    fn push_text(&mut self, text: Str<'_>) {
         if text.escaped {
             let mut carry = Carry::default();
             text.decode_into(&mut self.text, &mut carry);
@@ -69,6 +73,13 @@ impl Column {
         } else {
             self.text.push_str(text.raw);
         }
+    }
+
+    /// Sets the text of the last row.
+    fn set_text(&mut self, text: Str<'_>) {
+        let start = self.ends.len().checked_sub(2).and_then(|at| self.ends.get(at));
+        self.text.truncate(start.copied().unwrap_or(0));
+        self.push_text(text);
         if let Some(end) = self.ends.last_mut() {
             *end = self.text.len();
         }
@@ -157,9 +168,31 @@ impl Logprobs {
         self.tokens.bytes() + self.alternatives.bytes() + numbers
     }
 
+    /// Forgets all tokens; their room stays.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+        self.offsets.clear();
+    }
+
+    /// Forgets the tokens behind the first `rows`.
+    pub fn truncate(&mut self, rows: usize) {
+        self.tokens.truncate(rows);
+        self.ids.truncate(rows);
+        if let Some(end) = self.offsets.get(rows) {
+            self.alternatives.truncate(usize::try_from(*end).unwrap_or(0));
+            self.offsets.truncate(rows + 1);
+        }
+    }
+
     /// Begins a token of which nothing is known yet.
     pub fn open(&mut self) {
-        self.tokens.open();
+        self.push(Str::plain(""), f64::NAN);
+    }
+
+    /// Adds a token.
+    #[inline]
+    pub fn push(&mut self, token: Str<'_>, logprob: f64) {
+        self.tokens.push(token, logprob);
         if !self.ids.is_empty() {
             self.ids.push(NO_ID);
         }
@@ -187,8 +220,9 @@ impl Logprobs {
     }
 
     /// Says the ids of all tokens; a list of another length is cut or filled up.
-    pub fn set_ids(&mut self, ids: Vec<i64>) {
-        self.ids = ids;
+    pub fn set_ids(&mut self, ids: &[i64]) {
+        self.ids.clear();
+        self.ids.extend_from_slice(ids);
         self.ids.resize(self.tokens.len(), NO_ID);
     }
 
@@ -203,7 +237,13 @@ impl Logprobs {
 
     /// Begins an alternative to the last token.
     pub fn open_alternative(&mut self) {
-        self.alternatives.open();
+        self.push_alternative(Str::plain(""), f64::NAN);
+    }
+
+    /// Adds an alternative to the last token.
+    #[inline]
+    pub fn push_alternative(&mut self, token: Str<'_>, logprob: f64) {
+        self.alternatives.push(token, logprob);
         if self.offsets.is_empty() {
             self.offsets.resize(self.tokens.len() + 1, 0);
         }

@@ -75,6 +75,71 @@ fn a_repeated_member_counts_as_the_last_of_its_name() {
     );
 }
 
+/// What a whole body of these entries says.
+fn said(entries: &str) -> Option<Logprobs> {
+    let body = format!(
+        r#"{{"object":"chat.completion","choices":[{{"message":{{"content":"a"}},"logprobs":{{"content":[{entries}]}}}}]}}"#
+    );
+    let mut options = options("openai-chat");
+    options.logprobs = true;
+    let message = fold(&decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]));
+    message.logprobs().map(|logprobs| logprobs.as_ref().clone())
+}
+
+#[test]
+fn an_entry_reads_the_same_in_any_form() {
+    let top =
+        r#"{"token":"b","logprob":-2,"bytes":[98]},{"token":"c","logprob":-3.5,"bytes":null}"#;
+    let usual =
+        format!(r#"{{"token":"a\"","logprob":-0.1e-2,"bytes":[97,0,34],"top_logprobs":[{top}]}}"#);
+    let expected = json!({
+        "tokens": ["a\""],
+        "logprobs": [-0.001],
+        "top": [[{"token": "b", "logprob": -2.0}, {"token": "c", "logprob": -3.5}]],
+    });
+    for (what, entry) in [
+        ("usual", usual.clone()),
+        ("white space", usual.replace(':', ": ")),
+        ("white space in the bytes", usual.replace("97,", "97, ")),
+        ("bytes that are none", usual.replace("[97,0,34]", "{}")),
+        ("deep bytes", usual.replace("[97,0,34]", "[[[[[97]]]]]")),
+        ("no bytes", usual.replace(r#""bytes":[97,0,34],"#, "")),
+        ("another member", usual.replace(r#","top_"#, r#","x":[],"top_"#)),
+        ("another member in an alternative", usual.replace("[98]", r#"[98],"x":1"#)),
+        ("another member at the end", usual.replace("]}", r#"],"x":0}"#)),
+    ] {
+        assert_eq!(open(&said(&entry).unwrap()), expected, "{what}");
+    }
+    let order =
+        r#"{"top_logprobs":[@],"bytes":[],"logprob":-0.001,"token":"a\""}"#.replace('@', top);
+    assert_eq!(open(&said(&order).unwrap()), expected);
+}
+
+#[test]
+fn a_wrong_entry_is_wrong_in_the_usual_form_too() {
+    let usual = r#"{"token":"a","logprob":-1,"bytes":[97],"top_logprobs":[{"token":"b","logprob":-2,"bytes":[98]}]}"#;
+    assert!(said(usual).is_some());
+    for (from, to) in [
+        ("[97]", "[097]"),
+        ("[97]", "[97,]"),
+        ("[97]", "[,97]"),
+        ("[97]", "[97"),
+        ("[97]", "[9-7]"),
+        ("-1,", "-01,"),
+        ("-1,", "-,"),
+        ("-1,", "-1.,"),
+        ("-1,", "-1e-,"),
+        ("\"a\"", "\"a"),
+        ("\"a\"", r#""\x""#),
+        ("}]}", "}]"),
+        ("}]}", "},]}"),
+        ("}]}", "]}"),
+    ] {
+        let wrong = usual.replacen(from, to, 1);
+        assert!(said(&wrong).is_none(), "{wrong}");
+    }
+}
+
 /// Token, log probability, id, alternatives.
 type Row = (Option<String>, Option<f64>, Option<i64>, Vec<String>);
 

@@ -130,6 +130,34 @@ fn chat_frame() -> impl Strategy<Value = String> {
     })
 }
 
+fn logprobs_frame() -> impl Strategy<Value = String> {
+    let entry = prop_oneof![
+        4 => Just(r#"{"token":"@","logprob":-#.5,"bytes":[1#,97],"top_logprobs":[]}"#),
+        4 => Just(r#"{"token":"@","logprob":-#.5,"bytes":null,"top_logprobs":[{"token":"@","logprob":-#,"bytes":[#]}]}"#),
+        2 => Just(r#"{"id":1#,"token":"@","logprob":-#e-7}"#),
+        1 => Just(r#"{"token":"token_id:1#","logprob":-1.#}"#),
+        1 => Just(r#"{"token":"@","logprob":null,"bytes":[[[[#]]]]}"#),
+        1 => Just("#"),
+    ];
+    let shape = prop_oneof![
+        6 => Just(r#"{"content":[@],"refusal":null}"#),
+        1 => Just(r#"{"content":[@,@]}"#),
+        1 => Just(r#"{"content":[],"refusal":[@]}"#),
+        1 => Just(r#"{"tokens":["a"],"token_logprobs":[-1]}"#),
+        1 => Just("null"),
+        1 => Just("{}"),
+        1 => Just(r#"{"content":[@]},"logprobs":{"content":[]}"#),
+        1 => Just(r#"{"content":[@]},"token_ids":[7]"#),
+        1 => Just(r#"{"content":[@}"#),
+    ];
+    let text = prop_oneof!["[a-z ]{0,9}", Just(r#"\"}]"#.to_owned()), Just(r"\ud83d".to_owned())];
+    (text, entry, shape, 0..9_u8).prop_map(|(text, entry, shape, digit)| {
+        let entry = entry.replace('@', &text).replace('#', &digit.to_string());
+        let logprobs = shape.replace('@', &entry);
+        format!(r#"{{"id":"c","model":"m","choices":[{{"index":0,"delta":{{"content":"{text}"}},"logprobs":{logprobs}}}]}}"#)
+    })
+}
+
 fn anthropic_frame() -> impl Strategy<Value = String> {
     let text = prop_oneof![
         "[a-z ]{0,6}",
@@ -255,6 +283,12 @@ fn interactions_event() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn generated_log_probabilities_decode_the_same_without_templates(frames in prop::collection::vec(logprobs_frame(), 1..40)) {
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        templates_agree("generated", "openai-chat", &stream(&frames));
+    }
 
     #[test]
     fn generated_chunks_decode_the_same_without_templates(frames in prop::collection::vec(chat_frame(), 1..40)) {

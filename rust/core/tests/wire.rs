@@ -406,6 +406,26 @@ proptest! {
     }
 
     #[test]
+    fn a_number_is_the_one_that_the_standard_library_reads(
+        value in any::<f64>(),
+        single in any::<f32>(),
+        short in -40..40_i32,
+        digits in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,24})?([eE][-+]?[0-9]{1,3})?",
+    ) {
+        let close = value.signum() * 10_f64.powi(short) * (value.abs().log10().fract() + 1.5);
+        for text in [digits, format!("{value:?}"), format!("{close:?}"), format!("{single:e}")] {
+            let expected = text.parse::<f64>().ok().filter(|value| value.is_finite() && text != "NaN");
+            let mut reader = Reader::new(&text, 1);
+            if let Ok(found) = reader.float() {
+                prop_assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits), "{}", &text);
+                prop_assert!(reader.end().is_ok());
+            } else {
+                prop_assert_eq!(expected, None, "{}", &text);
+            }
+        }
+    }
+
+    #[test]
     fn damaged_texts_are_refused_where_serde_json_refuses_them(
         value in json(),
         form in any::<u8>(),

@@ -124,6 +124,19 @@ fn arguments_cases(dialect: &'static str, cases: &mut Vec<Case>) {
     }
 }
 
+fn logprobs_cases(cases: &mut Vec<Case>) {
+    for alternatives in [0, 5] {
+        let name =
+            |how: &str| format!("openai-chat: log probabilities, {alternatives} more, {how}");
+        let mut push = |how, feeds: fn(u32) -> Vec<Vec<u8>>| {
+            let feeds = move || feeds(alternatives);
+            cases.push(fold_case(name(how), LOGPROBS, "openai-chat", true, feeds));
+        };
+        push("streamed", |more| streams::large_feeds(&streams::logprobs(LOGPROBS, more)));
+        push("whole", |more| vec![streams::logprobs_body(LOGPROBS, more)]);
+    }
+}
+
 /// One event that is larger than any feed: what was searched once is not searched again.
 fn long_event_cases(dialect: &'static str, cases: &mut Vec<Case>) {
     for bytes in [10_000, 100_000, 1_000_000] {
@@ -168,13 +181,7 @@ fn cases() -> Vec<Case> {
         long_event_cases(dialect, &mut cases);
     }
     more_text_cases(&mut cases);
-    cases.push(fold_case(
-        "openai-chat: log probabilities".into(),
-        LOGPROBS,
-        "openai-chat",
-        true,
-        || streams::large_feeds(&streams::logprobs(LOGPROBS)),
-    ));
+    logprobs_cases(&mut cases);
     partial_json_cases(&mut cases);
     cases
 }

@@ -25,8 +25,8 @@ const MAX_TOKENS: usize = 48;
 const MAX_HOLES: usize = 8;
 /// Hits that pay for a study: it costs a few reads and allocations, and a template that thrashes must not cost more.
 const STUDY: u32 = 16;
-/// Nesting of an object that may become a hole.
-const MAX_LEVELS: u8 = 4;
+/// Nesting of an object that may become a hole: that of log probabilities.
+const MAX_LEVELS: u8 = 6;
 /// What a stream has before its first hit, and can save at the most.
 const CREDIT: u32 = 16 * STUDY;
 

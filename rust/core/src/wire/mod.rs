@@ -8,131 +8,19 @@ use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 
+mod decimal;
+mod text;
 mod tokens;
 mod write;
 
-use tokens::{escape_end, space_end};
+use decimal::decimal;
+pub use text::{Carry, Str};
+use tokens::{counts_end, escape_end, space_end};
 pub(crate) use tokens::{number_end, special, string_end, value_end};
 pub use write::{members, merge_deep, merge_objects, write_object, write_string, write_text};
 
 /// Result of reading.
 pub type Result<T> = std::result::Result<T, Error>;
-
-/// A string token, escapes untouched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Str<'a> {
-    /// The text between the quotes.
-    pub raw: &'a str,
-    /// Whether `raw` holds a backslash.
-    pub escaped: bool,
-}
-
-/// What a surrogate escape left behind between two pieces of one text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carry {
-    /// A high surrogate that waits for its low one.
-    pub high: Option<u16>,
-    /// How many surrogates turned out to be alone.
-    pub lone: u32,
-}
-
-impl Carry {
-    /// Gives up waiting: a high surrogate that stayed alone becomes U+FFFD.
-    pub fn flush(&mut self, out: &mut String) {
-        if self.high.take().is_some() {
-            self.lone = self.lone.saturating_add(1);
-            out.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
-
-    /// Takes one UTF-16 unit that stood in an escape; a high surrogate waits for the next.
-    pub(crate) fn unit(&mut self, unit: u16, out: &mut String) {
-        if let Some(high) = self.high {
-            if let Some(Ok(character)) = char::decode_utf16([high, unit]).next()
-                && (0xDC00..0xE000).contains(&unit)
-            {
-                self.high = None;
-                out.push(character);
-                return;
-            }
-            self.flush(out);
-        }
-        match unit {
-            0xD800..0xDC00 => self.high = Some(unit),
-            0xDC00..0xE000 => {
-                self.lone = self.lone.saturating_add(1);
-                out.push(char::REPLACEMENT_CHARACTER);
-            }
-            _ => out.push(char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER)),
-        }
-    }
-}
-
-impl<'a> Str<'a> {
-    /// A text that needs no unescaping.
-    pub fn plain(raw: &'a str) -> Self {
-        Self { raw, escaped: false }
-    }
-
-    /// Whether the text is empty.
-    pub fn is_empty(&self) -> bool {
-        self.raw.is_empty()
-    }
-
-    /// Appends the text, unescaped.  A surrogate pair may be cut between two calls with the same `carry`.
-    pub fn decode_into(&self, out: &mut String, carry: &mut Carry) {
-        if !self.escaped {
-            if !self.raw.is_empty() {
-                carry.flush(out);
-                out.push_str(self.raw);
-            }
-            return;
-        }
-        let mut rest = self.raw;
-        while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-            let (before, escape) = rest.split_at(at);
-            if !before.is_empty() {
-                carry.flush(out);
-                out.push_str(before);
-            }
-            let letter = escape.as_bytes().get(1).copied().unwrap_or(b'\\');
-            if letter == b'u' {
-                let unit = escape.get(2..6).and_then(|hex| u16::from_str_radix(hex, 16).ok());
-                carry.unit(unit.unwrap_or(0xFFFD), out);
-                rest = escape.get(6..).unwrap_or("");
-            } else {
-                carry.flush(out);
-                out.push(match letter {
-                    b'n' => '\n',
-                    b't' => '\t',
-                    b'r' => '\r',
-                    b'b' => '\u{8}',
-                    b'f' => '\u{c}',
-                    other => char::from(other),
-                });
-                rest = escape.get(2..).unwrap_or("");
-            }
-        }
-        if !rest.is_empty() {
-            carry.flush(out);
-            out.push_str(rest);
-        }
-    }
-
-    /// The text as an own string; lone surrogates become U+FFFD.
-    pub fn text(&self) -> String {
-        let mut out = String::with_capacity(self.raw.len());
-        let mut carry = Carry::default();
-        self.decode_into(&mut out, &mut carry);
-        carry.flush(&mut out);
-        out
-    }
-
-    /// Whether the unescaped text equals `other`.
-    pub fn is(&self, other: &str) -> bool {
-        if self.escaped { self.text() == other } else { self.raw == other }
-    }
-}
 
 /// The kind of the next value, told by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,6 +97,41 @@ impl<'a> Reader<'a> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
             self.at += 1;
         }
+    }
+
+    /// Steps over `text`, if that is what comes next, byte for byte: a short cut for what nearly everybody writes alike.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a comparison with a text of known length needs no call"
+    )]
+    pub fn follows(&mut self, text: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let follows = rest.starts_with(text.as_bytes());
+        if follows {
+            self.at += text.len();
+        }
+        follows
+    }
+
+    /// Steps over a list of small whole numbers that is written without white space, if that is what comes next.
+    #[inline]
+    pub fn counts_follow(&mut self) -> bool {
+        let bytes = self.text.as_bytes();
+        let opens = bytes.get(self.at) == Some(&b'[');
+        let end = if opens { counts_end(bytes, self.at + 1) } else { None };
+        self.at = end.unwrap_or(self.at);
+        end.is_some()
+    }
+
+    /// How much deeper values may nest here.
+    pub fn levels(&self) -> usize {
+        self.max_depth.saturating_sub(self.depth)
+    }
+
+    /// Goes back to an earlier position between the same brackets.
+    pub fn back_to(&mut self, position: usize) {
+        self.at = position;
     }
 
     /// Bytes from the start of the text to here.
@@ -342,6 +265,12 @@ impl<'a> Reader<'a> {
     pub fn string(&mut self) -> Result<Str<'a>> {
         self.space();
         self.expect(b'"')?;
+        self.opened_string()
+    }
+
+    /// Reads a string token from behind its first quote.
+    #[inline]
+    pub fn opened_string(&mut self) -> Result<Str<'a>> {
         let start = self.at;
         self.at = special(self.text.as_bytes(), start);
         if self.byte() == Some(b'"') {
@@ -440,7 +369,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a number as a float; `None` for other kinds.
+    #[inline]
     pub fn float(&mut self) -> Result<Option<f64>> {
+        if let Some((value, end)) = decimal(self.text.as_bytes(), self.at) {
+            self.at = end;
+            return Ok(Some(value));
+        }
         Ok(self
             .number()?
             .and_then(|text| text.parse().ok())
@@ -501,8 +435,7 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn skip(&mut self) -> Result<()> {
         let bytes = self.text.as_bytes();
-        let levels = self.max_depth.saturating_sub(self.depth);
-        match value_end(bytes, space_end(bytes, self.at), levels) {
+        match value_end(bytes, space_end(bytes, self.at), self.levels()) {
             Some(end) => {
                 self.at = end;
                 Ok(())

@@ -13,6 +13,7 @@ pub(super) fn space_end(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Where the valid value ends that begins at `at` and nests at most `levels` deep.
+#[inline]
 pub(crate) fn value_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
     match bytes.get(at)? {
         b'"' => quoted_end(bytes, at),
@@ -28,6 +29,10 @@ pub(crate) fn value_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize>
 
 #[inline]
 fn quoted_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let end = special(bytes, at + 1);
+    if bytes.get(end) == Some(&b'"') {
+        return Some(end + 1);
+    }
     string_end(bytes, at + 1).ok().map(|(end, _)| end + 1)
 }
 
@@ -63,6 +68,9 @@ fn array_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
     if bytes.get(at) == Some(&b']') {
         return Some(at + 1);
     }
+    if let Some(end) = counts_end(bytes, at) {
+        return Some(end);
+    }
     loop {
         at = space_end(bytes, value_end(bytes, at, levels)?);
         match bytes.get(at)? {
@@ -73,7 +81,35 @@ fn array_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
     }
 }
 
+/// Where the list ends whose first item begins at `at`, if it is one of small whole numbers and commas: a token's bytes.
+/// Eight bytes a step, what is known of each in its highest bit.
+#[inline]
+pub(super) fn counts_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    // Whether a number begins with the next byte, and whether it comes behind a zero that begins one.
+    let (mut begins, mut behind_zero) = (0x80, 0);
+    loop {
+        let word = word(bytes, at);
+        let digits = !above_nine(word ^ ZEROS) & HIGH;
+        let commas = zeros(word ^ (ONES * 0x2C));
+        let begin = commas << 8 | begins;
+        let zero = zeros(word ^ ZEROS) & begin;
+        let wrong = (commas & begin) | ((zero << 8 | behind_zero) & digits);
+        let others = !(digits | commas) & HIGH;
+        let other = others & others.wrapping_neg();
+        if wrong & other.wrapping_sub(1) != 0 || begin & other != 0 {
+            return None;
+        }
+        if other != 0 {
+            let end = at + (other.trailing_zeros() / 8) as usize;
+            return (bytes.get(end) == Some(&b']')).then_some(end + 1);
+        }
+        (begins, behind_zero) = (commas >> 56, zero >> 56);
+        at += 8;
+    }
+}
+
 /// Where the escape ends whose letter stands at `at`; where it goes wrong.
+#[inline]
 pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
     match bytes.get(at) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
@@ -98,7 +134,11 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize,
             Some(b'"') => return Ok((end, escaped)),
             Some(b'\\') => {
                 escaped = true;
-                end = special(bytes, escape_end(bytes, end + 1)?);
+                end = escape_end(bytes, end + 1)?;
+                // Escapes come in rows.
+                if bytes.get(end) != Some(&b'\\') {
+                    end = special(bytes, end);
+                }
             }
             _ => return Err(end),
         }
@@ -123,18 +163,61 @@ pub(crate) fn number_end(bytes: &[u8], at: usize) -> std::result::Result<usize, 
 #[inline]
 fn digits_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
     let mut end = at;
-    while let Some(b'0'..=b'9') = bytes.get(end) {
-        end += 1;
+    loop {
+        let digits = leading_digits(word(bytes, end) ^ ZEROS);
+        end += digits;
+        if digits < 8 {
+            return if end == at { Err(at) } else { Ok(end) };
+        }
     }
-    if end == at { Err(at) } else { Ok(end) }
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = ONES << 7;
+/// Eight digits `0`.
+pub(super) const ZEROS: u64 = ONES * 0x30;
+
+/// The eight bytes at `at`, the first one lowest, and zeros behind the end.
+#[inline]
+pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    if let Some(block) = rest.first_chunk() {
+        return u64::from_le_bytes(*block);
+    }
+    last_word(bytes, rest)
+}
+
+#[inline(never)]
+fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
+    match bytes.last_chunk() {
+        _ if rest.is_empty() => 0,
+        Some(block) => u64::from_le_bytes(*block) >> (64 - 8 * rest.len()),
+        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    }
+}
+
+/// How many bytes before the first that is above nine.
+#[inline]
+pub(super) fn leading_digits(word: u64) -> usize {
+    (above_nine(word).trailing_zeros() / 8) as usize
+}
+
+/// The bytes above nine.
+#[inline]
+fn above_nine(word: u64) -> u64 {
+    ((word & !HIGH).wrapping_add(ONES * 0x76) | word) & HIGH
+}
+
+/// The bytes that are zero.
+#[inline]
+fn zeros(word: u64) -> u64 {
+    !((word & !HIGH).wrapping_add(ONES * 0x7F) | word) & HIGH
 }
 
 /// First position at or after `from` of a quote, a backslash or a control character; the text's length if there is none.
 /// Eight bytes a step: a byte is zero after XOR with what is searched exactly where subtracting one borrows its high bit.
 #[inline]
 pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = ONES << 7;
     let mut at = from;
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*block);

@@ -7,23 +7,57 @@
 //! where a server writes `token_id:123` for it (vLLM, `return_tokens_as_token_ids`), `token_ids` of the choice (vLLM and
 //! SGLang, `return_token_ids`).
 
-use crate::logprobs::Logprobs;
+use crate::logprobs::{Logprobs, NO_ID};
 use crate::wire::{Kind, Reader, Result, Str};
 
-/// What a choice says about its tokens, as it is found.
-#[derive(Default)]
-pub(super) struct Found {
+/// What a choice says about its tokens.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Said<'a> {
+    /// The object of a chunk as it stands: a template may hold it, and `apply` reads it into arrays that it keeps.
+    pub(super) json: Option<&'a str>,
+    /// What is read where it is found: a whole body's many tokens, and what is said in two places.
+    pub(super) tokens: Option<Box<Tokens>>,
+}
+
+impl<'a> Said<'a> {
+    /// Reads `logprobs` of a choice; `whole` is one that holds its message.
+    pub(super) fn read(&mut self, reader: &mut Reader<'a>, whole: bool) -> Result<()> {
+        if reader.kind()? != Kind::Object {
+            return reader.skip();
+        }
+        if whole || *self != Self::default() {
+            return self.tokens()?.read(reader);
+        }
+        self.json = Some(reader.raw()?);
+        Ok(())
+    }
+
+    /// Reads the list of token ids beside it.
+    pub(super) fn read_ids(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        self.tokens()?.read_ids(reader)
+    }
+
+    fn tokens(&mut self) -> Result<&mut Tokens> {
+        let json = self.json.take();
+        let tokens = self.tokens.get_or_insert_default();
+        match json {
+            Some(json) => tokens.read(&mut Reader::trusted(json)).map(|()| tokens.as_mut()),
+            None => Ok(tokens),
+        }
+    }
+}
+
+/// Tokens as they are read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Tokens {
     logprobs: Logprobs,
     ids: Vec<i64>,
 }
 
-impl Found {
-    /// Reads `logprobs` of a choice.
+impl Tokens {
+    /// Reads the object under `logprobs`.
     pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        if reader.kind()? != Kind::Object {
-            return reader.skip();
-        }
-        self.logprobs = Logprobs::default();
+        self.logprobs.clear();
         let mut lists = Lists::default();
         reader.object(|reader, key| match key {
             "content" | "refusal" => {
@@ -47,26 +81,34 @@ impl Found {
         if self.logprobs.is_empty() { lists.join(&mut self.logprobs) } else { Ok(()) }
     }
 
-    /// Reads a list of token ids.
-    pub(super) fn read_ids(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        let mut ids = Vec::new();
+    fn read_ids(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        self.ids.clear();
         reader.maybe_array(|reader| {
-            ids.push(reader.integer()?.filter(|id| *id >= 0).unwrap_or(crate::logprobs::NO_ID));
+            self.ids.push(reader.integer()?.filter(|id| *id >= 0).unwrap_or(NO_ID));
             Ok(())
-        })?;
-        self.ids = ids;
-        Ok(())
+        })
     }
 
     /// Puts ids and log probabilities side by side; a server that counts them differently loses none of either.
-    pub(super) fn join(mut self) -> Option<Box<Logprobs>> {
+    pub(super) fn join(&mut self) -> Option<&Logprobs> {
         if self.logprobs.ids().is_none() && !self.ids.is_empty() {
             while self.logprobs.len() < self.ids.len() {
                 self.logprobs.open();
             }
-            self.logprobs.set_ids(self.ids);
+            self.logprobs.set_ids(&self.ids);
         }
-        (!self.logprobs.is_empty()).then(|| Box::new(self.logprobs))
+        self.joined()
+    }
+
+    /// What was put side by side, when there is any.
+    pub(super) fn joined(&self) -> Option<&Logprobs> {
+        Some(&self.logprobs).filter(|logprobs| !logprobs.is_empty())
+    }
+
+    /// Forgets everything but the room that it took.
+    pub(super) fn clear(&mut self) {
+        self.logprobs.clear();
+        self.ids.clear();
     }
 }
 
@@ -75,6 +117,12 @@ pub(in crate::dialect) fn read_entry(
     reader: &mut Reader<'_>,
     logprobs: &mut Logprobs,
 ) -> Result<()> {
+    let (start, rows) = (reader.position(), logprobs.len());
+    if read_usual_entry(reader, logprobs).is_some() {
+        return Ok(());
+    }
+    reader.back_to(start);
+    logprobs.truncate(rows);
     logprobs.open();
     let mut written_id = None;
     let mut id = None;
@@ -100,6 +148,47 @@ pub(in crate::dialect) fn read_entry(
         logprobs.set_id(id);
     }
     Ok(())
+}
+
+/// Nesting of an entry: it, its alternatives, one of them, its bytes.
+const LEVELS: usize = 4;
+
+/// Reads an entry whose members stand in the order and form in which OpenAI and most servers write them; `None` at the
+/// first difference.
+#[inline]
+fn read_usual_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Option<()> {
+    if reader.levels() < LEVELS {
+        return None;
+    }
+    let (token, logprob) = read_usual_token(reader)?;
+    logprobs.push(token, logprob);
+    if reader.follows(",\"top_logprobs\":[") && !reader.follows("]") {
+        loop {
+            let (token, logprob) = read_usual_token(reader)?;
+            logprobs.push_alternative(token, logprob);
+            if reader.follows("}]") {
+                break;
+            }
+            reader.follows("},").then_some(())?;
+        }
+    }
+    reader.follows("}").then_some(())?;
+    if let Some(id) = id_in(token) {
+        logprobs.set_id(id);
+    }
+    Some(())
+}
+
+#[inline]
+fn read_usual_token<'a>(reader: &mut Reader<'a>) -> Option<(Str<'a>, f64)> {
+    reader.follows("{\"token\":\"").then_some(())?;
+    let token = reader.opened_string().ok()?;
+    reader.follows(",\"logprob\":").then_some(())?;
+    let logprob = reader.float().ok()??;
+    if reader.follows(",\"bytes\":") {
+        (reader.counts_follow() || reader.follows("null")).then_some(())?;
+    }
+    Some((token, logprob))
 }
 
 /// The id in a token that is written as `token_id:123`.

@@ -16,6 +16,7 @@ mod read;
 mod reasoning;
 pub(super) mod usage;
 
+use logprobs::Tokens;
 use read::{Arguments, Choice, Chunk, Message, RareContent, RareMembers, ToolCall};
 pub use read::{Event, Repeat};
 use reasoning::Thinking;
@@ -23,6 +24,7 @@ use reasoning::Thinking;
 use super::{Frame, Protocol, Wanted};
 use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::logprobs::Logprobs;
 use crate::provider_error::ErrorObject;
 use crate::wire::{self, Kind, Reader, Result, Str};
 
@@ -40,12 +42,16 @@ pub struct State {
     citations: Option<String>,
     search_results: Option<String>,
     audio: Option<Audio>,
+    /// Room for a chunk's log probabilities; empty in between.
+    tokens: Option<Box<Tokens>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Call {
     handle: CallHandle,
     id: Option<String>,
+    /// The number under which it was opened.
+    index: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,11 +71,14 @@ impl Protocol for State {
     #[inline]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         match event {
-            Event::More { message, other_choices } => {
+            Event::More { message, logprobs, other_choices } => {
                 if *other_choices {
                     warn_other_choices(sink);
                 }
                 self.message(message, sink);
+                if let Some(json) = logprobs {
+                    self.read_logprobs(json, sink);
+                }
             }
             Event::Chunk(Chunk { failed: Some(json), .. }) => {
                 self.close(sink);
@@ -159,14 +168,31 @@ impl State {
             let _ = read::read_message(&mut Reader::trusted(json), &mut message);
             self.message(&message, sink);
         }
-        if let Some(logprobs) = &choice.logprobs {
-            let known = self.current.map(|(_, part)| part).or(self.last_text);
-            let part = match known.or(self.thinking.part) {
-                Some(part) => part,
-                None => self.part(PartKind::Text, sink),
-            };
-            sink.logprobs(part, logprobs);
+        if let Some(logprobs) = choice.logprobs.tokens.as_ref().and_then(|tokens| tokens.joined()) {
+            self.logprobs(logprobs, sink);
+        } else if let Some(json) = choice.logprobs.json {
+            self.read_logprobs(json, sink);
         }
+    }
+
+    fn read_logprobs<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
+        let mut tokens = self.tokens.take().unwrap_or_default();
+        // A text that `read` validated fails only by not being the object it is.
+        let _ = tokens.read(&mut Reader::trusted(json));
+        if let Some(logprobs) = tokens.join() {
+            self.logprobs(logprobs, sink);
+        }
+        tokens.clear();
+        self.tokens = Some(tokens);
+    }
+
+    fn logprobs<O: Output>(&mut self, logprobs: &Logprobs, sink: &mut DeltaSink<'_, O>) {
+        let known = self.current.map(|(_, part)| part).or(self.last_text);
+        let part = match known.or(self.thinking.part) {
+            Some(part) => part,
+            None => self.part(PartKind::Text, sink),
+        };
+        sink.logprobs(part, logprobs);
     }
 
     /// Whether a full message would be news; after deltas it repeats them.
@@ -461,7 +487,10 @@ impl State {
             Arguments::Text(text) => !text.is_empty(),
             Arguments::Json(_) => true,
         });
-        let bound = item.index.and_then(|index| self.by_index.get(&index)).copied();
+        let bound = item.index.and_then(|index| match self.calls.last() {
+            Some(call) if call.index == Some(index) => Some(self.calls.len() - 1),
+            _ => self.by_index.get(&index).copied(),
+        });
         if let Some(at) = id.as_ref().and_then(|id| self.by_id.get(id)).copied() {
             // Servers that take the function's name for an id give it to each of its calls.
             let shares = |at: &usize| self.calls.get(*at).is_some_and(|call| call.id == id);
@@ -498,7 +527,7 @@ impl State {
         self.send_thinking_state(sink);
         let format = if item.custom { InputFormat::Text } else { InputFormat::Json };
         let at = self.calls.len();
-        self.calls.push(Call { handle: sink.open_call(format), id: None });
+        self.calls.push(Call { handle: sink.open_call(format), id: None, index: item.index });
         if let Some(index) = item.index {
             self.by_index.insert(index, at);
         }

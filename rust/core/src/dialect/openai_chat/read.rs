@@ -1,9 +1,8 @@
 //! One Chat Completions frame → [`Event`].
 
-use super::logprobs::Found;
+use super::logprobs::Said;
 use crate::dialect::template::{Template, Token};
 use crate::dialect::{Frame, Wanted};
-use crate::logprobs::Logprobs;
 use crate::wire::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame.
@@ -15,6 +14,8 @@ pub enum Event<'a> {
     More {
         /// What its delta holds.
         message: Message<'a>,
+        /// The object of its log probabilities, where they are wanted.
+        logprobs: Option<&'a str>,
         /// Whether it holds choices that are not followed.
         other_choices: bool,
     },
@@ -67,8 +68,8 @@ pub(super) struct Choice<'a> {
     /// A full message: repeats `delta`, or stands in for it in a whole body.
     pub(super) message: Option<&'a str>,
     pub(super) finish_reason: Option<Str<'a>>,
-    /// Read where they are wanted and there are any.
-    pub(super) logprobs: Option<Box<Logprobs>>,
+    /// Read where they are wanted.
+    pub(super) logprobs: Said<'a>,
     pub(super) usage: Option<&'a str>,
 }
 
@@ -175,7 +176,6 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Chunk<'a
     let mut further = Choice::default();
     let choice = if chunk.has_choice { &mut further } else { &mut chunk.choice };
     let mut index = 0;
-    let mut found = Found::default();
     reader.maybe_object(|reader, key| {
         match key {
             "index" => index = reader.count()?.unwrap_or(0),
@@ -185,8 +185,10 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Chunk<'a
             }
             "message" if reader.kind()? == Kind::Object => choice.message = Some(reader.raw()?),
             "finish_reason" => choice.finish_reason = reader.filled_string()?,
-            "logprobs" if wanted.logprobs => found.read(reader)?,
-            "token_ids" if wanted.logprobs => found.read_ids(reader)?,
+            "logprobs" if wanted.logprobs => {
+                choice.logprobs.read(reader, choice.message.is_some())?;
+            }
+            "token_ids" if wanted.logprobs => choice.logprobs.read_ids(reader)?,
             // Their many numbers make no template.
             "logprobs" => reader.skip()?,
             "usage" => choice.usage = reader.opt_raw()?,
@@ -194,7 +196,9 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Chunk<'a
         }
         Ok(())
     })?;
-    choice.logprobs = found.join();
+    if let Some(tokens) = &mut choice.logprobs.tokens {
+        tokens.join();
+    }
     match (index == wanted.choice, chunk.has_choice) {
         (true, false) => chunk.has_choice = true,
         (true, true) => chunk.rare.get_or_insert_default().more_choices.push(further),
@@ -296,7 +300,8 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
     })
 }
 
-/// The chunks that repeat: text, reasoning, arguments of one call, and nothing beside them but names.
+/// The chunks that repeat: text, reasoning, arguments of one call, their log probabilities, and nothing beside them but
+/// names.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeat {
     other_choices: bool,
@@ -304,6 +309,7 @@ pub struct Repeat {
     reasoning_content: Option<Token>,
     reasoning: Option<Token>,
     call: Option<RepeatCall>,
+    logprobs: Option<Token>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -328,6 +334,7 @@ impl Template for Repeat {
             choice: Choice {
                 has_delta: true,
                 delta: Message { rare: None, ..delta.clone() },
+                logprobs: Said { json: chunk.choice.logprobs.json, tokens: None },
                 ..Choice::default()
             },
             other_choices: chunk.other_choices,
@@ -364,9 +371,10 @@ impl Template for Repeat {
             reasoning_content: delta.reasoning_content.map(&mut token),
             reasoning: delta.reasoning.map(&mut token),
             call,
+            logprobs: chunk.choice.logprobs.json.map(Str::plain).map(&mut token),
         };
-        let says = repeat.content.or(repeat.reasoning_content).or(repeat.reasoning).is_some();
-        (says || call.is_some()).then_some(repeat)
+        let says = repeat.content.or(repeat.reasoning_content).or(repeat.reasoning);
+        (says.or(repeat.logprobs).is_some() || call.is_some()).then_some(repeat)
     }
 
     // In one expression, so that the event is made where it stays.
@@ -388,6 +396,7 @@ impl Template for Repeat {
                 rare: None,
             },
             other_choices: self.other_choices,
+            logprobs: self.logprobs.map(|token| text(token).raw),
         }
     }
 }

@@ -11,9 +11,10 @@
 
 use deltafold::decoder::Decoder;
 use deltafold::delta::Delta;
+use deltafold::finisher::Options;
 use deltafold::laws::Laws;
 
-use super::super::{Owned, decode, decode_with, options};
+use super::super::{Owned, decode_with, options};
 use super::pieces;
 
 /// Decodes the pieces and checks every delta by the laws; what comes after the end changes nothing.
@@ -56,9 +57,8 @@ pub fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[usize]) {
 }
 
 /// A decoder that keeps the frames' JSON (`provider_raw`) reads every frame, so that it is the oracle.
-fn read_every_frame(dialect: &str, body: &[u8]) -> Vec<Owned> {
-    let mut options = options(dialect);
-    options.provider_raw = true;
+fn deltas(dialect: &str, body: &[u8], logprobs: bool, provider_raw: bool) -> Vec<Owned> {
+    let options = Options { provider_raw, logprobs, ..options(dialect) };
     let mut deltas = decode_with(Decoder::new(options).expect("a dialect"), [body]);
     for delta in &mut deltas {
         delta.provider_raw = None;
@@ -68,7 +68,9 @@ fn read_every_frame(dialect: &str, body: &[u8]) -> Vec<Owned> {
 
 /// Templates make the deltas that reading every frame makes.
 pub fn templates_agree(name: &str, dialect: &str, body: &[u8]) {
-    let hits = decode(dialect, body);
-    let reads = read_every_frame(dialect, body);
-    assert!(hits == reads, "{name}: templates differ from read\n{hits:#?}\n{reads:#?}");
+    for logprobs in [false, true] {
+        let hits = deltas(dialect, body, logprobs, false);
+        let reads = deltas(dialect, body, logprobs, true);
+        assert!(hits == reads, "{name}: templates differ from read\n{hits:#?}\n{reads:#?}");
+    }
 }

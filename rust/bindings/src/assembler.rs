@@ -126,33 +126,38 @@ impl Fold {
         &mut self.core
     }
 
-    fn take_batch(&mut self, batch: &Batch) -> Result<(), Breach> {
+    fn take_batch(&mut self, run_id: &str, batch: &Batch) -> Result<(), Breach> {
         if batch.is_empty() {
             return Ok(());
         }
-        let (known, began) = (self.run_id.clone(), self.began);
+        let known = self.known();
         let first = batch.get(0).map_or(0, |delta| delta.seq);
-        self.enter(batch.run_id(), || batch.now(), first)?;
         let before = self.core.last_seq();
+        self.enter(run_id, || batch.now(), first)?;
         let mut sink = FoldInto::new(&mut self.core);
         batch.replay(&mut sink);
         sink.finish().map(drop).inspect_err(|_| {
-            // A refused delta changes nothing, the run it named included.
             if self.core.last_seq() == before {
-                self.run_id = known;
-                self.began = began;
+                self.forget_all_but(known);
             }
         })
     }
 
     fn take(&mut self, run_id: &str, now: u64, delta: &Delta<&str>) -> Result<(), Breach> {
-        let (known, began) = (self.run_id.clone(), self.began);
+        let known = self.known();
         self.enter(run_id, || now, delta.seq)?;
-        self.core.consume(delta).inspect_err(|_| {
-            // A refused delta changes nothing, the run it named included.
-            self.run_id = known;
-            self.began = began;
-        })
+        self.core.consume(delta).inspect_err(|_| self.forget_all_but(known))
+    }
+
+    /// Whether the run and the beginning are known.
+    fn known(&self) -> (bool, bool) {
+        (self.run_id.is_some(), self.began.is_some())
+    }
+
+    /// A refused delta changes nothing, the run it named included.
+    fn forget_all_but(&mut self, (run_id, began): (bool, bool)) {
+        self.run_id.take_if(|_| !run_id);
+        self.began.take_if(|_| !began);
     }
 }
 
@@ -408,8 +413,11 @@ impl MessageAssembler {
     #[pyo3(signature = (delta, /))]
     fn consume(&self, py: Python<'_>, delta: &Bound<'_, PyAny>) -> PyResult<()> {
         let outcome = if let Ok(batch) = delta.cast::<DeltaBatch>() {
-            let batch = &batch.get().core;
-            errors::guarded(py, &self.fold, "assembler", |fold| fold.take_batch(batch))?
+            let batch = batch.get();
+            let run_id = batch.run_id_str(py)?;
+            errors::guarded(py, &self.fold, "assembler", |fold| {
+                fold.take_batch(run_id, &batch.core)
+            })?
         } else {
             let made;
             let delta = if let Ok(delta) = delta.cast::<MessageDelta>() {

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use deltafold::batch::DeltaBatch as Core;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use crate::clock;
@@ -20,34 +19,29 @@ use crate::delta::MessageDelta;
 #[pyclass(frozen, module = "deltafold._core", sequence)]
 pub(crate) struct DeltaBatch {
     pub(crate) core: Core,
-    run_id: PyOnceLock<Py<PyString>>,
+    run_id: Py<PyString>,
 }
 
 impl DeltaBatch {
-    /// A batch of a decoder that has its run id as Python's text already.
-    pub(crate) fn of_run(py: Python<'_>, core: Core, run_id: Py<PyString>) -> Self {
-        let known = PyOnceLock::new();
-        // It is empty, so there is nothing to lose.
-        let _ = known.set(py, run_id);
-        Self { core, run_id: known }
+    pub(crate) fn new(core: Core, run_id: Py<PyString>) -> Self {
+        Self { core, run_id }
     }
 
-    pub(crate) fn new(core: Core) -> Self {
-        Self { core, run_id: PyOnceLock::new() }
+    pub(crate) fn run_id_str<'a>(&'a self, py: Python<'a>) -> PyResult<&'a str> {
+        self.run_id.bind(py).to_str()
     }
 
     fn delta(&self, py: Python<'_>, position: usize) -> Option<MessageDelta> {
         let delta = self.core.get(position)?;
-        let run_id = self.run_id.get_or_init(py, || PyString::new(py, self.core.run_id()).unbind());
-        Some(MessageDelta::from_core(py, run_id.clone_ref(py), &delta, self.core.now()))
+        Some(MessageDelta::from_core(py, self.run_id.clone_ref(py), &delta, self.core.now()))
     }
 }
 
 #[pymethods]
 impl DeltaBatch {
     #[getter]
-    fn run_id(&self) -> &str {
-        self.core.run_id()
+    fn run_id(&self, py: Python<'_>) -> Py<PyString> {
+        self.run_id.clone_ref(py)
     }
 
     /// When the feed was: an aware datetime in UTC.
@@ -84,8 +78,8 @@ impl DeltaBatch {
         }
     }
 
-    fn __repr__(&self) -> String {
-        format!("<DeltaBatch of {} deltas, run {}>", self.core.len(), self.core.run_id())
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<DeltaBatch of {} deltas, run {}>", self.core.len(), self.run_id_str(py)?))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use deltafold::assemble::{FoldInto, MessageAssembler as Folded};
@@ -71,7 +71,7 @@ pub(crate) fn decode_body(
     let now = decoder.get().now(py)?;
     let body = body.as_bytes();
     let decode = || {
-        let mut batch = Batch::new(Arc::from(&*options.run_id), now);
+        let mut batch = Batch::new(now);
         let mut decoder = Core::new(options)?;
         decoder.feed(body, &mut batch);
         decoder.close(&mut batch);
@@ -79,7 +79,8 @@ pub(crate) fn decode_body(
     };
     let decode = std::panic::AssertUnwindSafe(decode);
     let batch = py.detach(|| std::panic::catch_unwind(decode).ok().flatten());
-    batch.map(DeltaBatch::new).ok_or_else(|| errors::bug(py, "decoder"))
+    let batch = batch.ok_or_else(|| errors::bug(py, "decoder"))?;
+    Ok(DeltaBatch::new(batch, decoder.get().run_id_text(py)))
 }
 
 /// The dialects that a body may be of, from its first bytes: one, two that cannot be told apart, or none.

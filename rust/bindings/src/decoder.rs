@@ -191,6 +191,11 @@ impl Decoder {
         )
     }
 
+    pub(crate) fn run_id_text(&self, py: Python<'_>) -> Py<PyString> {
+        let run_id = self.run_id_text.get_or_init(py, || PyString::new(py, &self.run_id).unbind());
+        run_id.clone_ref(py)
+    }
+
     pub(crate) fn run(&self) -> &Arc<str> {
         &self.run_id
     }
@@ -219,10 +224,9 @@ impl Decoder {
         f: impl FnOnce(&mut Core, &mut CoreBatch),
     ) -> PyResult<DeltaBatch> {
         let now = self.now(py)?;
-        let mut batch = CoreBatch::new(Arc::clone(&self.run_id), now);
+        let mut batch = CoreBatch::new(now);
         errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
-        let run_id = self.run_id_text.get_or_init(py, || PyString::new(py, &self.run_id).unbind());
-        Ok(DeltaBatch::of_run(py, batch, run_id.clone_ref(py)))
+        Ok(DeltaBatch::new(batch, self.run_id_text(py)))
     }
 
     fn fold(

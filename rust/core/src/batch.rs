@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::delta::{Delta, DeltaKind, Output, Payload, Plain, Riders};
 
@@ -20,7 +19,6 @@ enum Record {
 /// The deltas of one feed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeltaBatch {
-    run_id: Arc<str>,
     now: u64,
     first_seq: u64,
     arena: String,
@@ -35,13 +33,8 @@ pub struct DeltaBatch {
 
 impl DeltaBatch {
     /// An empty batch of a feed at `now`, milliseconds since 1970 UTC.
-    pub fn new(run_id: Arc<str>, now: u64) -> Self {
-        Self { run_id, now, ..Self::default() }
-    }
-
-    /// The run.
-    pub fn run_id(&self) -> &Arc<str> {
-        &self.run_id
+    pub fn new(now: u64) -> Self {
+        Self { now, ..Self::default() }
     }
 
     /// When the feed was, milliseconds since 1970 UTC.

@@ -103,6 +103,7 @@ impl JsonScan {
     }
 
     /// What the text read so far is.
+    #[inline]
     pub fn verdict(&self) -> Verdict {
         match self.state {
             State::Wrong => Verdict::Wrong,

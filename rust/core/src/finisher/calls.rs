@@ -49,6 +49,7 @@ pub(super) struct Call {
 }
 
 impl Call {
+    #[inline]
     fn take(&mut self, text: &str) {
         self.scan.feed(text.as_bytes());
         self.said.take(text);
@@ -63,13 +64,15 @@ impl Call {
 
     /// Whether `text` says the whole arguments once more, as they are or encoded as a JSON string: some gateways close
     /// a call with a summary of it.
+    #[inline]
     fn repeats(&self, text: &str) -> bool {
-        if self.verbatim
-            || self.format != InputFormat::Json
-            || self.scan.verdict() != Verdict::Complete
-        {
-            return false;
-        }
+        self.scan.verdict() == Verdict::Complete
+            && !self.verbatim
+            && self.format == InputFormat::Json
+            && self.says_again(text)
+    }
+
+    fn says_again(&self, text: &str) -> bool {
         if Digest::of(text) == self.said {
             return true;
         }

@@ -31,7 +31,11 @@ const FIVES: [u64; 28] = {
 pub(super) fn decimal(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let negative = bytes.get(at) == Some(&b'-');
     let start = at + usize::from(negative);
-    let (whole, point) = digits(bytes, start, 0);
+    // Nearly always one digit stands before the point.
+    let (whole, point) = match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+        Some([digit @ b'0'..=b'9', b'.']) => (u64::from(digit - b'0'), start + 1),
+        _ => digits(bytes, start, 0),
+    };
     let zero = bytes.get(start) == Some(&b'0');
     if point == start || (zero && point > start + 1) {
         return None;
@@ -109,8 +113,8 @@ fn divided(mantissa: u64, scale: usize) -> Option<f64> {
     let wide = u128::from(mantissa).checked_shl(64 + unused)?;
     let quotient = wide / five;
     let surplus = 64_u32.saturating_sub(quotient.leading_zeros());
-    let top = quotient >> surplus;
-    let inexact = quotient * five != wide || top << surplus != quotient;
+    let top = quotient.wrapping_shr(surplus);
+    let inexact = quotient.wrapping_mul(five) != wide || top.wrapping_shl(surplus) != quotient;
     let rounded = (u64::try_from(top).ok()? | u64::from(inexact)) as f64;
     let power = 1_023 + u64::from(surplus) - u64::from(64 + unused) - u64::try_from(scale).ok()?;
     Some(rounded * f64::from_bits(power << 52))

@@ -109,6 +109,7 @@ pub(super) fn counts_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// Where the escape ends whose letter stands at `at`; where it goes wrong.
+#[inline]
 pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
     match bytes.get(at) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
@@ -133,7 +134,11 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize,
             Some(b'"') => return Ok((end, escaped)),
             Some(b'\\') => {
                 escaped = true;
-                end = special(bytes, escape_end(bytes, end + 1)?);
+                end = escape_end(bytes, end + 1)?;
+                // Escapes come in rows.
+                if bytes.get(end) != Some(&b'\\') {
+                    end = special(bytes, end);
+                }
             }
             _ => return Err(end),
         }
@@ -200,23 +205,22 @@ pub(super) fn leading_digits(word: u64) -> usize {
 /// The bytes above nine.
 #[inline]
 fn above_nine(word: u64) -> u64 {
-    (((word & !HIGH) + ONES * 0x76) | word) & HIGH
+    ((word & !HIGH).wrapping_add(ONES * 0x76) | word) & HIGH
 }
 
 /// The bytes that are zero.
 #[inline]
 fn zeros(word: u64) -> u64 {
-    !(((word & !HIGH) + ONES * 0x7F) | word) & HIGH
+    !((word & !HIGH).wrapping_add(ONES * 0x7F) | word) & HIGH
 }
 
 /// First position at or after `from` of a quote, a backslash or a control character; the text's length if there is none.
 /// Eight bytes a step: a byte is zero after XOR with what is searched exactly where subtracting one borrows its high bit.
-/// The zeros behind the end are control characters, too.
 #[inline]
 pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
-    loop {
-        let word = word(bytes, at);
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*block);
         let quote = word ^ (ONES * 0x22);
         let backslash = word ^ (ONES * 0x5C);
         let hit = ((quote.wrapping_sub(ONES) & !quote)
@@ -228,4 +232,11 @@ pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
         }
         at += 8;
     }
+    while let Some(byte) = bytes.get(at) {
+        if *byte == b'"' || *byte == b'\\' || *byte < 0x20 {
+            break;
+        }
+        at += 1;
+    }
+    at
 }

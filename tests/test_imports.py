@@ -37,3 +37,15 @@ def test_importing_loads_pydantic_and_nothing_else_that_is_installed() -> None:
 
 def test_importing_loads_nothing_that_talks_to_a_network() -> None:
     assert not loaded() & {"asyncio", "ssl"}
+
+
+def test_the_parser_of_http_is_loaded_when_a_client_is_made() -> None:
+    code = (
+        "import sys\n"
+        "from deltafold.models import Http1Client, load_model\n"
+        "before = 'httptools' in sys.modules\n"
+        "Http1Client()\n"
+        "print(before, 'httptools' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert answer.stdout.split() == [b"False", b"True"]

@@ -316,7 +316,7 @@ class AsyncDeltaStream(_Stream):
         core = self._core
         while not core.ended:
             core.step_into(await self._read())
-            await self._release_at_end()
+        await self._release_at_end()
         return core.final_message()
 
     async def aclose(self) -> None:
@@ -360,8 +360,11 @@ class AsyncDeltaStream(_Stream):
                 self._source = await self._open()
                 core.opened(self._source)
                 await _finished(core.after_headers())
-            chunk = await anext(self._source.chunks, None)
-            if self._tee is not None and chunk is not None:
+            try:
+                chunk = await self._source.chunks.__anext__()
+            except StopAsyncIteration:
+                return None
+            if self._tee is not None:
                 await _finished(_call(self._tee, chunk))
             return chunk  # noqa: TRY300 - an `else` would leave the guard against the caller's errors
         except CallerError as carried:

@@ -18,6 +18,7 @@ __all__ = [
     "DeltaBatch",
     "DeltaBatchIterator",
     "Fold",
+    "Instants",
     "JsonDefect",
     "Limits",
     "Logprobs",
@@ -262,6 +263,27 @@ class Fold:
     def feed(self, data: bytes | bytearray | memoryview, /) -> int: ...
     def close(self) -> int: ...
     def snapshot(self) -> Message: ...
+
+class Instants:
+    def __new__(cls, clock: Callable[[], int] | None = None) -> Self: ...
+    @property
+    def wants_text(self) -> bool: ...
+    def start(self) -> None: ...
+    def read(self, deltas: int, /) -> None: ...
+    def text_came(self) -> None: ...
+    def end(self) -> None: ...
+    def noted(
+        self,
+    ) -> tuple[
+        int | None,
+        int | None,
+        int | None,
+        int | None,
+        int,
+        int,
+        int,
+        list[tuple[int, int]],
+    ]: ...
 
 @final
 class JsonDefect:

@@ -192,15 +192,13 @@ class StreamCore:
 
     def step_into(self, read: Read) -> None:
         """Decode what a read brought straight into the assembler, which costs no Python object."""
-        if isinstance(read, Exception) or self._refusal is not None:
+        if read is None or isinstance(read, Exception) or self._refusal is not None:
             self.step(read)
             return
-        if read is None:
-            count = self.decoder.close_into(self.assembler)
-        else:
-            count = self.decoder.feed_into(self.assembler, read)
+        count = self.decoder.feed_into(self.assembler, read)
         self._note_read(count)
-        self._note_end(read)
+        if self.decoder.finished:
+            self._end()
 
     def cancel(self, message: str) -> None:
         """End the stream at the caller's wish, unless it has ended by itself."""

@@ -8,13 +8,12 @@ brought deltas.
 """
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-# Gaps are counted in classes, eight to each doubling of their nanoseconds: what is said of them is
-# right within 6 %, in bounded memory, for a few integer operations a read.
+from deltafold._core import Instants
+
+# How `Instants` counts gaps.
 _CLASSES_A_DOUBLING: Final = 8
 _CLASS_BITS: Final = 3
 
@@ -54,105 +53,49 @@ class Timing:
     tokens_per_second: float | None = None
 
 
-class Stopwatch:
-    """Notes the instants of one stream; `clock` counts nanoseconds and never goes back."""
+class Stopwatch(Instants):
+    """Notes the instants of one stream, and says how fast it is; `clock` counts nanoseconds."""
 
-    __slots__ = (
-        "_classes",
-        "_clock",
-        "_ended",
-        "_first_byte",
-        "_first_delta",
-        "_first_text",
-        "_last_delta",
-        "_longest",
-        "_started",
-        "wants_text",
-    )
-
-    def __init__(self, clock: Callable[[], int] = time.perf_counter_ns) -> None:
-        self._clock = clock
-        self._started: int | None = None
-        self._first_byte: int | None = None
-        self._first_delta: int | None = None
-        self._first_text: int | None = None
-        self._last_delta = 0
-        self._ended: int | None = None
-        self._longest = 0
-        self._classes: dict[int, int] = {}
-        self.wants_text = True
-
-    def start(self) -> None:
-        """Note that the request goes out; the first time counts."""
-        if self._started is None:
-            self._started = self._clock()
-
-    def read(self, deltas: int) -> None:
-        """Note that bytes came, and how many deltas they completed."""
-        now = self._clock()
-        if self._first_byte is None:
-            self._first_byte = now
-        if not deltas:
-            return
-        if self._first_delta is None:
-            self._first_delta = now
-        else:
-            gap = now - self._last_delta
-            self._longest = max(self._longest, gap)
-            doublings = gap.bit_length()
-            place = doublings << _CLASS_BITS
-            if doublings > _CLASS_BITS:
-                place |= (gap >> (doublings - 1 - _CLASS_BITS)) & (_CLASSES_A_DOUBLING - 1)
-            classes = self._classes
-            classes[place] = classes.get(place, 0) + 1
-        self._last_delta = now
-
-    def text_came(self) -> None:
-        """Note that the deltas of the last read brought the first text."""
-        self._first_text = self._last_delta
-        self.wants_text = False
-
-    def end(self) -> None:
-        """Note the end; the first time counts."""
-        if self._ended is None and self._started is not None:
-            self._ended = self._clock()
+    __slots__ = ()
 
     def timing(self, output_tokens: int | None) -> Timing:
         """Say what was noted so far."""
-        if self._started is None:
+        started, first_byte, first_delta, first_text, last_delta, until, longest, gaps = (
+            self.noted()
+        )
+        if started is None:
             return Timing()
+
+        def since_start(instant: int | None) -> float | None:
+            return None if instant is None else (instant - started) / 1e9
+
+        tokens_per_second = None
+        if output_tokens is not None and first_delta is not None and last_delta > first_delta:
+            tokens_per_second = output_tokens / ((last_delta - first_delta) / 1e9)
         return Timing(
-            time_to_first_byte=self._since_start(self._first_byte),
-            time_to_first_delta=self._since_start(self._first_delta),
-            time_to_first_text=self._since_start(self._first_text),
-            duration=self._since_start(self._clock() if self._ended is None else self._ended),
-            gaps=self._gaps(),
-            tokens_per_second=self._tokens_per_second(output_tokens),
+            time_to_first_byte=since_start(first_byte),
+            time_to_first_delta=since_start(first_delta),
+            time_to_first_text=since_start(first_text),
+            duration=since_start(until),
+            gaps=_gaps(gaps, longest),
+            tokens_per_second=tokens_per_second,
         )
 
-    def _since_start(self, instant: int | None) -> float | None:
-        return None if instant is None or self._started is None else (instant - self._started) / 1e9
 
-    def _tokens_per_second(self, output_tokens: int | None) -> float | None:
-        if output_tokens is None or self._first_delta is None:
-            return None
-        nanoseconds = self._last_delta - self._first_delta
-        return output_tokens / (nanoseconds / 1e9) if nanoseconds > 0 else None
+def _gaps(classes: list[tuple[int, int]], longest: int) -> Gaps:
+    count = sum(here for _, here in classes)
+    if not count:
+        return Gaps()
 
-    def _gaps(self) -> Gaps:
-        count = sum(self._classes.values())
-        if not count:
-            return Gaps()
-        p50, p95 = self._quantile(0.5, count), self._quantile(0.95, count)
-        return Gaps(count, p50, p95, self._longest / 1e9)
-
-    def _quantile(self, share: float, count: int) -> float:
+    def quantile(share: float) -> float:
         rank = math.ceil(share * count)
-        for place, here in sorted(self._classes.items()):
+        for place, here in classes:
             rank -= here
             if rank <= 0:
-                return min(_middle(place), self._longest) / 1e9
-        return self._longest / 1e9
+                return min(_middle(place), longest) / 1e9
+        return longest / 1e9
+
+    return Gaps(count, quantile(0.5), quantile(0.95), longest / 1e9)
 
 
 def _middle(place: int) -> float:

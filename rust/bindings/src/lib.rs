@@ -13,6 +13,7 @@ mod decoder;
 mod delta;
 mod errors;
 mod fold;
+mod instants;
 mod json;
 mod limits;
 mod logprobs;
@@ -39,6 +40,8 @@ mod _core {
     use crate::delta::MessageDelta;
     #[pymodule_export]
     use crate::fold::Fold;
+    #[pymodule_export]
+    use crate::instants::Instants;
     #[pymodule_export]
     use crate::limits::Limits;
     #[pymodule_export]

@@ -4,7 +4,7 @@
 
 use deltafold::dialect::REGISTRY;
 
-#[path = "../../core/tests/support/mod.rs"]
+#[path = "../../core/tests/suite/support/mod.rs"]
 mod support;
 
 pub use support::{fixtures, oracles};

@@ -1,4 +1,6 @@
-//! What a body costs to decode, counted by an allocator: bytes asked for, bytes alive, deltas.
+//! The allocator of all tests, which counts; and what a body costs to decode: bytes asked for, bytes alive, deltas.
+
+#![allow(unsafe_code, clippy::allow_attributes, reason = "an allocator is unsafe by its trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,9 +15,10 @@ thread_local! {
     pub(crate) static LIVE: Cell<i64> = const { Cell::new(0) };
     pub(crate) static PEAK: Cell<i64> = const { Cell::new(0) };
     pub(crate) static TOTAL: Cell<i64> = const { Cell::new(0) };
+    pub(crate) static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts, per thread, bytes asked for in all, alive, and alive at most.
+/// Counts, per thread, bytes asked for in all, alive, alive at most, and how often some were asked for.
 struct Counting;
 
 fn count(added: usize, freed: usize) {
@@ -25,6 +28,7 @@ fn count(added: usize, freed: usize) {
         live.set(live.get() + added - freed);
         PEAK.with(|peak| peak.set(peak.get().max(live.get())));
         TOTAL.with(|total| total.set(total.get() + added));
+        ALLOCATIONS.with(|count| count.set(count.get() + usize::from(added > 0)));
     });
 }
 

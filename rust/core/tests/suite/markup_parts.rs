@@ -1,28 +1,13 @@
 //! Markup among the rest of a stream: parts of the protocol, riders, native calls, limits, ids.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-#[path = "support/markup.rs"]
-mod tables;
-
 use std::fmt::Write as _;
 
+use crate::support::{Owned, decode, decode_with, options};
+use crate::tables::parts;
 use deltafold::decoder::Decoder;
 use deltafold::delta::Payload;
 use deltafold::finisher::Options;
 use serde_json::{Value, json};
-use support::{Owned, decode, decode_with, options};
-use tables::parts;
 
 fn sse(events: &[Value]) -> Vec<u8> {
     let mut body = String::new();
@@ -167,7 +152,7 @@ fn half_a_surrogate_before_a_tag_becomes_a_replacement() {
 fn an_error_lets_out_what_is_held() {
     let body = b"data: {\"choices\":[{\"delta\":{\"content\":\"a <tool_\"}}]}\n\ndata: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n";
     assert_eq!(parts(&decode("openai-chat+hermes", body)), "text \"a <tool_\"\nerror server_error");
-    let mut decoder = support::decoder("openai-chat+qwen-xml");
+    let mut decoder = crate::support::decoder("openai-chat+qwen-xml");
     let mut deltas: Vec<Owned> = Vec::new();
     let mut out = |delta: &deltafold::Delta<&str>| deltas.push(delta.to_owned());
     decoder.feed(

@@ -3,13 +3,6 @@
 //! A case is a line `## what it shows`, options (`@ tools`, `@ thinking`, `@ finish: …`), the text, a line `=>`, the parts
 //! that the message must have, one a line, and why it ended, with its warnings.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::allow_attributes,
-    reason = "each test crate uses its own part"
-)]
-
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,16 +17,16 @@ use crate::support::{Owned, decode_with, fold};
 
 /// A case of a table.
 #[derive(Clone, Debug)]
-pub struct Case {
-    pub name: String,
-    pub wanted: Wanted,
-    pub finish: String,
-    pub text: String,
-    pub parts: String,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) wanted: Wanted,
+    pub(crate) finish: String,
+    pub(crate) text: String,
+    pub(crate) parts: String,
 }
 
 /// The tools that the tables offer with `@ tools`.
-pub fn tools() -> Arc<Tools> {
+pub(crate) fn tools() -> Arc<Tools> {
     let mut tools = Tools::default();
     let schema = json!({"type": "object", "properties": {
         "city": {"type": "string"},
@@ -52,7 +45,7 @@ pub fn tools() -> Arc<Tools> {
     Arc::new(tools)
 }
 
-pub fn cases(markup: &str) -> Vec<Case> {
+pub(crate) fn cases(markup: &str) -> Vec<Case> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/markup/{markup}.txt"));
     let table = std::fs::read_to_string(path).expect("a table");
     let family = find(markup).expect("a family");
@@ -82,7 +75,7 @@ pub fn cases(markup: &str) -> Vec<Case> {
 }
 
 /// A Chat stream that says these pieces.
-pub fn body<'a>(pieces: impl IntoIterator<Item = &'a str>, finish: &str) -> Vec<u8> {
+pub(crate) fn body<'a>(pieces: impl IntoIterator<Item = &'a str>, finish: &str) -> Vec<u8> {
     let mut body = String::new();
     for piece in pieces {
         let chunk = json!({"choices": [{"delta": {"content": piece}}]});
@@ -95,7 +88,7 @@ pub fn body<'a>(pieces: impl IntoIterator<Item = &'a str>, finish: &str) -> Vec<
     body.into_bytes()
 }
 
-pub fn decoder(wanted: &Wanted) -> Decoder {
+pub(crate) fn decoder(wanted: &Wanted) -> Decoder {
     Decoder::new(deltafold::finisher::Options {
         markup: Some(wanted.clone()),
         ..crate::support::options("openai-chat")
@@ -103,7 +96,7 @@ pub fn decoder(wanted: &Wanted) -> Decoder {
     .unwrap()
 }
 
-pub fn decode<'a>(
+pub(crate) fn decode<'a>(
     wanted: &Wanted,
     pieces: impl IntoIterator<Item = &'a str>,
     finish: &str,
@@ -112,7 +105,7 @@ pub fn decode<'a>(
 }
 
 /// The parts of a message and its end, one a line.
-pub fn parts(deltas: &[Owned]) -> String {
+pub(crate) fn parts(deltas: &[Owned]) -> String {
     let message = fold(deltas);
     let mut out = String::new();
     for part in message.parts() {

@@ -1,18 +1,5 @@
 //! Every recorded stream decodes to what it must decode to.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::collections::BTreeMap;
 
 use deltafold::assemble::{MessageAssembler, Part, Terminal};
@@ -117,7 +104,7 @@ fn differences(
         }
     }
     compare("text", &expected["text"], json!(message.text()));
-    compare("thinking", &expected["thinking"], json!(support::thinking(message)));
+    compare("thinking", &expected["thinking"], json!(crate::support::thinking(message)));
     compare("provider_parts", &expected["provider_parts"], provider_parts(dialect, message));
     compare("usage", &expected["usage"], usage(message));
     let refusal: String = message
@@ -159,9 +146,9 @@ fn differences(
 #[test]
 fn every_recording_decodes_to_its_expectation() {
     let mut failures = 0;
-    for recording in support::recordings() {
-        let deltas = support::decode(&recording.dialect, &recording.body);
-        let message = support::fold(&deltas);
+    for recording in crate::support::recordings() {
+        let deltas = crate::support::decode(&recording.dialect, &recording.body);
+        let message = crate::support::fold(&deltas);
         for (field, want, have) in differences(&recording.dialect, &recording.expected, &message) {
             let excepted = EXCEPTIONS.iter().any(|(id, f, _)| *id == recording.id && *f == field);
             if !excepted {
@@ -176,7 +163,7 @@ fn every_recording_decodes_to_its_expectation() {
 
 #[test]
 fn every_dialect_has_its_recordings() {
-    let recordings = support::recordings();
+    let recordings = crate::support::recordings();
     for row in deltafold::dialect::REGISTRY.iter().filter(|_| !recordings.is_empty()) {
         let count = recordings.iter().filter(|recording| recording.dialect == row.name).count();
         assert!(count >= 3, "{}: {count} recordings", row.name);

@@ -1,24 +1,11 @@
 //! A provider's error in every shape that is known, to the closed list: code, retryable, retry-after, status, the
 //! provider's own code, message.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
+use crate::support::{decode_with, options};
 use deltafold::decoder::Decoder;
 use deltafold::delta::{ErrorCode, Failure, Payload};
 use deltafold::finisher::Options;
 use deltafold::provider_error::{ErrorObject, Response};
-use support::{decode_with, options};
 
 const BOTH: [&str; 2] = ["anthropic-messages", "openai-chat"];
 

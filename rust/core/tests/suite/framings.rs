@@ -1,25 +1,11 @@
 //! The decoder finds out how a body is framed, and what it does where the framing is broken.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::format_collect,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
+use crate::support::binary::{chunk, event, exception, frame, headers};
+use crate::support::{Owned, decode, decode_with, decoder, fold};
 use deltafold::assemble::Terminal;
 use deltafold::decoder::Decoder;
 use deltafold::delta::{Failure, Payload};
 use deltafold::dialect::REGISTRY;
-use support::binary::{chunk, event, exception, frame, headers};
-use support::{Owned, decode, decode_with, decoder, fold};
 
 const CONVERSE: &str = "bedrock-converse";
 const INVOKE: &str = "bedrock-invoke";
@@ -148,7 +134,7 @@ fn brackets_that_begin_no_array_of_objects_are_lines() {
 #[test]
 fn white_space_without_end_is_bounded() {
     for row in REGISTRY {
-        let mut options = support::options(row.name);
+        let mut options = crate::support::options(row.name);
         options.limits.event_bytes = 20;
         let within = format!("{}[{}]", " ".repeat(15), "{}");
         let beyond = format!("{}[{}]", " ".repeat(21), "{}");
@@ -201,7 +187,7 @@ fn the_name_of_a_failed_response_may_stand_in_its_headers() {
         ("ServiceQuotaExceededException", "quota_exceeded"),
         ("ModelErrorException", "server_error"),
     ] {
-        let mut options = support::options(CONVERSE);
+        let mut options = crate::support::options(CONVERSE);
         let headers = [("X-Amzn-ErrorType", name), ("x-amzn-RequestId", "r-1")];
         options.response = deltafold::provider_error::Response::new(400, headers.into_iter());
         let deltas = decode_with(Decoder::new(options).unwrap(), [&b"{\"message\":\"no\"}"[..]]);
@@ -285,7 +271,7 @@ fn broken_frames_are_one_clear_error() {
         let wanted = format!("the frame at byte {at} is corrupt: {words}");
         assert_eq!(failed(&everywhere(CONVERSE, &body)), ("protocol_error", wanted.as_str()));
     }
-    let mut options = support::options(CONVERSE);
+    let mut options = crate::support::options(CONVERSE);
     options.limits.event_bytes = 200;
     let long = event("x", &format!("\"{}\"", "x".repeat(200)));
     let body = [start, long].concat();

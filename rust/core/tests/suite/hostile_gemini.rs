@@ -2,28 +2,12 @@
 //!
 //! Work is counted in bytes asked of the allocator and in deltas, never in seconds.
 
-#![allow(
-    unsafe_code,
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands; a counting allocator is unsafe by its trait"
-)]
-
-#[path = "support/cost.rs"]
-mod cost;
-mod support;
-
-use cost::cost;
+use crate::cost::cost;
+use crate::support::{decode, decode_with, fold, options};
 use deltafold::decoder::Decoder;
 use deltafold::delta::Payload;
 use deltafold::limits::Limits;
 use serde_json::{Value, json};
-use support::{decode, decode_with, fold, options};
 
 const GEMINI: &str = "gemini";
 const INTERACTIONS: &str = "gemini-interactions";

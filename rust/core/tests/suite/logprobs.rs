@@ -1,21 +1,10 @@
 //! Log probabilities as arrays: joined in any order, written and read without loss.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
+use crate::support::{decode_with, fold, options};
 use deltafold::decoder::Decoder;
 use deltafold::logprobs::{Logprobs, NO_ID};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{decode_with, fold, options};
 
 fn read(wire: &Value) -> Logprobs {
     Logprobs::from_json(&wire.to_string(), 16).unwrap()

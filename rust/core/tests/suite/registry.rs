@@ -1,18 +1,5 @@
 //! The registry: one row a wire protocol, a file of the same name beside it.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -47,7 +34,7 @@ fn a_name_finds_its_own_row_and_a_fresh_state() {
         let found = find(row.name).expect("a row");
         assert_eq!(found.name, row.name);
         assert_eq!((found.state)(), (row.state)());
-        let decoder = support::decoder(row.name);
+        let decoder = crate::support::decoder(row.name);
         assert_eq!(decoder.options().dialect, row.name);
         assert_eq!((decoder.last_seq(), decoder.finished()), (0, false));
     }
@@ -60,7 +47,9 @@ fn an_unknown_name_finds_nothing() {
     {
         assert!(find(name).is_none(), "{name:?}");
     }
-    let options =
-        deltafold::finisher::Options { dialect: "nonsense", ..support::options("openai-chat") };
+    let options = deltafold::finisher::Options {
+        dialect: "nonsense",
+        ..crate::support::options("openai-chat")
+    };
     assert!(Decoder::new(options).is_none());
 }

@@ -2,30 +2,14 @@
 //!
 //! Work is counted in bytes asked of the allocator and in deltas, never in seconds.
 
-#![allow(
-    unsafe_code,
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands; a counting allocator is unsafe by its trait"
-)]
-
-#[path = "support/cost.rs"]
-mod cost;
-mod support;
-
 use std::cell::Cell;
 
-use cost::{LIVE, cost};
+use crate::cost::{LIVE, cost};
+use crate::support::{decode_with, fold, options};
 use deltafold::assemble::{MessageAssembler, Part};
 use deltafold::decoder::Decoder;
 use deltafold::delta::{Delta, DeltaKind, Payload};
 use deltafold::limits::Limits;
-use support::{decode_with, fold, options};
 
 const ANTHROPIC: &str = "anthropic-messages";
 const CHAT: &str = "openai-chat";
@@ -322,7 +306,7 @@ fn nesting_bombs_cost_no_stack() {
             format!("{bomb}\n"),
             format!("{bomb}{}\n", "]".repeat(1_000_000)),
         ] {
-            let deltas = decode_with(support::decoder(dialect), [body.as_bytes()]);
+            let deltas = decode_with(crate::support::decoder(dialect), [body.as_bytes()]);
             assert_eq!(deltas.len(), 2, "{dialect}: {:?}", deltas.last());
         }
     }
@@ -332,7 +316,7 @@ fn nesting_bombs_cost_no_stack() {
         "{{\"tool_calls\":[{{\"id\":\"c\",\"function\":{{\"name\":\"f\",\"arguments\":\"{deep}\"}}}}]}}"
     ));
     let message =
-        fold(&decode_with(support::decoder(CHAT), [body.as_bytes(), b"data: [DONE]\n\n"]));
+        fold(&decode_with(crate::support::decoder(CHAT), [body.as_bytes(), b"data: [DONE]\n\n"]));
     let (_, call) = message.tool_calls().next().unwrap();
     assert!(!call.incomplete && call.args.len() == deep.len());
     // So are the arguments of a server's tool, which become JSON again only where that is not deep.
@@ -342,7 +326,7 @@ fn nesting_bombs_cost_no_stack() {
             &format!("{{\"type\":\"input_json_delta\",\"partial_json\":\"{deep}\"}}"),
         )
         + &block_stop(0);
-    let message = fold(&decode_with(support::decoder(ANTHROPIC), [body.as_bytes()]));
+    let message = fold(&decode_with(crate::support::decoder(ANTHROPIC), [body.as_bytes()]));
     assert!(
         matches!(&message.parts()[0], Part::Whole(json) if json.contains("\"partial_json\":\"[[["))
     );
@@ -571,7 +555,7 @@ fn a_hundred_thousand_fragments_of_reasoning_details_are_one_entry() {
         "{\"reasoning\":\"ab\",\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"ab\",\"index\":0}]}",
     );
     let body = fragment.repeat(100_000) + "data: [DONE]\n\n";
-    let message = fold(&decode_with(support::decoder(CHAT), [body.as_bytes()]));
+    let message = fold(&decode_with(crate::support::decoder(CHAT), [body.as_bytes()]));
     let Part::Thinking(part) = &message.parts()[0] else { panic!("thinking first") };
     let state: serde_json::Value =
         serde_json::from_str(part.provider_state.as_deref().unwrap()).unwrap();
@@ -589,7 +573,7 @@ fn ids_repeated_ten_thousand_times_stay_unique() {
     };
     let body: String = (0..10_000).map(one).collect();
     let message: MessageAssembler =
-        fold(&decode_with(support::decoder(ANTHROPIC), [body.as_bytes()]));
+        fold(&decode_with(crate::support::decoder(ANTHROPIC), [body.as_bytes()]));
     let ids: std::collections::HashSet<_> =
         message.tool_calls().map(|(_, call)| call.id.clone()).collect();
     assert_eq!(ids.len(), 10_000);
@@ -616,7 +600,7 @@ fn huge_and_odd_indexes_are_names_like_any_other() {
             + &block_delta(index, "{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}")
             + &block_stop(index)
             + &event("{\"type\":\"message_stop\"}");
-        let message = fold(&decode_with(support::decoder(ANTHROPIC), [body.as_bytes()]));
+        let message = fold(&decode_with(crate::support::decoder(ANTHROPIC), [body.as_bytes()]));
         let calls: Vec<_> =
             message.tool_calls().map(|(_, call)| (&*call.args, call.incomplete)).collect();
         assert_eq!((message.text().as_str(), calls), ("ab", vec![("{}", false)]), "{index}");
@@ -626,7 +610,7 @@ fn huge_and_odd_indexes_are_names_like_any_other() {
         )) + &chat(&format!(
             "{{\"tool_calls\":[{{\"index\":{index},\"function\":{{\"arguments\":\"}}\"}}}}]}}"
         )) + "data: [DONE]\n\n";
-        let message = fold(&decode_with(support::decoder(CHAT), [body.as_bytes()]));
+        let message = fold(&decode_with(crate::support::decoder(CHAT), [body.as_bytes()]));
         let calls: Vec<_> = message.tool_calls().map(|(_, call)| &*call.args).collect();
         assert_eq!(calls, ["{}"], "{index}");
     }
@@ -635,7 +619,7 @@ fn huge_and_odd_indexes_are_names_like_any_other() {
 #[test]
 fn nothing_follows_the_terminal_and_nothing_is_kept_for_it() {
     for dialect in BOTH {
-        let mut decoder = support::decoder(dialect);
+        let mut decoder = crate::support::decoder(dialect);
         let mut kinds = Vec::new();
         let mut out = |delta: &Delta<&str>| kinds.push(delta.payload.kind());
         decoder.feed(b"data: [DONE]\n\n", &mut out);

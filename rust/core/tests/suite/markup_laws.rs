@@ -1,31 +1,13 @@
 //! What holds for all markup: unchanged prose, every split, every cut, bounded waiting, memory and work.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    unsafe_code,
-    reason = "a test fails loudly, and counting memory takes an allocator"
-)]
-
-mod support;
-#[path = "support/markup.rs"]
-mod tables;
-#[path = "support/cost.rs"]
-mod work;
-
+use crate::cost::cost;
+use crate::support::{Owned, fold, options};
+use crate::tables::{body, cases, decode, decoder, parts};
 use deltafold::assemble::Part;
 use deltafold::delta::{Delta, DeltaKind, Payload};
 use deltafold::limits::Limits;
 use deltafold::markup::{FAMILIES, Family, Types, Wanted, coerce, find, specification};
 use proptest::prelude::*;
-use support::{Owned, fold, options};
-use tables::{body, cases, decode, decoder, parts};
-use work::cost;
 
 fn wanted(family: &'static Family) -> Wanted {
     Wanted { family, tools: None, starts_in_thinking: false }
@@ -180,7 +162,7 @@ fn deltas_and_state_are_equal_at_every_cut_of_the_bytes() {
         for case in cases(family.name) {
             let bytes = body(pieces(&case.text, &[7, 19, 41]), &case.finish);
             let mut whole = decoder(&case.wanted);
-            for event in support::events("openai-chat", &bytes) {
+            for event in crate::support::events("openai-chat", &bytes) {
                 let before = whole.clone();
                 let mut expected: Vec<Owned> = Vec::new();
                 whole.feed(event, &mut |delta: &Delta<&str>| expected.push(delta.to_owned()));

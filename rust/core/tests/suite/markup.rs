@@ -2,23 +2,8 @@
 //!
 //! The tables are `markup/<name>.txt`, in the form that `support/markup.rs` reads.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-#[path = "support/markup.rs"]
-mod tables;
-
+use crate::tables::{Case, cases, decode, parts};
 use deltafold::markup::FAMILIES;
-use tables::{Case, cases, decode, parts};
 
 /// Whole, in every two pieces, and character by character.
 fn check(case: &Case) {

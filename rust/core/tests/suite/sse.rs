@@ -1,25 +1,14 @@
 //! The event-stream rules of WHATWG HTML, and what servers of language models make of them, row by row: each body whole,
 //! cut at every byte, and byte by byte.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::ops::ControlFlow;
 
+use crate::support::oracles::framing::{
+    Owned, agree_with_the_specification, frames, frames_within,
+};
 use deltafold::framing::Frame;
 use deltafold::framing::sse::Sse;
 use proptest::prelude::*;
-use support::oracles::framing::{Owned, agree_with_the_specification, frames, frames_within};
 
 /// The frames of a body, the same at every cut and byte by byte.
 fn frames_any_cut(body: &[u8]) -> Vec<Owned> {

@@ -1,21 +1,8 @@
 //! A stream that is cut off ends in exactly one terminal, keeps what came, and makes up nothing.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
+use crate::support::{decode, fold};
 use deltafold::assemble::MessageAssembler;
 use deltafold::delta::DeltaKind;
-use support::{decode, fold};
 
 /// Places where each stream is cut.
 const CUTS: usize = 50;
@@ -57,8 +44,8 @@ fn check_cut(name: &str, dialect: &str, body: &[u8], at: usize, whole: &MessageA
     let message = fold(&deltas);
     let is_prefix = if dialect.contains('+') { is_prefix_and_half_a_tag } else { is_prefix };
     assert!(is_prefix(&message.text(), &whole.text()), "{name} cut at {at}: text");
-    let thinking = support::thinking(&message);
-    assert!(is_prefix(&thinking, &support::thinking(whole)), "{name} cut at {at}: thinking");
+    let thinking = crate::support::thinking(&message);
+    assert!(is_prefix(&thinking, &crate::support::thinking(whole)), "{name} cut at {at}: thinking");
     let known = runnable(whole);
     for call in runnable(&message) {
         assert!(known.contains(&call), "{name} cut at {at}: {call:?} is not in the whole stream");
@@ -75,14 +62,14 @@ fn check(name: &str, dialect: &str, body: &[u8]) {
 
 #[test]
 fn every_recording_can_be_cut_off_anywhere() {
-    for recording in support::recordings() {
+    for recording in crate::support::recordings() {
         check(&recording.id, &recording.dialect, &recording.body);
     }
 }
 
 #[test]
 fn every_fixture_can_be_cut_off_at_every_byte() {
-    for fixture in support::fixtures() {
+    for fixture in crate::support::fixtures() {
         let whole = fold(&decode(&fixture.dialect, &fixture.wire));
         for at in 0..fixture.wire.len() {
             check_cut(&fixture.name, &fixture.dialect, &fixture.wire, at, &whole);

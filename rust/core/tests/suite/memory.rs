@@ -1,65 +1,11 @@
 //! Memory, counted by an allocator: what a half-finished stream holds, and that what is allocated on the way grows with
 //! what comes.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    unsafe_code,
-    reason = "a test fails loudly, and counting memory takes an allocator"
-)]
-
-mod support;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use deltafold::assemble::{FoldInto, MessageAssembler};
 use deltafold::decoder::Decoder;
 use deltafold::wire::write_string;
 
-/// Counts the bytes that this thread holds, and all that it ever asked for.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<isize> = const { Cell::new(0) };
-    static ASKED: Cell<usize> = const { Cell::new(0) };
-}
-
-fn note(taken: usize, given: usize) {
-    // A thread that is being torn down has no counters any more, and nothing to measure.
-    let _ = HELD.try_with(|held| {
-        held.set(held.get().wrapping_add_unsigned(taken).wrapping_sub_unsigned(given));
-    });
-    let _ = ASKED.try_with(|asked| asked.set(asked.get() + taken));
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size(), 0);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        note(0, layout.size());
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size, layout.size());
-        // SAFETY: the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::cost::{LIVE, TOTAL};
 
 const DIALECTS: [&str; 2] = ["anthropic-messages", "openai-chat"];
 
@@ -129,13 +75,14 @@ fn anthropic(kind: &str, member: &str, text: &str) -> String {
 
 /// Bytes held by decoder and assembler, their own size included, and bytes asked for on the way.
 fn fold(dialect: &str, events: &[String]) -> (usize, usize) {
-    let (held, asked) = (HELD.get(), ASKED.get());
-    let mut decoder = Box::new(support::decoder(dialect));
+    let (held, asked) = (LIVE.get(), TOTAL.get());
+    let mut decoder = Box::new(crate::support::decoder(dialect));
     let mut assembler = Box::<MessageAssembler>::default();
     for event in events {
         decoder.feed(event.as_bytes(), &mut FoldInto::new(&mut assembler));
     }
-    let cost = (usize::try_from(HELD.get() - held).unwrap(), ASKED.get() - asked);
+    let bytes = |counted: i64| usize::try_from(counted).unwrap();
+    let cost = (bytes(LIVE.get() - held), bytes(TOTAL.get() - asked));
     assert!(!decoder.finished());
     cost
 }
@@ -158,14 +105,14 @@ fn a_half_finished_stream_holds_twice_its_text_and_6_kib() {
 fn the_decoder_alone_holds_no_text() {
     let deltas = vec!["0123456789"; 10_000];
     for dialect in DIALECTS {
-        let mut decoder = support::decoder(dialect);
+        let mut decoder = crate::support::decoder(dialect);
         let mut assembler = MessageAssembler::default();
-        let before = HELD.get();
+        let before = LIVE.get();
         for event in stream(dialect, Kind::Text, &deltas) {
             decoder.feed(event.as_bytes(), &mut FoldInto::new(&mut assembler));
         }
         drop(assembler);
-        let held = HELD.get() - before;
+        let held = LIVE.get() - before;
         assert!(held <= 6 << 10, "{dialect}: the decoder alone holds {held} bytes");
     }
 }
@@ -202,13 +149,13 @@ fn a_long_event_in_small_feeds_is_gathered_in_linear_memory() {
         let text = "x".repeat(1_000_000);
         let events = stream(dialect, Kind::Text, &[text.as_str()]);
         let body = events.concat();
-        let mut decoder: Decoder = support::decoder(dialect);
+        let mut decoder: Decoder = crate::support::decoder(dialect);
         let mut assembler = MessageAssembler::default();
-        let asked = ASKED.get();
+        let asked = TOTAL.get();
         for piece in body.as_bytes().chunks(16) {
             decoder.feed(piece, &mut FoldInto::new(&mut assembler));
         }
-        let asked = ASKED.get() - asked;
+        let asked = usize::try_from(TOTAL.get() - asked).unwrap();
         assert_eq!(assembler.text(), text);
         assert!(asked <= 12 * text.len(), "{dialect}: {asked} bytes asked for");
     }

@@ -1,26 +1,13 @@
 //! The JSON reader and the JSON scanner against serde_json, on tables and on generated and damaged texts.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::fmt::Write as _;
 
+use crate::support::oracles::reader::{agree, beyond_serde, read, skip, verdict};
 use deltafold::error::ErrorKind;
 use deltafold::scan::{JsonScan, Verdict};
 use deltafold::wire::{self, Carry, Reader, Str};
 use proptest::prelude::*;
 use serde_json::Value;
-use support::oracles::reader::{agree, beyond_serde, read, skip, verdict};
 
 #[test]
 fn tables_agree_with_serde_json() {

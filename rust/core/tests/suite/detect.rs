@@ -1,17 +1,5 @@
 //! A body's dialect is told from its first bytes.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use deltafold::detect::detect;
 
 const NOTHING: [&str; 0] = [];
@@ -22,7 +10,7 @@ const FIRST: usize = 1 << 10;
 #[test]
 fn every_recording_is_told_from_its_first_bytes() {
     let mut wrong = Vec::new();
-    for recording in support::recordings() {
+    for recording in crate::support::recordings() {
         let body = &recording.body;
         let found = detect(&body[..body.len().min(FIRST)], None);
         let expected = recording.expected["dialect"].as_str().unwrap_or("");
@@ -38,7 +26,7 @@ fn every_recording_is_told_from_its_first_bytes() {
 
 #[test]
 fn every_fixture_is_told_or_left_open() {
-    for fixture in support::fixtures() {
+    for fixture in crate::support::fixtures() {
         let found = detect(&fixture.wire, None);
         // Bytes say nothing of markup.
         let (dialect, _) = deltafold::markup::specification(&fixture.dialect);
@@ -101,7 +89,7 @@ fn frames_are_told_by_their_content_type_too() {
 
 #[test]
 fn any_beginning_of_any_fixture_is_looked_at_without_harm() {
-    for fixture in support::fixtures() {
+    for fixture in crate::support::fixtures() {
         for end in 0..fixture.wire.len().min(300) {
             assert!(detect(&fixture.wire[..end], None).len() <= 2, "{}", fixture.name);
         }

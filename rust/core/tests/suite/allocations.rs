@@ -1,65 +1,16 @@
 //! A feed costs a few allocations, whatever the number of its text deltas.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::format_collect,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    unsafe_code,
-    reason = "a test fails loudly, and counting allocations takes an allocator"
-)]
-
-mod support;
-
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use crate::cost::ALLOCATIONS;
+use crate::support::binary;
 use deltafold::DeltaBatch;
 use deltafold::assemble::{FoldInto, MessageAssembler};
-use support::binary;
-
-/// Counts what this thread allocates.
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that is being torn down has no counter any more, and nothing to measure.
-    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 fn allocations(f: impl FnOnce()) -> usize {
-    let before = COUNT.with(Cell::get);
+    let before = ALLOCATIONS.with(Cell::get);
     f();
-    COUNT.with(Cell::get) - before
+    ALLOCATIONS.with(Cell::get) - before
 }
 
 const DIALECTS: [&str; 8] = [
@@ -120,7 +71,7 @@ const FEW: usize = 24;
 #[test]
 fn a_feed_into_a_batch_costs_a_few_allocations() {
     for dialect in DIALECTS {
-        let mut decoder = support::decoder(dialect);
+        let mut decoder = crate::support::decoder(dialect);
         let mut batch = DeltaBatch::new(0);
         decoder.feed(&text_events(dialect, 8), &mut batch);
         for events in [100, 1_000, 10_000] {
@@ -136,7 +87,7 @@ fn a_feed_into_a_batch_costs_a_few_allocations() {
 #[test]
 fn a_feed_into_an_assembler_costs_a_few_allocations() {
     for dialect in DIALECTS {
-        let mut decoder = support::decoder(dialect);
+        let mut decoder = crate::support::decoder(dialect);
         let mut assembler = MessageAssembler::default();
         decoder.feed(&text_events(dialect, 8), &mut FoldInto::new(&mut assembler));
         for events in [100, 1_000, 10_000] {
@@ -164,7 +115,7 @@ fn frames_that_repeat_nothing_are_read_without_allocating() {
         }
     };
     for dialect in ["openai-chat", "gemini", "gemini-interactions"] {
-        let mut decoder = support::decoder(dialect);
+        let mut decoder = crate::support::decoder(dialect);
         let mut assembler = MessageAssembler::default();
         let body: String = (0..1_000).map(|number| chunk(dialect, number)).collect();
         decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler));

@@ -1,25 +1,12 @@
 //! The reader of unfinished JSON: tables, every cut against serde_json, generated and damaged texts, counted work.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::fmt::Write as _;
 
+use crate::support::oracles::partial_json::{DEPTH, agree_with_serde, read, told, value};
 use deltafold::assemble::partial_json::{Event, Log, PartialJson};
 use deltafold::error::{Error, ErrorKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::oracles::partial_json::{DEPTH, agree_with_serde, read, told, value};
 
 /// Whether some object writes a key twice, which replaces a value that was shown.
 fn repeats_a_key(reader: &PartialJson) -> bool {
@@ -125,13 +112,14 @@ fn every_prefix_and_every_cut_of_every_text() {
 
 #[test]
 fn every_cut_of_the_frames_and_arguments_of_every_fixture() {
-    let fixtures = support::fixtures();
+    let fixtures = crate::support::fixtures();
     assert!(!fixtures.is_empty());
     for fixture in fixtures {
         for line in fixture.wire.split(|byte| matches!(byte, b'\n' | b'\r')) {
             assert_all_cuts(line.strip_prefix(b"data:").unwrap_or(line));
         }
-        let message = support::fold(&support::decode(&fixture.dialect, &fixture.wire));
+        let message =
+            crate::support::fold(&crate::support::decode(&fixture.dialect, &fixture.wire));
         for (_, call) in message.tool_calls() {
             assert_all_cuts(call.args.as_bytes());
         }

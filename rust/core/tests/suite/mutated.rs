@@ -2,26 +2,14 @@
 //!
 //! Events are repeated before they are damaged, so that templates have been learned by then.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::sync::LazyLock;
 
+use crate::support::Fixture;
+use crate::support::oracles::{framing, partial_json, reader, streams};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use support::Fixture;
-use support::oracles::{framing, partial_json, reader, streams};
 
-static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(support::fixtures);
+static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(crate::support::fixtures);
 
 /// Larger ones cost much and say the same.
 const FEW_BYTES: usize = 8 << 10;

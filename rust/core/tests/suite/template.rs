@@ -1,31 +1,19 @@
 //! Template decoding makes the same deltas as reading every frame.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
+use crate::support::binary::{chunk, event};
+use crate::support::oracles::streams::templates_agree;
 use proptest::prelude::*;
-use support::binary::{chunk, event};
-use support::oracles::streams::templates_agree;
 
 #[test]
 fn every_recording_decodes_the_same_without_templates() {
-    for recording in support::recordings() {
+    for recording in crate::support::recordings() {
         templates_agree(&recording.id, &recording.dialect, &recording.body);
     }
 }
 
 #[test]
 fn every_fixture_decodes_the_same_without_templates() {
-    for fixture in support::fixtures() {
+    for fixture in crate::support::fixtures() {
         templates_agree(&fixture.name, &fixture.dialect, &fixture.wire);
     }
 }

@@ -1,20 +1,7 @@
 //! Every fixture decodes to the deltas that stand beside it.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
+use crate::support::{Fixture, decode, wire};
 use serde_json::Value;
-use support::{Fixture, decode, wire};
 
 fn expected(fixture: &Fixture) -> Vec<Value> {
     let path = fixture.folder.join("deltas.jsonl");
@@ -24,7 +11,7 @@ fn expected(fixture: &Fixture) -> Vec<Value> {
 
 #[test]
 fn every_fixture_decodes_to_its_deltas() {
-    for fixture in support::fixtures() {
+    for fixture in crate::support::fixtures() {
         let found: Vec<_> = decode(&fixture.dialect, &fixture.wire).iter().map(wire).collect();
         let wanted = expected(&fixture);
         for (position, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
@@ -36,7 +23,7 @@ fn every_fixture_decodes_to_its_deltas() {
 
 #[test]
 fn every_fixture_says_where_it_comes_from() {
-    for fixture in support::fixtures() {
+    for fixture in crate::support::fixtures() {
         let source = std::fs::read_to_string(fixture.folder.join("SOURCE.md"));
         let source = source.unwrap_or_default();
         assert!(source.contains("hecked against "), "{} has no SOURCE.md", fixture.name);

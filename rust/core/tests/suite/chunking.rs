@@ -1,21 +1,8 @@
 //! The same bytes give the same deltas and the same state, however they are cut.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
+use crate::support::{Owned, decode, decode_with, decoder};
 use deltafold::decoder::Decoder;
 use deltafold::delta::Delta;
-use support::{Owned, decode, decode_with, decoder};
 
 /// Cuts of one event that are tried; longer events are cut at evenly spread places.
 const MAX_CUTS: usize = 4_096;
@@ -30,7 +17,7 @@ fn feed(decoder: &mut Decoder, bytes: &[u8]) -> Vec<Owned> {
 fn every_cut(name: &str, dialect: &str, body: &[u8]) {
     let mut whole = decoder(dialect);
     let mut deltas = Vec::new();
-    for event in support::events(dialect, body) {
+    for event in crate::support::events(dialect, body) {
         let before = whole.clone();
         let expected = feed(&mut whole, event);
         let step = event.len() / MAX_CUTS + 1;
@@ -52,7 +39,7 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 fn every_cut_of_recordings(dialect: &str) {
-    for recording in support::recordings() {
+    for recording in crate::support::recordings() {
         if recording.dialect == dialect {
             every_cut(&recording.id, dialect, &recording.body);
         }
@@ -111,14 +98,14 @@ fn every_recording_of_ollama_decodes_the_same_at_every_cut() {
 
 #[test]
 fn every_fixture_decodes_the_same_at_every_cut() {
-    for fixture in support::fixtures() {
+    for fixture in crate::support::fixtures() {
         every_cut(&fixture.name, &fixture.dialect, &fixture.wire);
     }
 }
 
 #[test]
 fn every_fixture_decodes_the_same_in_pieces_of_1_to_17_bytes() {
-    for fixture in support::fixtures() {
+    for fixture in crate::support::fixtures() {
         let whole = decode(&fixture.dialect, &fixture.wire);
         for size in 1..=17 {
             let pieces = decode_with(decoder(&fixture.dialect), fixture.wire.chunks(size));

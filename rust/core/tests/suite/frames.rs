@@ -1,23 +1,10 @@
 //! Binary frames, lines of JSON and JSON arrays, row by row: each body whole, cut at every byte, and byte by byte.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::ops::ControlFlow;
 
+use crate::support::binary::{event, frame, header, headers};
 use deltafold::framing::{Frame, Framer, Framing};
 use proptest::prelude::*;
-use support::binary::{event, frame, header, headers};
 
 /// A frame that owns its bytes.
 #[derive(Clone, Debug, PartialEq)]

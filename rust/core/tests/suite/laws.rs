@@ -1,29 +1,16 @@
 //! The contract's grammar: each law broken once, lawful sequences accepted, and everything that the decoder puts out for
 //! damaged bodies lawful, ended once, and the same in any chunking.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::sync::LazyLock;
 
+use crate::support::decoder;
+use crate::support::oracles::streams::{chunkings_agree, decode_lawfully};
 use deltafold::delta::{
     Delta, ErrorCode, Failure, FinishReason, InputFormat, Payload, Riders, Usage,
 };
 use deltafold::laws::{Breach, Laws, Place};
 use deltafold::logprobs::Logprobs;
 use proptest::prelude::*;
-use support::decoder;
-use support::oracles::streams::{chunkings_agree, decode_lawfully};
 
 fn start() -> Payload<&'static str> {
     Payload::Start { model_id: "m", request_id: "r" }

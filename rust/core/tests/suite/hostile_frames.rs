@@ -3,28 +3,12 @@
 //!
 //! Work is counted in bytes asked of the allocator and in deltas, never in seconds.
 
-#![allow(
-    unsafe_code,
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands; a counting allocator is unsafe by its trait"
-)]
-
-#[path = "support/cost.rs"]
-mod cost;
-mod support;
-
-use cost::cost;
+use crate::cost::cost;
+use crate::support::binary::{chunk, event, header};
+use crate::support::{decode, decode_with, fold, options};
 use deltafold::decoder::Decoder;
 use deltafold::delta::Payload;
 use deltafold::limits::Limits;
-use support::binary::{chunk, event, header};
-use support::{decode, decode_with, fold, options};
 
 const CONVERSE: &str = "bedrock-converse";
 const INVOKE: &str = "bedrock-invoke";
@@ -86,7 +70,7 @@ fn a_frame_of_16_mb_and_a_bomb_of_headers_cost_what_they_are() {
     let names = (0..20_000).map(|n: u32| [&[3, 0][..], &n.to_be_bytes()[2..], &[0]].concat());
     let mut block = header(":message-type", "event");
     block.extend(names.flatten());
-    let body = [text("before"), support::binary::frame(&block, b"{}")].concat();
+    let body = [text("before"), crate::support::binary::frame(&block, b"{}")].concat();
     let cost = self::cost(CONVERSE, Limits::default(), std::iter::once(body));
     assert!(cost.total < 4 << 20, "{cost:?}");
     assert_eq!(cost.failure.expect("an error").code.as_str(), "connection_lost");

@@ -1,26 +1,13 @@
 //! What vendors send beside the ordinary: nothing of it is lost, doubled or misplaced.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::too_many_lines,
-    clippy::unwrap_used,
-    reason = "a test fails loudly, and where it stands"
-)]
-
-mod support;
-
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::support::{decode_with, fold, options};
 use deltafold::assemble::{MessageAssembler, Part, Terminal};
 use deltafold::decoder::Decoder;
 use deltafold::finisher::Options;
 use serde_json::{Value, json};
-use support::{decode_with, fold, options};
 
 const ANTHROPIC: &str = "anthropic-messages";
 const CHAT: &str = "openai-chat";
@@ -261,7 +248,7 @@ fn the_caller_of_a_tool_stays_with_its_call() {
 #[test]
 fn fields_in_upper_case_alone_are_a_protocol_error() {
     let body = b"Data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\nData: [DONE]\n\n";
-    let message = fold(&decode_with(support::decoder(CHAT), [&body[..]]));
+    let message = fold(&decode_with(crate::support::decoder(CHAT), [&body[..]]));
     assert_eq!(reason(&message), "protocol_error");
 }
 

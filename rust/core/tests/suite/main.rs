@@ -1,0 +1,42 @@
+//! The tests of the core, in one binary: to link each file by itself would take longer than to run all of them.
+
+#![allow(
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::format_collect,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, and where it stands"
+)]
+
+mod allocations;
+mod chunking;
+mod conformance;
+mod corpus;
+mod cost;
+mod cutting;
+mod detect;
+mod frames;
+mod framings;
+mod hostile;
+mod hostile_frames;
+mod hostile_gemini;
+mod laws;
+mod logprobs;
+mod markup;
+mod markup_laws;
+mod markup_parts;
+mod memory;
+mod mutated;
+mod partial_json;
+mod provider_error;
+mod registry;
+mod sse;
+mod support;
+mod tables;
+mod template;
+mod vendors;
+mod wire;

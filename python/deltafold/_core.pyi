@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final, Literal, Self, Unpack, final
 
 from pydantic_core import CoreSchema
+from typing_extensions import disjoint_base
 
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage
 from deltafold.errors import ModelError
@@ -248,6 +249,7 @@ class Decoder:
         http_request_id: str | None = None,
     ) -> DeltaBatch: ...
 
+@disjoint_base
 class Fold:
     def __new__(cls, dialect: str, **options: Unpack[DecoderOptions]) -> Self: ...
     @property
@@ -264,6 +266,7 @@ class Fold:
     def close(self) -> int: ...
     def snapshot(self) -> Message: ...
 
+@disjoint_base
 class Instants:
     def __new__(cls, clock: Callable[[], int] | None = None) -> Self: ...
     @property

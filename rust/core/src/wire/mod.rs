@@ -17,7 +17,9 @@ use decimal::decimal;
 pub use text::{Carry, Str};
 use tokens::{counts_end, escape_end, space_end};
 pub(crate) use tokens::{number_end, special, string_end, value_end};
-pub use write::{members, merge_deep, merge_objects, write_object, write_string, write_text};
+pub use write::{
+    compact, members, merge_deep, merge_objects, write_object, write_string, write_text,
+};
 
 /// Result of reading.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -101,8 +101,22 @@ pub fn merge_objects(base: &str, patch: &str) -> String {
     write_object(&merged.list)
 }
 
+/// An object written as a merged one is, so that white space alone is no change; `{}` for a text that is no object.
+pub fn compact(object: &str) -> String {
+    let bytes = object.as_bytes();
+    let spaced =
+        memchr::memchr3(b' ', b'\n', b'\t', bytes).or_else(|| memchr::memchr(b'\r', bytes));
+    if spaced.is_none() && object.starts_with('{') {
+        return object.to_owned();
+    }
+    merge_objects("{}", object)
+}
+
 /// As [`merge_objects`], and objects under one key are merged in the same way.
 pub fn merge_deep(base: &str, patch: &str) -> String {
+    if !patch.get(1..).is_some_and(|members| members.contains('{')) {
+        return merge_objects(base, patch);
+    }
     let mut merged = Members::of(base);
     let patch = members(patch);
     let inner: Vec<Option<String>> = patch

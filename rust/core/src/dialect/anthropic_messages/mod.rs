@@ -27,7 +27,7 @@ pub enum Event<'a> {
     /// `message_start`, or a whole response body.
     Message {
         /// The message object.
-        message: &'a str,
+        message: Message<'a>,
         /// Whether it is the whole answer.
         whole: bool,
     },
@@ -65,6 +65,35 @@ pub enum Event<'a> {
     Error(&'a str),
     /// A type that is not known.
     Unknown(Str<'a>),
+}
+
+/// A message object, as far as it is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Message<'a> {
+    id: Option<Str<'a>>,
+    model: Option<Str<'a>>,
+    content: Option<&'a str>,
+    stop_reason: Option<Str<'a>>,
+    usage: Option<&'a str>,
+}
+
+impl<'a> Message<'a> {
+    /// Reads one; of what is no object nothing is said.
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let mut message = Self::default();
+        reader.maybe_object(|reader, key| {
+            match key {
+                "id" => message.id = reader.id()?,
+                "model" => message.model = reader.filled_string()?,
+                "content" => message.content = Some(reader.raw()?),
+                "stop_reason" => message.stop_reason = reader.filled_string()?,
+                "usage" => message.usage = reader.opt_raw()?,
+                _ => reader.ignore()?,
+            }
+            Ok(())
+        })?;
+        Ok(message)
+    }
 }
 
 /// `content_block_delta.delta`
@@ -216,7 +245,7 @@ impl Protocol for State {
         let mut delta = DeltaMembers::default();
         let mut delta_raw = "";
         let mut block = "{}";
-        let mut message = None;
+        let mut message = Message::default();
         let mut usage = None;
         let mut error = false;
         reader.object(|reader, key| {
@@ -229,7 +258,7 @@ impl Protocol for State {
                     delta_raw = reader.since(start);
                 }
                 "content_block" => block = reader.raw()?,
-                "message" => message = Some(reader.raw()?),
+                "message" => message = Message::read(reader)?,
                 "usage" => usage = reader.opt_raw()?,
                 "error" => error = reader.opt_raw()?.is_some(),
                 _ => reader.ignore()?,
@@ -243,8 +272,11 @@ impl Protocol for State {
                 .map_or(Event::Ping, |delta| Event::BlockDelta { index, delta }),
             "content_block_start" => Event::BlockStart { index, block },
             "content_block_stop" => Event::BlockStop { index },
-            "message_start" => Event::Message { message: message.unwrap_or("{}"), whole: false },
-            "message" => Event::Message { message: frame.json, whole: true },
+            "message_start" => Event::Message { message, whole: false },
+            "message" => {
+                let message = Message::read(&mut Reader::trusted(frame.json))?;
+                Event::Message { message, whole: true }
+            }
             "message_delta" => Event::MessageDelta { stop_reason: delta.stop_reason, usage },
             "message_stop" => Event::MessageStop,
             "ping" => Event::Ping,
@@ -269,8 +301,7 @@ impl Protocol for State {
                 self.close_block(index.unwrap_or(self.last_index), CallEnd::Provider, sink);
             }
             Event::Message { message, whole } => {
-                // A text that `read` validated fails only by being no object.
-                let _ = self.message(message, sink);
+                self.message(message, sink);
                 if whole {
                     self.close(sink);
                     sink.end();
@@ -319,27 +350,12 @@ fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
 }
 
 impl State {
-    fn message<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
-        let mut id = None;
-        let mut model = None;
-        let mut content = "[]";
-        let mut stop_reason = None;
-        let mut usage = None;
-        Reader::trusted(json).maybe_object(|reader, key| {
-            match key {
-                "id" => id = reader.id()?,
-                "model" => model = reader.filled_string()?,
-                "content" => content = reader.raw()?,
-                "stop_reason" => stop_reason = reader.filled_string()?,
-                "usage" => usage = reader.opt_raw()?,
-                _ => reader.skip()?,
-            }
-            Ok(())
-        })?;
+    fn message<O: Output>(&mut self, message: Message<'_>, sink: &mut DeltaSink<'_, O>) {
+        let Message { id, model, content, stop_reason, usage } = message;
         let new_id = id.map(|id| id.text());
         if self.seen_message {
             if self.message_id == new_id {
-                return Ok(());
+                return;
             }
             sink.warn("spliced_message", "another message began inside the stream", None);
             while let Some((index, _)) = self.blocks.first_key_value() {
@@ -354,24 +370,25 @@ impl State {
         self.message_id = new_id;
         sink.identity(model, id);
         self.merge_usage(usage, sink);
-        Reader::trusted(content).maybe_array(|reader| {
-            if let Some(mut block) = Self::open_block(reader.raw()?, sink) {
-                Self::end_block(&mut block, CallEnd::Provider, sink);
-            }
-            Ok(())
-        })?;
+        if let Some(content) = content {
+            // A text that `read` validated fails only by being no list.
+            let _ = Reader::trusted(content).maybe_array(|reader| {
+                if let Some(mut block) = Self::open_block(reader.raw()?, sink) {
+                    Self::end_block(&mut block, CallEnd::Provider, sink);
+                }
+                Ok(())
+            });
+        }
         if let Some(reason) = stop_reason {
             finish(reason, sink);
         }
-        Ok(())
     }
 
     fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
         let Some(new) = usage else { return };
         let merged = match &self.usage {
             Some(known) => wire::merge_deep(known, new),
-            // Written anew like every later one, so that white space alone is no change.
-            None => wire::merge_objects("{}", new),
+            None => wire::compact(new),
         };
         if let Ok(counts) = counts(&merged) {
             sink.usage(&counts, &merged);

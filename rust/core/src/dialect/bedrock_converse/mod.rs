@@ -117,8 +117,7 @@ impl State {
         let Some(new) = usage else { return };
         let merged = match &self.usage {
             Some(known) => wire::merge_deep(known, new),
-            // Written anew like every later one, so that white space alone is no change.
-            None => wire::merge_objects("{}", new),
+            None => wire::compact(new),
         };
         if let Ok(counts) = counts(&merged) {
             sink.usage(&counts, &merged);

@@ -537,8 +537,7 @@ impl State {
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
         let merged = match &self.usage {
             Some(known) => wire::merge_deep(known, new),
-            // Written anew like every later one, so that white space alone is no change.
-            None => wire::merge_objects("{}", new),
+            None => wire::compact(new),
         };
         if let Ok(counts) = usage::counts(&merged) {
             sink.usage(&counts, &merged);

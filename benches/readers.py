@@ -70,7 +70,10 @@ def deltas(dialect: str, chunks: Sequence[bytes]) -> Read:
         decoder = Decoder(dialect)
         said: list[str] = []
         for chunk in chunks:
-            said.extend(delta.text for delta in decoder.feed(chunk) if delta.text is not None)
+            for delta in decoder.feed(chunk):
+                text = delta.text
+                if text is not None:
+                    said.append(text)
         decoder.close()
         return "".join(said)
 

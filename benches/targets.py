@@ -6,7 +6,7 @@ In: the results.  Out: a line for each target: what it is, the bound, what was m
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from bodies import DIALECTS
+from bodies import DIALECTS, STAGED_TOO
 from peers import SDK_CREATE, SDK_HELPER
 from readers import BATCHES, DELTAS, FOLD, FOLD_TEXT, ORJSON
 from results import Results, Row
@@ -146,6 +146,8 @@ def targets(results: Results) -> list[Target]:
         found.extend(_text(results, dialect))
         found.extend(_stages(results, dialect))
         found.extend(_arguments(results, dialect))
+    for dialect in STAGED_TOO:
+        found.extend(_stages(results, dialect))
     found.extend(_views(results))
     found.extend(_logprobs(results))
     for dialect in DIALECTS:

@@ -1,6 +1,10 @@
 //! Token counts as a dialect merged them, and the contract's arithmetic over them.
 
-use crate::delta::Usage;
+use super::{DeltaSink, Finisher};
+use crate::delta::{Output, Payload, Usage};
+
+/// Bytes of a usage record that are free: an order of magnitude over known providers' records.
+const USUAL_USAGE_BYTES: usize = 16 << 10;
 
 /// Merged counts of a dialect, before the contract's arithmetic.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,6 +88,37 @@ impl Counts {
                 .reasoning
                 .map(|count| self.output.map_or(count, |output| count.min(output))),
             details: Some(details),
+        }
+    }
+}
+
+impl<O: Output> DeltaSink<'_, O> {
+    /// Takes the merged counts; a usage delta leaves when they changed.  `raw` is the provider's own record as JSON.
+    pub fn usage(&mut self, counts: &Counts, raw: &str) {
+        if self.ended() || counts.is_empty() {
+            return;
+        }
+        // Each usage delta repeats the record: beyond the size of honest ones it is a burden like provider state.
+        if !self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES)) {
+            return;
+        }
+        let Finisher { line, usage, scratch, .. } = &mut *self.finisher;
+        let later = counts.to_usage(std::mem::take(scratch), raw);
+        if usage.as_ref() == Some(&later) {
+            *scratch = later.details.unwrap_or_default();
+        } else {
+            line.send(self.out, Payload::Usage(later.map(String::as_str)));
+            // The memory of the record before is that of the next.
+            let before = usage.replace(later);
+            *scratch = before.and_then(|usage| usage.details).unwrap_or_default();
+        }
+    }
+
+    /// Takes counts from beside the message: at its end they stand in for those that its own record leaves out.
+    pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
+        if !counts.is_empty() && self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES))
+        {
+            self.finisher.usage_beside = Some((counts, raw.to_owned()));
         }
     }
 }

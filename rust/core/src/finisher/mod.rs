@@ -67,9 +67,6 @@ impl Options {
 
 /// Characters of an unknown name that its warning shows.
 const MAX_NAME: usize = 100;
-/// Bytes of a usage record that are free: an order of magnitude over known providers' records.
-const USUAL_USAGE_BYTES: usize = 16 << 10;
-
 /// The finisher's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finisher {
@@ -466,35 +463,6 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         part.push_str(block);
         part.push_str("}}");
         self.whole_part(&part);
-    }
-
-    /// Takes the merged counts; a usage delta leaves when they changed.  `raw` is the provider's own record as JSON.
-    pub fn usage(&mut self, counts: &Counts, raw: &str) {
-        if self.ended() || counts.is_empty() {
-            return;
-        }
-        // Each usage delta repeats the record: beyond the size of honest ones it is a burden like provider state.
-        if !self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES)) {
-            return;
-        }
-        let Finisher { line, usage, scratch, .. } = &mut *self.finisher;
-        let later = counts.to_usage(std::mem::take(scratch), raw);
-        if usage.as_ref() == Some(&later) {
-            *scratch = later.details.unwrap_or_default();
-        } else {
-            line.send(self.out, Payload::Usage(later.map(String::as_str)));
-            // The memory of the record before is that of the next.
-            let before = usage.replace(later);
-            *scratch = before.and_then(|usage| usage.details).unwrap_or_default();
-        }
-    }
-
-    /// Takes counts from beside the message: at its end they stand in for those that its own record leaves out.
-    pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
-        if !counts.is_empty() && self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES))
-        {
-            self.finisher.usage_beside = Some((counts, raw.to_owned()));
-        }
     }
 
     /// Parts and provider state belong to this dialect from here on: its events came inside of another's.

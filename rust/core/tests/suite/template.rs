@@ -87,6 +87,43 @@ fn frames_that_tempt_a_template_are_read_right() {
     }
 }
 
+#[test]
+fn counts_that_tempt_a_template_are_read_right() {
+    let chunk = |usage: &str| {
+        format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"a"}}]}},"index":0}}],"usageMetadata":{usage},"modelVersion":"m","responseId":"r"}}"#
+        )
+    };
+    let counts = |count: &str| {
+        chunk(&format!(
+            r#"{{"promptTokenCount":12,"candidatesTokenCount":{count},"promptTokensDetails":[{{"modality":"TEXT","tokenCount":12}}]}}"#
+        ))
+    };
+    let learned: Vec<String> = ["1", "2", "2", "13"].iter().map(|count| counts(count)).collect();
+    let tempting = [
+        ("a leading zero", counts("014")),
+        ("a sign", counts("-1")),
+        ("a fraction", counts("1.5")),
+        ("an exponent", counts("1e2")),
+        ("more than 64 bits", counts("99999999999999999999")),
+        ("no digits", counts("")),
+        ("null", counts("null")),
+        ("text", counts("\"14\"")),
+        ("a number of a list", learned[0].replace("\"tokenCount\":12", "\"tokenCount\":13")),
+        ("another modality", learned[0].replace("TEXT", "AUDIO")),
+        ("a member less", chunk(r#"{"promptTokenCount":12}"#)),
+        ("a member more", counts("14,\"thoughtsTokenCount\":5")),
+        ("a member twice", counts("14,\"candidatesTokenCount\":15")),
+        ("an object that goes on", counts("14}")),
+        ("no object", chunk("[]")),
+    ];
+    for (what, tempting) in tempting {
+        let mut frames: Vec<&str> = learned.iter().map(String::as_str).collect();
+        frames.extend([tempting.as_str(), &learned[3], tempting.as_str(), &learned[0]]);
+        templates_agree(what, "gemini", &stream(&frames));
+    }
+}
+
 fn chat_frame() -> impl Strategy<Value = String> {
     let text = prop_oneof![
         "[a-z ]{0,6}",

@@ -295,6 +295,22 @@ fn token_borders(raw: &str) -> Vec<usize> {
 }
 
 #[test]
+fn a_compact_object_is_written_as_a_merged_one() {
+    for (object, written) in [
+        (r#"{"a":1,"b":{"c":null}}"#, r#"{"a":1,"b":{"c":null}}"#),
+        ("{ \"a\" : 1 }", r#"{"a":1}"#),
+        ("{\"a\":1,\r\"b\":2}", r#"{"a":1,"b":2}"#),
+        ("{\t}", "{}"),
+        ("{}", "{}"),
+        ("5", "{}"),
+        ("[1]", "{}"),
+    ] {
+        assert_eq!(wire::compact(object), written, "{object}");
+        assert_eq!(wire::merge_objects("{}", object), written, "{object}");
+    }
+}
+
+#[test]
 fn merging_keeps_what_a_patch_does_not_say() {
     for (base, patch, merged) in [
         ("{}", "{}", "{}"),

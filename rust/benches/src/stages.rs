@@ -31,7 +31,7 @@ pub fn frame(feeds: &[Vec<u8>]) -> usize {
     let mut sse = Sse::new(Limits::default().event_bytes);
     let mut frames = 0;
     for feed in feeds {
-        let _ = sse.feed(feed, |frame| {
+        let _ = sse.feed(feed, |frame: framing::Frame<'_>| {
             frames += usize::from(matches!(frame, framing::Frame::Event { .. }));
             ControlFlow::Continue(())
         });
@@ -44,7 +44,7 @@ pub fn frames(feeds: &[Vec<u8>]) -> Vec<String> {
     let mut sse = Sse::new(Limits::default().event_bytes);
     let mut found = Vec::new();
     for feed in feeds {
-        let _ = sse.feed(feed, |frame| {
+        let _ = sse.feed(feed, |frame: framing::Frame<'_>| {
             if let framing::Frame::Event { data, .. } = frame
                 && data.starts_with(b"{")
             {
@@ -69,7 +69,7 @@ pub fn read(dialect: &str, frames: &[String]) -> usize {
 
 fn is_read<P: Protocol>(json: &str) -> bool {
     let max_depth = Limits::default().depth;
-    let frame = Frame { name: "", json, max_depth };
+    let frame = Frame { name: "", json, wire: "", max_depth };
     let wanted = Wanted { choice: 0, logprobs: false };
     P::read(frame, &mut Reader::new(json, max_depth), wanted).is_ok()
 }

@@ -29,12 +29,12 @@ use crate::delta::{Delta, ErrorCode, Failure, Output, Plain};
 use crate::dialect::{self, State};
 use crate::error::{Error, ErrorKind};
 use crate::finisher::{DeltaSink, Finisher, Options};
-use crate::framing::{self, Framer, Framing};
+use crate::framing::{self, Framer, Framing, Receiver};
 use crate::laws::Laws;
 use crate::provider_error::{ErrorObject, Response};
 use crate::scan::{JsonScan, Verdict};
 use crate::sniff::{Guess, PAGE_BYTES, Sniff};
-use crate::wire::Reader;
+use crate::wire::{Bytes, Feed, Reader};
 
 /// Bytes in any chunking → deltas.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +74,81 @@ struct Stray {
     text: Vec<u8>,
     scan: JsonScan,
     offset: u64,
+}
+
+/// What takes the frames of a feed.
+struct Behind<'a, O> {
+    core: &'a mut Core,
+    out: &'a mut O,
+    feed: Feed<'a>,
+}
+
+impl<O> Behind<'_, O> {
+    #[inline]
+    fn flow(&self) -> ControlFlow<()> {
+        if self.core.finisher.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl<O: Output> Receiver for Behind<'_, O> {
+    #[inline]
+    fn frame(&mut self, frame: framing::Frame<'_>) -> ControlFlow<()> {
+        use framing::Frame;
+        match frame {
+            Frame::Event { name, data, wire, .. }
+                if self.core.repeated(name, data, wire, self.out) => {}
+            Frame::Event { name, data, offset, closed, wire } => {
+                let [name, data, wire] = [name, data, wire].map(|bytes| self.feed.known(bytes));
+                let event = Event { name, data, offset, closed, wire };
+                self.core.event(event, self.out);
+            }
+            Frame::Stray { line, offset, record } => {
+                self.core.stray_line(line, offset, record, self.out);
+            }
+            Frame::Failure { code, message, data } => {
+                self.core.failure(code, message, data, self.out);
+            }
+            Frame::Corrupt { what, offset } => {
+                let message = format!("the frame at byte {offset} is corrupt: {what}");
+                self.core.error(self.out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            }
+            Frame::TooLong => {
+                let bound = self.core.options.limits.event_bytes;
+                let message = format!("limit reached: event_bytes ({bound})");
+                self.core.error(self.out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            }
+        }
+        self.flow()
+    }
+
+    #[inline]
+    fn unframed(&mut self, bytes: &[u8]) -> ControlFlow<(), usize> {
+        if self.core.options.provider_raw {
+            return ControlFlow::Continue(0);
+        }
+        let bytes = self.feed.beginning(bytes);
+        let taken =
+            self.core.with_sink(self.out, |state, sink| state.repeated_unframed(bytes, sink));
+        self.flow().map_continue(|()| taken)
+    }
+}
+
+/// An event as it is framed.
+struct Event<'a> {
+    name: Bytes<'a>,
+    data: Bytes<'a>,
+    offset: u64,
+    closed: bool,
+    wire: Bytes<'a>,
+}
+
+impl<'a> Event<'a> {
+    /// One without a name, of data that stood elsewhere.
+    fn of(data: &'a [u8]) -> Self {
+        let nothing = Bytes::Valid("");
+        let data = Bytes::Unchecked(data);
+        Self { name: nothing, data, offset: 0, closed: true, wire: nothing }
+    }
 }
 
 struct Checked<'a, O> {
@@ -162,8 +237,7 @@ impl Decoder {
         if let Body::Framed(framer) = &mut self.body
             && !self.core.finisher.ended()
         {
-            let core = &mut self.core;
-            let _ = framer.feed(bytes, |frame| core.frame(frame, out));
+            let _ = framer.feed(bytes, Behind { core: &mut self.core, out, feed: Feed::new(bytes) });
         }
     }
 
@@ -206,8 +280,8 @@ impl Decoder {
             Body::Framed(_) => {}
         }
         if let Body::Framed(framer) = &mut self.body {
-            let core = &mut self.core;
-            if framer.close(|frame| core.frame(frame, out)).is_break() {
+            let behind = Behind { core: &mut self.core, out: &mut *out, feed: Feed::new(b"") };
+            if framer.close(behind).is_break() {
                 return;
             }
         }
@@ -232,21 +306,18 @@ impl Core {
         f(&mut self.state, &mut sink)
     }
 
-    #[inline]
-    fn frame(&mut self, frame: framing::Frame<'_>, out: &mut impl Output) -> ControlFlow<()> {
-        match frame {
-            framing::Frame::Event { name, data, .. } if self.repeated(name, data, out) => {}
-            frame => self.take(frame, out),
-        }
-        if self.finisher.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
     /// Applies an event that repeats a template; false for any other.
     #[inline]
-    fn repeated(&mut self, name: &[u8], data: &[u8], out: &mut impl Output) -> bool {
+    fn repeated(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        wire: &[u8],
+        out: &mut impl Output,
+    ) -> bool {
         !self.options.provider_raw
             && self.with_sink(out, |state, sink| {
-                let repeated = state.repeated(name, data.trim_ascii(), sink);
+                let repeated = state.repeated(name, data.trim_ascii(), wire, sink);
                 if repeated {
                     sink.end_frame();
                 }
@@ -254,40 +325,10 @@ impl Core {
             })
     }
 
-    /// Takes a frame that repeats no template.
     #[inline(never)]
-    fn take(&mut self, frame: framing::Frame<'_>, out: &mut impl Output) {
-        match frame {
-            framing::Frame::Event { name, data, offset, closed } => {
-                self.event(name, data, offset, closed, out);
-            }
-            framing::Frame::Stray { line, offset, record } => {
-                self.stray_line(line, offset, record, out);
-            }
-            framing::Frame::Failure { code, message, data } => {
-                self.failure(code, message, data, out);
-            }
-            framing::Frame::Corrupt { what, offset } => {
-                let message = format!("the frame at byte {offset} is corrupt: {what}");
-                self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
-            }
-            framing::Frame::TooLong => {
-                let message =
-                    format!("limit reached: event_bytes ({})", self.options.limits.event_bytes);
-                self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
-            }
-        }
-    }
-
-    fn event(
-        &mut self,
-        name: &[u8],
-        data: &[u8],
-        offset: u64,
-        closed: bool,
-        out: &mut impl Output,
-    ) {
-        let data = data.trim_ascii();
+    fn event(&mut self, event: Event<'_>, out: &mut impl Output) {
+        let Event { offset, closed, .. } = event;
+        let (name, data) = (event.name.as_bytes(), event.data.as_bytes().trim_ascii());
         match data.first() {
             None => {}
             Some(b'[') if data.starts_with(b"[DONE]") => self.with_sink(out, |state, sink| {
@@ -295,10 +336,10 @@ impl Core {
                 sink.end();
             }),
             Some(b'{' | b'[') => {
-                if let Err(error) = self.json(name, data, out)
+                if let Err(error) = self.json(&event, out)
                     && closed
                 {
-                    self.lines(name, data, offset, error, out);
+                    self.lines(event.name, data, offset, error, out);
                 }
             }
             Some(_) if name == b"error" => {
@@ -339,7 +380,7 @@ impl Core {
     /// Several JSON values that a proxy joined into one event: each line alone.
     fn lines(
         &mut self,
-        name: &[u8],
+        name: Bytes<'_>,
         data: &[u8],
         offset: u64,
         error: Error,
@@ -353,9 +394,9 @@ impl Core {
             for line in data.split(|byte| *byte == b'\n') {
                 let line = line.trim_ascii();
                 if line.starts_with(b"[DONE]") {
-                    self.event(name, line, offset, true, out);
+                    self.event(Event { name, offset, ..Event::of(line) }, out);
                 } else if !line.is_empty()
-                    && let Err(found) = self.json(name, line, out)
+                    && let Err(found) = self.json(&Event { name, ..Event::of(line) }, out)
                 {
                     error = Some(found);
                     break;
@@ -376,11 +417,11 @@ impl Core {
     }
 
     /// Reads one JSON text, an object or an array of objects.  On an error nothing of it was applied.
-    fn json(&mut self, name: &[u8], data: &[u8], out: &mut impl Output) -> Result<(), Error> {
-        let name = std::str::from_utf8(name).unwrap_or("");
-        let text = match std::str::from_utf8(data) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(data),
+    fn json(&mut self, event: &Event<'_>, out: &mut impl Output) -> Result<(), Error> {
+        let name = event.name.whole_text().unwrap_or("");
+        let text = match event.data.whole_text() {
+            Some(text) => Cow::Borrowed(text.trim_ascii()),
+            None => String::from_utf8_lossy(event.data.as_bytes().trim_ascii()),
         };
         let max_depth = self.options.limits.depth;
         if text.starts_with('[') {
@@ -392,10 +433,11 @@ impl Core {
             })?;
             reader.end()?;
             for json in objects.into_iter().filter(|json| json.starts_with('{')) {
-                self.object(dialect::Frame { name, json, max_depth }, out)?;
+                self.object(dialect::Frame { name, json, wire: "", max_depth }, out)?;
             }
         } else {
-            self.object(dialect::Frame { name, json: &text, max_depth }, out)?;
+            let wire = event.wire.whole_text().unwrap_or("");
+            self.object(dialect::Frame { name, json: &text, wire, max_depth }, out)?;
         }
         if matches!(text, Cow::Owned(_)) {
             self.with_sink(out, |_, sink| {
@@ -457,8 +499,8 @@ impl Core {
         // Nearly always one line is the whole body, and reading it is the cheapest way to find out.
         if self.stray.text.is_empty()
             && trimmed.first() == Some(&b'{')
-            && (self.repeated(b"", trimmed, out)
-                || self.json(b"", trimmed.trim_ascii_end(), out).is_ok())
+            && (self.repeated(b"", trimmed, b"", out)
+                || self.json(&Event::of(trimmed), out).is_ok())
         {
             return;
         }
@@ -488,7 +530,7 @@ impl Core {
                     let stray = std::mem::take(&mut self.stray);
                     self.stray.offset = stray.offset;
                     if verdict == Verdict::Complete || record {
-                        self.event(b"", &stray.text, stray.offset, true, out);
+                        self.event(Event { offset: stray.offset, ..Event::of(&stray.text) }, out);
                     } else {
                         self.noise(stray.offset, out);
                     }

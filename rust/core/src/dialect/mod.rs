@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use crate::delta::Output;
 use crate::finisher::DeltaSink;
 use crate::framing::Framing;
-use crate::wire::{Reader, Result};
+use crate::wire::{Bytes, Reader, Result};
 use template::{Template, Templates};
 
 pub mod anthropic_messages;
@@ -29,6 +29,8 @@ pub struct Frame<'a> {
     pub name: &'a str,
     /// The object's JSON.
     pub json: &'a str,
+    /// The event in its framing, when it is this frame alone and stood whole in a feed; else empty.
+    pub wire: &'a str,
     /// Nesting that is read.
     pub max_depth: usize,
 }
@@ -83,9 +85,30 @@ impl<P: Protocol> Stage<P> {
         &mut self,
         name: &[u8],
         frame: &[u8],
+        wire: &[u8],
         sink: &mut DeltaSink<'_, O>,
     ) -> bool {
-        self.templates.hit(name, frame, |event| self.protocol.apply(event, sink))
+        self.templates.hit(name, frame, wire, |event| self.protocol.apply(event, sink))
+    }
+
+    /// Applies the events at the start of what is not framed yet, as far as they repeat templates; how many bytes they are.
+    #[inline]
+    fn repeated_unframed<O: Output>(
+        &mut self,
+        bytes: Bytes<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> usize {
+        let max_bytes = sink.options().limits.event_bytes;
+        let mut taken = 0;
+        while let Some(rest) = bytes.after(taken).filter(|_| !sink.ended())
+            && let Some(end) = self.templates.hit_unframed(rest, max_bytes, |event| {
+                self.protocol.apply(event, sink);
+                sink.end_frame();
+            })
+        {
+            taken += end;
+        }
+        taken
     }
 
     fn frame<O: Output>(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
@@ -99,7 +122,7 @@ impl<P: Protocol> Stage<P> {
         };
         let event = P::read(frame, &mut reader, wanted)?;
         if curious {
-            self.templates.study(frame.name, frame.json, &event, &reader.into_trace());
+            self.templates.study(frame, &event, &reader.into_trace());
         }
         self.protocol.apply(&event, sink);
         Ok(())
@@ -140,10 +163,24 @@ macro_rules! registry {
                 &mut self,
                 name: &[u8],
                 frame: &[u8],
+                wire: &[u8],
                 sink: &mut DeltaSink<'_, O>,
             ) -> bool {
                 match self {
-                    $(Self::$protocol(stage) => stage.repeated(name, frame, sink),)+
+                    $(Self::$protocol(stage) => stage.repeated(name, frame, wire, sink),)+
+                }
+            }
+
+            /// Applies the events at the start of what is not framed yet, as far as they repeat templates; how many bytes
+            /// they are.
+            #[inline]
+            pub fn repeated_unframed<O: Output>(
+                &mut self,
+                bytes: Bytes<'_>,
+                sink: &mut DeltaSink<'_, O>,
+            ) -> usize {
+                match self {
+                    $(Self::$protocol(stage) => stage.repeated_unframed(bytes, sink),)+
                 }
             }
 

@@ -10,7 +10,7 @@
 //! Fixtures: `tests/fixtures/ollama/`.
 
 use super::openai_chat::logprobs::read_entry;
-use super::template::{Template, Token};
+use super::template::{Template, Token, Tokens};
 use super::{Frame, Protocol, Wanted};
 use crate::delta::{FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
@@ -54,13 +54,13 @@ pub struct Repeat {
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event { model, thinking, text, .. } = *event;
         let alone = *event == Event { model, thinking, text, ..Event::default() };
         (alone && (thinking.is_some() || text.is_some())).then(|| Self {
-            model: model.map(&mut token),
-            thinking: thinking.map(&mut token),
-            text: text.map(&mut token),
+            model: model.map(|model| tokens.names(model)),
+            thinking: thinking.map(|text| tokens.says(text)),
+            text: text.map(|text| tokens.says(text)),
         })
     }
 

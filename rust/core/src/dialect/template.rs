@@ -1,6 +1,7 @@
 //! Template decoding stands in for `read` where a stream repeats itself.
 //!
-//! In: a frame's bytes.  Out: the [`Template::Event`] that `read` would have made of them, or nothing.
+//! In: a frame's bytes, or those of a feed of which nobody has framed the rest.  Out: the [`Template::Event`] that `read`
+//! would have made of them, or nothing.
 //!
 //! A template is a frame that `read` accepted, cut at token borders.  Its holes are scalar values that `read` borrowed or
 //! ignored and that differed between two frames of one skeleton, objects that it borrowed as they stand, and the white
@@ -9,13 +10,17 @@
 //! being empty, so an empty one is refused), hence it would have made the same event.  Any mismatch or doubt is a miss:
 //! `read` decides.
 //!
+//! A frame that stood whole in a feed is kept with what framed it.  No hole takes a line end, so that where all of its
+//! literals stand, framing would have found this event and no other: such an event is taken before it is framed.
+//!
 //! Learned per stream, at most [`SLOTS`] at a time.  Held equal to `read` by property tests and fuzzing; without this file
 //! everything works as before.
 
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::wire::{Str, number_end, string_end, value_end};
+use super::Frame;
+use crate::wire::{Bytes, Str, number_end, string_end, value_end};
 
 /// Templates kept at a time: the kinds of event that alternate in one stretch of a stream.
 const SLOTS: usize = 3;
@@ -36,7 +41,7 @@ pub trait Template: Clone + Debug + PartialEq + Sized {
     type Event<'a>;
 
     /// The event over places; `None` for one of a kind that does not come again and again, all alike.
-    fn of(event: &Self::Event<'_>, token: impl FnMut(Str<'_>) -> Token) -> Option<Self>;
+    fn of(event: &Self::Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self>;
 
     /// The event over the tokens that stand in these places.
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Self::Event<'a>;
@@ -45,6 +50,36 @@ pub trait Template: Clone + Debug + PartialEq + Sized {
 /// A place in a template: the number of its token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token(u8);
+
+/// The tokens of a frame that an event borrows, as they are found.
+#[derive(Debug)]
+pub struct Tokens<'a> {
+    wire: &'a str,
+    places: Vec<Place>,
+    /// Whether all of them were found.
+    fit: bool,
+}
+
+impl Tokens<'_> {
+    /// The place of what is new in each event: nobody waits until two of them differ.
+    pub fn says(&mut self, text: Str<'_>) -> Token {
+        // Numbered when the frame is cut.
+        self.borrowed(text, Some(0))
+    }
+
+    /// The place of what mostly stays as it is.
+    pub fn names(&mut self, text: Str<'_>) -> Token {
+        self.borrowed(text, None)
+    }
+
+    fn borrowed(&mut self, text: Str<'_>, hole: Option<usize>) -> Token {
+        let place = Place::borrowed(self.wire, text);
+        self.fit &= place.is_some();
+        let hole = hole.filter(|_| !text.is_empty());
+        self.places.extend(place.map(|place| Place { hole, ..place }));
+        Token(u8::try_from(self.places.len().saturating_sub(1)).unwrap_or(u8::MAX))
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -72,10 +107,10 @@ struct Place {
     hole: Option<usize>,
 }
 
-/// A literal, and the hole that follows it.
+/// A hole; literals stand between two of them.
 #[derive(Clone, Debug, PartialEq)]
 struct Segment {
-    literal: Range<usize>,
+    hole: Range<usize>,
     kind: Kind,
     object: Option<Box<Object>>,
 }
@@ -94,13 +129,14 @@ struct Object {
 #[derive(Clone, Debug, PartialEq)]
 struct Slot<E> {
     name: Box<str>,
-    frame: Box<str>,
+    /// The frame, between what framed it where that is known.
+    wire: Box<str>,
+    /// Where in that the frame stands.
+    frame: Range<usize>,
     places: Vec<Place>,
     segments: Vec<Segment>,
     /// Whether some of them are objects.
     has_objects: bool,
-    /// Where the literal after the last hole begins.
-    tail: usize,
     event: E,
 }
 
@@ -131,30 +167,68 @@ impl<E: Template> Templates<E> {
     /// would be to copy it.  False for any other frame.
     #[inline]
     pub fn hit<'a>(
-        &'a mut self,
+        &mut self,
         name: &[u8],
         frame: &'a [u8],
-        apply: impl FnOnce(&E::Event<'a>),
+        wire: &[u8],
+        apply: impl FnOnce(&E::Event<'_>),
     ) -> bool {
-        let mut holes = Holes { texts: [""; MAX_HOLES], escaped: 0 };
         let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
-            slot.is_named(name) && slot.matches(frame, holes)
+            // What framed it was compared before it was framed.
+            let new = wire.is_empty() || !slot.is_framed();
+            let named = new && slot.is_named(name);
+            let bytes = Bytes::Unchecked(frame);
+            (named && slot.matches(&slot.frame, bytes, holes)? == frame.len()).then_some(())
         };
-        let Some(recent) = self.slots.get(self.recent) else { return false };
-        if !matches(recent, &mut holes) {
-            let other =
-                |(at, slot): &(usize, &Slot<E>)| *at != self.recent && matches(slot, &mut holes);
-            let Some((at, _)) = self.slots.iter().enumerate().find(other) else { return false };
-            self.recent = at;
+        let hit = self.find(matches, apply).is_some();
+        if hit && !wire.is_empty() && let Some(slot) = self.slots.get_mut(self.recent) {
+            slot.know_framing(std::str::from_utf8(wire).unwrap_or(""), frame);
         }
+        hit
+    }
+
+    /// Like [`Self::hit`] for the event that a feed's rest begins with, with what frames it: how many bytes that is.
+    #[inline]
+    pub fn hit_unframed<'a>(
+        &mut self,
+        rest: Bytes<'a>,
+        max_bytes: usize,
+        apply: impl FnOnce(&E::Event<'_>),
+    ) -> Option<usize> {
+        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
+            let wire = 0..slot.wire.len();
+            let end = slot.matches(&wire, rest, holes)?;
+            (slot.is_framed() && end <= max_bytes).then_some(end)
+        };
+        self.find(matches, apply)
+    }
+
+    #[inline]
+    fn find<'a, T>(
+        &mut self,
+        matches: impl Fn(&Slot<E>, &mut Holes<'a>) -> Option<T>,
+        apply: impl FnOnce(&E::Event<'_>),
+    ) -> Option<T> {
+        let mut holes = Holes { texts: [""; MAX_HOLES], escaped: 0 };
+        let found = match matches(self.slots.get(self.recent)?, &mut holes) {
+            Some(found) => found,
+            None => {
+                let recent = self.recent;
+                let mut others = self.slots.iter().enumerate().filter(|(at, _)| *at != recent);
+                let (at, found) =
+                    others.find_map(|(at, slot)| Some((at, matches(slot, &mut holes)?)))?;
+                self.recent = at;
+                found
+            }
+        };
         self.credit = self.credit.saturating_add(1).min(CREDIT);
-        let Some(slot) = self.slots.get_mut(self.recent) else { return false };
+        let slot = self.slots.get_mut(self.recent)?;
         if slot.has_objects {
             slot.keep_objects(&holes);
         }
         let slot = &*slot;
         apply(&slot.event.fill(|token| slot.text(token, &holes)));
-        true
+        Some(found)
     }
 
     /// Whether it is worth studying another frame.
@@ -165,18 +239,18 @@ impl<E: Template> Templates<E> {
     /// Studies a frame that was no hit: `ignored` are the scalars in it that `read` ignored.
     pub fn study(
         &mut self,
-        name: &str,
-        frame: &str,
+        frame: Frame<'_>,
         event: &E::Event<'_>,
         ignored: &[Range<usize>],
     ) {
-        for slot in self.slots.iter_mut().filter(|slot| slot.is_named(name.as_bytes())) {
-            if slot.widen(frame) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_named(frame.name.as_bytes())) {
+            if slot.widen(frame.json.as_bytes()) {
+                slot.know_framing(frame.wire, frame.json.as_bytes());
                 self.credit = self.credit.saturating_sub(STUDY);
                 return;
             }
         }
-        let Some(slot) = Slot::new(name, frame, event, ignored) else { return };
+        let Some(slot) = Slot::new(frame, event, ignored) else { return };
         self.credit = self.credit.saturating_sub(STUDY);
         if self.slots.len() < SLOTS {
             self.slots.push(slot);
@@ -187,41 +261,33 @@ impl<E: Template> Templates<E> {
 }
 
 impl<E: Template> Slot<E> {
-    fn new(
-        name: &str,
-        frame: &str,
-        event: &E::Event<'_>,
-        ignored: &[Range<usize>],
-    ) -> Option<Self> {
-        let mut places: Vec<Place> = Vec::with_capacity(ignored.len() + 8);
-        let mut fits = true;
-        let event = E::of(event, |text| {
-            let place = Place::borrowed(frame, text);
-            fits &= place.is_some();
-            places.extend(place);
-            Token(u8::try_from(places.len().saturating_sub(1)).unwrap_or(u8::MAX))
-        })?;
-        places.extend(ignored.iter().map(|range| Place::ignored(frame, range)));
-        let closing = frame.rfind('}')?;
-        let padding = frame.get(..closing)?.trim_end().len();
+    fn new(frame: Frame<'_>, event: &E::Event<'_>, ignored: &[Range<usize>]) -> Option<Self> {
+        let (wire, start) =
+            framed(frame.wire, frame.json.as_bytes()).unwrap_or((frame.json, 0));
+        let end = start + frame.json.len();
+        let places = Vec::with_capacity(ignored.len() + 8);
+        let mut tokens = Tokens { wire, places, fit: true };
+        let event = E::of(event, &mut tokens)?;
+        let Tokens { mut places, fit, .. } = tokens;
+        places.extend(ignored.iter().map(|range| Place::ignored(wire, start, range)));
+        let closing = wire.get(..end)?.rfind('}')?;
+        let padding = wire.get(..closing)?.trim_end().len();
         places.push(Place {
             range: padding..closing,
             kind: Kind::Space,
             escaped: false,
             hole: None,
         });
-        if !fits || places.len() > MAX_TOKENS {
+        if !fit || places.len() > MAX_TOKENS {
             return None;
         }
-        let tail = frame.len();
-        let frame = frame.into();
         let mut slot = Self {
-            name: name.into(),
-            frame,
+            name: frame.name.into(),
+            wire: wire.into(),
+            frame: start..end,
             places,
             segments: Vec::new(),
             has_objects: false,
-            tail,
             event,
         };
         slot.cut();
@@ -241,7 +307,7 @@ impl<E: Template> Slot<E> {
         let nothing = Str::plain("");
         let Some(place) = self.places.get(usize::from(token.0)) else { return nothing };
         let Some(hole) = place.hole else {
-            let raw = self.frame.get(place.range.clone()).unwrap_or("");
+            let raw = self.wire.get(place.range.clone()).unwrap_or("");
             return Str { raw, escaped: place.escaped };
         };
         if let Kind::Object(_) = place.kind {
@@ -260,19 +326,14 @@ impl<E: Template> Slot<E> {
         holes.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
         self.segments.clear();
         self.has_objects = false;
-        self.tail = 0;
         for (number, at) in holes.into_iter().enumerate() {
             if let Some(place) = self.places.get_mut(at) {
                 place.hole = Some(number);
                 let object = matches!(place.kind, Kind::Object(_))
-                    .then(|| Object::new(&self.frame, place.range.clone()).into());
+                    .then(|| Object::new(&self.wire, place.range.clone()).into());
                 self.has_objects |= object.is_some();
-                self.segments.push(Segment {
-                    literal: self.tail..place.range.start,
-                    kind: place.kind,
-                    object,
-                });
-                self.tail = place.range.end;
+                let hole = place.range.clone();
+                self.segments.push(Segment { hole, kind: place.kind, object });
             }
         }
     }
@@ -288,37 +349,41 @@ impl<E: Template> Slot<E> {
         }
     }
 
+    /// Where that range of the template ends in bytes that begin with it.
     #[inline]
-    fn matches<'a>(&self, frame: &'a [u8], holes: &mut Holes<'a>) -> bool {
+    fn matches<'a>(
+        &self,
+        range: &Range<usize>,
+        bytes: Bytes<'a>,
+        holes: &mut Holes<'a>,
+    ) -> Option<usize> {
+        let text = bytes.as_bytes();
         holes.escaped = 0;
-        let mut bit = 1;
-        let mut fill = || {
-            let mut at = 0;
-            for (segment, text) in self.segments.iter().zip(&mut holes.texts) {
-                at = self.literal(&segment.literal, frame, at)?;
-                let (end, escaped) = match &segment.object {
-                    None => segment.kind.end(frame, at)?,
-                    Some(object) if object.is_at(frame, at) => {
-                        *text = "";
-                        bit <<= 1;
-                        at += object.last.len();
-                        continue;
-                    }
-                    Some(object) => match self.own_object(object, frame, at) {
-                        Some(end) => (end, false),
-                        None => segment.kind.end(frame, at)?,
-                    },
-                };
-                *text = std::str::from_utf8(frame.get(at..end)?).ok()?;
-                if escaped {
-                    holes.escaped |= bit;
+        let (mut bit, mut mine, mut at) = (1, range.start, 0);
+        for (segment, found) in self.segments.iter().zip(&mut holes.texts) {
+            at = self.literal(&(mine..segment.hole.start), text, at)?;
+            mine = segment.hole.end;
+            let (end, escaped) = match &segment.object {
+                None => segment.kind.end(text, at)?,
+                Some(object) if object.is_at(text, at) => {
+                    *found = "";
+                    bit <<= 1;
+                    at += object.last.len();
+                    continue;
                 }
-                bit <<= 1;
-                at = end;
+                Some(object) => match self.own_object(object, text, at) {
+                    Some(end) => (end, false),
+                    None => segment.kind.end(text, at)?,
+                },
+            };
+            *found = bytes.text(at..end)?;
+            if escaped {
+                holes.escaped |= bit;
             }
-            self.literal(&(self.tail..self.frame.len()), frame, at)
-        };
-        fill() == Some(frame.len())
+            bit <<= 1;
+            at = end;
+        }
+        self.literal(&(mine..range.end), text, at)
     }
 
     /// Where the object ends that begins at `at`, when it is the template's own but for its numbers.
@@ -334,35 +399,53 @@ impl<E: Template> Slot<E> {
 
     /// Where the literal ends that must stand at `at`.
     #[inline]
-    fn literal(&self, literal: &Range<usize>, frame: &[u8], at: usize) -> Option<usize> {
+    fn literal(&self, literal: &Range<usize>, text: &[u8], at: usize) -> Option<usize> {
         let end = at + literal.len();
-        (frame.get(at..end)? == self.frame.as_bytes().get(literal.clone())?).then_some(end)
+        (text.get(at..end)? == self.wire.as_bytes().get(literal.clone())?).then_some(end)
+    }
+
+    fn is_framed(&self) -> bool {
+        self.frame.len() < self.wire.len()
+    }
+
+    /// Takes over what frames a frame of the same name, unless that is known.
+    #[cold]
+    fn know_framing(&mut self, wire: &str, frame: &[u8]) {
+        let Some((wire, start)) = framed(wire, frame).filter(|_| !self.is_framed()) else { return };
+        let (before, after) = (wire.get(..start), wire.get(start + frame.len()..));
+        let (Some(before), Some(after)) = (before, after) else { return };
+        self.wire = [before, &self.wire, after].concat().into();
+        let shift = |range: &mut Range<usize>| *range = range.start + start..range.end + start;
+        shift(&mut self.frame);
+        self.places.iter_mut().for_each(|place| shift(&mut place.range));
+        self.cut();
     }
 
     /// Makes holes of the places in which `frame` differs; false when it is of another skeleton.  A skeleton in which too
     /// much differs stays as it is.
-    fn widen(&mut self, frame: &str) -> bool {
+    fn widen(&mut self, frame: &[u8]) -> bool {
         let mut order: Vec<usize> = (0..self.places.len()).collect();
         order.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
-        let (mut mine, mut at, mut differing) = (0, 0, Vec::new());
+        let (mut mine, mut at, mut differing) = (self.frame.start, 0, Vec::new());
         for number in order {
             let Some(place) = self.places.get(number).filter(|place| place.kind != Kind::Fixed)
             else {
                 continue;
             };
             let step = || {
-                let start = self.literal(&(mine..place.range.start), frame.as_bytes(), at)?;
-                let (end, _) = place.kind.end(frame.as_bytes(), start)?;
+                let start = self.literal(&(mine..place.range.start), frame, at)?;
+                let (end, _) = place.kind.end(frame, start)?;
                 Some((start, end))
             };
             let Some((start, end)) = step() else { return false };
-            if frame.as_bytes().get(start..end) != self.frame.as_bytes().get(place.range.clone()) {
+            let own = self.wire.as_bytes().get(place.range.clone());
+            if place.hole.is_none() && frame.get(start..end) != own {
                 differing.push(number);
             }
             mine = place.range.end;
             at = end;
         }
-        let end = self.literal(&(mine..self.frame.len()), frame.as_bytes(), at);
+        let end = self.literal(&(mine..self.frame.end), frame, at);
         if end != Some(frame.len()) {
             return false;
         }
@@ -372,7 +455,6 @@ impl<E: Template> Slot<E> {
         }
         for number in differing {
             if let Some(place) = self.places.get_mut(number) {
-                // Numbered when the frame is cut.
                 place.hole = Some(0);
             }
         }
@@ -381,13 +463,21 @@ impl<E: Template> Slot<E> {
     }
 }
 
+/// What framed a frame, with the frame in it, and where in it that begins; the frame alone where that is not known.
+fn framed<'a>(wire: &'a str, frame: &[u8]) -> Option<(&'a str, usize)> {
+    let start = (frame.as_ptr() as usize).checked_sub(wire.as_ptr() as usize)?;
+    let found = wire.as_bytes().get(start..start.checked_add(frame.len())?)? == frame;
+    found.then_some((wire, start))
+}
+
 impl Place {
-    fn ignored(frame: &str, token: &Range<usize>) -> Self {
+    fn ignored(frame: &str, start: usize, token: &Range<usize>) -> Self {
+        let token = start + token.start..start + token.end;
         let text = frame.get(token.clone()).unwrap_or("");
         let (range, kind) = match text.as_bytes().first() {
             Some(b'"') => (token.start + 1..token.end - 1, Kind::Ignored),
-            Some(b'-' | b'0'..=b'9') => (token.clone(), Kind::Number),
-            _ => (token.clone(), Kind::Fixed),
+            Some(b'-' | b'0'..=b'9') => (token, Kind::Number),
+            _ => (token, Kind::Fixed),
         };
         Self { range, kind, escaped: false, hole: None }
     }
@@ -456,10 +546,13 @@ impl Kind {
             Self::Ignored => string_end(frame, at).ok(),
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
             Self::Object(levels) if frame.get(at) == Some(&b'{') => {
-                value_end(frame, at, usize::from(levels)).map(|end| (end, false))
+                let end = value_end(frame, at, usize::from(levels))?;
+                let one_line = memchr::memchr2(b'\n', b'\r', frame.get(at..end)?).is_none();
+                one_line.then_some((end, false))
             }
             Self::Space => {
-                let spaces = frame.iter().skip(at).take_while(|byte| byte.is_ascii_whitespace());
+                let spaces =
+                    frame.iter().skip(at).take_while(|byte| matches!(byte, b' ' | b'\t'));
                 Some((at + spaces.count(), false))
             }
             Self::Object(_) | Self::Fixed => None,

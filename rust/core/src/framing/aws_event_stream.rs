@@ -163,7 +163,7 @@ fn frame(
         }),
         Some(_) => {
             let name = headers.event_type.unwrap_or(b"");
-            sink(Frame::Event { name, data, offset, closed: true })
+            sink(Frame::Event { name, data, offset, closed: true, wire: &[] })
         }
     }
 }

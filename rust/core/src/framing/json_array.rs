@@ -139,7 +139,7 @@ impl JsonArray {
         if self.held.len().saturating_add(piece.len()) > self.max_bytes {
             return sink(Frame::TooLong);
         }
-        let event = |data| Frame::Event { name: b"", data, offset, closed: true };
+        let event = |data| Frame::Event { name: b"", data, offset, closed: true, wire: &[] };
         if self.held.is_empty() {
             return sink(event(piece));
         }

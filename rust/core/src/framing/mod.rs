@@ -25,6 +25,8 @@ pub enum Frame<'a> {
         offset: u64,
         /// Whether the framing closed it; false for what stands unfinished at the end of the body.
         closed: bool,
+        /// All of its bytes, when it stood whole in one feed and its data is one piece of them; else empty.
+        wire: &'a [u8],
     },
     /// A line that belongs to no event.
     Stray {
@@ -53,6 +55,24 @@ pub enum Frame<'a> {
     },
     /// The event that is being received exceeds the limit.
     TooLong,
+}
+
+/// Where frames go.
+pub trait Receiver {
+    /// Takes a frame; breaks when it wants no more.
+    fn frame(&mut self, frame: Frame<'_>) -> ControlFlow<()>;
+
+    /// Takes events that it knows at the start of bytes that nobody has framed yet; how many bytes they are.  An event
+    /// begins there.
+    fn unframed(&mut self, _bytes: &[u8]) -> ControlFlow<(), usize> {
+        ControlFlow::Continue(0)
+    }
+}
+
+impl<F: FnMut(Frame<'_>) -> ControlFlow<()>> Receiver for F {
+    fn frame(&mut self, frame: Frame<'_>) -> ControlFlow<()> {
+        self(frame)
+    }
 }
 
 /// How a protocol's bodies are framed.
@@ -97,21 +117,23 @@ impl Framer {
     pub fn feed(
         &mut self,
         bytes: &[u8],
-        sink: impl FnMut(Frame<'_>) -> ControlFlow<()>,
+        mut sink: impl Receiver,
     ) -> ControlFlow<()> {
         match self {
             Self::Sse(framer) => framer.feed(bytes, sink),
-            Self::Ndjson(framer) => framer.feed(bytes, sink),
-            Self::JsonArray(framer) => framer.feed(bytes, sink),
-            Self::AwsEventStream(framer) => framer.feed(bytes, sink),
+            Self::Ndjson(framer) => framer.feed(bytes, |frame: Frame<'_>| sink.frame(frame)),
+            Self::JsonArray(framer) => framer.feed(bytes, |frame: Frame<'_>| sink.frame(frame)),
+            Self::AwsEventStream(framer) => {
+                framer.feed(bytes, |frame: Frame<'_>| sink.frame(frame))
+            }
         }
     }
 
     /// Takes the end of the body.
-    pub fn close(&mut self, sink: impl FnMut(Frame<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn close(&mut self, mut sink: impl Receiver) -> ControlFlow<()> {
         match self {
-            Self::Sse(framer) => framer.close(sink),
-            Self::Ndjson(framer) => framer.close(sink),
+            Self::Sse(framer) => framer.close(|frame: Frame<'_>| sink.frame(frame)),
+            Self::Ndjson(framer) => framer.close(|frame: Frame<'_>| sink.frame(frame)),
             // What these two hold is a frame that was cut, and says nothing.
             Self::JsonArray(_) | Self::AwsEventStream(_) => ControlFlow::Continue(()),
         }

@@ -8,7 +8,7 @@
 
 use std::ops::ControlFlow;
 
-use super::Frame;
+use super::{Frame, Receiver};
 
 const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
@@ -45,29 +45,36 @@ impl Sse {
     pub fn feed<'a>(
         &mut self,
         bytes: &'a [u8],
-        mut sink: impl FnMut(Frame<'_>) -> ControlFlow<()>,
+        mut sink: impl Receiver,
     ) -> ControlFlow<()> {
         let mut at = self.skip_bom(bytes);
         let start = self.fed;
         self.fed = start.saturating_add(bytes.len() as u64);
         // The data of the current event while it is one line of this feed.
         let mut whole: &'a [u8] = &[];
-        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        while let Some(mut rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             if std::mem::take(&mut self.skip_lf) && rest.first() == Some(&b'\n') {
                 at += 1;
                 continue;
             }
-            let offset = start + at as u64;
-            if self.between_events()
-                && let Some(event) = WholeEvent::at_start_of(rest)
-                && event.bytes <= self.max_bytes
-            {
-                at += event.bytes;
-                let WholeEvent { name, data, data_at, .. } = event;
-                let offset = offset + data_at as u64;
-                sink(Frame::Event { name, data, offset, closed: true })?;
-                continue;
+            if self.between_events() {
+                at += sink.unframed(rest)?;
+                rest = bytes.get(at..).unwrap_or_default();
+                if let Some(event) = WholeEvent::at_start_of(rest)
+                    && event.bytes <= self.max_bytes
+                {
+                    let WholeEvent { name, data, data_at, .. } = event;
+                    let offset = start + (at + data_at) as u64;
+                    let wire = rest.get(..event.bytes).unwrap_or_default();
+                    at += event.bytes;
+                    sink.frame(Frame::Event { name, data, offset, closed: true, wire })?;
+                    continue;
+                }
+                if rest.is_empty() {
+                    break;
+                }
             }
+            let offset = start + at as u64;
             let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
                 if self.line.is_empty() {
                     self.line_offset = offset;
@@ -77,14 +84,14 @@ impl Sse {
             };
             let (line, tail) = rest.split_at(end);
             if self.line.len().saturating_add(line.len()) > self.max_bytes {
-                return sink(Frame::TooLong);
+                return sink.frame(Frame::TooLong);
             }
             self.skip_lf = tail.first() == Some(&b'\r');
             at += end + 1;
             // The same sum as for a line that is still open, so that cuts do not move the limit.
             let held = self.data.len().saturating_add(whole.len());
             if self.line.len().saturating_add(line.len()).saturating_add(held) > self.max_bytes {
-                return sink(Frame::TooLong);
+                return sink.frame(Frame::TooLong);
             }
             if self.line.is_empty() {
                 self.take_line(line, offset, &mut whole, &mut sink)?;
@@ -104,13 +111,13 @@ impl Sse {
         self.keep(&mut whole);
         // The line alone, as above: where a feed ends decides nothing.
         if self.line.len() > self.max_bytes {
-            return sink(Frame::TooLong);
+            return sink.frame(Frame::TooLong);
         }
         ControlFlow::Continue(())
     }
 
     /// Takes the end of the body: the last line needs no line end, the last event no blank line.
-    pub fn close(&mut self, mut sink: impl FnMut(Frame<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn close(&mut self, mut sink: impl Receiver) -> ControlFlow<()> {
         if self.bom < BOM.len() {
             self.line.extend(BOM.iter().take(self.bom));
             self.bom = BOM.len();
@@ -157,7 +164,7 @@ impl Sse {
         line: &'a [u8],
         offset: u64,
         whole: &mut &'a [u8],
-        sink: &mut impl FnMut(Frame<'_>) -> ControlFlow<()>,
+        sink: &mut impl Receiver,
     ) -> ControlFlow<()> {
         if let Some(value) = line.strip_prefix(b"data:") {
             self.take_data(value.strip_prefix(b" ").unwrap_or(value), offset, whole);
@@ -182,7 +189,7 @@ impl Sse {
                 self.name.extend_from_slice(b"error");
                 self.take_data(value, offset, whole);
             }
-            _ => return sink(Frame::Stray { line, offset, record: false }),
+            _ => return sink.frame(Frame::Stray { line, offset, record: false }),
         }
         ControlFlow::Continue(())
     }
@@ -203,13 +210,14 @@ impl Sse {
         &mut self,
         whole: &mut &[u8],
         closed: bool,
-        sink: &mut impl FnMut(Frame<'_>) -> ControlFlow<()>,
+        sink: &mut impl Receiver,
     ) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         if self.has_data {
             self.has_data = false;
             let data = if self.data.is_empty() { *whole } else { &self.data };
-            flow = sink(Frame::Event { name: &self.name, data, offset: self.data_offset, closed });
+            let (offset, wire) = (self.data_offset, &[][..]);
+            flow = sink.frame(Frame::Event { name: &self.name, data, offset, closed, wire });
             self.data.clear();
             self.data_offset = 0;
             *whole = &[];

@@ -8,12 +8,14 @@ use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 
+mod bytes;
 mod decimal;
 mod text;
 mod tokens;
 mod write;
 
 use decimal::decimal;
+pub use bytes::{Bytes, Feed};
 pub use text::{Carry, Str};
 use tokens::{counts_end, escape_end, space_end};
 pub(crate) use tokens::{number_end, special, string_end, value_end};

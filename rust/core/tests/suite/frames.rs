@@ -20,7 +20,7 @@ impl Owned {
     fn of(frame: Frame<'_>) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match frame {
-            Frame::Event { name, data, offset, closed } => {
+            Frame::Event { name, data, offset, closed, .. } => {
                 assert!(closed);
                 Self::Event { name: text(name), data: text(data), offset }
             }

@@ -176,7 +176,7 @@ fn offsets_count_from_the_first_byte_of_the_body() {
 fn a_sink_that_breaks_gets_nothing_more_of_that_feed() {
     let mut framer = Sse::new(1 << 20);
     let mut count = 0;
-    let flow = framer.feed(b"data: a\n\ndata: b\n\n", |_| {
+    let flow = framer.feed(b"data: a\n\ndata: b\n\n", |_: Frame<'_>| {
         count += 1;
         ControlFlow::Break(())
     });

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use blocks::{append_member, counts, is_empty_container, provider_block};
 
-use super::template::{Template, Token};
+use super::template::{Template, Token, Tokens};
 use super::{Frame, Protocol, Wanted};
 use crate::delta::{FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
@@ -180,7 +180,7 @@ enum RepeatKind {
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event::BlockDelta { index, delta } = event else { return None };
         let (kind, text) = match delta {
             BlockDelta::Text(text) => (RepeatKind::Text, text),
@@ -190,7 +190,7 @@ impl Template for Repeat {
                 return None;
             }
         };
-        Some(Self { index: *index, kind, text: token(*text) })
+        Some(Self { index: *index, kind, text: tokens.says(*text) })
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! One ConverseStream event → [`Event`].
 
 use crate::dialect::Frame;
-use crate::dialect::template::{Template, Token};
+use crate::dialect::template::{Template, Token, Tokens};
 use crate::wire::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame.
@@ -282,7 +282,7 @@ enum RepeatKind {
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event::BlockDelta { index, delta } = event else { return None };
         let (kind, text) = match delta {
             BlockDelta::Text(text) => (RepeatKind::Text, text),
@@ -292,7 +292,7 @@ impl Template for Repeat {
             }
             _ => return None,
         };
-        Some(Self { index: *index, kind, text: token(*text) })
+        Some(Self { index: *index, kind, text: tokens.says(*text) })
     }
 
     #[inline]

@@ -13,7 +13,7 @@
 //! (Titan).
 
 use crate::delta::{ErrorCode, Failure, FinishReason, InputFormat, Output};
-use crate::dialect::template::{Template, Token};
+use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Protocol, Wanted};
 use crate::finisher::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
 use crate::wire::{self, Kind, Reader, Result, Str};
@@ -93,10 +93,10 @@ pub(super) struct Repeat(Token);
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let text = event.text?;
         let alone = *event == Event { text: Some(text), ..Event::default() };
-        alone.then(|| Self(token(text)))
+        alone.then(|| Self(tokens.says(text)))
     }
 
     #[inline]

@@ -13,7 +13,7 @@ mod completion;
 
 use std::borrow::Cow;
 
-use super::template::{Template, Token};
+use super::template::{Template, Token, Tokens};
 use super::{Frame, Protocol, Stage, Wanted, anthropic_messages, bedrock_converse, openai_chat};
 use crate::base64;
 use crate::delta::{ErrorCode, Failure, FinishReason, Output};
@@ -45,9 +45,9 @@ pub struct Repeat(Token);
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match event {
-            Event::Chunk(text) => Some(Self(token(*text))),
+            Event::Chunk(text) => Some(Self(tokens.says(*text))),
             Event::Bare(_) | Event::Error(..) | Event::Unknown(_) => None,
         }
     }
@@ -194,7 +194,7 @@ impl State {
             return;
         }
         let seen = if added { self.added(json, max_depth, sink) } else { Ok(()) };
-        let frame = Frame { name: "", json, max_depth };
+        let frame = Frame { name: "", json, wire: "", max_depth };
         if let Err(error) = seen.and_then(|()| self.model.frame(frame, sink)) {
             let message = if error.kind == ErrorKind::TooDeep {
                 format!("limit reached: depth ({max_depth}) in the event of a chunk")
@@ -235,10 +235,10 @@ impl Model {
     fn repeated<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> bool {
         match self {
             Self::Unknown => false,
-            Self::Anthropic(stage) => stage.repeated(b"", json.as_bytes(), sink),
-            Self::Chat(stage) => stage.repeated(b"", json.as_bytes(), sink),
-            Self::Converse(stage) => stage.repeated(b"", json.as_bytes(), sink),
-            Self::Completion(stage) => stage.repeated(b"", json.as_bytes(), sink),
+            Self::Anthropic(stage) => stage.repeated(b"", json.as_bytes(), b"", sink),
+            Self::Chat(stage) => stage.repeated(b"", json.as_bytes(), b"", sink),
+            Self::Converse(stage) => stage.repeated(b"", json.as_bytes(), b"", sink),
+            Self::Completion(stage) => stage.repeated(b"", json.as_bytes(), b"", sink),
         }
     }
 

@@ -1,6 +1,6 @@
 //! One Cohere frame → [`Event`].
 
-use crate::dialect::template::{Template, Token};
+use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Wanted};
 use crate::logprobs::Logprobs;
 use crate::wire::{Kind, Reader, Result, Str};
@@ -327,17 +327,17 @@ pub enum Repeat {
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
             Event::Content { index, thinking, text, logprobs: None } => {
-                Some(Self::Content { index, thinking, text: token(text) })
+                Some(Self::Content { index, thinking, text: tokens.says(text) })
             }
-            Event::Plan(text) => Some(Self::Plan(token(text))),
+            Event::Plan(text) => Some(Self::Plan(tokens.says(text))),
             Event::Call {
                 index,
                 begins: false,
                 call: Call { id: None, name: None, arguments: Some(text) },
-            } => Some(Self::Arguments { index, text: token(text) }),
+            } => Some(Self::Arguments { index, text: tokens.says(text) }),
             _ => None,
         }
     }

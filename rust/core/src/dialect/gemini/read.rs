@@ -2,7 +2,7 @@
 //!
 //! Names are in camelCase; proxies that speak Python write snake_case, and both are read.
 
-use crate::dialect::template::{Template, Token};
+use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Wanted};
 use crate::logprobs::Logprobs;
 use crate::wire::{Reader, Result, Str};
@@ -389,7 +389,7 @@ pub struct Repeat {
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event { model, response_id, other_candidates, usage, .. } = *event;
         match event {
             Event {
@@ -401,13 +401,13 @@ impl Template for Repeat {
             } => {
                 // The response's names may change from chunk to chunk, but only the first ones count.
                 for name in [model, response_id].into_iter().flatten() {
-                    token(name);
+                    tokens.names(name);
                 }
                 Some(Self {
                     other_candidates,
                     thought: *thought,
-                    text: token(*text),
-                    usage: usage.map(|raw| token(Str::plain(raw))),
+                    text: tokens.says(*text),
+                    usage: usage.map(|raw| tokens.names(Str::plain(raw))),
                 })
             }
             _ => None,

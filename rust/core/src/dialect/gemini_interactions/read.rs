@@ -1,6 +1,6 @@
 //! One Interactions event → [`Event`].
 
-use crate::dialect::template::{Template, Token};
+use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Wanted};
 use crate::wire::{Kind, Reader, Result, Str};
 
@@ -225,10 +225,10 @@ pub struct Repeat {
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
             Event { news: News::More { what, index, text }, usage: None } => {
-                Some(Self { what, index, text: token(text) })
+                Some(Self { what, index, text: tokens.says(text) })
             }
             _ => None,
         }

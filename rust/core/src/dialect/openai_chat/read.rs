@@ -1,7 +1,7 @@
 //! One Chat Completions frame → [`Event`].
 
 use super::logprobs::Said;
-use crate::dialect::template::{Template, Token};
+use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Wanted};
 use crate::wire::{Kind, Reader, Result, Str};
 
@@ -324,7 +324,7 @@ struct RepeatCall {
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event::Chunk(chunk) = event else { return None };
         let delta = &chunk.choice.delta;
         let bare = Chunk {
@@ -345,7 +345,7 @@ impl Template for Repeat {
         }
         // The response's names may change from chunk to chunk, but only the first ones count.
         for name in [chunk.id, chunk.model].into_iter().flatten() {
-            token(name);
+            tokens.names(name);
         }
         let call = match delta.first_call {
             None => None,
@@ -358,20 +358,20 @@ impl Template for Repeat {
                 extra_content: None,
             }) => Some(RepeatCall {
                 index,
-                id: id.map(&mut token),
-                name: name.map(&mut token),
-                arguments: token(text),
+                id: id.map(|id| tokens.names(id)),
+                name: name.map(|name| tokens.names(name)),
+                arguments: tokens.says(text),
                 custom,
             }),
             Some(_) => return None,
         };
         let repeat = Self {
             other_choices: chunk.other_choices,
-            content: delta.content.map(&mut token),
-            reasoning_content: delta.reasoning_content.map(&mut token),
-            reasoning: delta.reasoning.map(&mut token),
+            content: delta.content.map(|text| tokens.says(text)),
+            reasoning_content: delta.reasoning_content.map(|text| tokens.says(text)),
+            reasoning: delta.reasoning.map(|text| tokens.says(text)),
             call,
-            logprobs: chunk.choice.logprobs.json.map(Str::plain).map(&mut token),
+            logprobs: chunk.choice.logprobs.json.map(|raw| tokens.names(Str::plain(raw))),
         };
         let says = repeat.content.or(repeat.reasoning_content).or(repeat.reasoning);
         (says.or(repeat.logprobs).is_some() || call.is_some()).then_some(repeat)

@@ -1,7 +1,7 @@
 //! One Responses frame → [`Event`].
 
 use crate::dialect::openai_chat::logprobs::read_entry;
-use crate::dialect::template::{Template, Token};
+use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Wanted};
 use crate::logprobs::Logprobs;
 use crate::wire::{Kind, Reader, Result, Str};
@@ -280,14 +280,14 @@ pub struct Repeat {
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
+    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
             Event::More { what, place, text, logprobs: None } => Some(Self {
                 what,
                 output_index: place.output_index,
                 index: place.index,
-                item_id: place.item_id.map(&mut token),
-                text: token(text),
+                item_id: place.item_id.map(|id| tokens.names(id)),
+                text: tokens.says(text),
             }),
             _ => None,
         }

@@ -28,7 +28,7 @@ impl Owned {
     /// A copy of what was borrowed.
     pub fn of(frame: Frame<'_>) -> Self {
         match frame {
-            Frame::Event { name, data, offset, closed } => {
+            Frame::Event { name, data, offset, closed, .. } => {
                 Self::Event { name: name.to_vec(), data: data.to_vec(), offset, closed }
             }
             Frame::Stray { line, offset, .. } => Self::Stray { line: line.to_vec(), offset },

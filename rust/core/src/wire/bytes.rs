@@ -1,0 +1,118 @@
+//! Bytes of which it may be known already that they are UTF-8.
+//!
+//! In: a feed.  Out: pieces of it as text.  Laws: the bytes of a long feed are validated once, not once a frame and again
+//! once a string; a short feed is one frame or less, of which only the strings that are looked at need it.
+
+use std::ops::Range;
+
+/// Bytes from here on are validated together.
+const LONG: usize = 512;
+
+/// Bytes, validated or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bytes<'a> {
+    /// They are UTF-8.
+    Valid(&'a str),
+    /// Nobody has looked.
+    Unchecked(&'a [u8]),
+}
+
+impl<'a> Bytes<'a> {
+    /// The bytes.
+    #[inline]
+    pub fn as_bytes(self) -> &'a [u8] {
+        match self {
+            Self::Valid(text) => text.as_bytes(),
+            Self::Unchecked(bytes) => bytes,
+        }
+    }
+
+    /// These of them, if that is UTF-8.
+    #[inline]
+    pub fn text(self, range: Range<usize>) -> Option<&'a str> {
+        match self {
+            Self::Valid(text) => text.get(range),
+            Self::Unchecked(bytes) => std::str::from_utf8(bytes.get(range)?).ok(),
+        }
+    }
+
+    /// All of them, if that is UTF-8.
+    #[inline]
+    pub fn whole_text(self) -> Option<&'a str> {
+        match self {
+            Self::Valid(text) => Some(text),
+            Self::Unchecked(bytes) => std::str::from_utf8(bytes).ok(),
+        }
+    }
+
+    /// The bytes from there on.
+    #[inline]
+    pub fn after(self, start: usize) -> Option<Self> {
+        match self {
+            Self::Valid(text) => text.get(start..).map(Self::Valid),
+            Self::Unchecked(bytes) => bytes.get(start..).map(Self::Unchecked),
+        }
+    }
+}
+
+/// The bytes of a feed.
+#[derive(Clone, Copy, Debug)]
+pub struct Feed<'a> {
+    bytes: &'a [u8],
+    /// What of it is text up to its first wrong byte, once somebody asked.
+    text: Option<&'a str>,
+}
+
+impl<'a> Feed<'a> {
+    /// A feed at which nobody has looked.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, text: None }
+    }
+
+    /// What is known of bytes, which may be a piece of the feed.
+    #[inline]
+    pub fn known<'b>(&mut self, bytes: &'b [u8]) -> Bytes<'b>
+    where
+        'a: 'b,
+    {
+        match self.beginning(bytes) {
+            Bytes::Valid(text) if text.len() < bytes.len() => Bytes::Unchecked(bytes),
+            known => known,
+        }
+    }
+
+    /// What is known of the beginning of bytes, at least of a part of them.
+    #[inline]
+    pub fn beginning<'b>(&mut self, bytes: &'b [u8]) -> Bytes<'b>
+    where
+        'a: 'b,
+    {
+        let known = if self.bytes.len() < LONG { None } else { self.text_at(bytes) };
+        known.map_or(Bytes::Unchecked(bytes), Bytes::Valid)
+    }
+
+    #[inline]
+    fn text_at(&mut self, bytes: &[u8]) -> Option<&'a str> {
+        let start = (bytes.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
+        let end = start.checked_add(bytes.len()).filter(|end| *end <= self.bytes.len())?;
+        let text = *self.text.get_or_insert_with(|| valid(self.bytes));
+        text.get(start..end.min(text.len()))
+    }
+}
+
+/// The text that a feed is, up to its first wrong byte; a character that is cut at its end is none.
+fn valid(feed: &[u8]) -> &str {
+    let is_begun = |bytes: &&[u8]| match bytes.first() {
+        Some(0xC0..=0xDF) => bytes.len() < 2,
+        Some(0xE0..=0xEF) => bytes.len() < 3,
+        Some(0xF0..) => bytes.len() < 4,
+        _ => false,
+    };
+    let last = (1..=3).filter_map(|length| feed.get(feed.len().checked_sub(length)?..));
+    let cut = last.filter(is_begun).map(<[u8]>::len).max().unwrap_or(0);
+    let whole = feed.get(..feed.len() - cut).unwrap_or_default();
+    simdutf8::compat::from_utf8(whole).unwrap_or_else(|error| {
+        let valid = whole.get(..error.valid_up_to()).unwrap_or_default();
+        std::str::from_utf8(valid).unwrap_or("")
+    })
+}

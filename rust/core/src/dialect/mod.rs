@@ -114,15 +114,13 @@ impl<P: Protocol> Stage<P> {
     fn frame<O: Output>(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
         let options = sink.options();
         let wanted = Wanted { choice: options.choice, logprobs: options.logprobs };
-        let curious = self.templates.curious();
-        let mut reader = if curious {
-            Reader::tracing(frame.json, frame.max_depth)
-        } else {
-            Reader::new(frame.json, frame.max_depth)
-        };
+        let mut reader = Reader::new(frame.json, frame.max_depth);
+        if let Some(trace) = self.templates.curious() {
+            reader.trace(trace);
+        }
         let event = P::read(frame, &mut reader, wanted)?;
-        if curious {
-            self.templates.study(frame, &event, &reader.into_trace());
+        if let Some(ignored) = reader.into_trace() {
+            self.templates.study(frame, &event, ignored);
         }
         self.protocol.apply(&event, sink);
         Ok(())

@@ -54,7 +54,9 @@ pub struct Token(u8);
 /// The tokens of a frame that an event borrows, as they are found.
 #[derive(Debug)]
 pub struct Tokens<'a> {
-    wire: &'a str,
+    frame: &'a str,
+    /// How many more places there are.
+    ignored: usize,
     places: Vec<Place>,
     /// Whether all of them were found.
     fit: bool,
@@ -72,10 +74,14 @@ impl Tokens<'_> {
         self.borrowed(text, None)
     }
 
-    fn borrowed(&mut self, text: Str<'_>, hole: Option<usize>) -> Token {
-        let place = Place::borrowed(self.wire, text);
+    fn borrowed(&mut self, text: Str<'_>, hole: Option<u8>) -> Token {
+        let place = Place::borrowed(self.frame, text);
         self.fit &= place.is_some();
         let hole = hole.filter(|_| !text.is_empty());
+        if self.places.is_empty() {
+            // Most frames are of no kind that comes again, and borrow nothing.
+            self.places.reserve_exact(self.ignored + 4);
+        }
         self.places.extend(place.map(|place| Place { hole, ..place }));
         Token(u8::try_from(self.places.len().saturating_sub(1)).unwrap_or(u8::MAX))
     }
@@ -104,23 +110,32 @@ struct Place {
     kind: Kind,
     escaped: bool,
     /// The number of the hole that it has become.
-    hole: Option<usize>,
+    hole: Option<u8>,
 }
 
 /// A hole; literals stand between two of them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 struct Segment {
+    /// Its place, counted from where begins what frames the template's own frame.
     hole: Range<usize>,
     kind: Kind,
     object: Option<Box<Object>>,
 }
 
+/// Where holes stand is told by the places of their template.
+impl PartialEq for Segment {
+    fn eq(&self, other: &Self) -> bool {
+        let last = |segment: &Self| segment.object.as_ref().map(|object| object.last.clone());
+        self.kind == other.kind && last(self) == last(other)
+    }
+}
+
 /// An object that has become a hole, as it was seen: counts, of which mostly none or the numbers alone are new.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 struct Object {
     /// The one before.
     last: String,
-    /// The one in the template's own frame.
+    /// The one in the template's own frame, counted like its hole.
     own: Range<usize>,
     /// The whole numbers in that.
     numbers: Vec<Range<usize>>,
@@ -129,15 +144,67 @@ struct Object {
 #[derive(Clone, Debug, PartialEq)]
 struct Slot<E> {
     name: Box<str>,
-    /// The frame, between what framed it where that is known.
-    wire: Box<str>,
-    /// Where in that the frame stands.
-    frame: Range<usize>,
+    frame: Wired,
     places: Vec<Place>,
     segments: Vec<Segment>,
     /// Whether some of them are objects.
     has_objects: bool,
     event: E,
+}
+
+/// A frame between what framed it, where that is known.
+#[derive(Clone, Debug)]
+struct Wired {
+    wire: Box<str>,
+    /// Where in it the frame begins, and where it ends.
+    start: usize,
+    end: usize,
+}
+
+/// Frames are equal whatever framed them: a cut hides that, and it decides nothing.
+impl PartialEq for Wired {
+    fn eq(&self, other: &Self) -> bool {
+        self.frame() == other.frame()
+    }
+}
+
+impl Wired {
+    fn new(frame: &str) -> Self {
+        Self { wire: frame.into(), start: 0, end: frame.len() }
+    }
+
+    #[inline]
+    fn frame(&self) -> &str {
+        self.wire.get(self.start..self.end).unwrap_or("")
+    }
+
+    /// Whether it is known what framed it.
+    #[inline]
+    fn is_framed(&self) -> bool {
+        self.end - self.start < self.wire.len()
+    }
+
+    /// Takes over what framed another frame: `wire` with that frame in it.
+    #[cold]
+    fn know(&mut self, wire: &str, frame: &[u8]) {
+        let start = (frame.as_ptr() as usize).checked_sub(wire.as_ptr() as usize);
+        let Some(start) = start.filter(|_| !self.is_framed()) else { return };
+        let found = wire.as_bytes().get(start..).is_some_and(|rest| rest.starts_with(frame));
+        let around = wire.get(..start).zip(wire.get(start + frame.len()..));
+        if let Some((before, after)) = around.filter(|_| found) {
+            self.wire = [before, self.frame(), after].concat().into();
+            self.end += start;
+            self.start = start;
+        }
+    }
+
+    /// Whether `wire` frames its frame in the same way.
+    fn is_framed_as(&self, wire: &[u8]) -> bool {
+        let around = self.wire.get(..self.start).zip(self.wire.get(self.end..));
+        around.is_some_and(|(before, after)| {
+            wire.starts_with(before.as_bytes()) && wire.ends_with(after.as_bytes())
+        })
+    }
 }
 
 /// The templates of a stream.
@@ -147,11 +214,13 @@ pub struct Templates<E> {
     recent: usize,
     /// What is left for studies.
     credit: u32,
+    /// Memory for the places in a frame that is studied.
+    places: Vec<Range<usize>>,
 }
 
 impl<E> Default for Templates<E> {
     fn default() -> Self {
-        Self { slots: Vec::new(), recent: 0, credit: CREDIT }
+        Self { slots: Vec::new(), recent: 0, credit: CREDIT, places: Vec::new() }
     }
 }
 
@@ -174,11 +243,13 @@ impl<E: Template> Templates<E> {
         apply: impl FnOnce(&E::Event<'_>),
     ) -> bool {
         let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
-            // What framed it was compared before it was framed.
-            let new = wire.is_empty() || !slot.is_framed();
-            let named = new && slot.is_named(name);
-            let bytes = Bytes::Unchecked(frame);
-            (named && slot.matches(&slot.frame, bytes, holes)? == frame.len()).then_some(())
+            // An event that was framed in the same way was compared before.
+            let new = wire.is_empty() || !slot.frame.is_framed_as(wire);
+            let (start, end) = (slot.frame.start, slot.frame.end);
+            let repeats = new
+                && slot.is_named(name)
+                && slot.matches(start, end, Bytes::Unchecked(frame), holes)? == frame.len();
+            repeats.then_some(())
         };
         let hit = self.find(matches, apply).is_some();
         if hit && !wire.is_empty() && let Some(slot) = self.slots.get_mut(self.recent) {
@@ -196,9 +267,8 @@ impl<E: Template> Templates<E> {
         apply: impl FnOnce(&E::Event<'_>),
     ) -> Option<usize> {
         let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
-            let wire = 0..slot.wire.len();
-            let end = slot.matches(&wire, rest, holes)?;
-            (slot.is_framed() && end <= max_bytes).then_some(end)
+            let end = slot.matches(0, slot.frame.wire.len(), rest, holes)?;
+            (slot.frame.is_framed() && end <= max_bytes).then_some(end)
         };
         self.find(matches, apply)
     }
@@ -231,9 +301,9 @@ impl<E: Template> Templates<E> {
         Some(found)
     }
 
-    /// Whether it is worth studying another frame.
-    pub fn curious(&self) -> bool {
-        self.credit >= STUDY
+    /// Memory for the places that `read` ignores, if it is worth studying another frame.
+    pub fn curious(&mut self) -> Option<Vec<Range<usize>>> {
+        (self.credit >= STUDY).then(|| std::mem::take(&mut self.places))
     }
 
     /// Studies a frame that was no hit: `ignored` are the scalars in it that `read` ignored.
@@ -241,37 +311,44 @@ impl<E: Template> Templates<E> {
         &mut self,
         frame: Frame<'_>,
         event: &E::Event<'_>,
-        ignored: &[Range<usize>],
+        mut ignored: Vec<Range<usize>>,
     ) {
+        let studied = self.learn(frame, event, &ignored);
+        self.credit = self.credit.saturating_sub(if studied { STUDY } else { 0 });
+        ignored.clear();
+        ignored.shrink_to(MAX_TOKENS);
+        self.places = ignored;
+    }
+
+    fn learn(&mut self, frame: Frame<'_>, event: &E::Event<'_>, ignored: &[Range<usize>]) -> bool {
         for slot in self.slots.iter_mut().filter(|slot| slot.is_named(frame.name.as_bytes())) {
             if slot.widen(frame.json.as_bytes()) {
                 slot.know_framing(frame.wire, frame.json.as_bytes());
-                self.credit = self.credit.saturating_sub(STUDY);
-                return;
+                return true;
             }
         }
-        let Some(slot) = Slot::new(frame, event, ignored) else { return };
-        self.credit = self.credit.saturating_sub(STUDY);
+        let Some(mut slot) = Slot::new(frame, event, ignored) else { return false };
         if self.slots.len() < SLOTS {
+            slot.cut();
             self.slots.push(slot);
         } else if let Some(oldest) = self.slots.get_mut((self.recent + 1) % SLOTS) {
+            slot.segments = std::mem::take(&mut oldest.segments);
+            slot.cut();
             *oldest = slot;
         }
+        true
     }
 }
 
 impl<E: Template> Slot<E> {
     fn new(frame: Frame<'_>, event: &E::Event<'_>, ignored: &[Range<usize>]) -> Option<Self> {
-        let (wire, start) =
-            framed(frame.wire, frame.json.as_bytes()).unwrap_or((frame.json, 0));
-        let end = start + frame.json.len();
-        let places = Vec::with_capacity(ignored.len() + 8);
-        let mut tokens = Tokens { wire, places, fit: true };
+        let Frame { name, json, wire, .. } = frame;
+        let mut tokens = Tokens { frame: json, ignored: ignored.len(), places: Vec::new(), fit: true };
         let event = E::of(event, &mut tokens)?;
         let Tokens { mut places, fit, .. } = tokens;
-        places.extend(ignored.iter().map(|range| Place::ignored(wire, start, range)));
-        let closing = wire.get(..end)?.rfind('}')?;
-        let padding = wire.get(..closing)?.trim_end().len();
+        places.extend(ignored.iter().map(|range| Place::ignored(json, range)));
+        let closing = json.rfind('}')?;
+        let padding = json.get(..closing)?.trim_end().len();
         places.push(Place {
             range: padding..closing,
             kind: Kind::Space,
@@ -281,17 +358,16 @@ impl<E: Template> Slot<E> {
         if !fit || places.len() > MAX_TOKENS {
             return None;
         }
-        let mut slot = Self {
-            name: frame.name.into(),
-            wire: wire.into(),
-            frame: start..end,
+        let mut frame = Wired::new(json);
+        frame.know(wire, json.as_bytes());
+        Some(Self {
+            name: name.into(),
+            frame,
             places,
             segments: Vec::new(),
             has_objects: false,
             event,
-        };
-        slot.cut();
-        Some(slot)
+        })
     }
 
     /// Most events have no name.  That is asked first: comparing two empty texts makes the C library read, masked out, at
@@ -307,9 +383,11 @@ impl<E: Template> Slot<E> {
         let nothing = Str::plain("");
         let Some(place) = self.places.get(usize::from(token.0)) else { return nothing };
         let Some(hole) = place.hole else {
-            let raw = self.wire.get(place.range.clone()).unwrap_or("");
+            let range = moved(&place.range, self.frame.start);
+            let raw = self.frame.wire.get(range).unwrap_or("");
             return Str { raw, escaped: place.escaped };
         };
+        let hole = usize::from(hole);
         if let Kind::Object(_) = place.kind {
             let object = self.segments.get(hole).and_then(|segment| segment.object.as_ref());
             return Str::plain(object.map_or("", |object| &object.last));
@@ -326,14 +404,29 @@ impl<E: Template> Slot<E> {
         holes.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
         self.segments.clear();
         self.has_objects = false;
-        for (number, at) in holes.into_iter().enumerate() {
+        for (number, at) in (0..).zip(holes) {
             if let Some(place) = self.places.get_mut(at) {
                 place.hole = Some(number);
+                let hole = moved(&place.range, self.frame.start);
                 let object = matches!(place.kind, Kind::Object(_))
-                    .then(|| Object::new(&self.wire, place.range.clone()).into());
+                    .then(|| Object::new(&self.frame.wire, hole.clone()).into());
                 self.has_objects |= object.is_some();
-                let hole = place.range.clone();
                 self.segments.push(Segment { hole, kind: place.kind, object });
+            }
+        }
+    }
+
+    /// Takes over what framed another frame of the same name, unless that is known.
+    #[cold]
+    fn know_framing(&mut self, wire: &str, frame: &[u8]) {
+        let before = self.frame.start;
+        self.frame.know(wire, frame);
+        let by = self.frame.start - before;
+        for segment in self.segments.iter_mut().filter(|_| by > 0) {
+            segment.hole = moved(&segment.hole, by);
+            if let Some(object) = &mut segment.object {
+                object.own = moved(&object.own, by);
+                object.numbers.iter_mut().for_each(|number| *number = moved(number, by));
             }
         }
     }
@@ -349,19 +442,20 @@ impl<E: Template> Slot<E> {
         }
     }
 
-    /// Where that range of the template ends in bytes that begin with it.
+    /// Where that piece of the frame, with what framed it, ends in bytes that begin with it.
     #[inline]
     fn matches<'a>(
         &self,
-        range: &Range<usize>,
+        start: usize,
+        end: usize,
         bytes: Bytes<'a>,
         holes: &mut Holes<'a>,
     ) -> Option<usize> {
         let text = bytes.as_bytes();
         holes.escaped = 0;
-        let (mut bit, mut mine, mut at) = (1, range.start, 0);
+        let (mut bit, mut mine, mut at) = (1, start, 0);
         for (segment, found) in self.segments.iter().zip(&mut holes.texts) {
-            at = self.literal(&(mine..segment.hole.start), text, at)?;
+            at = self.literal(mine..segment.hole.start, text, at)?;
             mine = segment.hole.end;
             let (end, escaped) = match &segment.object {
                 None => segment.kind.end(text, at)?,
@@ -383,42 +477,25 @@ impl<E: Template> Slot<E> {
             bit <<= 1;
             at = end;
         }
-        self.literal(&(mine..range.end), text, at)
+        self.literal(mine..end, text, at)
     }
 
     /// Where the object ends that begins at `at`, when it is the template's own but for its numbers.
     fn own_object(&self, object: &Object, frame: &[u8], at: usize) -> Option<usize> {
         let (mut mine, mut at) = (object.own.start, at);
         for number in &object.numbers {
-            at = self.literal(&(mine..number.start), frame, at)?;
+            at = self.literal(mine..number.start, frame, at)?;
             at += count_bytes(frame.get(at..)?)?;
             mine = number.end;
         }
-        self.literal(&(mine..object.own.end), frame, at)
+        self.literal(mine..object.own.end, frame, at)
     }
 
     /// Where the literal ends that must stand at `at`.
     #[inline]
-    fn literal(&self, literal: &Range<usize>, text: &[u8], at: usize) -> Option<usize> {
+    fn literal(&self, literal: Range<usize>, text: &[u8], at: usize) -> Option<usize> {
         let end = at + literal.len();
-        (text.get(at..end)? == self.wire.as_bytes().get(literal.clone())?).then_some(end)
-    }
-
-    fn is_framed(&self) -> bool {
-        self.frame.len() < self.wire.len()
-    }
-
-    /// Takes over what frames a frame of the same name, unless that is known.
-    #[cold]
-    fn know_framing(&mut self, wire: &str, frame: &[u8]) {
-        let Some((wire, start)) = framed(wire, frame).filter(|_| !self.is_framed()) else { return };
-        let (before, after) = (wire.get(..start), wire.get(start + frame.len()..));
-        let (Some(before), Some(after)) = (before, after) else { return };
-        self.wire = [before, &self.wire, after].concat().into();
-        let shift = |range: &mut Range<usize>| *range = range.start + start..range.end + start;
-        shift(&mut self.frame);
-        self.places.iter_mut().for_each(|place| shift(&mut place.range));
-        self.cut();
+        (text.get(at..end)? == self.frame.wire.as_bytes().get(literal)?).then_some(end)
     }
 
     /// Makes holes of the places in which `frame` differs; false when it is of another skeleton.  A skeleton in which too
@@ -426,26 +503,27 @@ impl<E: Template> Slot<E> {
     fn widen(&mut self, frame: &[u8]) -> bool {
         let mut order: Vec<usize> = (0..self.places.len()).collect();
         order.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
-        let (mut mine, mut at, mut differing) = (self.frame.start, 0, Vec::new());
+        let behind = self.frame.start;
+        let (mut mine, mut at, mut differing) = (behind, 0, Vec::new());
         for number in order {
             let Some(place) = self.places.get(number).filter(|place| place.kind != Kind::Fixed)
             else {
                 continue;
             };
             let step = || {
-                let start = self.literal(&(mine..place.range.start), frame, at)?;
+                let start = self.literal(mine..behind + place.range.start, frame, at)?;
                 let (end, _) = place.kind.end(frame, start)?;
                 Some((start, end))
             };
             let Some((start, end)) = step() else { return false };
-            let own = self.wire.as_bytes().get(place.range.clone());
+            let own = self.frame.frame().as_bytes().get(place.range.clone());
             if place.hole.is_none() && frame.get(start..end) != own {
                 differing.push(number);
             }
-            mine = place.range.end;
+            mine = behind + place.range.end;
             at = end;
         }
-        let end = self.literal(&(mine..self.frame.end), frame, at);
+        let end = self.literal(mine..self.frame.end, frame, at);
         if end != Some(frame.len()) {
             return false;
         }
@@ -463,21 +541,18 @@ impl<E: Template> Slot<E> {
     }
 }
 
-/// What framed a frame, with the frame in it, and where in it that begins; the frame alone where that is not known.
-fn framed<'a>(wire: &'a str, frame: &[u8]) -> Option<(&'a str, usize)> {
-    let start = (frame.as_ptr() as usize).checked_sub(wire.as_ptr() as usize)?;
-    let found = wire.as_bytes().get(start..start.checked_add(frame.len())?)? == frame;
-    found.then_some((wire, start))
+#[inline]
+fn moved(range: &Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
 }
 
 impl Place {
-    fn ignored(frame: &str, start: usize, token: &Range<usize>) -> Self {
-        let token = start + token.start..start + token.end;
+    fn ignored(frame: &str, token: &Range<usize>) -> Self {
         let text = frame.get(token.clone()).unwrap_or("");
         let (range, kind) = match text.as_bytes().first() {
             Some(b'"') => (token.start + 1..token.end - 1, Kind::Ignored),
-            Some(b'-' | b'0'..=b'9') => (token, Kind::Number),
-            _ => (token, Kind::Fixed),
+            Some(b'-' | b'0'..=b'9') => (token.clone(), Kind::Number),
+            _ => (token.clone(), Kind::Fixed),
         };
         Self { range, kind, escaped: false, hole: None }
     }

@@ -46,9 +46,6 @@ pub enum Kind {
 /// Nesting that is read whatever a caller allows: each level is a call of its own on the stack.
 pub const MAX_DEPTH: usize = 1_000;
 
-/// Scalars that nobody looks at in a usual frame.
-const USUAL_IGNORED: usize = 16;
-
 /// A position in a JSON text.
 #[derive(Debug)]
 pub struct Reader<'a> {
@@ -66,14 +63,14 @@ impl<'a> Reader<'a> {
         Self { text, at: 0, depth: 0, max_depth: max_depth.min(MAX_DEPTH), trace: None }
     }
 
-    /// A reader that notes where the scalars lie that are ignored.
-    pub fn tracing(text: &'a str, max_depth: usize) -> Self {
-        Self { trace: Some(Vec::with_capacity(USUAL_IGNORED)), ..Self::new(text, max_depth) }
+    /// Notes in `places` from here on where the scalars lie that are ignored, strings with their quotes.
+    pub fn trace(&mut self, places: Vec<Range<usize>>) {
+        self.trace = Some(places);
     }
 
-    /// The places of the ignored scalars, strings with their quotes.
-    pub fn into_trace(self) -> Vec<Range<usize>> {
-        self.trace.unwrap_or_default()
+    /// The places of the ignored scalars, if they were noted.
+    pub fn into_trace(self) -> Option<Vec<Range<usize>>> {
+        self.trace
     }
 
     /// A reader for text that an earlier reader accepted.

@@ -65,7 +65,7 @@ struct Core {
     /// A line was named `data` but for its case.
     misspelt: bool,
     /// Checks every delta in debug builds.
-    laws: Laws,
+    laws: Option<Box<Laws>>,
 }
 
 /// Bare JSON that is being gathered.
@@ -153,14 +153,14 @@ impl<'a> Event<'a> {
 
 struct Checked<'a, O> {
     out: &'a mut O,
-    laws: &'a mut Laws,
+    laws: Option<&'a mut Laws>,
 }
 
 impl<O: Output> Output for Checked<'_, O> {
     #[inline]
     fn delta(&mut self, delta: &Delta<&str>) {
-        if cfg!(debug_assertions) {
-            let verdict = self.laws.check(delta);
+        if let Some(laws) = &mut self.laws {
+            let verdict = laws.check(delta);
             debug_assert!(verdict.is_ok(), "{verdict:?}");
         }
         self.out.delta(delta);
@@ -168,9 +168,9 @@ impl<O: Output> Output for Checked<'_, O> {
 
     #[inline]
     fn plain(&mut self, seq: u64, plain: Plain<'_>) {
-        if cfg!(debug_assertions) {
+        if let Some(laws) = &mut self.laws {
             let delta = Delta { seq, payload: plain.into(), provider_raw: None };
-            let verdict = self.laws.check(&delta);
+            let verdict = laws.check(&delta);
             debug_assert!(verdict.is_ok(), "{verdict:?}");
         }
         self.out.plain(seq, plain);
@@ -191,7 +191,7 @@ impl Decoder {
                 options,
                 stray: Stray::default(),
                 misspelt: false,
-                laws: Laws::default(),
+                laws: cfg!(debug_assertions).then(Box::default),
             },
             fed_anything: false,
         })
@@ -301,7 +301,8 @@ impl Core {
         out: &mut O,
         f: impl FnOnce(&mut State, &mut DeltaSink<'_, Checked<'_, O>>) -> R,
     ) -> R {
-        let mut checked = Checked { out, laws: &mut self.laws };
+        let laws = self.laws.as_deref_mut().filter(|_| cfg!(debug_assertions));
+        let mut checked = Checked { out, laws };
         let mut sink = DeltaSink::new(&mut self.finisher, &mut checked);
         f(&mut self.state, &mut sink)
     }

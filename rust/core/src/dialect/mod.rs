@@ -145,13 +145,13 @@ macro_rules! registry {
         pub const REGISTRY: &[Dialect] = &[$(Dialect {
             name: $name,
             framing: Framing::$framing,
-            state: || State::$protocol(Stage::default()),
+            state: || State::$protocol(Box::default()),
         }),+];
 
-        /// The state of one stream's dialect.
+        /// The state of one stream's dialect.  Boxed: the largest is ten times the smallest, and what holds it is moved.
         #[derive(Clone, Debug, PartialEq)]
         pub enum State {
-            $($(#[$doc])* $protocol(Stage<$state>),)+
+            $($(#[$doc])* $protocol(Box<Stage<$state>>),)+
         }
 
         impl State {

@@ -169,8 +169,10 @@ impl PartialEq for Wired {
 }
 
 impl Wired {
-    fn new(frame: &str) -> Self {
-        Self { wire: frame.into(), start: 0, end: frame.len() }
+    fn new(frame: &str, wire: &str) -> Self {
+        let found = place(frame.as_bytes(), wire);
+        let (wire, start) = found.map_or((frame, 0), |start| (wire, start));
+        Self { wire: wire.into(), start, end: start + frame.len() }
     }
 
     #[inline]
@@ -187,24 +189,30 @@ impl Wired {
     /// Takes over what framed another frame: `wire` with that frame in it.
     #[cold]
     fn know(&mut self, wire: &str, frame: &[u8]) {
-        let start = (frame.as_ptr() as usize).checked_sub(wire.as_ptr() as usize);
-        let Some(start) = start.filter(|_| !self.is_framed()) else { return };
-        let found = wire.as_bytes().get(start..).is_some_and(|rest| rest.starts_with(frame));
+        let Some(start) = place(frame, wire).filter(|_| !self.is_framed()) else { return };
         let around = wire.get(..start).zip(wire.get(start + frame.len()..));
-        if let Some((before, after)) = around.filter(|_| found) {
+        if let Some((before, after)) = around {
             self.wire = [before, self.frame(), after].concat().into();
             self.end += start;
             self.start = start;
         }
     }
 
-    /// Whether `wire` frames its frame in the same way.
-    fn is_framed_as(&self, wire: &[u8]) -> bool {
+    /// Whether `wire` frames another frame, so many bytes long, in the same way.
+    fn is_framed_as(&self, wire: &[u8], frame: usize) -> bool {
         let around = self.wire.get(..self.start).zip(self.wire.get(self.end..));
         around.is_some_and(|(before, after)| {
-            wire.starts_with(before.as_bytes()) && wire.ends_with(after.as_bytes())
+            wire.len() == before.len() + frame + after.len()
+                && wire.starts_with(before.as_bytes())
+                && wire.ends_with(after.as_bytes())
         })
     }
+}
+
+/// Where in `wire` that frame lies, which was borrowed from it.
+fn place(frame: &[u8], wire: &str) -> Option<usize> {
+    let start = (frame.as_ptr() as usize).checked_sub(wire.as_ptr() as usize)?;
+    wire.as_bytes().get(start..)?.starts_with(frame).then_some(start)
 }
 
 /// The templates of a stream.
@@ -244,7 +252,7 @@ impl<E: Template> Templates<E> {
     ) -> bool {
         let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
             // An event that was framed in the same way was compared before.
-            let new = wire.is_empty() || !slot.frame.is_framed_as(wire);
+            let new = wire.is_empty() || !slot.frame.is_framed_as(wire, frame.len());
             let (start, end) = (slot.frame.start, slot.frame.end);
             let repeats = new
                 && slot.is_named(name)
@@ -358,11 +366,9 @@ impl<E: Template> Slot<E> {
         if !fit || places.len() > MAX_TOKENS {
             return None;
         }
-        let mut frame = Wired::new(json);
-        frame.know(wire, json.as_bytes());
         Some(Self {
             name: name.into(),
-            frame,
+            frame: Wired::new(json, wire),
             places,
             segments: Vec::new(),
             has_objects: false,

@@ -118,7 +118,7 @@ impl<O: Output> DeltaSink<'_, O> {
     pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
         if !counts.is_empty() && self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES))
         {
-            self.finisher.usage_beside = Some((counts, raw.to_owned()));
+            self.finisher.usage_beside = Some(Box::new((counts, raw.to_owned())));
         }
     }
 }

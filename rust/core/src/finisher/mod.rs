@@ -79,9 +79,9 @@ pub struct Finisher {
     ids: HashMap<String, u32>,
     usage: Option<Usage<String>>,
     /// Counts from beside the message, and their record.
-    usage_beside: Option<(Counts, String)>,
+    usage_beside: Option<Box<(Counts, String)>>,
     finish: Option<(FinishReason, String)>,
-    deferred: Option<Failure<Box<str>>>,
+    deferred: Option<Box<Failure<Box<str>>>>,
     refused: bool,
     warnings: Warnings,
     markup: Option<Box<Markup>>,
@@ -488,7 +488,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// Remembers an error that the protocol lets other events follow: content is dropped from here on, usage is merged,
     /// and the error ends the stream at its real end.
     pub fn defer_error(&mut self, failure: Failure<Box<str>>) {
-        self.finisher.deferred.get_or_insert(failure);
+        self.finisher.deferred.get_or_insert_with(|| Box::new(failure));
     }
 
     /// Ends the stream in an error, now.
@@ -518,7 +518,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             return self.error(Failure::new(ErrorCode::ProtocolError, message.into()));
         }
         if let Some(failure) = self.finisher.deferred.take() {
-            return self.error(failure);
+            return self.error(*failure);
         }
         let (reason, raw) = match self.finisher.finish.take() {
             Some((reason, raw)) => (Some(reason), Some(raw).filter(|raw| !raw.is_empty())),
@@ -569,7 +569,8 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         }
         self.end_calls(how);
         let Finisher { line, usage, usage_beside, .. } = &mut *self.finisher;
-        if let Some((counts, raw)) = usage_beside.take() {
+        if let Some(beside) = usage_beside.take() {
+            let (counts, raw) = *beside;
             let filled = counts.fill(usage.as_ref(), &raw);
             if usage.as_ref() != Some(&filled) {
                 line.send(self.out, Payload::Usage(filled.map(String::as_str)));

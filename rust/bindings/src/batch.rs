@@ -1,6 +1,7 @@
 //! `DeltaBatch`: the deltas of one feed.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use deltafold::batch::DeltaBatch as Core;
 use pyo3::exceptions::PyIndexError;
@@ -31,9 +32,18 @@ impl DeltaBatch {
         self.run_id.bind(py).to_str()
     }
 
-    fn delta(&self, py: Python<'_>, position: usize) -> Option<MessageDelta> {
-        let delta = self.core.get(position)?;
-        Some(MessageDelta::from_core(py, self.run_id.clone_ref(py), &delta, self.core.now()))
+    fn delta<'py>(
+        &self,
+        py: Python<'py>,
+        position: usize,
+    ) -> PyResult<Option<Bound<'py, MessageDelta>>> {
+        let (core, now) = (&self.core, self.core.now());
+        if let Some(plain) = core.plain(position) {
+            return MessageDelta::plain(py, &self.run_id, core.seq(position), plain, now).map(Some);
+        }
+        core.get(position)
+            .map(|delta| MessageDelta::from_core(py, &self.run_id, &delta, now))
+            .transpose()
     }
 }
 
@@ -60,22 +70,22 @@ impl DeltaBatch {
         self.core.len()
     }
 
-    fn __getitem__(&self, py: Python<'_>, index: isize) -> PyResult<MessageDelta> {
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        index: isize,
+    ) -> PyResult<Bound<'py, MessageDelta>> {
         let position = if index < 0 {
             self.core.len().checked_sub(index.unsigned_abs())
         } else {
             Some(index.unsigned_abs())
         };
-        position
-            .and_then(|position| self.delta(py, position))
-            .ok_or_else(|| PyIndexError::new_err("batch index out of range"))
+        let delta = position.map(|position| self.delta(py, position)).transpose()?.flatten();
+        delta.ok_or_else(|| PyIndexError::new_err("batch index out of range"))
     }
 
     fn __iter__(this: &Bound<'_, Self>) -> DeltaBatchIterator {
-        DeltaBatchIterator {
-            batch: this.clone().unbind(),
-            next: std::sync::atomic::AtomicUsize::new(0),
-        }
+        DeltaBatchIterator { batch: this.clone().unbind(), next: AtomicUsize::new(0) }
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -84,10 +94,13 @@ impl DeltaBatch {
 }
 
 /// Iterates a batch.
+///
+/// Threads that share one without a GIL may see a delta twice, as with Python's own iterators; none gets lost.
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct DeltaBatchIterator {
     batch: Py<DeltaBatch>,
-    next: std::sync::atomic::AtomicUsize,
+    /// Read and written in two steps: one that is atomic as a whole takes as long as making a small object.
+    next: AtomicUsize,
 }
 
 #[pymethods]
@@ -96,8 +109,10 @@ impl DeltaBatchIterator {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> Option<MessageDelta> {
-        let position = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.batch.get().delta(py, position)
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, MessageDelta>>> {
+        let position = self.next.load(Ordering::Relaxed);
+        let delta = self.batch.get().delta(py, position)?;
+        self.next.store(position + usize::from(delta.is_some()), Ordering::Relaxed);
+        Ok(delta)
     }
 }

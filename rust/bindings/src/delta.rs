@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use deltafold::delta::{Delta, DeltaKind, InputFormat, Payload, Riders};
+use deltafold::delta::{Delta, DeltaKind, InputFormat, Payload, Plain, Riders};
 use deltafold::logprobs::Logprobs;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
@@ -32,40 +32,64 @@ pub(crate) struct MessageDelta {
     seq: u64,
     now: u64,
     body: Body,
-    raw: Option<Box<str>>,
 }
 
 /// The three frequent kinds hold Python strings, everything rare its payload.
 enum Body {
-    Text { text: Py<PyString>, part_index: u32 },
-    Thinking { text: Py<PyString>, part_index: u32 },
-    Args { id: Py<PyString>, text: Py<PyString> },
-    Rare(Payload<Box<str>>),
+    Text {
+        text: Py<PyString>,
+        part_index: u32,
+    },
+    Thinking {
+        text: Py<PyString>,
+        part_index: u32,
+    },
+    Args {
+        id: Py<PyString>,
+        text: Py<PyString>,
+    },
+    /// Behind a pointer: it is three times as large as all the rest.
+    Rare(Box<Rare>),
+}
+
+struct Rare {
+    payload: Payload<Box<str>>,
+    raw: Option<Box<str>>,
 }
 
 impl MessageDelta {
-    pub(crate) fn from_core(
-        py: Python<'_>,
-        run_id: Py<PyString>,
+    /// A delta of nothing but text.
+    pub(crate) fn plain<'py>(
+        py: Python<'py>,
+        run_id: &Py<PyString>,
+        seq: u64,
+        plain: Plain<'_>,
+        now: u64,
+    ) -> PyResult<Bound<'py, Self>> {
+        let string = |text: &str| PyString::new(py, text).unbind();
+        let make = |body| Bound::new(py, Self { run_id: run_id.clone_ref(py), seq, now, body });
+        match plain {
+            Plain::Text { part, text } => make(Body::Text { text: string(text), part_index: part }),
+            Plain::Thinking { part, text } => {
+                make(Body::Thinking { text: string(text), part_index: part })
+            }
+            Plain::Args { id, text } => make(Body::Args { id: string(id), text: string(text) }),
+        }
+    }
+
+    pub(crate) fn from_core<'py>(
+        py: Python<'py>,
+        run_id: &Py<PyString>,
         delta: &Delta<&str>,
         now: u64,
-    ) -> Self {
-        let string = |text: &str| PyString::new(py, text).unbind();
-        let body = match &delta.payload {
-            Payload::Text { text, part_index: Some(part_index), riders }
-                if *riders == Riders::default() =>
-            {
-                Body::Text { text: string(text), part_index: *part_index }
-            }
-            Payload::Thinking { text, part_index: Some(part_index), riders }
-                if *riders == Riders::default() =>
-            {
-                Body::Thinking { text: string(text), part_index: *part_index }
-            }
-            Payload::ToolCallArgs { id, text } => Body::Args { id: string(id), text: string(text) },
-            payload => Body::Rare(payload.to_owned()),
-        };
-        Self { run_id, seq: delta.seq, now, body, raw: delta.provider_raw.map(Into::into) }
+    ) -> PyResult<Bound<'py, Self>> {
+        if let (Some(plain), None) = (delta.payload.plain(), delta.provider_raw) {
+            return Self::plain(py, run_id, delta.seq, plain, now);
+        }
+        let rare =
+            Rare { payload: delta.payload.to_owned(), raw: delta.provider_raw.map(Into::into) };
+        let body = Body::Rare(Box::new(rare));
+        Bound::new(py, Self { run_id: run_id.clone_ref(py), seq: delta.seq, now, body })
     }
 
     pub(crate) fn now(&self) -> u64 {
@@ -89,9 +113,24 @@ impl MessageDelta {
             Body::Args { id, text } => {
                 Payload::ToolCallArgs { id: id.to_str(py)?, text: text.to_str(py)? }
             }
-            Body::Rare(payload) => payload.as_deref(),
+            Body::Rare(rare) => rare.payload.as_deref(),
         };
-        Ok(Delta { seq: self.seq, payload, provider_raw: self.raw.as_deref() })
+        Ok(Delta { seq: self.seq, payload, provider_raw: self.raw() })
+    }
+
+    fn rare(&self) -> Option<&Payload<Box<str>>> {
+        match &self.body {
+            Body::Rare(rare) => Some(&rare.payload),
+            _ => None,
+        }
+    }
+
+    /// The frame's JSON.
+    fn raw(&self) -> Option<&str> {
+        match &self.body {
+            Body::Rare(rare) => rare.raw.as_deref(),
+            _ => None,
+        }
     }
 
     fn core_kind(&self) -> DeltaKind {
@@ -99,21 +138,19 @@ impl MessageDelta {
             Body::Text { .. } => DeltaKind::Text,
             Body::Thinking { .. } => DeltaKind::Thinking,
             Body::Args { .. } => DeltaKind::ToolCallArgs,
-            Body::Rare(payload) => payload.kind(),
+            Body::Rare(rare) => rare.payload.kind(),
         }
     }
 
     /// What rides on a text or thinking delta.
     fn riders(&self) -> Option<&Riders<Box<str>>> {
-        match &self.body {
-            Body::Rare(Payload::Text { riders, .. } | Payload::Thinking { riders, .. }) => {
-                Some(riders)
-            }
+        match self.rare() {
+            Some(Payload::Text { riders, .. } | Payload::Thinking { riders, .. }) => Some(riders),
             _ => None,
         }
     }
 
-    fn from_wire(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn from_wire<'py>(py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, Self>> {
         let members = payload::Members::new(data, "the delta", None)?;
         let seq = members.count("seq")?.ok_or_else(|| members.missing("seq"))?;
         if seq == 0 {
@@ -139,15 +176,15 @@ impl MessageDelta {
         )
     }
 
-    fn build(
-        py: Python<'_>,
+    fn build<'py>(
+        py: Python<'py>,
         run_id: &str,
         seq: u64,
         kind: &str,
         mapping: &Bound<'_, PyAny>,
         timestamp: Option<&Bound<'_, PyAny>>,
         raw: Option<Box<str>>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<Bound<'py, Self>> {
         let Some(kind) = DeltaKind::from_wire(kind) else {
             let known: Vec<_> = DeltaKind::ALL.iter().map(|kind| kind.as_str()).collect();
             let message = format!("unknown kind {kind:?}; known: {}", known.join(", "));
@@ -161,7 +198,7 @@ impl MessageDelta {
             })?,
         };
         let delta = Delta { seq, payload, provider_raw: raw };
-        Ok(Self::from_core(py, PyString::new(py, run_id).unbind(), &delta.as_deref(), now))
+        Self::from_core(py, &PyString::new(py, run_id).unbind(), &delta.as_deref(), now)
     }
 }
 
@@ -169,15 +206,15 @@ impl MessageDelta {
 impl MessageDelta {
     #[new]
     #[pyo3(signature = (run_id, seq, kind, payload, timestamp=None, provider_raw=None))]
-    fn new(
-        py: Python<'_>,
+    fn new<'py>(
+        py: Python<'py>,
         run_id: &Bound<'_, PyAny>,
         seq: &Bound<'_, PyAny>,
         kind: &Bound<'_, PyAny>,
         payload: &Bound<'_, PyAny>,
         timestamp: Option<&Bound<'_, PyAny>>,
         provider_raw: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<Bound<'py, Self>> {
         let wire = PyDict::new(py);
         wire.set_item("runId", run_id)?;
         wire.set_item("seq", seq)?;
@@ -217,7 +254,7 @@ impl MessageDelta {
 
     #[getter]
     fn provider_raw<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.raw.as_deref().map(|raw| json::to_python(py, raw)).transpose()
+        self.raw().map(|raw| json::to_python(py, raw)).transpose()
     }
 
     /// The part's number, for text, thinking, tool_call_start and part.
@@ -225,13 +262,14 @@ impl MessageDelta {
     fn part_index(&self) -> Option<u32> {
         match &self.body {
             Body::Text { part_index, .. } | Body::Thinking { part_index, .. } => Some(*part_index),
-            Body::Rare(
+            Body::Args { .. } => None,
+            Body::Rare(rare) => match &rare.payload {
                 Payload::Text { part_index, .. }
                 | Payload::Thinking { part_index, .. }
                 | Payload::ToolCallStart { part_index, .. }
-                | Payload::Part { part_index, .. },
-            ) => *part_index,
-            _ => None,
+                | Payload::Part { part_index, .. } => *part_index,
+                _ => None,
+            },
         }
     }
 
@@ -240,10 +278,13 @@ impl MessageDelta {
     fn text(&self, py: Python<'_>) -> Option<Py<PyString>> {
         match &self.body {
             Body::Text { text, .. } | Body::Thinking { text, .. } => Some(text.clone_ref(py)),
-            Body::Rare(Payload::Text { text, .. } | Payload::Thinking { text, .. }) => {
-                Some(PyString::new(py, text).unbind())
-            }
-            _ => None,
+            Body::Args { .. } => None,
+            Body::Rare(rare) => match &rare.payload {
+                Payload::Text { text, .. } | Payload::Thinking { text, .. } => {
+                    Some(PyString::new(py, text).unbind())
+                }
+                _ => None,
+            },
         }
     }
 
@@ -270,8 +311,8 @@ impl MessageDelta {
 
     #[getter]
     fn provider_state<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let state = match &self.body {
-            Body::Rare(
+        let state = match self.rare() {
+            Some(
                 Payload::ToolCallStart { provider_state, .. }
                 | Payload::ToolCallEnd { provider_state, .. },
             ) => provider_state.as_deref(),
@@ -282,9 +323,11 @@ impl MessageDelta {
 
     #[getter]
     fn tool_call_id(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        match &self.body {
-            Body::Args { id, .. } => Some(id.clone_ref(py)),
-            Body::Rare(
+        if let Body::Args { id, .. } = &self.body {
+            return Some(id.clone_ref(py));
+        }
+        match self.rare() {
+            Some(
                 Payload::ToolCallStart { id, .. }
                 | Payload::ToolCallArgs { id, .. }
                 | Payload::ToolCallEnd { id, .. },
@@ -295,8 +338,8 @@ impl MessageDelta {
 
     #[getter]
     fn tool_name(&self) -> Option<&str> {
-        match &self.body {
-            Body::Rare(Payload::ToolCallStart { name, .. }) => Some(name),
+        match self.rare() {
+            Some(Payload::ToolCallStart { name, .. }) => Some(name),
             _ => None,
         }
     }
@@ -304,16 +347,19 @@ impl MessageDelta {
     /// The new text of a call's arguments.
     #[getter]
     fn args_text(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        match &self.body {
-            Body::Args { text, .. } => Some(text.clone_ref(py)),
+        if let Body::Args { text, .. } = &self.body {
+            return Some(text.clone_ref(py));
+        }
+        match self.rare() {
+            Some(Payload::ToolCallArgs { text, .. }) => Some(PyString::new(py, text).unbind()),
             _ => None,
         }
     }
 
     #[getter]
     fn input_format(&self) -> Option<&'static str> {
-        match &self.body {
-            Body::Rare(Payload::ToolCallStart { input_format, .. }) => {
+        match self.rare() {
+            Some(Payload::ToolCallStart { input_format, .. }) => {
                 Some(InputFormat::as_str(*input_format))
             }
             _ => None,
@@ -322,40 +368,38 @@ impl MessageDelta {
 
     #[getter]
     fn incomplete(&self) -> bool {
-        matches!(&self.body, Body::Rare(Payload::ToolCallEnd { incomplete: true, .. }))
+        matches!(self.rare(), Some(Payload::ToolCallEnd { incomplete: true, .. }))
     }
 
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match &self.body {
-            Body::Rare(Payload::Usage(usage)) => {
-                types::usage(py, &usage.map(AsRef::as_ref)).map(Some)
-            }
+        match self.rare() {
+            Some(Payload::Usage(usage)) => types::usage(py, &usage.map(AsRef::as_ref)).map(Some),
             _ => Ok(None),
         }
     }
 
     #[getter]
     fn model_id(&self) -> Option<&str> {
-        match &self.body {
-            Body::Rare(Payload::Start { model_id, .. }) => Some(model_id),
-            Body::Rare(Payload::Done { model_id, .. }) => model_id.as_deref(),
+        match self.rare() {
+            Some(Payload::Start { model_id, .. }) => Some(model_id),
+            Some(Payload::Done { model_id, .. }) => model_id.as_deref(),
             _ => None,
         }
     }
 
     #[getter]
     fn request_id(&self) -> Option<&str> {
-        match &self.body {
-            Body::Rare(Payload::Start { request_id, .. }) => Some(request_id),
+        match self.rare() {
+            Some(Payload::Start { request_id, .. }) => Some(request_id),
             _ => None,
         }
     }
 
     #[getter]
     fn finish_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match &self.body {
-            Body::Rare(Payload::Done { finish_reason, .. }) => {
+        match self.rare() {
+            Some(Payload::Done { finish_reason, .. }) => {
                 types::finish_reason(py, *finish_reason).map(Some)
             }
             _ => Ok(None),
@@ -364,8 +408,8 @@ impl MessageDelta {
 
     #[getter]
     fn raw_finish_reason(&self) -> Option<&str> {
-        match &self.body {
-            Body::Rare(Payload::Done { raw_finish_reason, .. }) => raw_finish_reason.as_deref(),
+        match self.rare() {
+            Some(Payload::Done { raw_finish_reason, .. }) => raw_finish_reason.as_deref(),
             _ => None,
         }
     }
@@ -373,9 +417,9 @@ impl MessageDelta {
     /// The stream's warnings, on its terminal: `{"code", "message", "offset"?}` each.
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let warnings = match &self.body {
-            Body::Rare(Payload::Done { warnings, .. }) => warnings.as_deref(),
-            Body::Rare(Payload::Error(failure)) => failure.warnings.as_deref(),
+        let warnings = match self.rare() {
+            Some(Payload::Done { warnings, .. }) => warnings.as_deref(),
+            Some(Payload::Error(failure)) => failure.warnings.as_deref(),
             _ => None,
         };
         json::to_python(py, warnings.unwrap_or("[]"))
@@ -383,24 +427,24 @@ impl MessageDelta {
 
     #[getter]
     fn error_code<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match &self.body {
-            Body::Rare(Payload::Error(failure)) => types::error_code(py, failure.code).map(Some),
+        match self.rare() {
+            Some(Payload::Error(failure)) => types::error_code(py, failure.code).map(Some),
             _ => Ok(None),
         }
     }
 
     #[getter]
     fn error_message(&self) -> Option<&str> {
-        match &self.body {
-            Body::Rare(Payload::Error(failure)) => failure.message.as_deref(),
+        match self.rare() {
+            Some(Payload::Error(failure)) => failure.message.as_deref(),
             _ => None,
         }
     }
 
     #[getter]
     fn retryable(&self) -> Option<bool> {
-        match &self.body {
-            Body::Rare(Payload::Error(failure)) => failure.retryable,
+        match self.rare() {
+            Some(Payload::Error(failure)) => failure.retryable,
             _ => None,
         }
     }
@@ -408,40 +452,40 @@ impl MessageDelta {
     /// Seconds to wait before a retry.
     #[getter]
     fn retry_after(&self) -> Option<f64> {
-        match &self.body {
-            Body::Rare(Payload::Error(failure)) => failure.retry_after,
+        match self.rare() {
+            Some(Payload::Error(failure)) => failure.retry_after,
             _ => None,
         }
     }
 
     #[getter]
     fn status(&self) -> Option<u16> {
-        match &self.body {
-            Body::Rare(Payload::Error(failure)) => failure.status,
+        match self.rare() {
+            Some(Payload::Error(failure)) => failure.status,
             _ => None,
         }
     }
 
     #[getter]
     fn provider_code(&self) -> Option<&str> {
-        match &self.body {
-            Body::Rare(Payload::Error(failure)) => failure.provider_code.as_deref(),
+        match self.rare() {
+            Some(Payload::Error(failure)) => failure.provider_code.as_deref(),
             _ => None,
         }
     }
 
     #[getter]
     fn http_request_id(&self) -> Option<&str> {
-        match &self.body {
-            Body::Rare(Payload::Error(failure)) => failure.http_request_id.as_deref(),
+        match self.rare() {
+            Some(Payload::Error(failure)) => failure.http_request_id.as_deref(),
             _ => None,
         }
     }
 
     #[getter]
     fn part<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match &self.body {
-            Body::Rare(Payload::Part { part, .. }) => json::to_python(py, part).map(Some),
+        match self.rare() {
+            Some(Payload::Part { part, .. }) => json::to_python(py, part).map(Some),
             _ => Ok(None),
         }
     }
@@ -465,11 +509,11 @@ impl MessageDelta {
     /// Raises:
     ///     ContractError: a member is missing or has the wrong type.
     #[classmethod]
-    fn from_dict(
+    fn from_dict<'py>(
         _class: &Bound<'_, PyType>,
-        py: Python<'_>,
+        py: Python<'py>,
         data: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<Bound<'py, Self>> {
         Self::from_wire(py, data)
     }
 
@@ -483,11 +527,11 @@ impl MessageDelta {
     /// Raises:
     ///     ContractError: the text is no JSON, or a member is missing or has the wrong type.
     #[classmethod]
-    fn from_json(
+    fn from_json<'py>(
         _class: &Bound<'_, PyType>,
-        py: Python<'_>,
+        py: Python<'py>,
         data: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<Bound<'py, Self>> {
         let value = JSON_LOADS.get(py)?.call1((data,)).map_err(|error| {
             errors::contract(py, &format!("the delta is no JSON: {}", error.value(py)), None, None)
         })?;

@@ -1,12 +1,12 @@
 //! DeltaBatch: the deltas of one feed in one arena of text and small records, immutable after its feed.
 //!
 //! Laws: text, thinking and argument deltas that carry nothing but text cost no allocation of their own; everything rare
-//! is kept whole in a side vector.  The seq of a batch rises by one from its first.
+//! is kept whole, aside.  The seq of a batch rises by one from its first.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::delta::{Delta, DeltaKind, Output, Payload, Plain, Riders};
+use crate::delta::{Delta, DeltaKind, Output, Payload, Plain};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Record {
@@ -25,10 +25,16 @@ pub struct DeltaBatch {
     /// Apart from the others, because many feeds hold one delta.
     first: Option<Record>,
     more: Vec<Record>,
+    /// Behind a pointer, because a batch is moved more often than it holds any of it.
+    aside: Option<Box<Aside>>,
+}
+
+/// What few batches hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Aside {
     rare: Vec<Payload<Box<str>>>,
     /// Frame JSON by record number.
     raw: Vec<(usize, Box<str>)>,
-    last_id: Range<usize>,
 }
 
 impl DeltaBatch {
@@ -60,7 +66,7 @@ impl DeltaBatch {
     pub fn text(&self) -> Cow<'_, str> {
         let mut texts = self.records().filter_map(|record| match record {
             Record::Text { text, .. } => Some(self.slice(text)),
-            Record::Rare(at) => match self.rare.get(*at)? {
+            Record::Rare(at) => match self.rare(*at)? {
                 Payload::Text { text, .. } => Some(text.as_ref()),
                 _ => None,
             },
@@ -73,31 +79,41 @@ impl DeltaBatch {
         }
     }
 
+    fn record(&self, position: usize) -> Option<&Record> {
+        match position.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(position) => self.more.get(position),
+        }
+    }
+
+    fn rare(&self, at: usize) -> Option<&Payload<Box<str>>> {
+        self.aside.as_ref()?.rare.get(at)
+    }
+
+    /// The seq of the delta at `position`.
+    #[inline]
+    pub fn seq(&self, position: usize) -> u64 {
+        self.first_seq + position as u64
+    }
+
     /// The delta at `position`.
     pub fn get(&self, position: usize) -> Option<Delta<&str>> {
-        let record = match position.checked_sub(1) {
-            None => self.first.as_ref()?,
-            Some(position) => self.more.get(position)?,
-        };
+        let record = self.record(position)?;
         let payload = match record {
-            Record::Text { part, text } => Payload::Text {
-                text: self.slice(text),
-                part_index: Some(*part),
-                riders: Riders::default(),
-            },
-            Record::Thinking { part, text } => Payload::Thinking {
-                text: self.slice(text),
-                part_index: Some(*part),
-                riders: Riders::default(),
-            },
-            Record::Args { id, text } => {
-                Payload::ToolCallArgs { id: self.slice(id), text: self.slice(text) }
-            }
-            Record::Rare(at) => self.rare.get(*at)?.as_deref(),
+            Record::Rare(at) => self.rare(*at)?.as_deref(),
+            record => self.plain_of(record)?.into(),
         };
-        let raw = self.raw.binary_search_by_key(&position, |(at, _)| *at).ok();
-        let provider_raw = raw.and_then(|at| self.raw.get(at)).map(|(_, raw)| raw.as_ref());
-        Some(Delta { seq: self.first_seq + position as u64, payload, provider_raw })
+        let raw = self.aside.as_deref().and_then(|aside| aside.raw_of(position));
+        Some(Delta { seq: self.seq(position), payload, provider_raw: raw })
+    }
+
+    /// The delta at `position`, if there is one and nothing but text is in it: no frame JSON rides on it either.
+    #[inline]
+    pub fn plain(&self, position: usize) -> Option<Plain<'_>> {
+        match &self.aside {
+            Some(aside) if !aside.raw.is_empty() => None,
+            _ => self.plain_of(self.record(position)?),
+        }
     }
 
     /// All deltas, oldest first.
@@ -107,23 +123,9 @@ impl DeltaBatch {
 
     /// Says everything again, oldest first.
     pub fn replay(&self, out: &mut impl Output) {
-        for (position, record) in self.records().enumerate() {
-            let plain = match record {
-                // Frame JSON, where it was asked for, rides on whole deltas.
-                _ if !self.raw.is_empty() => None,
-                Record::Text { part, text } => {
-                    Some(Plain::Text { part: *part, text: self.slice(text) })
-                }
-                Record::Thinking { part, text } => {
-                    Some(Plain::Thinking { part: *part, text: self.slice(text) })
-                }
-                Record::Args { id, text } => {
-                    Some(Plain::Args { id: self.slice(id), text: self.slice(text) })
-                }
-                Record::Rare(_) => None,
-            };
-            if let Some(plain) = plain {
-                out.plain(self.first_seq + position as u64, plain);
+        for position in 0..self.len() {
+            if let Some(plain) = self.plain(position) {
+                out.plain(self.seq(position), plain);
             } else if let Some(delta) = self.get(position) {
                 out.delta(&delta);
             }
@@ -140,6 +142,18 @@ impl DeltaBatch {
     }
 
     #[inline]
+    fn plain_of(&self, record: &Record) -> Option<Plain<'_>> {
+        Some(match record {
+            Record::Text { part, text } => Plain::Text { part: *part, text: self.slice(text) },
+            Record::Thinking { part, text } => {
+                Plain::Thinking { part: *part, text: self.slice(text) }
+            }
+            Record::Args { id, text } => Plain::Args { id: self.slice(id), text: self.slice(text) },
+            Record::Rare(_) => return None,
+        })
+    }
+
+    #[inline]
     fn push(&mut self, seq: u64, record: Record) {
         if self.first.is_none() {
             self.first_seq = seq;
@@ -152,33 +166,40 @@ impl DeltaBatch {
     #[inline]
     fn keep(&mut self, text: &str) -> Range<usize> {
         let start = self.arena.len();
-        self.arena.push_str(text);
+        if start == 0 {
+            // Often all there is: no room for more.
+            self.arena = String::from(text);
+        } else {
+            self.arena.push_str(text);
+        }
         start..self.arena.len()
+    }
+
+    fn aside(&mut self) -> &mut Aside {
+        self.aside.get_or_insert_default()
+    }
+}
+
+impl Aside {
+    fn raw_of(&self, position: usize) -> Option<&str> {
+        let at = self.raw.binary_search_by_key(&position, |(at, _)| *at).ok()?;
+        self.raw.get(at).map(|(_, raw)| raw.as_ref())
     }
 }
 
 impl Output for DeltaBatch {
     fn delta(&mut self, delta: &Delta<&str>) {
         if let Some(raw) = delta.provider_raw {
-            self.raw.push((self.len(), raw.into()));
+            let position = self.len();
+            self.aside().raw.push((position, raw.into()));
         }
-        match delta.payload {
-            Payload::Text { text, part_index: Some(part), riders }
-                if riders == Riders::default() =>
-            {
-                self.plain(delta.seq, Plain::Text { part, text });
-            }
-            Payload::Thinking { text, part_index: Some(part), riders }
-                if riders == Riders::default() =>
-            {
-                self.plain(delta.seq, Plain::Thinking { part, text });
-            }
-            Payload::ToolCallArgs { id, text } => self.plain(delta.seq, Plain::Args { id, text }),
-            payload => {
-                self.rare.push(payload.to_owned());
-                self.push(delta.seq, Record::Rare(self.rare.len() - 1));
-            }
+        if let Some(plain) = delta.payload.plain() {
+            return self.plain(delta.seq, plain);
         }
+        let rare = &mut self.aside().rare;
+        rare.push(delta.payload.to_owned());
+        let record = Record::Rare(rare.len() - 1);
+        self.push(delta.seq, record);
     }
 
     #[inline]
@@ -187,10 +208,12 @@ impl Output for DeltaBatch {
             Plain::Text { part, text } => Record::Text { part, text: self.keep(text) },
             Plain::Thinking { part, text } => Record::Thinking { part, text: self.keep(text) },
             Plain::Args { id, text } => {
-                if self.last_id.is_empty() || self.slice(&self.last_id) != id {
-                    self.last_id = self.keep(id);
-                }
-                Record::Args { id: self.last_id.clone(), text: self.keep(text) }
+                let last = self.more.last().or(self.first.as_ref());
+                let id = match last {
+                    Some(Record::Args { id: last, .. }) if self.slice(last) == id => last.clone(),
+                    _ => self.keep(id),
+                };
+                Record::Args { id, text: self.keep(text) }
             }
         };
         self.push(seq, record);

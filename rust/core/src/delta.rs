@@ -388,6 +388,25 @@ pub enum Plain<'a> {
     },
 }
 
+impl<'a> Payload<&'a str> {
+    /// The payload, if it is nothing but new text.
+    #[inline]
+    pub fn plain(&self) -> Option<Plain<'a>> {
+        match *self {
+            Self::Text { text, part_index: Some(part), riders } if riders == Riders::default() => {
+                Some(Plain::Text { part, text })
+            }
+            Self::Thinking { text, part_index: Some(part), riders }
+                if riders == Riders::default() =>
+            {
+                Some(Plain::Thinking { part, text })
+            }
+            Self::ToolCallArgs { id, text } => Some(Plain::Args { id, text }),
+            _ => None,
+        }
+    }
+}
+
 impl<'a> From<Plain<'a>> for Payload<&'a str> {
     fn from(plain: Plain<'a>) -> Self {
         let riders = Riders::default();

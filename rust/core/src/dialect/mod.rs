@@ -56,6 +56,12 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
         wanted: Wanted,
     ) -> Result<Event<'a, Self>>;
 
+    /// Reads the object in a frame's hole into room of its own, which counts only once an event that repeats a template
+    /// speaks of it; false for what is no valid object.  See [`Template::READS_OBJECTS`].
+    fn read_object(&mut self, _: &mut Reader<'_>) -> bool {
+        false
+    }
+
     /// Applies an event.
     fn apply<O: Output>(&mut self, event: &Event<'_, Self>, sink: &mut DeltaSink<'_, O>);
 
@@ -88,7 +94,8 @@ impl<P: Protocol> Stage<P> {
         wire: &[u8],
         sink: &mut DeltaSink<'_, O>,
     ) -> bool {
-        self.templates.hit(name, frame, wire, |event| self.protocol.apply(event, sink))
+        let Self { protocol, templates } = self;
+        templates.hit(name, frame, wire, protocol, |protocol, event| protocol.apply(event, sink))
     }
 
     /// Applies the events at the start of what is not framed yet, as far as they repeat templates; how many bytes they are.
@@ -98,13 +105,15 @@ impl<P: Protocol> Stage<P> {
         bytes: Bytes<'_>,
         sink: &mut DeltaSink<'_, O>,
     ) -> usize {
+        let Self { protocol, templates } = self;
         let max_bytes = sink.options().limits.event_bytes;
         let mut taken = 0;
         while let Some(rest) = bytes.after(taken).filter(|_| !sink.ended())
-            && let Some(end) = self.templates.hit_unframed(rest, max_bytes, |event| {
-                self.protocol.apply(event, sink);
-                sink.end_frame();
-            })
+            && let Some(end) =
+                templates.hit_unframed(rest, max_bytes, protocol, |protocol, event| {
+                    protocol.apply(event, sink);
+                    sink.end_frame();
+                })
         {
             taken += end;
         }

@@ -7,8 +7,8 @@
 //! ignored and that differed between two frames of one skeleton, objects that it borrowed as they stand, and the white
 //! space before the last brace.  Literals must be equal byte for byte, what stands in a hole must be a valid token of the
 //! same kind, an object that nests no deeper.  `read` looks at nothing else in a hole (it tells borrowed strings apart by
-//! being empty, so an empty one is refused), hence it would have made the same event.  Any mismatch or doubt is a miss:
-//! `read` decides.
+//! being empty, so an empty one is refused), hence it would have made the same event.  An object that the protocol would
+//! read later is read where it is found, which says that it is valid.  Any mismatch or doubt is a miss: `read` decides.
 //!
 //! A frame that stood whole in a feed is kept with what framed it.  No hole takes a line end, so that where all of its
 //! literals stand, framing would have found this event and no other: such an event is taken before it is framed.
@@ -19,8 +19,8 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use super::Frame;
-use crate::wire::{Bytes, Str, number_end, string_end, value_end};
+use super::{Frame, Protocol};
+use crate::wire::{Bytes, Reader, Str, number_end, string_end, value_end};
 
 /// Templates kept at a time: the kinds of event that alternate in one stretch of a stream.
 const SLOTS: usize = 3;
@@ -30,7 +30,7 @@ const MAX_TOKENS: usize = 48;
 const MAX_HOLES: usize = 8;
 /// Hits that pay for a study: it costs a few reads and allocations, and a template that thrashes must not cost more.
 const STUDY: u32 = 16;
-/// Nesting of an object that may become a hole: that of log probabilities.
+/// Nesting of an object in a frame that may become a template: that of log probabilities.
 const MAX_LEVELS: u8 = 6;
 /// What a stream has before its first hit, and can save at the most.
 const CREDIT: u32 = 16 * STUDY;
@@ -74,6 +74,15 @@ impl Tokens<'_> {
         self.borrowed(text, None)
     }
 
+    /// The place of an object that [`Protocol::read_object`] reads: it never stands for another.
+    pub fn reads(&mut self, object: &str) {
+        self.borrowed(Str::plain(object), Some(0));
+        match self.places.last_mut() {
+            Some(place) if let Kind::Object(levels) = place.kind => place.kind = Kind::Read(levels),
+            _ => self.fit = false,
+        }
+    }
+
     fn borrowed(&mut self, text: Str<'_>, hole: Option<u8>) -> Token {
         let place = Place::borrowed(self.frame, text);
         self.fit &= place.is_some();
@@ -97,6 +106,8 @@ enum Kind {
     Number,
     /// An object that the event borrows as it stands, nested so deep at the most.
     Object(u8),
+    /// An object that the protocol reads, nested so deep at the most.
+    Read(u8),
     /// White space before the last brace.
     Space,
     /// What is no hole under any circumstances.
@@ -243,23 +254,25 @@ impl<E: Template> Templates<E> {
     /// Hands the event of a frame that repeats a template to `apply`, where it is made: an event is large, and to return it
     /// would be to copy it.  False for any other frame.
     #[inline]
-    pub fn hit<'a>(
+    pub fn hit<'a, P: Protocol<Repeat = E>>(
         &mut self,
         name: &[u8],
         frame: &'a [u8],
         wire: &[u8],
-        apply: impl FnOnce(&E::Event<'_>),
+        protocol: &mut P,
+        apply: impl FnOnce(&mut P, &E::Event<'_>),
     ) -> bool {
-        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
+        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>, protocol: &mut P| {
             // An event that was framed in the same way was compared before.
             let new = wire.is_empty() || !slot.frame.is_framed_as(wire, frame.len());
             let (start, end) = (slot.frame.start, slot.frame.end);
+            let bytes = Bytes::Unchecked(frame);
             let repeats = new
                 && slot.is_named(name)
-                && slot.matches(start, end, Bytes::Unchecked(frame), holes)? == frame.len();
+                && slot.matches(start, end, bytes, holes, protocol)? == frame.len();
             repeats.then_some(())
         };
-        let hit = self.find(matches, apply).is_some();
+        let hit = self.find(protocol, matches, apply).is_some();
         if hit && !wire.is_empty() && let Some(slot) = self.slots.get_mut(self.recent) {
             slot.know_framing(std::str::from_utf8(wire).unwrap_or(""), frame);
         }
@@ -268,33 +281,35 @@ impl<E: Template> Templates<E> {
 
     /// Like [`Self::hit`] for the event that a feed's rest begins with, with what frames it: how many bytes that is.
     #[inline]
-    pub fn hit_unframed<'a>(
+    pub fn hit_unframed<'a, P: Protocol<Repeat = E>>(
         &mut self,
         rest: Bytes<'a>,
         max_bytes: usize,
-        apply: impl FnOnce(&E::Event<'_>),
+        protocol: &mut P,
+        apply: impl FnOnce(&mut P, &E::Event<'_>),
     ) -> Option<usize> {
-        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
-            let end = slot.matches(0, slot.frame.wire.len(), rest, holes)?;
+        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>, protocol: &mut P| {
+            let end = slot.matches(0, slot.frame.wire.len(), rest, holes, protocol)?;
             (slot.frame.is_framed() && end <= max_bytes).then_some(end)
         };
-        self.find(matches, apply)
+        self.find(protocol, matches, apply)
     }
 
     #[inline]
-    fn find<'a, T>(
+    fn find<'a, P, T>(
         &mut self,
-        matches: impl Fn(&Slot<E>, &mut Holes<'a>) -> Option<T>,
-        apply: impl FnOnce(&E::Event<'_>),
+        protocol: &mut P,
+        matches: impl Fn(&Slot<E>, &mut Holes<'a>, &mut P) -> Option<T>,
+        apply: impl FnOnce(&mut P, &E::Event<'_>),
     ) -> Option<T> {
         let mut holes = Holes { texts: [""; MAX_HOLES], escaped: 0 };
-        let found = match matches(self.slots.get(self.recent)?, &mut holes) {
+        let found = match matches(self.slots.get(self.recent)?, &mut holes, protocol) {
             Some(found) => found,
             None => {
                 let recent = self.recent;
                 let mut others = self.slots.iter().enumerate().filter(|(at, _)| *at != recent);
-                let (at, found) =
-                    others.find_map(|(at, slot)| Some((at, matches(slot, &mut holes)?)))?;
+                let (at, found) = others
+                    .find_map(|(at, slot)| Some((at, matches(slot, &mut holes, protocol)?)))?;
                 self.recent = at;
                 found
             }
@@ -305,7 +320,7 @@ impl<E: Template> Templates<E> {
             slot.keep_objects(&holes);
         }
         let slot = &*slot;
-        apply(&slot.event.fill(|token| slot.text(token, &holes)));
+        apply(protocol, &slot.event.fill(|token| slot.text(token, &holes)));
         Some(found)
     }
 
@@ -456,6 +471,7 @@ impl<E: Template> Slot<E> {
         end: usize,
         bytes: Bytes<'a>,
         holes: &mut Holes<'a>,
+        protocol: &mut impl Protocol<Repeat = E>,
     ) -> Option<usize> {
         let text = bytes.as_bytes();
         holes.escaped = 0;
@@ -464,6 +480,16 @@ impl<E: Template> Slot<E> {
             at = self.literal(mine..segment.hole.start, text, at)?;
             mine = segment.hole.end;
             let (end, escaped) = match &segment.object {
+                None if let Kind::Read(levels) = segment.kind => {
+                    let mut reader = Reader::new(bytes.line(at)?, usize::from(levels));
+                    protocol.read_object(&mut reader).then_some(())?;
+                    *found = "";
+                    bit <<= 1;
+                    let end = at + reader.position();
+                    is_one_line(text.get(at..end)?).then_some(())?;
+                    at = end;
+                    continue;
+                }
                 None => segment.kind.end(text, at)?,
                 Some(object) if object.is_at(text, at) => {
                     *found = "";
@@ -577,7 +603,7 @@ impl Place {
             |levels: &u8| value_end(text.raw.as_bytes(), 0, usize::from(*levels)).is_some();
         let kind = match text.raw.as_bytes().first() {
             _ if quoted => Kind::Borrowed,
-            Some(b'{') => (1..=MAX_LEVELS).find(levels).map_or(Kind::Fixed, Kind::Object),
+            Some(b'{') => Kind::Object((1..=MAX_LEVELS).find(levels)?),
             _ => Kind::Fixed,
         };
         Some(Self { range, kind, escaped: text.escaped, hole: None })
@@ -617,6 +643,12 @@ fn count_bytes(text: &[u8]) -> Option<usize> {
     (digits > 0 && !leading_zero).then_some(digits)
 }
 
+/// Framing would have found no end in it.
+#[inline]
+fn is_one_line(text: &[u8]) -> bool {
+    memchr::memchr2(b'\n', b'\r', text).is_none()
+}
+
 impl Kind {
     /// Where a token of this kind ends that begins at `at`, and whether it holds escapes.
     #[expect(clippy::inline_always, reason = "the loop around it is the hottest there is")]
@@ -626,17 +658,16 @@ impl Kind {
             Self::Borrowed => string_end(frame, at).ok().filter(|(end, _)| *end > at),
             Self::Ignored => string_end(frame, at).ok(),
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
-            Self::Object(levels) if frame.get(at) == Some(&b'{') => {
+            Self::Object(levels) | Self::Read(levels) if frame.get(at) == Some(&b'{') => {
                 let end = value_end(frame, at, usize::from(levels))?;
-                let one_line = memchr::memchr2(b'\n', b'\r', frame.get(at..end)?).is_none();
-                one_line.then_some((end, false))
+                is_one_line(frame.get(at..end)?).then_some((end, false))
             }
             Self::Space => {
                 let spaces =
                     frame.iter().skip(at).take_while(|byte| matches!(byte, b' ' | b'\t'));
                 Some((at + spaces.count(), false))
             }
-            Self::Object(_) | Self::Fixed => None,
+            Self::Object(_) | Self::Read(_) | Self::Fixed => None,
         }
     }
 }

@@ -45,6 +45,19 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    /// What stands from there on, its line at least, if that is UTF-8.
+    #[inline]
+    pub fn line(self, start: usize) -> Option<&'a str> {
+        match self {
+            Self::Valid(text) => text.get(start..),
+            Self::Unchecked(bytes) => {
+                let rest = bytes.get(start..)?;
+                let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+                std::str::from_utf8(rest.get(..end)?).ok()
+            }
+        }
+    }
+
     /// The bytes from there on.
     #[inline]
     pub fn after(self, start: usize) -> Option<Self> {

@@ -7,8 +7,8 @@
 //! where a server writes `token_id:123` for it (vLLM, `return_tokens_as_token_ids`), `token_ids` of the choice (vLLM and
 //! SGLang, `return_token_ids`).
 
-use crate::logprobs::{Logprobs, NO_ID};
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::logprobs::{Column, Logprobs, NO_ID};
+use crate::wire::{Cursor, Kind, Reader, Result, Str};
 
 /// What a choice says about its tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -117,11 +117,11 @@ pub(in crate::dialect) fn read_entry(
     reader: &mut Reader<'_>,
     logprobs: &mut Logprobs,
 ) -> Result<()> {
-    let (start, rows) = (reader.position(), logprobs.len());
-    if read_usual_entry(reader, logprobs).is_some() {
+    let (mut cursor, rows) = (reader.cursor(), logprobs.len());
+    if read_usual_entry(&mut cursor, reader.levels(), logprobs).is_some() {
+        reader.resume(cursor);
         return Ok(());
     }
-    reader.back_to(start);
     logprobs.truncate(rows);
     logprobs.open();
     let mut written_id = None;
@@ -130,7 +130,7 @@ pub(in crate::dialect) fn read_entry(
         match key {
             "token" => {
                 if let Some(token) = reader.opt_string()? {
-                    written_id = id_in(token);
+                    written_id = id_in(token.raw);
                     logprobs.set_token(token);
                 }
             }
@@ -150,50 +150,56 @@ pub(in crate::dialect) fn read_entry(
     Ok(())
 }
 
-/// Nesting of an entry: it, its alternatives, one of them, its bytes.
-const LEVELS: usize = 4;
+/// Nesting of an entry without alternatives (it, its bytes), and with them (it, the list, one of them, its bytes).
+const LEVELS: [usize; 2] = [2, 4];
 
-/// Reads an entry whose members stand in the order and form in which OpenAI and most servers write them; `None` at the
-/// first difference.
+/// How a token begins in the form in which OpenAI and most servers write them.
+const TOKEN: &str = "{\"token\":\"";
+
+/// Reads an entry whose members stand in that order and form; `None` at the first difference.
 #[inline]
-fn read_usual_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Option<()> {
-    if reader.levels() < LEVELS {
-        return None;
-    }
-    let (token, logprob) = read_usual_token(reader)?;
-    logprobs.push(token, logprob);
-    if reader.follows(",\"top_logprobs\":[") && !reader.follows("]") {
-        loop {
-            let (token, logprob) = read_usual_token(reader)?;
-            logprobs.push_alternative(token, logprob);
-            if reader.follows("}]") {
-                break;
+fn read_usual_entry(cursor: &mut Cursor<'_>, levels: usize, logprobs: &mut Logprobs) -> Option<()> {
+    let [least, most] = LEVELS;
+    (levels >= least && cursor.follows(TOKEN)).then_some(())?;
+    let text = cursor.rest();
+    read_usual_token(cursor, logprobs.begin())?;
+    if !cursor.follows(",\"top_logprobs\":[]}") {
+        if cursor.follows(",\"top_logprobs\":[{\"token\":\"") {
+            (levels >= most).then_some(())?;
+            let alternatives = logprobs.begin_alternatives();
+            read_usual_token(cursor, alternatives)?;
+            while cursor.follows("},{\"token\":\"") {
+                read_usual_token(cursor, alternatives)?;
             }
-            reader.follows("},").then_some(())?;
+            cursor.follows("}]").then_some(())?;
+            logprobs.end_alternatives();
         }
+        cursor.follows("}").then_some(())?;
     }
-    reader.follows("}").then_some(())?;
-    if let Some(id) = id_in(token) {
-        logprobs.set_id(id);
+    if text.starts_with(WRITTEN_ID) {
+        logprobs.set_id(id_in(text.get(..text.find('"')?)?)?);
     }
     Some(())
 }
 
-#[inline]
-fn read_usual_token<'a>(reader: &mut Reader<'a>) -> Option<(Str<'a>, f64)> {
-    reader.follows("{\"token\":\"").then_some(())?;
-    let token = reader.opened_string().ok()?;
-    reader.follows(",\"logprob\":").then_some(())?;
-    let logprob = reader.float().ok()??;
-    if reader.follows(",\"bytes\":") {
-        (reader.counts_follow() || reader.follows("null")).then_some(())?;
+/// Reads a token from behind its text's quote, up to its brace.
+fn read_usual_token(cursor: &mut Cursor<'_>, column: &mut Column) -> Option<()> {
+    let token = cursor.string()?;
+    cursor.follows(",\"logprob\":").then_some(())?;
+    column.push(token, cursor.float()?);
+    if cursor.follows(",\"bytes\":[") {
+        return cursor.counts();
     }
-    Some((token, logprob))
+    cursor.follows(",\"bytes\":null");
+    Some(())
 }
 
-/// The id in a token that is written as `token_id:123`.
-fn id_in(token: Str<'_>) -> Option<i64> {
-    token.raw.strip_prefix("token_id:")?.parse().ok().filter(|id| *id >= 0)
+/// How a token begins that is written as its id, `token_id:123`.
+const WRITTEN_ID: &str = "token_id:";
+
+/// The id in such a token.
+fn id_in(token: &str) -> Option<i64> {
+    token.strip_prefix(WRITTEN_ID)?.parse().ok().filter(|id| *id >= 0)
 }
 
 fn read_alternative(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {

@@ -14,8 +14,8 @@ pub enum Event<'a> {
     More {
         /// What its delta holds.
         message: Message<'a>,
-        /// The object of its log probabilities, where they are wanted.
-        logprobs: Option<&'a str>,
+        /// Whether log probabilities were read in its frame.
+        logprobs: bool,
         /// Whether it holds choices that are not followed.
         other_choices: bool,
     },
@@ -309,7 +309,7 @@ pub struct Repeat {
     reasoning_content: Option<Token>,
     reasoning: Option<Token>,
     call: Option<RepeatCall>,
-    logprobs: Option<Token>,
+    logprobs: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -371,10 +371,10 @@ impl Template for Repeat {
             reasoning_content: delta.reasoning_content.map(|text| tokens.says(text)),
             reasoning: delta.reasoning.map(|text| tokens.says(text)),
             call,
-            logprobs: chunk.choice.logprobs.json.map(|raw| tokens.names(Str::plain(raw))),
+            logprobs: chunk.choice.logprobs.json.map(|raw| tokens.reads(raw)).is_some(),
         };
         let says = repeat.content.or(repeat.reasoning_content).or(repeat.reasoning);
-        (says.or(repeat.logprobs).is_some() || call.is_some()).then_some(repeat)
+        (says.is_some() || repeat.logprobs || call.is_some()).then_some(repeat)
     }
 
     // In one expression, so that the event is made where it stays.
@@ -396,7 +396,7 @@ impl Template for Repeat {
                 rare: None,
             },
             other_choices: self.other_choices,
-            logprobs: self.logprobs.map(|token| text(token).raw),
+            logprobs: self.logprobs,
         }
     }
 }

@@ -59,3 +59,6 @@ mod _core {
         module.add("CONTRACT_VERSION", ::deltafold::delta::CONTRACT_VERSION)
     }
 }
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

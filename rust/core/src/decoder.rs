@@ -21,20 +21,23 @@
 //! | HTTP status of 400 and above, and no error in the body | an error by the status |
 //! | anything after the terminal | ignored |
 
+mod behind;
+
 use std::borrow::Cow;
-use std::ops::ControlFlow;
 use std::sync::Arc;
+
+use behind::{Behind, Event};
 
 use crate::delta::{Delta, ErrorCode, Failure, Output, Plain};
 use crate::dialect::{self, State};
 use crate::error::{Error, ErrorKind};
 use crate::finisher::{DeltaSink, Finisher, Options};
-use crate::framing::{self, Framer, Framing, Receiver};
+use crate::framing::{Framer, Framing};
 use crate::laws::Laws;
 use crate::provider_error::{ErrorObject, Response};
 use crate::scan::{JsonScan, Verdict};
 use crate::sniff::{Guess, PAGE_BYTES, Sniff};
-use crate::wire::{Bytes, Feed, Reader};
+use crate::wire::{Bytes, Reader};
 
 /// Bytes in any chunking → deltas.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,81 +77,6 @@ struct Stray {
     text: Vec<u8>,
     scan: JsonScan,
     offset: u64,
-}
-
-/// What takes the frames of a feed.
-struct Behind<'a, O> {
-    core: &'a mut Core,
-    out: &'a mut O,
-    feed: Feed<'a>,
-}
-
-impl<O> Behind<'_, O> {
-    #[inline]
-    fn flow(&self) -> ControlFlow<()> {
-        if self.core.finisher.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-impl<O: Output> Receiver for Behind<'_, O> {
-    #[inline]
-    fn frame(&mut self, frame: framing::Frame<'_>) -> ControlFlow<()> {
-        use framing::Frame;
-        match frame {
-            Frame::Event { name, data, wire, .. }
-                if self.core.repeated(name, data, wire, self.out) => {}
-            Frame::Event { name, data, offset, closed, wire } => {
-                let [name, data, wire] = [name, data, wire].map(|bytes| self.feed.known(bytes));
-                let event = Event { name, data, offset, closed, wire };
-                self.core.event(event, self.out);
-            }
-            Frame::Stray { line, offset, record } => {
-                self.core.stray_line(line, offset, record, self.out);
-            }
-            Frame::Failure { code, message, data } => {
-                self.core.failure(code, message, data, self.out);
-            }
-            Frame::Corrupt { what, offset } => {
-                let message = format!("the frame at byte {offset} is corrupt: {what}");
-                self.core.error(self.out, Failure::new(ErrorCode::ProtocolError, message.into()));
-            }
-            Frame::TooLong => {
-                let bound = self.core.options.limits.event_bytes;
-                let message = format!("limit reached: event_bytes ({bound})");
-                self.core.error(self.out, Failure::new(ErrorCode::ProtocolError, message.into()));
-            }
-        }
-        self.flow()
-    }
-
-    #[inline]
-    fn unframed(&mut self, bytes: &[u8]) -> ControlFlow<(), usize> {
-        if self.core.options.provider_raw {
-            return ControlFlow::Continue(0);
-        }
-        let bytes = self.feed.beginning(bytes);
-        let taken =
-            self.core.with_sink(self.out, |state, sink| state.repeated_unframed(bytes, sink));
-        self.flow().map_continue(|()| taken)
-    }
-}
-
-/// An event as it is framed.
-struct Event<'a> {
-    name: Bytes<'a>,
-    data: Bytes<'a>,
-    offset: u64,
-    closed: bool,
-    wire: Bytes<'a>,
-}
-
-impl<'a> Event<'a> {
-    /// One without a name, of data that stood elsewhere.
-    fn of(data: &'a [u8]) -> Self {
-        let nothing = Bytes::Valid("");
-        let data = Bytes::Unchecked(data);
-        Self { name: nothing, data, offset: 0, closed: true, wire: nothing }
-    }
 }
 
 struct Checked<'a, O> {
@@ -237,7 +165,7 @@ impl Decoder {
         if let Body::Framed(framer) = &mut self.body
             && !self.core.finisher.ended()
         {
-            let _ = framer.feed(bytes, Behind { core: &mut self.core, out, feed: Feed::new(bytes) });
+            let _ = framer.feed(bytes, Behind::new(&mut self.core, out, bytes));
         }
     }
 
@@ -280,7 +208,7 @@ impl Decoder {
             Body::Framed(_) => {}
         }
         if let Body::Framed(framer) = &mut self.body {
-            let behind = Behind { core: &mut self.core, out: &mut *out, feed: Feed::new(b"") };
+            let behind = Behind::new(&mut self.core, out, b"");
             if framer.close(behind).is_break() {
                 return;
             }
@@ -309,13 +237,7 @@ impl Core {
 
     /// Applies an event that repeats a template; false for any other.
     #[inline]
-    fn repeated(
-        &mut self,
-        name: &[u8],
-        data: &[u8],
-        wire: &[u8],
-        out: &mut impl Output,
-    ) -> bool {
+    fn repeated(&mut self, name: &[u8], data: &[u8], wire: &[u8], out: &mut impl Output) -> bool {
         !self.options.provider_raw
             && self.with_sink(out, |state, sink| {
                 let repeated = state.repeated(name, data.trim_ascii(), wire, sink);

@@ -114,11 +114,7 @@ impl Framer {
 
     /// Takes the next bytes and hands every finished frame to `sink`, which breaks when it wants no more.
     #[inline]
-    pub fn feed(
-        &mut self,
-        bytes: &[u8],
-        mut sink: impl Receiver,
-    ) -> ControlFlow<()> {
+    pub fn feed(&mut self, bytes: &[u8], mut sink: impl Receiver) -> ControlFlow<()> {
         match self {
             Self::Sse(framer) => framer.feed(bytes, sink),
             Self::Ndjson(framer) => framer.feed(bytes, |frame: Frame<'_>| sink.frame(frame)),

@@ -42,11 +42,7 @@ impl Sse {
     }
 
     /// Takes the next bytes and hands every finished frame to `sink`, which breaks when it wants no more.
-    pub fn feed<'a>(
-        &mut self,
-        bytes: &'a [u8],
-        mut sink: impl Receiver,
-    ) -> ControlFlow<()> {
+    pub fn feed<'a>(&mut self, bytes: &'a [u8], mut sink: impl Receiver) -> ControlFlow<()> {
         let mut at = self.skip_bom(bytes);
         let start = self.fed;
         self.fed = start.saturating_add(bytes.len() as u64);

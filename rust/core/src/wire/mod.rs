@@ -15,9 +15,9 @@ mod text;
 mod tokens;
 mod write;
 
+pub use bytes::{Bytes, Feed};
 pub use cursor::Cursor;
 use decimal::decimal;
-pub use bytes::{Bytes, Feed};
 pub use text::{Carry, Str};
 use tokens::{escape_end, space_end};
 pub(crate) use tokens::{number_end, special, string_end, value_end};

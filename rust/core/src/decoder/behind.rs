@@ -70,6 +70,7 @@ impl<O: Output> Receiver for Behind<'_, O> {
 }
 
 /// An event as it is framed.
+#[derive(Clone, Copy)]
 pub(super) struct Event<'a> {
     pub(super) name: Bytes<'a>,
     pub(super) data: Bytes<'a>,

@@ -123,17 +123,14 @@ impl<E: Template> Templates<E> {
         apply: impl FnOnce(&mut P, &E::Event<'_>),
     ) -> Option<T> {
         let mut holes = Holes::default();
-        let found = match matches(self.slots.get(self.recent)?, &mut holes, protocol) {
-            Some(found) => found,
-            None => {
-                let recent = self.recent;
-                let mut others = self.slots.iter().enumerate().filter(|(at, _)| *at != recent);
-                let (at, found) = others
-                    .find_map(|(at, slot)| Some((at, matches(slot, &mut holes, protocol)?)))?;
-                self.recent = at;
-                found
-            }
-        };
+        let found = matches(self.slots.get(self.recent)?, &mut holes, protocol).or_else(|| {
+            let recent = self.recent;
+            let mut others = self.slots.iter().enumerate().filter(|(at, _)| *at != recent);
+            let (at, found) =
+                others.find_map(|(at, slot)| Some((at, matches(slot, &mut holes, protocol)?)))?;
+            self.recent = at;
+            Some(found)
+        })?;
         self.credit = self.credit.saturating_add(1).min(CREDIT);
         let slot = self.slots.get_mut(self.recent)?;
         if slot.has_objects {

@@ -93,12 +93,11 @@ pub(super) fn counts_end(bytes: &[u8], at: usize) -> Option<usize> {
         let no_digits = above_nine(word);
         let no_commas = (word ^ (ONES * 0x1C)).wrapping_add(!HIGH) | word;
         let no_zeros = word.wrapping_add(!HIGH);
-        let begin = (!no_commas & HIGH) << 8 | begins;
-        let wrong = begin & (no_digits | !no_zeros);
+        let wrong = (no_digits << 8 | begins) & (no_digits | !no_zeros);
         let others = no_digits & no_commas;
         if others != 0 {
-            let other = others & others.wrapping_neg();
-            if wrong & (other | other.wrapping_sub(1)) != 0 {
+            // Up to the first of them.
+            if wrong & (others ^ others.wrapping_sub(1)) != 0 {
                 return None;
             }
             let end = rest.get((others.trailing_zeros() / 8) as usize..)?.strip_prefix(b"]")?;
@@ -107,7 +106,7 @@ pub(super) fn counts_end(bytes: &[u8], at: usize) -> Option<usize> {
         if wrong != 0 {
             return None;
         }
-        begins = !no_commas >> 56 & 0x80;
+        begins = no_digits >> 56;
         rest = behind;
     }
 }
@@ -219,9 +218,9 @@ pub(super) fn joined(word: u64) -> u64 {
 /// Eight bytes a step: a byte is zero after XOR with what is searched exactly where subtracting one borrows its high bit.
 #[inline]
 pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
-    let mut rest = bytes.get(from..).unwrap_or_default();
-    while let Some((word, behind)) = rest.split_first_chunk() {
-        let word = u64::from_le_bytes(*word);
+    let mut at = from;
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*block);
         let quote = word ^ (ONES * 0x22);
         let backslash = word ^ (ONES * 0x5C);
         let hit = ((quote.wrapping_sub(ONES) & !quote)
@@ -229,12 +228,15 @@ pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
             | (word.wrapping_sub(ONES * 0x20) & !word))
             & HIGH;
         if hit != 0 {
-            let before = bytes.len().wrapping_sub(rest.len());
-            return before.wrapping_add((hit.trailing_zeros() / 8) as usize);
+            return at + (hit.trailing_zeros() / 8) as usize;
         }
-        rest = behind;
+        at += 8;
     }
-    let ends = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < 0x20;
-    let more = rest.iter().position(ends).unwrap_or(rest.len());
-    bytes.len().wrapping_sub(rest.len()).wrapping_add(more)
+    while let Some(byte) = bytes.get(at) {
+        if *byte == b'"' || *byte == b'\\' || *byte < 0x20 {
+            break;
+        }
+        at += 1;
+    }
+    at
 }

@@ -110,6 +110,39 @@ fn an_entry_reads_the_same_in_any_form() {
 }
 
 #[test]
+fn entries_of_different_forms_stand_side_by_side() {
+    let top =
+        r#""top_logprobs":[{"token":"b","logprob":-2,"bytes":[98]},{"token":"c","logprob":-3}]"#;
+    let usual = [
+        r#"{"token":"a","logprob":-0.5,"bytes":[97]}"#.to_owned(),
+        format!(r#"{{"token":"a","logprob":-1,"bytes":[97],{top}}}"#),
+        r#"{"token":"token_id:7","logprob":-1.5,"bytes":null,"top_logprobs":[]}"#.to_owned(),
+    ];
+    // One difference each: in the last alternative, in the bytes, in the last member.
+    let unusual = |entry: &String| {
+        entry.replace("-3}", "-3 }").replace("[97]}", "[ 97]}").replace("[]}", "[ ]}")
+    };
+    let slow = |entry: &str| entry.replace("{\"token\":", "{ \"token\":");
+    for forms in 0..8_u8 {
+        for between in [",", ", ", " ,"] {
+            let entries: Vec<String> = usual
+                .iter()
+                .enumerate()
+                .map(
+                    |(at, entry)| if forms >> at & 1 == 1 { unusual(entry) } else { entry.clone() },
+                )
+                .collect();
+            let mixed = entries.join(between);
+            let expected = said(&slow(&mixed));
+            assert_eq!(expected.as_ref().map(Logprobs::len), Some(3), "{mixed}");
+            assert_eq!(said(&mixed), expected, "{mixed}");
+            assert_eq!(said(&format!("{mixed},")), None, "{mixed},");
+            assert_eq!(said(&format!("{mixed},,{mixed}")), None, "{mixed},,");
+        }
+    }
+}
+
+#[test]
 fn a_token_that_is_written_as_its_id_has_it_in_any_form() {
     for (token, id) in [
         ("token_id:17", Some(17)),

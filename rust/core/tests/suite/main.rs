@@ -38,5 +38,6 @@ mod sse;
 mod support;
 mod tables;
 mod template;
+mod unframed;
 mod vendors;
 mod wire;

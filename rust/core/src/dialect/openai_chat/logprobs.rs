@@ -60,9 +60,7 @@ impl Tokens {
         self.logprobs.clear();
         let mut lists = Lists::default();
         reader.object(|reader, key| match key {
-            "content" | "refusal" => {
-                reader.maybe_array(|reader| read_entry(reader, &mut self.logprobs))
-            }
+            "content" | "refusal" => read_entries(reader, &mut self.logprobs),
             "tokens" => reader.maybe_array(|reader| {
                 lists.tokens.push(reader.opt_string()?);
                 Ok(())
@@ -112,17 +110,29 @@ impl Tokens {
     }
 }
 
-/// Reads one token of a `{token, logprob, top_logprobs}` list.
-pub(in crate::dialect) fn read_entry(
+/// Reads a list of `{token, logprob, top_logprobs}`.
+pub(in crate::dialect) fn read_entries(
     reader: &mut Reader<'_>,
     logprobs: &mut Logprobs,
 ) -> Result<()> {
-    let (mut cursor, rows) = (reader.cursor(), logprobs.len());
-    if read_usual_entry(&mut cursor, reader.levels(), logprobs).is_some() {
+    reader.maybe_array(|reader| {
+        // As many as come in the usual form, and one in any other.
+        let (mut cursor, mut rows) = (reader.cursor(), logprobs.len());
+        while let Some(behind) = read_usual_entry(cursor, reader.levels(), logprobs) {
+            cursor = behind;
+            if !cursor.follows(",") {
+                reader.resume(cursor);
+                return Ok(());
+            }
+            rows += 1;
+        }
         reader.resume(cursor);
-        return Ok(());
-    }
-    logprobs.truncate(rows);
+        logprobs.truncate(rows);
+        read_entry(reader, logprobs)
+    })
+}
+
+fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
     logprobs.open();
     let mut written_id = None;
     let mut id = None;
@@ -153,23 +163,25 @@ pub(in crate::dialect) fn read_entry(
 /// Nesting of an entry without alternatives (it, its bytes), and with them (it, the list, one of them, its bytes).
 const LEVELS: [usize; 2] = [2, 4];
 
-/// How a token begins in the form in which OpenAI and most servers write them.
-const TOKEN: &str = "{\"token\":\"";
-
-/// Reads an entry whose members stand in that order and form; `None` at the first difference.
+/// Reads an entry whose members stand in the order and form in which OpenAI and most servers write them, and what
+/// follows it; `None` at the first difference.
 #[inline]
-fn read_usual_entry(cursor: &mut Cursor<'_>, levels: usize, logprobs: &mut Logprobs) -> Option<()> {
+fn read_usual_entry<'a>(
+    mut cursor: Cursor<'a>,
+    levels: usize,
+    logprobs: &mut Logprobs,
+) -> Option<Cursor<'a>> {
     let [least, most] = LEVELS;
-    (levels >= least && cursor.follows(TOKEN)).then_some(())?;
+    (levels >= least && cursor.follows("{\"token\":\"")).then_some(())?;
     let text = cursor.rest();
-    read_usual_token(cursor, logprobs.begin())?;
+    cursor = read_usual_token(cursor, logprobs.begin())?;
     if !cursor.follows(",\"top_logprobs\":[]}") {
         if cursor.follows(",\"top_logprobs\":[{\"token\":\"") {
             (levels >= most).then_some(())?;
             let alternatives = logprobs.begin_alternatives();
-            read_usual_token(cursor, alternatives)?;
+            cursor = read_usual_token(cursor, alternatives)?;
             while cursor.follows("},{\"token\":\"") {
-                read_usual_token(cursor, alternatives)?;
+                cursor = read_usual_token(cursor, alternatives)?;
             }
             cursor.follows("}]").then_some(())?;
             logprobs.end_alternatives();
@@ -179,19 +191,20 @@ fn read_usual_entry(cursor: &mut Cursor<'_>, levels: usize, logprobs: &mut Logpr
     if text.starts_with(WRITTEN_ID) {
         logprobs.set_id(id_in(text.get(..text.find('"')?)?)?);
     }
-    Some(())
+    Some(cursor)
 }
 
 /// Reads a token from behind its text's quote, up to its brace.
-fn read_usual_token(cursor: &mut Cursor<'_>, column: &mut Column) -> Option<()> {
+fn read_usual_token<'a>(mut cursor: Cursor<'a>, column: &mut Column) -> Option<Cursor<'a>> {
     let token = cursor.string()?;
     cursor.follows(",\"logprob\":").then_some(())?;
     column.push(token, cursor.float()?);
     if cursor.follows(",\"bytes\":[") {
-        return cursor.counts();
+        cursor.counts()?;
+    } else {
+        cursor.follows(",\"bytes\":null");
     }
-    cursor.follows(",\"bytes\":null");
-    Some(())
+    Some(cursor)
 }
 
 /// How a token begins that is written as its id, `token_id:123`.

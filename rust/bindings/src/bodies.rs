@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use deltafold::assemble::{FoldInto, MessageAssembler as Folded};
@@ -94,7 +94,7 @@ pub(crate) fn detect_dialects<'py>(
     PyTuple::new(py, detect(first_bytes.as_bytes(), content_type))
 }
 
-type Outcome = Option<(Box<str>, Folded)>;
+type Outcome = Option<(Arc<str>, Folded)>;
 
 /// Every body's outcome in the order of the bodies; `None` where the core panicked.
 fn fold_all(options: &Options, bodies: &[&[u8]], one_run: bool, threads: usize) -> Vec<Outcome> {
@@ -133,7 +133,7 @@ fn fold_all(options: &Options, bodies: &[&[u8]], one_run: bool, threads: usize) 
 fn fold_one(options: &Options, body: &[u8], one_run: bool) -> Outcome {
     let mut options = options.clone();
     if !one_run {
-        options.run_id = random_run_id().into();
+        options.run_id = random_run_id();
     }
     let run_id = options.run_id.clone();
     let mut decoder = Core::new(options)?;

@@ -100,8 +100,10 @@ pub(crate) fn with_bytes<R>(
 }
 
 /// The id of a run that the caller does not name.
-pub(crate) fn random_run_id() -> String {
-    Uuid::new_v4().hyphenated().encode_lower(&mut Uuid::encode_buffer()).to_owned()
+pub(crate) fn random_run_id() -> Arc<str> {
+    let mut buffer = Uuid::encode_buffer();
+    let text: &str = Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
+    text.into()
 }
 
 fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Response> {
@@ -285,7 +287,7 @@ impl Decoder {
         let wanted = wanted(py, one_of(named, markup)?, tools, starts_in_thinking)?;
         let run_id: Arc<str> = match run_id {
             Some(run_id) => run_id.into(),
-            None => random_run_id().as_str().into(),
+            None => random_run_id(),
         };
         let mut response = response(status, headers)?;
         if let (400.., None, Some(headers)) = (status, response.retry_after, headers) {
@@ -293,7 +295,7 @@ impl Decoder {
         }
         let options = Options {
             dialect: row.name,
-            run_id: run_id.as_ref().into(),
+            run_id: Arc::clone(&run_id),
             model_id: model_id.map(Into::into),
             request_id: request_id.map(Into::into),
             response,

@@ -45,7 +45,8 @@ pub struct Decoder {
     body: Body,
     /// How the protocol's bodies are framed, as a rule.
     usual: Framing,
-    core: Core,
+    /// Boxed, so that a decoder is cheap to move.
+    core: Box<Core>,
     fed_anything: bool,
 }
 
@@ -113,14 +114,14 @@ impl Decoder {
         Some(Self {
             body: Body::Unknown(Sniff::default()),
             usual: row.framing,
-            core: Core {
+            core: Box::new(Core {
                 state: (row.state)(),
                 finisher: Finisher::new(Arc::clone(&options)),
                 options,
                 stray: Stray::default(),
                 misspelt: false,
                 laws: cfg!(debug_assertions).then(Box::default),
-            },
+            }),
             fed_anything: false,
         })
     }

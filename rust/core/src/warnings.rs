@@ -1,6 +1,6 @@
 //! Warnings of one stream: each once, counted, bounded.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::wire::write_string;
@@ -20,7 +20,7 @@ struct Warning {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Warnings {
     list: Vec<Warning>,
-    by_message: HashMap<String, usize>,
+    by_message: BTreeMap<String, usize>,
 }
 
 impl Warnings {

@@ -4,7 +4,7 @@
 //! come before the name wait for it; a first fragment that is exactly `{}` waits for what follows (some servers send it
 //! before the real arguments); an end says whether the text is whole.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::digest::Digest;
@@ -399,7 +399,7 @@ fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
 }
 
 /// `id`, or `id_2`, `id_3` … when earlier calls have it.
-fn unique(ids: &mut HashMap<String, u32>, id: &str) -> String {
+fn unique(ids: &mut BTreeMap<String, u32>, id: &str) -> String {
     let mut candidate = id.to_owned();
     while ids.contains_key(&candidate) {
         let count = ids.get_mut(id).map_or(2, |count| {

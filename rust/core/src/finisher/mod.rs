@@ -4,7 +4,7 @@
 //! In: what `apply` says through [`DeltaSink`].  Out: lawful deltas, to an [`Output`].
 //! Laws: those of [`crate::laws`]; nothing leaves after the terminal; a limit that was reached ends the stream.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod calls;
@@ -36,7 +36,7 @@ pub struct Options {
     /// The registry's name.
     pub dialect: &'static str,
     /// The agent run.
-    pub run_id: Box<str>,
+    pub run_id: Arc<str>,
     /// The model that was asked for.
     pub model_id: Option<Box<str>>,
     /// Stands in where the body names no response id.
@@ -76,7 +76,7 @@ pub struct Finisher {
     /// Every call before it has ended.
     first_open: usize,
     started_calls: usize,
-    ids: HashMap<String, u32>,
+    ids: BTreeMap<String, u32>,
     usage: Option<Usage<String>>,
     /// Counts from beside the message, and their record.
     usage_beside: Option<Box<(Counts, String)>>,
@@ -114,7 +114,7 @@ impl Finisher {
             calls: Vec::new(),
             first_open: 0,
             started_calls: 0,
-            ids: HashMap::new(),
+            ids: BTreeMap::new(),
             usage: None,
             usage_beside: None,
             finish: None,

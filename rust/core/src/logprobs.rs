@@ -57,8 +57,9 @@ impl Column {
         self.push(Str::plain(""), f64::NAN);
     }
 
+    /// Adds a row.
     #[inline]
-    fn push(&mut self, text: Str<'_>, value: f64) {
+    pub fn push(&mut self, text: Str<'_>, value: f64) {
         self.push_text(text);
         self.ends.push(self.text.len());
         self.values.push(value);
@@ -178,27 +179,26 @@ impl Logprobs {
     pub fn truncate(&mut self, rows: usize) {
         self.tokens.truncate(rows);
         self.ids.truncate(rows);
-        if let Some(end) = self.offsets.get(rows) {
-            self.alternatives.truncate(usize::try_from(*end).unwrap_or(0));
-            self.offsets.truncate(rows + 1);
-        }
+        let alternatives = self.offsets.get(rows).copied().unwrap_or(0);
+        self.alternatives.truncate(usize::try_from(alternatives).unwrap_or(0));
+        self.offsets.truncate(rows + 1);
     }
 
     /// Begins a token of which nothing is known yet.
     pub fn open(&mut self) {
-        self.push(Str::plain(""), f64::NAN);
+        self.begin().open();
     }
 
-    /// Adds a token.
+    /// Begins a token; where its row must be put.
     #[inline]
-    pub fn push(&mut self, token: Str<'_>, logprob: f64) {
-        self.tokens.push(token, logprob);
+    pub fn begin(&mut self) -> &mut Column {
         if !self.ids.is_empty() {
             self.ids.push(NO_ID);
         }
         if let Some(end) = self.offsets.last() {
             self.offsets.push(*end);
         }
+        &mut self.tokens
     }
 
     /// Says the last token's text.
@@ -237,18 +237,24 @@ impl Logprobs {
 
     /// Begins an alternative to the last token.
     pub fn open_alternative(&mut self) {
-        self.push_alternative(Str::plain(""), f64::NAN);
+        self.begin_alternatives().open();
+        self.end_alternatives();
     }
 
-    /// Adds an alternative to the last token.
+    /// Begins alternatives to the last token; where their rows must be put before [`Self::end_alternatives`].
     #[inline]
-    pub fn push_alternative(&mut self, token: Str<'_>, logprob: f64) {
-        self.alternatives.push(token, logprob);
+    pub fn begin_alternatives(&mut self) -> &mut Column {
         if self.offsets.is_empty() {
             self.offsets.resize(self.tokens.len() + 1, 0);
         }
+        &mut self.alternatives
+    }
+
+    /// Ends the alternatives to the last token.
+    #[inline]
+    pub fn end_alternatives(&mut self) {
         if let Some(end) = self.offsets.last_mut() {
-            *end += 1;
+            *end = i64::try_from(self.alternatives.len()).unwrap_or(i64::MAX);
         }
     }
 

@@ -54,6 +54,12 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
         wanted: Wanted,
     ) -> Result<Event<'a, Self>>;
 
+    /// Reads the object in a frame's hole into room of its own, which counts only once an event that repeats a template
+    /// speaks of it; false for what is no valid object.  See [`Template::READS_OBJECTS`].
+    fn read_object(&mut self, _: &mut Reader<'_>) -> bool {
+        false
+    }
+
     /// Applies an event.
     fn apply<O: Output>(&mut self, event: &Event<'_, Self>, sink: &mut DeltaSink<'_, O>);
 
@@ -85,7 +91,8 @@ impl<P: Protocol> Stage<P> {
         frame: &[u8],
         sink: &mut DeltaSink<'_, O>,
     ) -> bool {
-        self.templates.hit(name, frame, |event| self.protocol.apply(event, sink))
+        let Self { protocol, templates } = self;
+        templates.hit(name, frame, protocol, |protocol, event| protocol.apply(event, sink))
     }
 
     fn frame<O: Output>(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {

@@ -9,7 +9,7 @@
 //! recordings.
 //! Fixtures: `tests/fixtures/ollama/`.
 
-use super::openai_chat::logprobs::read_entry;
+use super::openai_chat::logprobs::read_entries;
 use super::template::{Template, Token};
 use super::{Frame, Protocol, Wanted};
 use crate::delta::{FinishReason, InputFormat, Output};
@@ -166,7 +166,7 @@ impl<'a> Event<'a> {
             "error" => self.error = reader.opt_raw()?.filter(|raw| *raw != "\"\""),
             "logprobs" if wanted.logprobs => {
                 let mut logprobs = Logprobs::default();
-                reader.maybe_array(|reader| read_entry(reader, &mut logprobs))?;
+                read_entries(reader, &mut logprobs)?;
                 self.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
             }
             // Their many numbers make no template.

@@ -6,8 +6,8 @@
 //! ignored and that differed between two frames of one skeleton, objects that it borrowed as they stand, and the white
 //! space before the last brace.  Literals must be equal byte for byte, what stands in a hole must be a valid token of the
 //! same kind, an object that nests no deeper.  `read` looks at nothing else in a hole (it tells borrowed strings apart by
-//! being empty, so an empty one is refused), hence it would have made the same event.  Any mismatch or doubt is a miss:
-//! `read` decides.
+//! being empty, so an empty one is refused), hence it would have made the same event.  An object that the protocol would
+//! read later is read where it is found, which says that it is valid.  Any mismatch or doubt is a miss: `read` decides.
 //!
 //! Learned per stream, at most [`SLOTS`] at a time.  Held equal to `read` by property tests and fuzzing; without this file
 //! everything works as before.
@@ -15,7 +15,8 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::wire::{Str, number_end, string_end, value_end};
+use crate::dialect::Protocol;
+use crate::wire::{Reader, Str, number_end, string_end, value_end};
 
 /// Templates kept at a time: the kinds of event that alternate in one stretch of a stream.
 const SLOTS: usize = 3;
@@ -25,7 +26,7 @@ const MAX_TOKENS: usize = 48;
 const MAX_HOLES: usize = 8;
 /// Hits that pay for a study: it costs a few reads and allocations, and a template that thrashes must not cost more.
 const STUDY: u32 = 16;
-/// Nesting of an object that may become a hole: that of log probabilities.
+/// Nesting of an object in a frame that may become a template: that of log probabilities.
 const MAX_LEVELS: u8 = 6;
 /// What a stream has before its first hit, and can save at the most.
 const CREDIT: u32 = 16 * STUDY;
@@ -34,6 +35,9 @@ const CREDIT: u32 = 16 * STUDY;
 pub trait Template: Clone + Debug + PartialEq + Sized {
     /// The event over borrowed tokens.
     type Event<'a>;
+
+    /// Whether the objects that it borrows are holes from the first, which [`Protocol::read_object`] reads.
+    const READS_OBJECTS: bool = false;
 
     /// The event over places; `None` for one of a kind that does not come again and again, all alike.
     fn of(event: &Self::Event<'_>, token: impl FnMut(Str<'_>) -> Token) -> Option<Self>;
@@ -56,6 +60,8 @@ enum Kind {
     Number,
     /// An object that the event borrows as it stands, nested so deep at the most.
     Object(u8),
+    /// An object that the protocol reads, nested so deep at the most.
+    Read(u8),
     /// White space before the last brace.
     Space,
     /// What is no hole under any circumstances.
@@ -130,15 +136,16 @@ impl<E: Template> Templates<E> {
     /// Hands the event of a frame that repeats a template to `apply`, where it is made: an event is large, and to return it
     /// would be to copy it.  False for any other frame.
     #[inline]
-    pub fn hit<'a>(
+    pub fn hit<'a, P: Protocol<Repeat = E>>(
         &'a mut self,
         name: &[u8],
         frame: &'a [u8],
-        apply: impl FnOnce(&E::Event<'a>),
+        protocol: &mut P,
+        apply: impl FnOnce(&mut P, &E::Event<'a>),
     ) -> bool {
         let mut holes = Holes { texts: [""; MAX_HOLES], escaped: 0 };
-        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
-            slot.is_named(name) && slot.matches(frame, holes)
+        let mut matches = |slot: &Slot<E>, holes: &mut Holes<'a>| {
+            slot.is_named(name) && slot.matches(frame, holes, protocol)
         };
         let Some(recent) = self.slots.get(self.recent) else { return false };
         if !matches(recent, &mut holes) {
@@ -153,7 +160,7 @@ impl<E: Template> Templates<E> {
             slot.keep_objects(&holes);
         }
         let slot = &*slot;
-        apply(&slot.event.fill(|token| slot.text(token, &holes)));
+        apply(protocol, &slot.event.fill(|token| slot.text(token, &holes)));
         true
     }
 
@@ -201,6 +208,9 @@ impl<E: Template> Slot<E> {
             places.extend(place);
             Token(u8::try_from(places.len().saturating_sub(1)).unwrap_or(u8::MAX))
         })?;
+        if E::READS_OBJECTS {
+            places.iter_mut().for_each(Place::read_object);
+        }
         places.extend(ignored.iter().map(|range| Place::ignored(frame, range)));
         let closing = frame.rfind('}')?;
         let padding = frame.get(..closing)?.trim_end().len();
@@ -289,7 +299,12 @@ impl<E: Template> Slot<E> {
     }
 
     #[inline]
-    fn matches<'a>(&self, frame: &'a [u8], holes: &mut Holes<'a>) -> bool {
+    fn matches<'a>(
+        &self,
+        frame: &'a [u8],
+        holes: &mut Holes<'a>,
+        protocol: &mut impl Protocol<Repeat = E>,
+    ) -> bool {
         holes.escaped = 0;
         let mut bit = 1;
         let mut fill = || {
@@ -297,6 +312,15 @@ impl<E: Template> Slot<E> {
             for (segment, text) in self.segments.iter().zip(&mut holes.texts) {
                 at = self.literal(&segment.literal, frame, at)?;
                 let (end, escaped) = match &segment.object {
+                    None if let Kind::Read(levels) = segment.kind => {
+                        let rest = std::str::from_utf8(frame.get(at..)?).ok()?;
+                        let mut reader = Reader::new(rest, usize::from(levels));
+                        protocol.read_object(&mut reader).then_some(())?;
+                        *text = "";
+                        bit <<= 1;
+                        at += reader.position();
+                        continue;
+                    }
                     None => segment.kind.end(frame, at)?,
                     Some(object) if object.is_at(frame, at) => {
                         *text = "";
@@ -406,10 +430,19 @@ impl Place {
             |levels: &u8| value_end(text.raw.as_bytes(), 0, usize::from(*levels)).is_some();
         let kind = match text.raw.as_bytes().first() {
             _ if quoted => Kind::Borrowed,
-            Some(b'{') => (1..=MAX_LEVELS).find(levels).map_or(Kind::Fixed, Kind::Object),
+            Some(b'{') => Kind::Object((1..=MAX_LEVELS).find(levels)?),
             _ => Kind::Fixed,
         };
         Some(Self { range, kind, escaped: text.escaped, hole: None })
+    }
+
+    /// An object that the protocol reads never stands for another.
+    fn read_object(&mut self) {
+        if let Kind::Object(levels) = self.kind {
+            self.kind = Kind::Read(levels);
+            // Numbered when the frame is cut.
+            self.hole = Some(0);
+        }
     }
 }
 
@@ -455,14 +488,14 @@ impl Kind {
             Self::Borrowed => string_end(frame, at).ok().filter(|(end, _)| *end > at),
             Self::Ignored => string_end(frame, at).ok(),
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
-            Self::Object(levels) if frame.get(at) == Some(&b'{') => {
+            Self::Object(levels) | Self::Read(levels) if frame.get(at) == Some(&b'{') => {
                 value_end(frame, at, usize::from(levels)).map(|end| (end, false))
             }
             Self::Space => {
                 let spaces = frame.iter().skip(at).take_while(|byte| byte.is_ascii_whitespace());
                 Some((at + spaces.count(), false))
             }
-            Self::Object(_) | Self::Fixed => None,
+            Self::Object(_) | Self::Read(_) | Self::Fixed => None,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The value of a short decimal, exactly rounded, without looking at a byte twice.
 //!
-//! In: JSON bytes and where a number begins.  Out: its value and where it ends, or nothing: numbers that are long, large
-//! or wrong are left to the standard library.  What is answered is what it would answer.
+//! In: JSON bytes that a number begins.  Out: its value and how long it is, or nothing: numbers that are long, large or
+//! wrong are left to the standard library.  What is answered is what it would answer.
 
-use super::tokens::{ZEROS, leading_digits, word};
+use super::tokens::{above_nine, first_word, joined};
 
 /// Digits that fit into 64 bits.
 const MAX_DIGITS: usize = 19;
@@ -13,109 +13,133 @@ const TENS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// Powers of five that fit into 64 bits.
-const FIVES: [u64; 28] = {
-    let mut fives = [1; 28];
-    let mut rest = fives.as_mut_slice();
-    let mut power: u64 = 1;
+/// One divided by a power of five: 64 bits, cut off.
+#[derive(Clone, Copy)]
+struct Reciprocal {
+    bits: u64,
+    /// The exponent of a float that moves the point where it belongs, once the divided number is four times too small.
+    exponent: u64,
+}
+
+/// Those of the powers that fit into 64 bits.  That of one is as much too small as the others may be.
+const RECIPROCALS: [Reciprocal; 28] = {
+    let mut reciprocals = [Reciprocal { bits: u64::MAX, exponent: 1_023 + 2 }; 28];
+    let [_, rest @ ..] = &mut reciprocals;
+    let mut rest = rest.as_mut_slice();
+    let (mut five, mut scale) = (5_u64, 1);
     while let [first, others @ ..] = rest {
-        *first = power;
-        power = power.wrapping_mul(5);
+        let digits = five.ilog2() + 1;
+        *first = Reciprocal {
+            #[expect(clippy::cast_possible_truncation, reason = "a power of five is none of two")]
+            bits: ((1_u128 << (63 + digits)) / five as u128) as u64,
+            exponent: 1_023 + 3 - digits as u64 - scale,
+        };
+        five = five.wrapping_mul(5);
+        scale += 1;
         rest = others;
     }
-    fives
+    reciprocals
 };
 
-/// The value of the number that begins at `at`, and where it ends.
-#[inline]
-pub(super) fn decimal(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
-    let negative = bytes.get(at) == Some(&b'-');
-    let start = at + usize::from(negative);
-    // Nearly always one digit stands before the point.
-    let (whole, point) = match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
-        Some([digit @ b'0'..=b'9', b'.']) => (u64::from(digit - b'0'), start + 1),
-        _ => digits(bytes, start, 0),
-    };
-    let zero = bytes.get(start) == Some(&b'0');
-    if point == start || (zero && point > start + 1) {
-        return None;
-    }
-    let (mut mantissa, mut end) = (whole, point);
-    if bytes.get(point) == Some(&b'.') {
-        (mantissa, end) = digits(bytes, point + 1, whole);
-        if end == point + 1 {
-            return None;
+/// The value of the number that `text` begins with, and its length.
+#[expect(clippy::inline_always, reason = "what is usual needs no call")]
+#[inline(always)]
+pub(super) fn decimal(text: &[u8]) -> Option<(f64, usize)> {
+    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
+    // Nearly always one digit stands before the point, and no exponent behind.
+    if let [digit @ b'0'..=b'9', b'.', fraction @ ..] = unsigned {
+        let (mantissa, rest) = digits(fraction, u64::from(digit.wrapping_sub(b'0')));
+        let scale = fraction.len().wrapping_sub(rest.len());
+        if (1..MAX_DIGITS).contains(&scale) && !matches!(rest, [b'e' | b'E', ..]) {
+            return Some(signed(text, rest, divided(mantissa, scale)?));
         }
     }
-    let fraction = end.saturating_sub(point + 1);
-    if fraction + if zero { 0 } else { point - start } > MAX_DIGITS {
-        return None;
-    }
-    let mut scale = fraction;
-    if let Some(b'e' | b'E') = bytes.get(end) {
-        if bytes.get(end + 1) != Some(&b'-') {
-            return None;
-        }
-        let (exponent, behind) = digits(bytes, end + 2, 0);
-        if !(1..=2).contains(&(behind - end - 2)) {
-            return None;
-        }
-        scale += usize::try_from(exponent).ok()?;
-        end = behind;
-    }
-    let value = divided(mantissa, scale)?;
-    Some((if negative { -value } else { value }, end))
+    any_decimal(text, unsigned)
 }
 
-/// Appends the digits that begin at `at` to a value, which wraps around beyond 64 bits; and where they end.
+/// The value with the sign of `text`, and its length up to `rest`.
 #[inline]
-fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {
-    const POWERS: [u64; 9] =
-        [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+fn signed(text: &[u8], rest: &[u8], value: f64) -> (f64, usize) {
+    let value = if text.first() == Some(&b'-') { -value } else { value };
+    (value, text.len().wrapping_sub(rest.len()))
+}
+
+#[inline(never)]
+fn any_decimal(text: &[u8], unsigned: &[u8]) -> Option<(f64, usize)> {
+    let (whole, mut rest) = digits(unsigned, 0);
+    let zero = unsigned.first() == Some(&b'0');
+    let before = unsigned.len().wrapping_sub(rest.len());
+    if before == 0 || (zero && before > 1) {
+        return None;
+    }
+    let (mut mantissa, mut scale) = (whole, 0);
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        (mantissa, rest) = digits(fraction, whole);
+        scale = fraction.len().wrapping_sub(rest.len());
+        if scale == 0 {
+            return None;
+        }
+    }
+    if scale > MAX_DIGITS.checked_sub(if zero { 0 } else { before })? {
+        return None;
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        let exponent = exponent.strip_prefix(b"-")?;
+        let (value, behind) = digits(exponent, 0);
+        if !(1..=2).contains(&(exponent.len().wrapping_sub(behind.len()))) {
+            return None;
+        }
+        scale = scale.wrapping_add(usize::try_from(value).ok()?);
+        rest = behind;
+    }
+    Some(signed(text, rest, divided(mantissa, scale)?))
+}
+
+/// Appends the digits that `text` begins with to a value, which wraps around beyond 64 bits; and what follows them.
+#[inline]
+fn digits(mut text: &[u8], mut value: u64) -> (u64, &[u8]) {
+    const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
     loop {
-        let word = word(bytes, at) ^ ZEROS;
-        let count = leading_digits(word);
-        let Some(power) = POWERS.get(count).filter(|_| count > 0) else { return (value, at) };
-        value = value.wrapping_mul(*power).wrapping_add(joined(word << (64 - 8 * count)));
-        at += count;
-        if count < 8 {
-            return (value, at);
+        let (word, behind) = first_word(text);
+        let others = above_nine(word);
+        if others == 0 {
+            value = value.wrapping_mul(100_000_000).wrapping_add(joined(word));
+            text = behind;
+            continue;
         }
+        // No branch, for how many are left is a matter of luck.
+        let bits = others.trailing_zeros();
+        let left = word.wrapping_shl(8).wrapping_shl(63_u32.wrapping_sub(bits));
+        let count = (bits / 8) as usize;
+        let power = POWERS.get(count).copied().unwrap_or(1);
+        value = value.wrapping_mul(power).wrapping_add(joined(left));
+        return (value, text.get(count..).unwrap_or_default());
     }
-}
-
-/// The value of eight digits, the first one lowest: pairs, then fours, then all.
-#[inline]
-fn joined(word: u64) -> u64 {
-    const MASK: u64 = 0x0000_00FF_0000_00FF;
-    let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
-    let first = (pairs & MASK).wrapping_mul(100 + (1_000_000 << 32));
-    let second = (pairs >> 16 & MASK).wrapping_mul(1 + (10_000 << 32));
-    first.wrapping_add(second) >> 32
 }
 
 /// `mantissa` divided by that power of ten, rounded once.
+///
+/// By the power of five as a product with its reciprocal.  That is cut off, so the product's high half is the true one or
+/// one too small, and what is cut off is never nothing: rounding is settled unless the low bits are all ones.  Those are
+/// the short decimals and one of 512 others, which a division settles if it is exact.
 #[inline]
 #[expect(
     clippy::cast_precision_loss,
-    reason = "an integer below 2^53 is exact, of another the cast rounds to even, as it should"
+    clippy::cast_possible_wrap,
+    reason = "an integer below 2^53 is exact, of one below 2^63 the cast rounds to even, as it should"
 )]
 fn divided(mantissa: u64, scale: usize) -> Option<f64> {
-    if mantissa < 1 << 53
-        && let Some(ten) = TENS.get(scale)
-    {
-        return Some(mantissa as f64 / ten);
+    const DOUBT: u64 = 0x1FF;
+    let Reciprocal { bits, exponent } = *RECIPROCALS.get(scale)?;
+    let unused = (mantissa | 1).leading_zeros();
+    let wide = u128::from(mantissa.wrapping_shl(unused)).wrapping_mul(u128::from(bits));
+    let high = (wide >> 64) as u64;
+    if high & DOUBT != DOUBT && mantissa != 0 {
+        let rounded = (high >> 2 | 1) as i64 as f64;
+        return Some(rounded * f64::from_bits(exponent.wrapping_sub(u64::from(unused)) << 52));
     }
-    // Divided by the power of five with bits to spare; what is left over only matters by being there, and the power of
-    // two moves the point.
-    let five = u128::from(*FIVES.get(scale)?);
-    let unused = mantissa.leading_zeros();
-    let wide = u128::from(mantissa).checked_shl(64 + unused)?;
-    let quotient = wide / five;
-    let surplus = 64_u32.saturating_sub(quotient.leading_zeros());
-    let top = quotient.wrapping_shr(surplus);
-    let inexact = quotient.wrapping_mul(five) != wide || top.wrapping_shl(surplus) != quotient;
-    let rounded = (u64::try_from(top).ok()? | u64::from(inexact)) as f64;
-    let power = 1_023 + u64::from(surplus) - u64::from(64 + unused) - u64::try_from(scale).ok()?;
-    Some(rounded * f64::from_bits(power << 52))
+    if mantissa < 1 << 53 {
+        return TENS.get(scale).map(|ten| mantissa as f64 / ten);
+    }
+    None
 }

@@ -8,14 +8,16 @@ use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 
+mod cursor;
 mod decimal;
 mod text;
 mod tokens;
 mod write;
 
+pub use cursor::Cursor;
 use decimal::decimal;
 pub use text::{Carry, Str};
-use tokens::{counts_end, escape_end, space_end};
+use tokens::{escape_end, space_end};
 pub(crate) use tokens::{number_end, special, string_end, value_end};
 pub use write::{
     compact, members, merge_deep, merge_objects, write_object, write_string, write_text,
@@ -101,39 +103,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Steps over `text`, if that is what comes next, byte for byte: a short cut for what nearly everybody writes alike.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "a comparison with a text of known length needs no call"
-    )]
-    pub fn follows(&mut self, text: &str) -> bool {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let follows = rest.starts_with(text.as_bytes());
-        if follows {
-            self.at += text.len();
-        }
-        follows
-    }
-
-    /// Steps over a list of small whole numbers that is written without white space, if that is what comes next.
-    #[inline]
-    pub fn counts_follow(&mut self) -> bool {
-        let bytes = self.text.as_bytes();
-        let opens = bytes.get(self.at) == Some(&b'[');
-        let end = if opens { counts_end(bytes, self.at + 1) } else { None };
-        self.at = end.unwrap_or(self.at);
-        end.is_some()
-    }
-
     /// How much deeper values may nest here.
     pub fn levels(&self) -> usize {
         self.max_depth.saturating_sub(self.depth)
     }
 
-    /// Goes back to an earlier position between the same brackets.
-    pub fn back_to(&mut self, position: usize) {
-        self.at = position;
+    /// A cursor at this position.
+    #[inline]
+    pub fn cursor(&self) -> Cursor<'a> {
+        Cursor::new(self.text.get(self.at..).unwrap_or(""))
+    }
+
+    /// Goes on where a cursor of this text stands, between the same brackets.
+    #[inline]
+    pub fn resume(&mut self, cursor: Cursor<'_>) {
+        self.at = self.text.len().saturating_sub(cursor.rest().len());
     }
 
     /// Bytes from the start of the text to here.
@@ -267,12 +251,6 @@ impl<'a> Reader<'a> {
     pub fn string(&mut self) -> Result<Str<'a>> {
         self.space();
         self.expect(b'"')?;
-        self.opened_string()
-    }
-
-    /// Reads a string token from behind its first quote.
-    #[inline]
-    pub fn opened_string(&mut self) -> Result<Str<'a>> {
         let start = self.at;
         self.at = special(self.text.as_bytes(), start);
         if self.byte() == Some(b'"') {
@@ -373,8 +351,8 @@ impl<'a> Reader<'a> {
     /// Reads a number as a float; `None` for other kinds.
     #[inline]
     pub fn float(&mut self) -> Result<Option<f64>> {
-        if let Some((value, end)) = decimal(self.text.as_bytes(), self.at) {
-            self.at = end;
+        if let Some((value, length)) = self.text.as_bytes().get(self.at..).and_then(decimal) {
+            self.at += length;
             return Ok(Some(value));
         }
         Ok(self

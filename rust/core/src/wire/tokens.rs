@@ -82,29 +82,32 @@ fn array_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
 }
 
 /// Where the list ends whose first item begins at `at`, if it is one of small whole numbers and commas: a token's bytes.
-/// Eight bytes a step, what is known of each in its highest bit.
+/// Eight bytes a step, what is known of each in its highest bit.  A list with a zero in it counts as another.
 #[inline]
-pub(super) fn counts_end(bytes: &[u8], mut at: usize) -> Option<usize> {
-    // Whether a number begins with the next byte, and whether it comes behind a zero that begins one.
-    let (mut begins, mut behind_zero) = (0x80, 0);
+pub(super) fn counts_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut rest = bytes.get(at..)?;
+    // Whether a number begins with the next byte.
+    let mut begins = 0x80;
     loop {
-        let word = word(bytes, at);
-        let digits = !above_nine(word ^ ZEROS) & HIGH;
-        let commas = zeros(word ^ (ONES * 0x2C));
-        let begin = commas << 8 | begins;
-        let zero = zeros(word ^ ZEROS) & begin;
-        let wrong = (commas & begin) | ((zero << 8 | behind_zero) & digits);
-        let others = !(digits | commas) & HIGH;
-        let other = others & others.wrapping_neg();
-        if wrong & other.wrapping_sub(1) != 0 || begin & other != 0 {
+        let (word, behind) = first_word(rest);
+        let no_digits = above_nine(word);
+        let no_commas = (word ^ (ONES * 0x1C)).wrapping_add(!HIGH) | word;
+        let no_zeros = word.wrapping_add(!HIGH);
+        let wrong = (no_digits << 8 | begins) & (no_digits | !no_zeros);
+        let others = no_digits & no_commas;
+        if others != 0 {
+            // Up to the first of them.
+            if wrong & (others ^ others.wrapping_sub(1)) != 0 {
+                return None;
+            }
+            let end = rest.get((others.trailing_zeros() / 8) as usize..)?.strip_prefix(b"]")?;
+            return Some(bytes.len().wrapping_sub(end.len()));
+        }
+        if wrong != 0 {
             return None;
         }
-        if other != 0 {
-            let end = at + (other.trailing_zeros() / 8) as usize;
-            return (bytes.get(end) == Some(&b']')).then_some(end + 1);
-        }
-        (begins, behind_zero) = (commas >> 56, zero >> 56);
-        at += 8;
+        begins = no_digits >> 56;
+        rest = behind;
     }
 }
 
@@ -162,56 +165,53 @@ pub(crate) fn number_end(bytes: &[u8], at: usize) -> std::result::Result<usize, 
 /// Where the digits end that begin at `at`, one at least.
 #[inline]
 fn digits_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
-    let mut end = at;
+    let mut rest = bytes.get(at..).ok_or(at)?;
     loop {
-        let digits = leading_digits(word(bytes, end) ^ ZEROS);
-        end += digits;
-        if digits < 8 {
+        let (word, behind) = first_word(rest);
+        let others = above_nine(word);
+        if others != 0 {
+            let digits = (others.trailing_zeros() / 8) as usize;
+            let end = bytes.len().wrapping_sub(rest.len()).wrapping_add(digits);
             return if end == at { Err(at) } else { Ok(end) };
         }
+        rest = behind;
     }
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES << 7;
 /// Eight digits `0`.
-pub(super) const ZEROS: u64 = ONES * 0x30;
+const ZEROS: u64 = ONES * 0x30;
 
-/// The eight bytes at `at`, the first one lowest, and zeros behind the end.
+/// The eight bytes that `text` begins with as digits, the first one lowest, what stands behind its end above nine; and
+/// what follows them.
 #[inline]
-pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
-    let rest = bytes.get(at..).unwrap_or_default();
-    if let Some(block) = rest.first_chunk() {
-        return u64::from_le_bytes(*block);
+pub(super) fn first_word(text: &[u8]) -> (u64, &[u8]) {
+    match text.split_first_chunk() {
+        Some((word, rest)) => (u64::from_le_bytes(*word) ^ ZEROS, rest),
+        None => (last_word(text), &[]),
     }
-    last_word(bytes, rest)
 }
 
 #[inline(never)]
-fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
-    match bytes.last_chunk() {
-        _ if rest.is_empty() => 0,
-        Some(block) => u64::from_le_bytes(*block) >> (64 - 8 * rest.len()),
-        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-    }
-}
-
-/// How many bytes before the first that is above nine.
-#[inline]
-pub(super) fn leading_digits(word: u64) -> usize {
-    (above_nine(word).trailing_zeros() / 8) as usize
+fn last_word(text: &[u8]) -> u64 {
+    text.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) ^ ZEROS
 }
 
 /// The bytes above nine.
 #[inline]
-fn above_nine(word: u64) -> u64 {
+pub(super) fn above_nine(word: u64) -> u64 {
     ((word & !HIGH).wrapping_add(ONES * 0x76) | word) & HIGH
 }
 
-/// The bytes that are zero.
+/// The value of eight digits, the first one lowest: pairs, then fours, then all.
 #[inline]
-fn zeros(word: u64) -> u64 {
-    !((word & !HIGH).wrapping_add(ONES * 0x7F) | word) & HIGH
+pub(super) fn joined(word: u64) -> u64 {
+    const MASK: u64 = 0x0000_00FF_0000_00FF;
+    let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
+    let first = (pairs & MASK).wrapping_mul(100 + (1_000_000 << 32));
+    let second = (pairs >> 16 & MASK).wrapping_mul(1 + (10_000 << 32));
+    first.wrapping_add(second) >> 32
 }
 
 /// First position at or after `from` of a quote, a backslash or a control character; the text's length if there is none.

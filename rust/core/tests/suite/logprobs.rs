@@ -80,7 +80,7 @@ fn an_entry_reads_the_same_in_any_form() {
     let top =
         r#"{"token":"b","logprob":-2,"bytes":[98]},{"token":"c","logprob":-3.5,"bytes":null}"#;
     let usual =
-        format!(r#"{{"token":"a\"","logprob":-0.1e-2,"bytes":[97,0,34],"top_logprobs":[{top}]}}"#);
+        format!(r#"{{"token":"a\"","logprob":-0.1e-2,"bytes":[97,34],"top_logprobs":[{top}]}}"#);
     let expected = json!({
         "tokens": ["a\""],
         "logprobs": [-0.001],
@@ -90,9 +90,14 @@ fn an_entry_reads_the_same_in_any_form() {
         ("usual", usual.clone()),
         ("white space", usual.replace(':', ": ")),
         ("white space in the bytes", usual.replace("97,", "97, ")),
-        ("bytes that are none", usual.replace("[97,0,34]", "{}")),
-        ("deep bytes", usual.replace("[97,0,34]", "[[[[[97]]]]]")),
-        ("no bytes", usual.replace(r#""bytes":[97,0,34],"#, "")),
+        ("a byte that is zero", usual.replace("97,", "97,0,")),
+        ("a byte that is zero, first", usual.replace("97,", "0,97,")),
+        ("bytes that are numbers of another kind", usual.replace("97,", "-9.7e1,")),
+        ("many bytes", usual.replace("97,", &"97,".repeat(99))),
+        ("no byte", usual.replace("[97,34]", "[]")),
+        ("bytes that are none", usual.replace("[97,34]", "{}")),
+        ("deep bytes", usual.replace("[97,34]", "[[[[[97]]]]]")),
+        ("no bytes", usual.replace(r#""bytes":[97,34],"#, "")),
         ("another member", usual.replace(r#","top_"#, r#","x":[],"top_"#)),
         ("another member in an alternative", usual.replace("[98]", r#"[98],"x":1"#)),
         ("another member at the end", usual.replace("]}", r#"],"x":0}"#)),
@@ -105,6 +110,94 @@ fn an_entry_reads_the_same_in_any_form() {
 }
 
 #[test]
+fn entries_of_different_forms_stand_side_by_side() {
+    let top =
+        r#""top_logprobs":[{"token":"b","logprob":-2,"bytes":[98]},{"token":"c","logprob":-3}]"#;
+    let usual = [
+        r#"{"token":"a","logprob":-0.5,"bytes":[97]}"#.to_owned(),
+        format!(r#"{{"token":"a","logprob":-1,"bytes":[97],{top}}}"#),
+        r#"{"token":"token_id:7","logprob":-1.5,"bytes":null,"top_logprobs":[]}"#.to_owned(),
+    ];
+    // One difference each: in the last alternative, in the bytes, in the last member.
+    let unusual = |entry: &String| {
+        entry.replace("-3}", "-3 }").replace("[97]}", "[ 97]}").replace("[]}", "[ ]}")
+    };
+    let slow = |entry: &str| entry.replace("{\"token\":", "{ \"token\":");
+    for forms in 0..8_u8 {
+        for between in [",", ", ", " ,"] {
+            let entries: Vec<String> = usual
+                .iter()
+                .enumerate()
+                .map(
+                    |(at, entry)| if forms >> at & 1 == 1 { unusual(entry) } else { entry.clone() },
+                )
+                .collect();
+            let mixed = entries.join(between);
+            let expected = said(&slow(&mixed));
+            assert_eq!(expected.as_ref().map(Logprobs::len), Some(3), "{mixed}");
+            assert_eq!(said(&mixed), expected, "{mixed}");
+            assert_eq!(said(&format!("{mixed},")), None, "{mixed},");
+            assert_eq!(said(&format!("{mixed},,{mixed}")), None, "{mixed},,");
+        }
+    }
+}
+
+#[test]
+fn a_token_that_is_written_as_its_id_has_it_in_any_form() {
+    for (token, id) in [
+        ("token_id:17", Some(17)),
+        ("token_id:9223372036854775807", Some(i64::MAX)),
+        ("token_id:9223372036854775808", None),
+        ("token_id:-1", None),
+        ("token_id:", None),
+        ("token_id:1 ", None),
+        (r"token_id:\u0031", None),
+        (" token_id:1", None),
+    ] {
+        let entry = format!(r#"{{"token":"{token}","logprob":-1,"bytes":null,"top_logprobs":[]}}"#);
+        let usual = said(&format!("{entry},{entry}")).unwrap();
+        assert_eq!(
+            usual.ids(),
+            id.map(|id| [id, id]).as_ref().map(<[i64; 2]>::as_slice),
+            "{token}"
+        );
+        assert_eq!(usual.len(), 2);
+        assert_eq!(
+            said(&format!("{entry},{entry}").replace(':', ": ").replace("id: ", "id:")),
+            Some(usual)
+        );
+    }
+}
+
+#[test]
+fn an_entry_nests_as_deep_in_any_form() {
+    let said_within = |entry: &str, depth: usize| {
+        let body = format!(
+            r#"{{"object":"chat.completion","choices":[{{"message":{{"content":"a"}},"logprobs":{{"content":[{entry}]}}}}]}}"#
+        );
+        let mut options = options("openai-chat");
+        options.logprobs = true;
+        options.limits.depth = depth;
+        let message = fold(&decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]));
+        message.logprobs().is_some()
+    };
+    let token = |bytes: &str| format!(r#"{{"token":"a","logprob":-1,"bytes":{bytes}"#);
+    for (entry, needed) in [
+        (token("null") + "}", 6),
+        (token("[97]") + "}", 7),
+        (token("[97]") + r#","top_logprobs":[]}"#, 7),
+        (token("null") + r#","top_logprobs":["# + &token("null") + "}]}", 8),
+        (token("[97]") + r#","top_logprobs":["# + &token("[97]") + "}]}", 9),
+    ] {
+        for depth in 5..11 {
+            let spaced = entry.replace(':', ": ");
+            assert_eq!(said_within(&entry, depth), depth >= needed, "{depth}: {entry}");
+            assert_eq!(said_within(&spaced, depth), depth >= needed, "{depth}: {spaced}");
+        }
+    }
+}
+
+#[test]
 fn a_wrong_entry_is_wrong_in_the_usual_form_too() {
     let usual = r#"{"token":"a","logprob":-1,"bytes":[97],"top_logprobs":[{"token":"b","logprob":-2,"bytes":[98]}]}"#;
     assert!(said(usual).is_some());
@@ -114,6 +207,13 @@ fn a_wrong_entry_is_wrong_in_the_usual_form_too() {
         ("[97]", "[,97]"),
         ("[97]", "[97"),
         ("[97]", "[9-7]"),
+        ("[97]", "[97,,97]"),
+        ("[97]", "[00]"),
+        ("[97]", "[1,2,3,4,05]"),
+        ("[97]", "[1,2,3,4,]"),
+        ("[97]", "[1,2,3,4,5,6,7,8,9"),
+        ("[97]", "[97}"),
+        ("[97]", "[97é]"),
         ("-1,", "-01,"),
         ("-1,", "-,"),
         ("-1,", "-1.,"),

@@ -124,6 +124,55 @@ fn counts_that_tempt_a_template_are_read_right() {
     }
 }
 
+#[test]
+fn log_probabilities_that_tempt_a_template_are_read_right() {
+    let usual = r#"{"content":[{"token":"a","logprob":-0.5,"bytes":[97],"top_logprobs":[]}],"refusal":null}"#;
+    let chunk = |logprobs: &str, reason: &str| {
+        format!(
+            r#"{{"id":"c","model":"m","choices":[{{"index":0,"delta":{{"content":"a"}},"logprobs":{logprobs},"finish_reason":{reason}}}]}}"#
+        )
+    };
+    let learned = chunk(usual, "null");
+    let with = |from: &str, to: &str| chunk(&usual.replace(from, to), "null");
+    let tempting = [
+        ("another number", with("-0.5", "-0.25")),
+        (
+            "an alternative",
+            with("top_logprobs\":[]", "top_logprobs\":[{\"token\":\"b\",\"logprob\":-1}]"),
+        ),
+        ("two tokens", with("]}],", "]},{\"token\":\"b\",\"logprob\":-1}],")),
+        ("no token", with(usual, r#"{"content":[],"refusal":null}"#)),
+        ("an empty object", with(usual, "{}")),
+        ("null", with(usual, "null")),
+        ("a list", with(usual, "[]")),
+        ("text", with(usual, "\"a\"")),
+        ("ids inside", with("\"refusal\"", "\"token_ids\":[7],\"refusal\"")),
+        ("ids beside", with("\"refusal\":null}", "\"refusal\":null},\"token_ids\":[7]")),
+        (
+            "the older shape",
+            with(usual, r#"{"tokens":["a"],"token_logprobs":[-1],"top_logprobs":[{"b":-2}]}"#),
+        ),
+        ("an object twice", chunk(&format!("{usual},\"logprobs\":{usual}"), "null")),
+        ("deeper than before", with("-0.5,\"bytes\":[97]", "-0.75,\"bytes\":[[[[[[97]]]]]]")),
+        ("wrong bytes", with("[97]", "[97")),
+        ("a wrong number", with("-0.5", "-.5")),
+        ("right, and the frame ends otherwise", chunk(usual, "\"stop\"")),
+        ("right, and the frame is cut", learned[..learned.len() - 2].to_owned()),
+        ("right, and bytes follow", format!("{learned}x")),
+    ];
+    for (what, tempting) in tempting {
+        let mut frames = [learned.as_str(); 12];
+        for at in [4, 6, 7, 11] {
+            frames[at] = &tempting;
+        }
+        templates_agree(what, "openai-chat", &stream(&frames));
+        let mut body = stream(&frames);
+        let at = body.len() - 12;
+        body[at] = 0xFF;
+        templates_agree(what, "openai-chat", &body);
+    }
+}
+
 fn chat_frame() -> impl Strategy<Value = String> {
     let text = prop_oneof![
         "[a-z ]{0,6}",

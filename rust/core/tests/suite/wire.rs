@@ -198,6 +198,34 @@ fn typed_reads_take_what_is_of_their_kind_and_skip_the_rest() {
     }
     let float = |text: &str| Reader::new(text, 8).float().unwrap();
     assert_eq!(float("0.5"), Some(0.5));
+    for text in [
+        "0",
+        "-0.0",
+        "0.0e-27",
+        "1e-27",
+        "1e-28",
+        "5e-324",
+        "4.9e-324",
+        "2.2250738585072014e-308",
+        "1.7976931348623157e308",
+        "9007199254740992",
+        "9007199254740993",
+        "9007199254740993.0",
+        "4503599627370497.5",
+        "562949953421312.0625",
+        "9223372036854775807",
+        "9223372036854775809",
+        "18446744073709551615",
+        "18446744073709551616",
+        "9999999999999999999",
+        "0.9999999999999999999",
+        "0.30000000000000004",
+        "0.50000000000000000",
+        "-0.012345678901234567",
+        "0.1000000000000000055",
+    ] {
+        assert_eq!(float(text).map(f64::to_bits), text.parse().ok().map(f64::to_bits), "{text}");
+    }
     assert_eq!(float("1e999"), None);
     assert_eq!(float("true"), None);
     let integer = |text: &str| Reader::new(text, 8).integer().unwrap();
@@ -425,6 +453,23 @@ proptest! {
             } else {
                 prop_assert_eq!(expected, None, "{}", &text);
             }
+        }
+    }
+
+    #[test]
+    fn a_number_in_the_middle_between_two_floats_is_rounded_to_the_even_one(
+        odd in (1_u64 << 53..1 << 54).prop_map(|odd| odd | 1),
+        halved in 0..5_u32,
+        beside in -1..2_i64,
+        exponent in 0..30_u32,
+    ) {
+        // An integer of 54 bits, halved some times, in its decimal digits; and its neighbours.
+        let digits = (odd * 5_u64.pow(halved)).saturating_add_signed(beside).to_string();
+        let (whole, fraction) = digits.split_at(digits.len() - halved as usize);
+        let point = if halved > 0 { "." } else { "" };
+        for text in [format!("{whole}{point}{fraction}"), format!("-{whole}{point}{fraction}e-{exponent}")] {
+            let found = Reader::new(&text, 1).float().unwrap();
+            prop_assert_eq!(found.map(f64::to_bits), text.parse().ok().map(f64::to_bits), "{}", &text);
         }
     }
 

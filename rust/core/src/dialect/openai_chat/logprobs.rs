@@ -7,8 +7,8 @@
 //! where a server writes `token_id:123` for it (vLLM, `return_tokens_as_token_ids`), `token_ids` of the choice (vLLM and
 //! SGLang, `return_token_ids`).
 
-use crate::logprobs::{Logprobs, NO_ID};
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::logprobs::{Column, Logprobs, NO_ID};
+use crate::wire::{Cursor, Kind, Reader, Result, Str};
 
 /// What a choice says about its tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,9 +60,7 @@ impl Tokens {
         self.logprobs.clear();
         let mut lists = Lists::default();
         reader.object(|reader, key| match key {
-            "content" | "refusal" => {
-                reader.maybe_array(|reader| read_entry(reader, &mut self.logprobs))
-            }
+            "content" | "refusal" => read_entries(reader, &mut self.logprobs),
             "tokens" => reader.maybe_array(|reader| {
                 lists.tokens.push(reader.opt_string()?);
                 Ok(())
@@ -112,17 +110,29 @@ impl Tokens {
     }
 }
 
-/// Reads one token of a `{token, logprob, top_logprobs}` list.
-pub(in crate::dialect) fn read_entry(
+/// Reads a list of `{token, logprob, top_logprobs}`.
+pub(in crate::dialect) fn read_entries(
     reader: &mut Reader<'_>,
     logprobs: &mut Logprobs,
 ) -> Result<()> {
-    let (start, rows) = (reader.position(), logprobs.len());
-    if read_usual_entry(reader, logprobs).is_some() {
-        return Ok(());
-    }
-    reader.back_to(start);
-    logprobs.truncate(rows);
+    reader.maybe_array(|reader| {
+        // As many as come in the usual form, and one in any other.
+        let (mut cursor, mut rows) = (reader.cursor(), logprobs.len());
+        while let Some(behind) = read_usual_entry(cursor, reader.levels(), logprobs) {
+            cursor = behind;
+            if !cursor.follows(",") {
+                reader.resume(cursor);
+                return Ok(());
+            }
+            rows += 1;
+        }
+        reader.resume(cursor);
+        logprobs.truncate(rows);
+        read_entry(reader, logprobs)
+    })
+}
+
+fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
     logprobs.open();
     let mut written_id = None;
     let mut id = None;
@@ -130,7 +140,7 @@ pub(in crate::dialect) fn read_entry(
         match key {
             "token" => {
                 if let Some(token) = reader.opt_string()? {
-                    written_id = id_in(token);
+                    written_id = id_in(token.raw);
                     logprobs.set_token(token);
                 }
             }
@@ -150,50 +160,59 @@ pub(in crate::dialect) fn read_entry(
     Ok(())
 }
 
-/// Nesting of an entry: it, its alternatives, one of them, its bytes.
-const LEVELS: usize = 4;
+/// Nesting of an entry without alternatives (it, its bytes), and with them (it, the list, one of them, its bytes).
+const LEVELS: [usize; 2] = [2, 4];
 
-/// Reads an entry whose members stand in the order and form in which OpenAI and most servers write them; `None` at the
-/// first difference.
+/// Reads an entry whose members stand in the order and form in which OpenAI and most servers write them, and what
+/// follows it; `None` at the first difference.
 #[inline]
-fn read_usual_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Option<()> {
-    if reader.levels() < LEVELS {
-        return None;
-    }
-    let (token, logprob) = read_usual_token(reader)?;
-    logprobs.push(token, logprob);
-    if reader.follows(",\"top_logprobs\":[") && !reader.follows("]") {
-        loop {
-            let (token, logprob) = read_usual_token(reader)?;
-            logprobs.push_alternative(token, logprob);
-            if reader.follows("}]") {
-                break;
+fn read_usual_entry<'a>(
+    mut cursor: Cursor<'a>,
+    levels: usize,
+    logprobs: &mut Logprobs,
+) -> Option<Cursor<'a>> {
+    let [least, most] = LEVELS;
+    (levels >= least && cursor.follows("{\"token\":\"")).then_some(())?;
+    let text = cursor.rest();
+    cursor = read_usual_token(cursor, logprobs.begin())?;
+    if !cursor.follows(",\"top_logprobs\":[]}") {
+        if cursor.follows(",\"top_logprobs\":[{\"token\":\"") {
+            (levels >= most).then_some(())?;
+            let alternatives = logprobs.begin_alternatives();
+            cursor = read_usual_token(cursor, alternatives)?;
+            while cursor.follows("},{\"token\":\"") {
+                cursor = read_usual_token(cursor, alternatives)?;
             }
-            reader.follows("},").then_some(())?;
+            cursor.follows("}]").then_some(())?;
+            logprobs.end_alternatives();
         }
+        cursor.follows("}").then_some(())?;
     }
-    reader.follows("}").then_some(())?;
-    if let Some(id) = id_in(token) {
-        logprobs.set_id(id);
+    if text.starts_with(WRITTEN_ID) {
+        logprobs.set_id(id_in(text.get(..text.find('"')?)?)?);
     }
-    Some(())
+    Some(cursor)
 }
 
-#[inline]
-fn read_usual_token<'a>(reader: &mut Reader<'a>) -> Option<(Str<'a>, f64)> {
-    reader.follows("{\"token\":\"").then_some(())?;
-    let token = reader.opened_string().ok()?;
-    reader.follows(",\"logprob\":").then_some(())?;
-    let logprob = reader.float().ok()??;
-    if reader.follows(",\"bytes\":") {
-        (reader.counts_follow() || reader.follows("null")).then_some(())?;
+/// Reads a token from behind its text's quote, up to its brace.
+fn read_usual_token<'a>(mut cursor: Cursor<'a>, column: &mut Column) -> Option<Cursor<'a>> {
+    let token = cursor.string()?;
+    cursor.follows(",\"logprob\":").then_some(())?;
+    column.push(token, cursor.float()?);
+    if cursor.follows(",\"bytes\":[") {
+        cursor.counts()?;
+    } else {
+        cursor.follows(",\"bytes\":null");
     }
-    Some((token, logprob))
+    Some(cursor)
 }
 
-/// The id in a token that is written as `token_id:123`.
-fn id_in(token: Str<'_>) -> Option<i64> {
-    token.raw.strip_prefix("token_id:")?.parse().ok().filter(|id| *id >= 0)
+/// How a token begins that is written as its id, `token_id:123`.
+const WRITTEN_ID: &str = "token_id:";
+
+/// The id in such a token.
+fn id_in(token: &str) -> Option<i64> {
+    token.strip_prefix(WRITTEN_ID)?.parse().ok().filter(|id| *id >= 0)
 }
 
 fn read_alternative(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {

@@ -43,7 +43,7 @@ pub struct State {
     citations: Option<String>,
     search_results: Option<String>,
     audio: Option<Audio>,
-    /// Room for a chunk's log probabilities; empty in between.
+    /// Room for a chunk's log probabilities; what it holds in between says nothing.
     tokens: Option<Box<Tokens>>,
 }
 
@@ -69,6 +69,12 @@ impl Protocol for State {
         read::read(frame, reader, wanted)
     }
 
+    fn read_object(&mut self, reader: &mut Reader<'_>) -> bool {
+        let tokens = self.tokens.get_or_insert_default();
+        tokens.clear();
+        tokens.read(reader).is_ok()
+    }
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
@@ -78,8 +84,8 @@ impl Protocol for State {
                     warn_other_choices(sink);
                 }
                 self.message(message, sink);
-                if let Some(json) = logprobs {
-                    self.read_logprobs(json, sink);
+                if *logprobs {
+                    self.say_logprobs(sink);
                 }
             }
             Event::Chunk(Chunk { failed: Some(json), .. }) => {
@@ -172,19 +178,19 @@ impl State {
         }
         if let Some(logprobs) = choice.logprobs.tokens.as_ref().and_then(|tokens| tokens.joined()) {
             self.logprobs(logprobs, sink);
-        } else if let Some(json) = choice.logprobs.json {
-            self.read_logprobs(json, sink);
+        } else if let Some(json) = choice.logprobs.json
+            && self.read_object(&mut Reader::trusted(json))
+        {
+            self.say_logprobs(sink);
         }
     }
 
-    fn read_logprobs<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
-        let mut tokens = self.tokens.take().unwrap_or_default();
-        // A text that `read` validated fails only by not being the object it is.
-        let _ = tokens.read(&mut Reader::trusted(json));
+    /// Says the log probabilities that were read last.
+    fn say_logprobs<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        let Some(mut tokens) = self.tokens.take() else { return };
         if let Some(logprobs) = tokens.join() {
             self.logprobs(logprobs, sink);
         }
-        tokens.clear();
         self.tokens = Some(tokens);
     }
 

@@ -14,8 +14,8 @@ pub enum Event<'a> {
     More {
         /// What its delta holds.
         message: Message<'a>,
-        /// The object of its log probabilities, where they are wanted.
-        logprobs: Option<&'a str>,
+        /// Whether log probabilities were read in its frame.
+        logprobs: bool,
         /// Whether it holds choices that are not followed.
         other_choices: bool,
     },
@@ -309,7 +309,7 @@ pub struct Repeat {
     reasoning_content: Option<Token>,
     reasoning: Option<Token>,
     call: Option<RepeatCall>,
-    logprobs: Option<Token>,
+    logprobs: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -323,6 +323,8 @@ struct RepeatCall {
 
 impl Template for Repeat {
     type Event<'a> = Event<'a>;
+
+    const READS_OBJECTS: bool = true;
 
     fn of(event: &Event<'_>, mut token: impl FnMut(Str<'_>) -> Token) -> Option<Self> {
         let Event::Chunk(chunk) = event else { return None };
@@ -371,10 +373,10 @@ impl Template for Repeat {
             reasoning_content: delta.reasoning_content.map(&mut token),
             reasoning: delta.reasoning.map(&mut token),
             call,
-            logprobs: chunk.choice.logprobs.json.map(Str::plain).map(&mut token),
+            logprobs: chunk.choice.logprobs.json.map(Str::plain).map(&mut token).is_some(),
         };
         let says = repeat.content.or(repeat.reasoning_content).or(repeat.reasoning);
-        (says.or(repeat.logprobs).is_some() || call.is_some()).then_some(repeat)
+        (says.is_some() || repeat.logprobs || call.is_some()).then_some(repeat)
     }
 
     // In one expression, so that the event is made where it stays.
@@ -396,7 +398,7 @@ impl Template for Repeat {
                 rare: None,
             },
             other_choices: self.other_choices,
-            logprobs: self.logprobs.map(|token| text(token).raw),
+            logprobs: self.logprobs,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One Responses frame → [`Event`].
 
-use crate::dialect::openai_chat::logprobs::read_entry;
+use crate::dialect::openai_chat::logprobs::read_entries;
 use crate::dialect::template::{Template, Token};
 use crate::dialect::{Frame, Wanted};
 use crate::logprobs::Logprobs;
@@ -158,7 +158,7 @@ pub(super) fn read<'a>(
             "error" | "errors" | "detail" => found.error |= reader.opt_raw()?.is_some(),
             "logprobs" if wanted.logprobs && reader.kind()? == Kind::Array => {
                 let mut logprobs = Logprobs::default();
-                reader.array(|reader| read_entry(reader, &mut logprobs))?;
+                read_entries(reader, &mut logprobs)?;
                 found.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
             }
             // Their many numbers make no template.

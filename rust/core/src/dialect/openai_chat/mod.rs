@@ -75,7 +75,8 @@ impl Protocol for State {
         tokens.read(reader).is_ok()
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         match event {
             Event::More { message, logprobs, other_choices } => {

@@ -60,7 +60,7 @@ fn what_frames_an_event_decides_as_if_it_repeated_nothing() {
         ("a comment before", format!(": ping\ndata: {}\n\n", text("x")), "x", lost),
         ("two lines of data", format!("data: {cut}\n\n"), "x", lost),
         ("no blank line", format!("data: {}\ndata: {}\n\n", text("x"), text("y")), "xy", lost),
-        ("no end", format!("data: {}", text("x")), "", lost),
+        ("no end", format!("data: {}", text("x")), "x", lost),
         ("one line end", format!("data: {}\n", text("x")), "x", lost),
         ("a line end in the text", format!("data: {}\n\n", text("x\ny")), "", "protocol_error"),
         ("a blank line in the text", format!("data: {}\n\n", text("x\n\ny")), "", "protocol_error"),

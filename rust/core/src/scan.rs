@@ -76,23 +76,26 @@ impl JsonScan {
             match self.state {
                 State::Done if done => return at,
                 State::Wrong => return bytes.len(),
-                State::Text => {
+                State::Text => loop {
                     at = crate::wire::special(bytes, at);
-                    match bytes.get(at) {
-                        None => {}
+                    self.state = match bytes.get(at) {
+                        None => return at,
                         Some(b'"') => {
-                            self.state =
-                                if self.in_key { State::Colon } else { self.after_value() };
-                            self.in_key = false;
+                            let key = std::mem::take(&mut self.in_key);
+                            if key { State::Colon } else { self.after_value() }
                         }
-                        // An escape of two bytes that are both here changes nothing.
                         Some(b'\\') => match bytes.get(at + 1) {
-                            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at += 1,
-                            _ => self.state = State::Escape,
+                            // An escape of two bytes that are both here changes nothing.
+                            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                                at += 2;
+                                continue;
+                            }
+                            _ => State::Escape,
                         },
-                        Some(_) => self.state = State::Wrong,
-                    }
-                }
+                        Some(_) => State::Wrong,
+                    };
+                    break;
+                },
                 State::Digits | State::Fraction | State::ExponentDigits
                     if byte.is_ascii_digit() => {}
                 _ => self.step(byte),

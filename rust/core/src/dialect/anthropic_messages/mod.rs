@@ -286,6 +286,8 @@ impl Protocol for State {
         })
     }
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         match *event {
             Event::BlockDelta { index, delta } => self.block_delta(index, delta, sink),
@@ -482,6 +484,8 @@ impl State {
         }
     }
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as above")]
     fn block_delta<O: Output>(
         &mut self,
         index: Option<i64>,
@@ -498,6 +502,17 @@ impl State {
                 }
                 sink.call_args(*call, text);
             }
+            _ => self.rare_delta(index, delta, sink),
+        }
+    }
+
+    fn rare_delta<O: Output>(
+        &mut self,
+        index: i64,
+        delta: BlockDelta<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
             (Some(Block::Thinking(part)), BlockDelta::Signature(text)) => {
                 if !text.is_empty() {
                     sign(*part, text, sink);

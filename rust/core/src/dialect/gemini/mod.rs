@@ -58,6 +58,8 @@ impl Protocol for State {
         read::read(frame, reader, wanted)
     }
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(event.model, event.response_id);
         if event.other_candidates {

@@ -73,7 +73,8 @@ impl Protocol for State {
         self.tokens.get_or_insert_default().read_anew(reader).is_ok()
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         match event {
             Event::More { message, logprobs, other_choices } => {

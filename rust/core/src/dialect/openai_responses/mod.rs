@@ -49,6 +49,8 @@ impl Protocol for State {
         read::read(frame, reader, wanted)
     }
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         match *event {
             Event::More { what, place, text, ref logprobs } => {

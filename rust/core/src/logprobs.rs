@@ -93,6 +93,12 @@ impl Column {
         }
     }
 
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+        self.values.clear();
+    }
+
     fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         self.values.truncate(rows);
@@ -171,7 +177,9 @@ impl Logprobs {
 
     /// Forgets all tokens; their room stays.
     pub fn clear(&mut self) {
-        self.truncate(0);
+        self.tokens.clear();
+        self.ids.clear();
+        self.alternatives.clear();
         self.offsets.clear();
     }
 

@@ -103,10 +103,10 @@ impl Tokens {
         Some(&self.logprobs).filter(|logprobs| !logprobs.is_empty())
     }
 
-    /// Forgets everything but the room that it took.
-    pub(super) fn clear(&mut self) {
-        self.logprobs.clear();
+    /// Reads the object of another choice; only the room is kept.
+    pub(super) fn read_anew(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         self.ids.clear();
+        self.read(reader)
     }
 }
 

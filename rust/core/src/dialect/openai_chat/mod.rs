@@ -70,9 +70,7 @@ impl Protocol for State {
     }
 
     fn read_object(&mut self, reader: &mut Reader<'_>) -> bool {
-        let tokens = self.tokens.get_or_insert_default();
-        tokens.clear();
-        tokens.read(reader).is_ok()
+        self.tokens.get_or_insert_default().read_anew(reader).is_ok()
     }
 
     #[inline(always)]

@@ -12,6 +12,7 @@ import math
 import re
 from typing import Final, Literal, NamedTuple
 
+from deltafold._core import read_json
 from deltafold.contract import json_object
 
 InputFormat = Literal["json", "text"]
@@ -79,6 +80,14 @@ def parse_arguments(raw: str, input_format: InputFormat = "json") -> ParsedArgum
 
 def _load(text: str, warnings: list[str]) -> object:
     """Read JSON strictly, noting in `warnings` what was decided on the way."""
+    try:
+        return read_json(text, MAX_DEPTH)
+    except ValueError:
+        return _decide(text, warnings)
+
+
+def _decide(text: str, warnings: list[str]) -> object:
+    """Read what is no JSON, or leaves something to decide: what that is."""
     if _SURROGATE_ESCAPE.search(text):
         text, replaced = _without_lone_surrogates(text)
         if replaced:

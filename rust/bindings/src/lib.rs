@@ -43,6 +43,8 @@ mod _core {
     #[pymodule_export]
     use crate::instants::Instants;
     #[pymodule_export]
+    use crate::json::read_json;
+    #[pymodule_export]
     use crate::limits::Limits;
     #[pymodule_export]
     use crate::logprobs::Logprobs;

@@ -279,17 +279,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn escape(&mut self) -> Result<()> {
-        match escape_end(self.text.as_bytes(), self.at) {
-            Ok(end) => {
-                self.at = end;
-                Ok(())
-            }
-            Err(at) => {
-                self.at = at;
-                self.fail(ErrorKind::InvalidEscape)
-            }
-        }
+        let end = escape_end(self.text.as_bytes(), self.at);
+        self.at = end.unwrap_or_else(|at| at);
+        if end.is_ok() { Ok(()) } else { self.fail(ErrorKind::InvalidEscape) }
     }
 
     /// Reads a string; `None` for a value of another kind, which is skipped.

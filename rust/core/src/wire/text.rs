@@ -82,26 +82,18 @@ impl<'a> Str<'a> {
             return;
         }
         let mut rest = self.raw;
-        while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-            let (before, escape) = rest.split_at(at);
-            if !before.is_empty() {
+        let mut room = Vec::new();
+        loop {
+            let (taken, text) = unescape(rest, &mut room);
+            if !text.is_empty() {
                 carry.flush(out);
-                out.push_str(before);
+                out.push_str(text);
             }
-            let letter = escape.as_bytes().get(1).copied().unwrap_or(b'\\');
-            if letter == b'u' {
-                let unit = escape.get(2..6).and_then(|hex| u16::from_str_radix(hex, 16).ok());
-                carry.unit(unit.unwrap_or(0xFFFD), out);
-                rest = escape.get(6..).unwrap_or("");
-            } else {
-                carry.flush(out);
-                out.push(char::from(meant(letter)));
-                rest = escape.get(2..).unwrap_or("");
-            }
-        }
-        if !rest.is_empty() {
-            carry.flush(out);
-            out.push_str(rest);
+            // What follows is a UTF-16 unit, `\uXXXX`, or nothing.
+            let Some(unit) = rest.get(taken..).filter(|rest| !rest.is_empty()) else { break };
+            let hex = unit.get(2..6).and_then(|hex| u16::from_str_radix(hex, 16).ok());
+            carry.unit(hex.unwrap_or(0xFFFD), out);
+            rest = unit.get(6..).unwrap_or("");
         }
     }
 
@@ -142,9 +134,67 @@ fn unescape_short<'a>(raw: &str, room: &'a mut [u8; SHORT]) -> Option<&'a str> {
     std::str::from_utf8(room.get(..length)?).ok()
 }
 
+/// Unescapes a text up to its first UTF-16 unit: how many bytes of it, and what they say.  Eight bytes a step.
+fn unescape<'a>(raw: &str, room: &'a mut Vec<u8>) -> (usize, &'a str) {
+    let bytes = raw.as_bytes();
+    room.resize(room.len().max(bytes.len() + 8), 0);
+    let (mut at, mut length) = (0, 0);
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let plain = match (rest.first_chunk(), room.get_mut(length..)) {
+            (Some(word), Some(free)) => {
+                if let Some(place) = free.first_chunk_mut::<8>() {
+                    *place = *word;
+                }
+                backslash(u64::from_le_bytes(*word))
+            }
+            (_, free) => {
+                let plain = rest.iter().position(|byte| *byte == b'\\').unwrap_or(rest.len());
+                for (place, byte) in free.into_iter().flatten().zip(rest.iter().take(plain)) {
+                    *place = *byte;
+                }
+                plain
+            }
+        };
+        (at, length) = (at + plain, length + plain);
+        if let Some([b'\\', letter, ..]) = rest.get(plain..) {
+            if *letter == b'u' {
+                break;
+            }
+            if let Some(place) = room.get_mut(length) {
+                *place = MEANT.get(usize::from(*letter)).copied().unwrap_or_default();
+            }
+            (at, length) = (at + 2, length + 1);
+        }
+    }
+    let text = room.get(..length).and_then(|text| simdutf8::basic::from_utf8(text).ok());
+    (at, text.unwrap_or(""))
+}
+
+/// How many bytes stand before the first backslash, of eight.
+#[inline]
+fn backslash(word: u64) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let found = word ^ (ONES * 0x5C);
+    let hit = found.wrapping_sub(ONES) & !found & (ONES << 7);
+    (hit.trailing_zeros() / 8) as usize
+}
+
+/// What each letter of an escape means: in a long text they alternate, and no branch foresees them.
+const MEANT: [u8; 256] = {
+    let mut meanings = [0; 256];
+    let mut rest = meanings.as_mut_slice();
+    let mut letter = 0;
+    while let [first, others @ ..] = rest {
+        *first = meant(letter);
+        letter = letter.wrapping_add(1);
+        rest = others;
+    }
+    meanings
+};
+
 /// What the letter of an escape means.
 #[inline]
-fn meant(letter: u8) -> u8 {
+const fn meant(letter: u8) -> u8 {
     match letter {
         b'n' => b'\n',
         b't' => b'\t',

@@ -116,14 +116,19 @@ pub(super) fn counts_end(bytes: &[u8], at: usize) -> Option<usize> {
 pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
     match bytes.get(at) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
-        Some(b'u') => {
-            let hex = |offset: &usize| bytes.get(at + offset).is_some_and(u8::is_ascii_hexdigit);
-            match (1..=4).find(|offset| !hex(offset)) {
-                Some(offset) => Err(at + offset),
-                None => Ok(at + 5),
-            }
-        }
-        _ => Err(at),
+        _ => unit_end(bytes, at),
+    }
+}
+
+/// Where the UTF-16 unit ends whose `u` should stand at `at`; where it goes wrong.  Apart, so that the others are told by
+/// one test of a bit.
+#[inline(never)]
+fn unit_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
+    let hex = |offset: &usize| bytes.get(at + offset).is_some_and(u8::is_ascii_hexdigit);
+    match (1..=4).find(|offset| !hex(offset)) {
+        _ if bytes.get(at) != Some(&b'u') => Err(at),
+        Some(offset) => Err(at + offset),
+        None => Ok(at + 5),
     }
 }
 

@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from typing import Literal
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -139,6 +140,58 @@ def test_a_caller_near_the_recursion_limit_gets_an_error_too() -> None:
     assert outcomes[0].value is not None
     for parsed in outcomes:
         assert parsed.error in {None, "nested too deeply"}
+
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6)
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+DAMAGE = st.sampled_from(
+    [
+        "",
+        '"',
+        "\\",
+        "\\u",
+        "\\ud800",
+        "{",
+        "]",
+        ",",
+        "0",
+        "-",
+        "1e999",
+        "\x01",
+        "\ud800",
+        '"a":1,',
+        " ",
+    ]
+)
+
+
+@given(
+    value=VALUES,
+    ascii_only=st.booleans(),
+    indent=st.none() | st.just(1),
+    at=st.floats(0, 1),
+    lost=st.integers(0, 2),
+    found=DAMAGE,
+)
+def test_what_the_extension_reads_is_what_would_be_explained(
+    *, value: object, ascii_only: bool, indent: int | None, at: float, lost: int, found: str
+) -> None:
+    text = json.dumps({"a": value}, ensure_ascii=ascii_only, indent=indent)
+    place = int(at * len(text))
+    for raw in (text, text[:place] + found + text[place + lost :]):
+        parsed = parse_arguments(raw)
+        with mock.patch("deltafold.arguments.read_json", side_effect=ValueError):
+            explained = parse_arguments(raw)
+        # The same, and of the same types: 1 is no 1.0.
+        assert repr(parsed) == repr(explained)
 
 
 def test_brackets_inside_strings_are_not_nesting() -> None:

@@ -41,7 +41,7 @@ impl<'a> Bytes<'a> {
     pub fn whole_text(self) -> Option<&'a str> {
         match self {
             Self::Valid(text) => Some(text),
-            Self::Unchecked(bytes) => std::str::from_utf8(bytes).ok(),
+            Self::Unchecked(bytes) => simdutf8::basic::from_utf8(bytes).ok(),
         }
     }
 

@@ -534,8 +534,8 @@ proptest! {
     #[test]
     fn a_text_cut_between_tokens_decodes_to_the_same(
         tokens in proptest::collection::vec(
-            prop_oneof!["\\\\ud[89a-f][0-9a-f]{2}", "\\\\u[0-9a-c][0-9a-f]{3}", "\\\\[nrtbf/]", "[a-zé😀]{1,3}"],
-            0..12,
+            prop_oneof!["\\\\ud[89a-f][0-9a-f]{2}", "\\\\u[0-9a-c][0-9a-f]{3}", "\\\\[nrtbf/\\\\\"]", "[a-zé😀]{1,3}", "[a-zé]{8,24}"],
+            0..16,
         ),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {

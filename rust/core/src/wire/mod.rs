@@ -330,15 +330,45 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a count: a number that is whole and not negative; `None` for everything else.
+    #[inline]
     pub fn count(&mut self) -> Result<Option<u64>> {
+        if let Some(value) = self.small_count() {
+            return Ok(Some(value));
+        }
         Ok(self.number()?.and_then(|text| {
             text.parse::<u64>().ok().or_else(|| text.parse::<f64>().ok().and_then(whole))
         }))
     }
 
     /// Reads an integer; `None` for everything else.
+    #[inline]
     pub fn integer(&mut self) -> Result<Option<i64>> {
+        if let Some(value) = self.small_count() {
+            return Ok(i64::try_from(value).ok());
+        }
         Ok(self.number()?.and_then(|text| text.parse().ok()))
+    }
+
+    /// Reads a whole number of few digits and no sign, if that is what comes next: what counts and indexes mostly are.
+    #[inline]
+    fn small_count(&mut self) -> Option<u64> {
+        const DIGITS: usize = 16;
+        self.space();
+        let bytes = self.text.as_bytes().get(self.at..)?;
+        let (mut value, mut digits) = (0_u64, 0);
+        while let Some(digit @ b'0'..=b'9') = bytes.get(digits) {
+            value = value * 10 + u64::from(digit - b'0');
+            digits += 1;
+            if digits > DIGITS {
+                return None;
+            }
+        }
+        let ends = !matches!(bytes.get(digits), Some(b'.' | b'e' | b'E'));
+        let leading_zero = digits > 1 && bytes.first() == Some(&b'0');
+        (digits > 0 && ends && !leading_zero).then(|| {
+            self.at += digits;
+            value
+        })
     }
 
     /// Reads a number as a float; `None` for other kinds.

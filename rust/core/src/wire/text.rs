@@ -99,6 +99,9 @@ impl<'a> Str<'a> {
 
     /// The text as an own string; lone surrogates become U+FFFD.
     pub fn text(&self) -> String {
+        if !self.escaped {
+            return self.raw.to_owned();
+        }
         let mut out = String::with_capacity(self.raw.len());
         let mut carry = Carry::default();
         self.decode_into(&mut out, &mut carry);

@@ -181,8 +181,12 @@ fn nesting_is_bounded_and_the_bound_is_named() {
 fn typed_reads_take_what_is_of_their_kind_and_skip_the_rest() {
     let count = |text: &str| Reader::new(text, 8).count().unwrap();
     for (text, expected) in [
-        ("12", Some(12)),
+        ("0", Some(0)),
+        (" 12 ", Some(12)),
+        ("9999999999999999", Some(9_999_999_999_999_999)),
+        ("99999999999999999", Some(99_999_999_999_999_999)),
         ("12.0", Some(12)),
+        ("0e3", Some(0)),
         ("1e3", Some(1_000)),
         ("12.5", None),
         ("-1", None),
@@ -196,6 +200,14 @@ fn typed_reads_take_what_is_of_their_kind_and_skip_the_rest() {
     ] {
         assert_eq!(count(text), expected, "{text}");
     }
+    for wrong in ["01", "00", "1.", "1e", "1.e1", "+1", ""] {
+        assert!(Reader::new(wrong, 8).count().is_err() || read(wrong).is_err(), "{wrong}");
+    }
+    let index = |text: &str| Reader::new(text, 8).integer().unwrap();
+    assert_eq!(
+        [index("7"), index("-7"), index("7.0"), index("7e0")],
+        [Some(7), Some(-7), None, None]
+    );
     let float = |text: &str| Reader::new(text, 8).float().unwrap();
     assert_eq!(float("0.5"), Some(0.5));
     for text in [

@@ -10,10 +10,13 @@
 //! Fixtures: `tests/fixtures/anthropic-messages/`.
 
 mod blocks;
+mod deltas;
 
 use std::collections::BTreeMap;
 
 use blocks::{append_member, counts, is_empty_container, provider_block};
+pub use deltas::BlockDelta;
+use deltas::{DeltaMembers, read_delta_member};
 
 use super::template::{Template, Token, Tokens};
 use super::{Frame, Protocol, Wanted};
@@ -93,72 +96,6 @@ impl<'a> Message<'a> {
             Ok(())
         })?;
         Ok(message)
-    }
-}
-
-/// `content_block_delta.delta`
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum BlockDelta<'a> {
-    /// `text_delta`
-    Text(Str<'a>),
-    /// `thinking_delta`
-    Thinking(Str<'a>),
-    /// `input_json_delta`
-    InputJson(Str<'a>),
-    /// `signature_delta`
-    Signature(Str<'a>),
-    /// `citations_delta`
-    Citation(&'a str),
-    /// A type that sets members of its block (`compaction_delta`), or that is not known: its name and object.
-    Other(Str<'a>, &'a str),
-}
-
-#[derive(Default)]
-struct DeltaMembers<'a> {
-    kind: Option<Str<'a>>,
-    text: Option<Str<'a>>,
-    partial_json: Option<Str<'a>>,
-    thinking: Option<Str<'a>>,
-    signature: Option<Str<'a>>,
-    citation: Option<&'a str>,
-    stop_reason: Option<Str<'a>>,
-}
-
-fn read_delta_member<'a>(
-    reader: &mut Reader<'a>,
-    key: &str,
-    delta: &mut DeltaMembers<'a>,
-) -> Result<()> {
-    match key {
-        "type" => delta.kind = reader.filled_string()?,
-        "text" => delta.text = reader.opt_string()?,
-        "partial_json" => delta.partial_json = reader.opt_string()?,
-        "thinking" => delta.thinking = reader.opt_string()?,
-        "signature" => delta.signature = reader.opt_string()?,
-        "citation" => delta.citation = reader.opt_raw()?,
-        "stop_reason" => delta.stop_reason = reader.filled_string()?,
-        _ => reader.ignore()?,
-    }
-    Ok(())
-}
-
-impl<'a> BlockDelta<'a> {
-    /// `None` when the delta says nothing.
-    fn of(members: &DeltaMembers<'a>, raw: &'a str) -> Option<Self> {
-        let Some(kind) = members.kind else {
-            // An emulation that leaves the type out: the member tells it.
-            let text = members.text.map(Self::Text);
-            let thinking = members.thinking.map(Self::Thinking);
-            return text.or(thinking).or(members.partial_json.map(Self::InputJson));
-        };
-        match kind.raw {
-            "text_delta" => members.text.map(Self::Text),
-            "thinking_delta" => members.thinking.map(Self::Thinking),
-            "input_json_delta" => members.partial_json.map(Self::InputJson),
-            "signature_delta" => members.signature.map(Self::Signature),
-            "citations_delta" => members.citation.map(Self::Citation),
-            _ => Some(Self::Other(kind, raw)),
-        }
     }
 }
 

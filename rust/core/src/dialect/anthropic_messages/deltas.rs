@@ -1,0 +1,70 @@
+//! `content_block_delta` and `message_delta`: what their `delta` holds.
+
+use crate::wire::{Reader, Result, Str};
+
+/// `content_block_delta.delta`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BlockDelta<'a> {
+    /// `text_delta`
+    Text(Str<'a>),
+    /// `thinking_delta`
+    Thinking(Str<'a>),
+    /// `input_json_delta`
+    InputJson(Str<'a>),
+    /// `signature_delta`
+    Signature(Str<'a>),
+    /// `citations_delta`
+    Citation(&'a str),
+    /// A type that sets members of its block (`compaction_delta`), or that is not known: its name and object.
+    Other(Str<'a>, &'a str),
+}
+
+/// The members of a delta, as they are read.
+#[derive(Default)]
+pub(super) struct DeltaMembers<'a> {
+    kind: Option<Str<'a>>,
+    text: Option<Str<'a>>,
+    partial_json: Option<Str<'a>>,
+    thinking: Option<Str<'a>>,
+    signature: Option<Str<'a>>,
+    citation: Option<&'a str>,
+    pub(super) stop_reason: Option<Str<'a>>,
+}
+
+pub(super) fn read_delta_member<'a>(
+    reader: &mut Reader<'a>,
+    key: &str,
+    delta: &mut DeltaMembers<'a>,
+) -> Result<()> {
+    match key {
+        "type" => delta.kind = reader.filled_string()?,
+        "text" => delta.text = reader.opt_string()?,
+        "partial_json" => delta.partial_json = reader.opt_string()?,
+        "thinking" => delta.thinking = reader.opt_string()?,
+        "signature" => delta.signature = reader.opt_string()?,
+        "citation" => delta.citation = reader.opt_raw()?,
+        "stop_reason" => delta.stop_reason = reader.filled_string()?,
+        _ => reader.ignore()?,
+    }
+    Ok(())
+}
+
+impl<'a> BlockDelta<'a> {
+    /// `None` when the delta says nothing.
+    pub(super) fn of(members: &DeltaMembers<'a>, raw: &'a str) -> Option<Self> {
+        let Some(kind) = members.kind else {
+            // An emulation that leaves the type out: the member tells it.
+            let text = members.text.map(Self::Text);
+            let thinking = members.thinking.map(Self::Thinking);
+            return text.or(thinking).or(members.partial_json.map(Self::InputJson));
+        };
+        match kind.raw {
+            "text_delta" => members.text.map(Self::Text),
+            "thinking_delta" => members.thinking.map(Self::Thinking),
+            "input_json_delta" => members.partial_json.map(Self::InputJson),
+            "signature_delta" => members.signature.map(Self::Signature),
+            "citations_delta" => members.citation.map(Self::Citation),
+            _ => Some(Self::Other(kind, raw)),
+        }
+    }
+}

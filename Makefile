@@ -39,6 +39,7 @@ lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licence
 	MYPYPATH=python .venv-lint/bin/python -m mypy.stubtest deltafold._core --mypy-config-file pyproject.toml
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --package deltafold-python --features abi3 --locked -- -D warnings
 	cargo fmt --manifest-path rust/fuzz/Cargo.toml --check
 	cargo clippy --manifest-path rust/fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 	.venv-lint/bin/python tools/check_licenses.py

@@ -28,20 +28,23 @@ use crate::{clock, errors, json, payload};
 ///     'Hi'
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct MessageDelta {
+    #[pyo3(get)]
     run_id: Py<PyString>,
+    /// The new text of a text or thinking delta.
+    // A member of its own, None for others: Python reads it without a call.
+    #[pyo3(get)]
+    text: Py<PyAny>,
     seq: u64,
     now: u64,
     body: Body,
 }
 
-/// The three frequent kinds hold Python strings, everything rare its payload.
+/// The three frequent kinds in small, everything rare as its payload.
 enum Body {
     Text {
-        text: Py<PyString>,
         part_index: u32,
     },
     Thinking {
-        text: Py<PyString>,
         part_index: u32,
     },
     Args {
@@ -67,13 +70,19 @@ impl MessageDelta {
         now: u64,
     ) -> PyResult<Bound<'py, Self>> {
         let string = |text: &str| PyString::new(py, text).unbind();
-        let make = |body| Bound::new(py, Self { run_id: run_id.clone_ref(py), seq, now, body });
+        let make = |text, body| {
+            Bound::new(py, Self { run_id: run_id.clone_ref(py), text, seq, now, body })
+        };
         match plain {
-            Plain::Text { part, text } => make(Body::Text { text: string(text), part_index: part }),
-            Plain::Thinking { part, text } => {
-                make(Body::Thinking { text: string(text), part_index: part })
+            Plain::Text { part, text } => {
+                make(string(text).into_any(), Body::Text { part_index: part })
             }
-            Plain::Args { id, text } => make(Body::Args { id: string(id), text: string(text) }),
+            Plain::Thinking { part, text } => {
+                make(string(text).into_any(), Body::Thinking { part_index: part })
+            }
+            Plain::Args { id, text } => {
+                make(py.None(), Body::Args { id: string(id), text: string(text) })
+            }
         }
     }
 
@@ -88,8 +97,14 @@ impl MessageDelta {
         }
         let rare =
             Rare { payload: delta.payload.to_owned(), raw: delta.provider_raw.map(Into::into) };
+        let text = match &rare.payload {
+            Payload::Text { text, .. } | Payload::Thinking { text, .. } => {
+                PyString::new(py, text).into_any().unbind()
+            }
+            _ => py.None(),
+        };
         let body = Body::Rare(Box::new(rare));
-        Bound::new(py, Self { run_id: run_id.clone_ref(py), seq: delta.seq, now, body })
+        Bound::new(py, Self { run_id: run_id.clone_ref(py), text, seq: delta.seq, now, body })
     }
 
     pub(crate) fn now(&self) -> u64 {
@@ -101,14 +116,16 @@ impl MessageDelta {
     }
 
     /// The delta as the core sees it, borrowed from here.
-    pub(crate) fn as_core<'a>(&'a self, py: Python<'_>) -> PyResult<Delta<&'a str>> {
+    pub(crate) fn as_core<'a>(&'a self, py: Python<'a>) -> PyResult<Delta<&'a str>> {
         let riders = Riders::default();
         let payload = match &self.body {
-            Body::Text { text, part_index } => {
-                Payload::Text { text: text.to_str(py)?, part_index: Some(*part_index), riders }
+            Body::Text { part_index } => {
+                let text = self.text.bind(py).cast::<PyString>()?.to_str()?;
+                Payload::Text { text, part_index: Some(*part_index), riders }
             }
-            Body::Thinking { text, part_index } => {
-                Payload::Thinking { text: text.to_str(py)?, part_index: Some(*part_index), riders }
+            Body::Thinking { part_index } => {
+                let text = self.text.bind(py).cast::<PyString>()?.to_str()?;
+                Payload::Thinking { text, part_index: Some(*part_index), riders }
             }
             Body::Args { id, text } => {
                 Payload::ToolCallArgs { id: id.to_str(py)?, text: text.to_str(py)? }
@@ -226,11 +243,6 @@ impl MessageDelta {
     }
 
     #[getter]
-    fn run_id(&self, py: Python<'_>) -> Py<PyString> {
-        self.run_id.clone_ref(py)
-    }
-
-    #[getter]
     fn seq(&self) -> u64 {
         self.seq
     }
@@ -261,28 +273,13 @@ impl MessageDelta {
     #[getter]
     fn part_index(&self) -> Option<u32> {
         match &self.body {
-            Body::Text { part_index, .. } | Body::Thinking { part_index, .. } => Some(*part_index),
+            Body::Text { part_index } | Body::Thinking { part_index } => Some(*part_index),
             Body::Args { .. } => None,
             Body::Rare(rare) => match &rare.payload {
                 Payload::Text { part_index, .. }
                 | Payload::Thinking { part_index, .. }
                 | Payload::ToolCallStart { part_index, .. }
                 | Payload::Part { part_index, .. } => *part_index,
-                _ => None,
-            },
-        }
-    }
-
-    /// The new text of a text or thinking delta.
-    #[getter]
-    fn text(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        match &self.body {
-            Body::Text { text, .. } | Body::Thinking { text, .. } => Some(text.clone_ref(py)),
-            Body::Args { .. } => None,
-            Body::Rare(rare) => match &rare.payload {
-                Payload::Text { text, .. } | Payload::Thinking { text, .. } => {
-                    Some(PyString::new(py, text).unbind())
-                }
                 _ => None,
             },
         }

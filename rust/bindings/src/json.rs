@@ -10,7 +10,8 @@ use crate::types::JSON_DUMPS;
 /// The Python value of a JSON text.  Lone surrogate escapes become U+FFFD; integers beyond CPython's limit and
 /// numbers beyond a float stay text.
 pub(crate) fn to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    Making { py, strict: false, failure: None }.whole(Reader::new(text, wire::MAX_DEPTH))
+    Making { py, strict: false, failure: None, room: Vec::new() }
+        .whole(Reader::new(text, wire::MAX_DEPTH))
 }
 
 /// The Python value of a JSON text in which nothing is to be decided.
@@ -27,7 +28,7 @@ pub(crate) fn read_json<'py>(
     text: &str,
     max_depth: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    Making { py, strict: true, failure: None }.whole(Reader::new(text, max_depth))
+    Making { py, strict: true, failure: None, room: Vec::new() }.whole(Reader::new(text, max_depth))
 }
 
 type Read<T> = deltafold::wire::Result<T>;
@@ -42,6 +43,8 @@ struct Making<'py> {
     strict: bool,
     /// A Python error: the reader has no room for one.
     failure: Option<PyErr>,
+    /// Where texts are unescaped.
+    room: Vec<u8>,
 }
 
 impl<'py> Making<'py> {
@@ -69,7 +72,10 @@ impl<'py> Making<'py> {
                 let truth = reader.boolean()?.unwrap_or(false);
                 pyo3::types::PyBool::new(py, truth).to_owned().into_any()
             }
-            Kind::String => self.string(reader.string()?).into_any(),
+            Kind::String => match reader.plain_text(&mut self.room) {
+                Some(text) => PyString::new(py, text).into_any(),
+                None => self.string(reader.string()?).into_any(),
+            },
             Kind::Number => self.number(reader.raw()?),
             Kind::Array => {
                 let list = PyList::empty(py);

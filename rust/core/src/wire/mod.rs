@@ -18,9 +18,10 @@ mod write;
 pub use bytes::{Bytes, Feed};
 pub use cursor::Cursor;
 use decimal::decimal;
+use text::unescape_token;
 pub use text::{Carry, Str};
 use tokens::{escape_end, space_end};
-pub(crate) use tokens::{number_end, special, string_end, value_end};
+pub(crate) use tokens::{first_special, number_end, special, string_end, value_end};
 pub use write::{
     compact, members, merge_deep, merge_objects, write_object, write_string, write_text,
 };
@@ -258,6 +259,26 @@ impl<'a> Reader<'a> {
             return Ok(Str { raw, escaped: false });
         }
         self.escaped_string(start)
+    }
+
+    /// Reads a string as the text that it stands for, in one pass: a piece of this text, or written into `room`.  `None`,
+    /// and nothing read, for one that is wrong or holds a UTF-16 unit, which [`Reader::string`] reads.
+    pub fn plain_text<'b>(&mut self, room: &'b mut Vec<u8>) -> Option<&'b str>
+    where
+        'a: 'b,
+    {
+        self.space();
+        let start = self.at + 1;
+        let token = self.text.as_bytes().get(start..).filter(|_| self.byte() == Some(b'"'))?;
+        let end = special(token, 0);
+        if token.get(end) == Some(&b'"') {
+            self.at = start + end + 1;
+            return self.text.get(start..start + end);
+        }
+        room.resize(room.len().max(self.text.len() + 8), 0);
+        let (length, text) = unescape_token(token, room)?;
+        self.at = start + length;
+        Some(text)
     }
 
     /// Reads on in a string that begins at `start`, from an escape or a control character.

@@ -219,21 +219,27 @@ pub(super) fn joined(word: u64) -> u64 {
     first.wrapping_add(second) >> 32
 }
 
+/// How many of eight bytes stand before the first quote, backslash or control character.
+#[inline]
+pub(crate) fn first_special(word: u64) -> usize {
+    let quote = word ^ (ONES * 0x22);
+    let backslash = word ^ (ONES * 0x5C);
+    let hit = ((quote.wrapping_sub(ONES) & !quote)
+        | (backslash.wrapping_sub(ONES) & !backslash)
+        | (word.wrapping_sub(ONES * 0x20) & !word))
+        & HIGH;
+    (hit.trailing_zeros() / 8) as usize
+}
+
 /// First position at or after `from` of a quote, a backslash or a control character; the text's length if there is none.
 /// Eight bytes a step: a byte is zero after XOR with what is searched exactly where subtracting one borrows its high bit.
 #[inline]
 pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*block);
-        let quote = word ^ (ONES * 0x22);
-        let backslash = word ^ (ONES * 0x5C);
-        let hit = ((quote.wrapping_sub(ONES) & !quote)
-            | (backslash.wrapping_sub(ONES) & !backslash)
-            | (word.wrapping_sub(ONES * 0x20) & !word))
-            & HIGH;
-        if hit != 0 {
-            return at + (hit.trailing_zeros() / 8) as usize;
+        let before = first_special(u64::from_le_bytes(*block));
+        if before < 8 {
+            return at + before;
         }
         at += 8;
     }

@@ -30,8 +30,7 @@ use crate::{clock, errors, json, payload};
 pub(crate) struct MessageDelta {
     #[pyo3(get)]
     run_id: Py<PyString>,
-    /// The new text of a text or thinking delta.
-    // A member of its own, None for others: Python reads it without a call.
+    /// The new text of a text or thinking delta, None of others: a member, for Python reads one without a call.
     #[pyo3(get)]
     text: Py<PyAny>,
     seq: u64,
@@ -118,14 +117,13 @@ impl MessageDelta {
     /// The delta as the core sees it, borrowed from here.
     pub(crate) fn as_core<'a>(&'a self, py: Python<'a>) -> PyResult<Delta<&'a str>> {
         let riders = Riders::default();
+        let text = || -> PyResult<&'a str> { self.text.bind(py).cast::<PyString>()?.to_str() };
         let payload = match &self.body {
             Body::Text { part_index } => {
-                let text = self.text.bind(py).cast::<PyString>()?.to_str()?;
-                Payload::Text { text, part_index: Some(*part_index), riders }
+                Payload::Text { text: text()?, part_index: Some(*part_index), riders }
             }
             Body::Thinking { part_index } => {
-                let text = self.text.bind(py).cast::<PyString>()?.to_str()?;
-                Payload::Thinking { text, part_index: Some(*part_index), riders }
+                Payload::Thinking { text: text()?, part_index: Some(*part_index), riders }
             }
             Body::Args { id, text } => {
                 Payload::ToolCallArgs { id: id.to_str(py)?, text: text.to_str(py)? }

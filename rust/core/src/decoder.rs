@@ -21,12 +21,12 @@
 //! | HTTP status of 400 and above, and no error in the body | an error by the status |
 //! | anything after the terminal | ignored |
 
-mod behind;
+mod intake;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use behind::{Behind, Event};
+use intake::{Event, Intake};
 
 use crate::delta::{Delta, ErrorCode, Failure, Output, Plain};
 use crate::dialect::{self, State};
@@ -166,7 +166,7 @@ impl Decoder {
         if let Body::Framed(framer) = &mut self.body
             && !self.core.finisher.ended()
         {
-            let _ = framer.feed(bytes, Behind::new(&mut self.core, out, bytes));
+            let _ = framer.feed(bytes, Intake::new(&mut self.core, out, bytes));
         }
     }
 
@@ -209,8 +209,8 @@ impl Decoder {
             Body::Framed(_) => {}
         }
         if let Body::Framed(framer) = &mut self.body {
-            let behind = Behind::new(&mut self.core, out, b"");
-            if framer.close(behind).is_break() {
+            let intake = Intake::new(&mut self.core, out, b"");
+            if framer.close(intake).is_break() {
                 return;
             }
         }

@@ -57,7 +57,7 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
     ) -> Result<Event<'a, Self>>;
 
     /// Reads the object in a frame's hole into room of its own, which counts only once an event that repeats a template
-    /// speaks of it; false for what is no valid object.  See [`Template::READS_OBJECTS`].
+    /// speaks of it; false for what is no valid object.  See [`template::Tokens::reads`].
     fn read_object(&mut self, _: &mut Reader<'_>) -> bool {
         false
     }

@@ -3,8 +3,8 @@
 //! In: a frame's bytes, or those of a feed of which nobody has framed the rest.  Out: the [`Template::Event`] that `read`
 //! would have made of them, or nothing.
 //!
-//! A template is a frame that `read` accepted, cut at token borders.  Its holes are scalar values that `read` borrowed or
-//! ignored and that differed between two frames of one skeleton, objects that it borrowed as they stand, and the white
+//! A template is a frame that `read` accepted, cut at token borders.  Its holes are what the event says, from the first
+//! frame on; scalar values that `read` borrowed or ignored and that differed between two frames of one skeleton; objects that it borrowed as they stand; and the white
 //! space before the last brace.  Literals must be equal byte for byte, what stands in a hole must be a valid token of the
 //! same kind, an object that nests no deeper.  `read` looks at nothing else in a hole (it tells borrowed strings apart by
 //! being empty, so an empty one is refused), hence it would have made the same event.  An object that the protocol would

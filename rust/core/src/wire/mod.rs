@@ -18,7 +18,7 @@ mod write;
 pub use bytes::{Bytes, Feed};
 pub use cursor::Cursor;
 use decimal::decimal;
-use text::unescape_token;
+use text::unescape;
 pub use text::{Carry, Str};
 use tokens::{escape_end, space_end};
 pub(crate) use tokens::{first_special, number_end, special, string_end, value_end};
@@ -275,9 +275,9 @@ impl<'a> Reader<'a> {
             self.at = start + end + 1;
             return self.text.get(start..start + end);
         }
-        room.resize(room.len().max(self.text.len() + 8), 0);
-        let (length, text) = unescape_token(token, room)?;
-        self.at = start + length;
+        let (length, text) = unescape(token, room);
+        token.get(length).filter(|byte| **byte == b'"')?;
+        self.at = start + length + 1;
         Some(text)
     }
 

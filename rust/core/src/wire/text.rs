@@ -86,12 +86,12 @@ impl<'a> Str<'a> {
         let mut rest = self.raw;
         let mut room = Vec::new();
         loop {
-            let (taken, text) = unescape(rest, &mut room);
+            let (taken, text) = unescape(rest.as_bytes(), &mut room);
             if !text.is_empty() {
                 carry.flush(out);
                 out.push_str(text);
             }
-            // What follows is a UTF-16 unit, `\uXXXX`, or nothing.
+            // What follows is a UTF-16 unit, `\u` and four digits, or nothing.
             let Some(unit) = rest.get(taken..).filter(|rest| !rest.is_empty()) else { break };
             let hex = unit.get(2..6).and_then(|hex| u16::from_str_radix(hex, 16).ok());
             carry.unit(hex.unwrap_or(0xFFFD), out);
@@ -139,92 +139,49 @@ fn unescape_short<'a>(raw: &str, room: &'a mut [u8; SHORT]) -> Option<&'a str> {
     std::str::from_utf8(room.get(..length)?).ok()
 }
 
-/// Unescapes a text up to its first UTF-16 unit: how many bytes of it, and what they say.  Eight bytes a step.
-fn unescape<'a>(raw: &str, room: &'a mut Vec<u8>) -> (usize, &'a str) {
-    let bytes = raw.as_bytes();
-    room.resize(room.len().max(bytes.len() + 8), 0);
+/// Unescapes a token's text up to its end, its first UTF-16 unit or what is wrong in it: how many bytes of it, and what they
+/// say.  Eight bytes a step.
+pub(super) fn unescape<'a>(token: &[u8], room: &'a mut Vec<u8>) -> (usize, &'a str) {
+    room.resize(room.len().max(token.len() + 8), 0);
     let (mut at, mut length) = (0, 0);
-    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        let plain = match (rest.first_chunk(), room.get_mut(length..)) {
-            (Some(word), Some(free)) => {
-                if let Some(place) = free.first_chunk_mut::<8>() {
-                    *place = *word;
-                }
-                backslash(u64::from_le_bytes(*word))
-            }
-            (_, free) => {
-                let plain = rest.iter().position(|byte| *byte == b'\\').unwrap_or(rest.len());
-                for (place, byte) in free.into_iter().flatten().zip(rest.iter().take(plain)) {
-                    *place = *byte;
-                }
-                plain
-            }
+    while let Some(rest) = token.get(at..).filter(|rest| !rest.is_empty())
+        && let Some(free) = room.get_mut(length..).and_then(|free| free.first_chunk_mut::<8>())
+    {
+        let plain = if let Some(word) = rest.first_chunk() {
+            *free = *word;
+            first_special(u64::from_le_bytes(*word))
+        } else {
+            free.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
+            special(rest, 0)
         };
         (at, length) = (at + plain, length + plain);
-        if let Some([b'\\', letter, ..]) = rest.get(plain..) {
-            if *letter == b'u' {
-                break;
+        let escape = rest.get(plain..).and_then(|rest| rest.strip_prefix(b"\\"));
+        let letter = escape.and_then(|letters| letters.first());
+        match letter.and_then(|letter| MEANT.get(usize::from(*letter))) {
+            Some(meaning) if *meaning != 0 => {
+                if let Some(place) = room.get_mut(length) {
+                    *place = *meaning;
+                }
+                (at, length) = (at + 2, length + 1);
             }
-            if let Some(place) = room.get_mut(length) {
-                *place = MEANT.get(usize::from(*letter)).copied().unwrap_or_default();
-            }
-            (at, length) = (at + 2, length + 1);
+            None if plain == 8 => {}
+            _ => break,
         }
     }
     let text = room.get(..length).and_then(|text| simdutf8::basic::from_utf8(text).ok());
     (at, text.unwrap_or(""))
 }
 
-/// Unescapes a token from behind its first quote: how many bytes it is with its last, and what it says.  `None` for one that
-/// is wrong, or holds a UTF-16 unit.  Eight bytes a step.
-pub(super) fn unescape_token<'a>(token: &[u8], room: &'a mut [u8]) -> Option<(usize, &'a str)> {
-    let (mut at, mut length) = (0, 0);
-    loop {
-        let rest = token.get(at..)?;
-        let free = room.get_mut(length..)?.first_chunk_mut::<8>()?;
-        let plain = if let Some(word) = rest.first_chunk() {
-            *free = *word;
-            first_special(u64::from_le_bytes(*word))
-        } else {
-            free.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
-            special(rest, 0).min(rest.len())
-        };
-        (at, length) = (at + plain, length + plain);
-        match rest.get(plain) {
-            _ if plain == 8 => {}
-            Some(b'"') => {
-                let text = simdutf8::basic::from_utf8(room.get(..length)?).ok()?;
-                return Some((at + 1, text));
-            }
-            Some(b'\\') => {
-                let letter = *rest.get(plain + 1)?;
-                if !matches!(letter, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') {
-                    return None;
-                }
-                *room.get_mut(length)? = MEANT.get(usize::from(letter)).copied()?;
-                (at, length) = (at + 2, length + 1);
-            }
-            _ => return None,
-        }
-    }
-}
-
-/// How many bytes stand before the first backslash, of eight.
-#[inline]
-fn backslash(word: u64) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let found = word ^ (ONES * 0x5C);
-    let hit = found.wrapping_sub(ONES) & !found & (ONES << 7);
-    (hit.trailing_zeros() / 8) as usize
-}
-
-/// What each letter of an escape means: in a long text they alternate, and no branch foresees them.
+/// What each letter of an escape means, 0 for those that none has: in a long text they alternate, and no branch foresees
+/// them.
 const MEANT: [u8; 256] = {
     let mut meanings = [0; 256];
     let mut rest = meanings.as_mut_slice();
     let mut letter = 0;
     while let [first, others @ ..] = rest {
-        *first = meant(letter);
+        if matches!(letter, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') {
+            *first = meant(letter);
+        }
         letter = letter.wrapping_add(1);
         rest = others;
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::wire::{Str, number_end, string_end, value_end};
 
 /// Nesting of an object in a frame that may become a template: that of log probabilities.
-pub(super) const MAX_LEVELS: u8 = 6;
+const MAX_LEVELS: u8 = 6;
 
 /// A place in a template: the number of its token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Tokens<'_> {
         self.borrowed(text, None)
     }
 
-    /// The place of an object that [`Protocol::read_object`] reads: it never stands for another.
+    /// The place of an object that [`Protocol::read_object`](crate::dialect::Protocol::read_object) reads: it never stands for another.
     pub fn reads(&mut self, object: &str) {
         self.borrowed(Str::plain(object), Some(0));
         match self.places.last_mut() {
@@ -43,7 +43,7 @@ impl Tokens<'_> {
         }
     }
 
-    pub(super) fn borrowed(&mut self, text: Str<'_>, hole: Option<u8>) -> Token {
+    fn borrowed(&mut self, text: Str<'_>, hole: Option<u8>) -> Token {
         let place = Place::borrowed(self.frame, text);
         self.fit &= place.is_some();
         let hole = hole.filter(|_| !text.is_empty());
@@ -96,7 +96,7 @@ impl Place {
     }
 
     /// A token of the event: a string's text may become a hole, of raw JSON only an object.
-    pub(super) fn borrowed(frame: &str, text: Str<'_>) -> Option<Self> {
+    fn borrowed(frame: &str, text: Str<'_>) -> Option<Self> {
         let start = (text.raw.as_ptr() as usize).checked_sub(frame.as_ptr() as usize)?;
         let range = start..start.checked_add(text.raw.len())?;
         if frame.get(range.clone())? != text.raw {

@@ -9,7 +9,7 @@ use crate::dialect::{Frame, Protocol};
 use crate::wire::{Bytes, Reader, Str, number_end, string_end};
 
 /// Holes of one template.
-pub(super) const MAX_HOLES: usize = 8;
+const MAX_HOLES: usize = 8;
 
 /// A hole; literals stand between two of them.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl PartialEq for Segment {
 
 /// An object that has become a hole, as it was seen: counts, of which mostly none or the numbers alone are new.
 #[derive(Clone, Debug)]
-pub(super) struct Object {
+struct Object {
     /// The one before.
     last: String,
     /// The one in the template's own frame, counted like its hole.
@@ -41,9 +41,9 @@ pub(super) struct Object {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slot<E> {
-    pub(super) name: Box<str>,
+    name: Box<str>,
     pub(super) frame: Wired,
-    pub(super) places: Vec<Place>,
+    places: Vec<Place>,
     pub(super) segments: Vec<Segment>,
     /// Whether some of them are objects.
     pub(super) has_objects: bool,
@@ -279,12 +279,12 @@ impl<E: Template> Slot<E> {
 }
 
 #[inline]
-pub(super) fn moved(range: &Range<usize>, by: usize) -> Range<usize> {
+fn moved(range: &Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
 }
 
 impl Object {
-    pub(super) fn new(frame: &str, own: Range<usize>) -> Self {
+    fn new(frame: &str, own: Range<usize>) -> Self {
         let last = frame.get(own.clone()).unwrap_or("").to_owned();
         let text = frame.as_bytes().get(..own.end).unwrap_or_default();
         let (mut numbers, mut at) = (Vec::new(), own.start);
@@ -310,7 +310,7 @@ impl Object {
 
 /// How many digits of a whole number the text begins with; `None` where it begins with none.
 #[inline]
-pub(super) fn count_bytes(text: &[u8]) -> Option<usize> {
+fn count_bytes(text: &[u8]) -> Option<usize> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let leading_zero = digits > 1 && text.first() == Some(&b'0');
     (digits > 0 && !leading_zero).then_some(digits)

@@ -58,7 +58,7 @@ impl Wired {
 }
 
 /// Where in `wire` that frame lies, which was borrowed from it.
-pub(super) fn place(frame: &[u8], wire: &str) -> Option<usize> {
+fn place(frame: &[u8], wire: &str) -> Option<usize> {
     let start = (frame.as_ptr() as usize).checked_sub(wire.as_ptr() as usize)?;
     wire.as_bytes().get(start..)?.starts_with(frame).then_some(start)
 }

@@ -8,13 +8,13 @@ use crate::framing::{self, Receiver};
 use crate::wire::{Bytes, Feed};
 
 /// What takes the frames of a feed.
-pub(super) struct Behind<'a, O> {
+pub(super) struct Intake<'a, O> {
     core: &'a mut Core,
     out: &'a mut O,
     feed: Feed<'a>,
 }
 
-impl<'a, O> Behind<'a, O> {
+impl<'a, O> Intake<'a, O> {
     /// For the frames of this feed.
     pub(super) fn new(core: &'a mut Core, out: &'a mut O, feed: &'a [u8]) -> Self {
         Self { core, out, feed: Feed::new(feed) }
@@ -26,7 +26,7 @@ impl<'a, O> Behind<'a, O> {
     }
 }
 
-impl<O: Output> Receiver for Behind<'_, O> {
+impl<O: Output> Receiver for Intake<'_, O> {
     #[inline]
     fn frame(&mut self, frame: framing::Frame<'_>) -> ControlFlow<()> {
         use framing::Frame;

@@ -20,8 +20,8 @@ pub use cursor::Cursor;
 use decimal::decimal;
 use text::unescape;
 pub use text::{Carry, Str};
-use tokens::{escape_end, space_end};
-pub(crate) use tokens::{first_special, number_end, special, string_end, value_end};
+use tokens::{escape_end, first_special, space_end};
+pub(crate) use tokens::{number_end, special, string_end, value_end};
 pub use write::{
     compact, members, merge_deep, merge_objects, write_object, write_string, write_text,
 };
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
             self.at = start + end + 1;
             return self.text.get(start..start + end);
         }
-        let (length, text) = unescape(token, room);
+        let (length, text) = unescape(token, room, first_special);
         token.get(length).filter(|byte| **byte == b'"')?;
         self.at = start + length + 1;
         Some(text)

@@ -3,7 +3,7 @@
 //! Laws: a text is unescaped only when somebody wants it and it holds an escape; a surrogate pair may be cut anywhere, and
 //! a surrogate that stays alone becomes U+FFFD and is counted.
 
-use super::{first_special, special};
+use super::tokens::{first_backslash, special};
 
 /// A string token, escapes untouched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl<'a> Str<'a> {
         let mut rest = self.raw;
         let mut room = Vec::new();
         loop {
-            let (taken, text) = unescape(rest.as_bytes(), &mut room);
+            let (taken, text) = unescape(rest.as_bytes(), &mut room, first_backslash);
             if !text.is_empty() {
                 carry.flush(out);
                 out.push_str(text);
@@ -140,8 +140,13 @@ fn unescape_short<'a>(raw: &str, room: &'a mut [u8; SHORT]) -> Option<&'a str> {
 }
 
 /// Unescapes a token's text up to its end, its first UTF-16 unit or what is wrong in it: how many bytes of it, and what they
-/// say.  Eight bytes a step.
-pub(super) fn unescape<'a>(token: &[u8], room: &'a mut Vec<u8>) -> (usize, &'a str) {
+/// say.  Eight bytes a step, of which `plain` counts those before the first that may be none of the text.
+#[inline]
+pub(super) fn unescape<'a>(
+    token: &[u8],
+    room: &'a mut Vec<u8>,
+    plain: impl Fn(u64) -> usize,
+) -> (usize, &'a str) {
     room.resize(room.len().max(token.len() + 8), 0);
     let (mut at, mut length) = (0, 0);
     while let Some(rest) = token.get(at..).filter(|rest| !rest.is_empty())
@@ -149,22 +154,24 @@ pub(super) fn unescape<'a>(token: &[u8], room: &'a mut Vec<u8>) -> (usize, &'a s
     {
         let plain = if let Some(word) = rest.first_chunk() {
             *free = *word;
-            first_special(u64::from_le_bytes(*word))
+            plain(u64::from_le_bytes(*word))
         } else {
             free.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
             special(rest, 0)
         };
         (at, length) = (at + plain, length + plain);
-        let escape = rest.get(plain..).and_then(|rest| rest.strip_prefix(b"\\"));
-        let letter = escape.and_then(|letters| letters.first());
-        match letter.and_then(|letter| MEANT.get(usize::from(*letter))) {
-            Some(meaning) if *meaning != 0 => {
+        match rest.get(plain..) {
+            Some([b'\\', letter, ..]) => {
+                let meaning = MEANT.get(usize::from(*letter)).copied().unwrap_or_default();
+                if meaning == 0 {
+                    break;
+                }
                 if let Some(place) = room.get_mut(length) {
-                    *place = *meaning;
+                    *place = meaning;
                 }
                 (at, length) = (at + 2, length + 1);
             }
-            None if plain == 8 => {}
+            _ if plain == 8 => {}
             _ => break,
         }
     }

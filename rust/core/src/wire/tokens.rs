@@ -221,13 +221,21 @@ pub(super) fn joined(word: u64) -> u64 {
 
 /// How many of eight bytes stand before the first quote, backslash or control character.
 #[inline]
-pub(crate) fn first_special(word: u64) -> usize {
+pub(super) fn first_special(word: u64) -> usize {
     let quote = word ^ (ONES * 0x22);
     let backslash = word ^ (ONES * 0x5C);
     let hit = ((quote.wrapping_sub(ONES) & !quote)
         | (backslash.wrapping_sub(ONES) & !backslash)
         | (word.wrapping_sub(ONES * 0x20) & !word))
         & HIGH;
+    (hit.trailing_zeros() / 8) as usize
+}
+
+/// How many of eight bytes stand before the first backslash.
+#[inline]
+pub(super) fn first_backslash(word: u64) -> usize {
+    let backslash = word ^ (ONES * 0x5C);
+    let hit = backslash.wrapping_sub(ONES) & !backslash & HIGH;
     (hit.trailing_zeros() / 8) as usize
 }
 

@@ -49,7 +49,8 @@ pub(crate) fn markup_names() -> Vec<&'static str> {
 ///     headers: the response headers, in any case; retry-after and the request id are taken from them.
 ///     tools: the tools that were offered, for markup: names, mappings like those of requests, or objects with `name` and
 ///         `parameter_schema`.  Without it any name is a tool's, and what a schema would type is a string.
-///     markup: how the model writes reasoning and calls in plain text, a name of `markup_names()`; text is left alone if not given.
+///     markup: how the model writes reasoning and calls in plain text, a name of `markup_names()`; text is left alone if
+///         not given.
 ///     starts_in_thinking: whether the prompt opened the thinking, so that the text begins inside of it.
 ///     tool_names: the caller's name of each tool that the request had to name otherwise, by that other name; calls are
 ///         told under the caller's.

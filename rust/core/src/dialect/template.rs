@@ -4,11 +4,12 @@
 //! would have made of them, or nothing.
 //!
 //! A template is a frame that `read` accepted, cut at token borders.  Its holes are what the event says, from the first
-//! frame on; scalar values that `read` borrowed or ignored and that differed between two frames of one skeleton; objects that it borrowed as they stand; and the white
-//! space before the last brace.  Literals must be equal byte for byte, what stands in a hole must be a valid token of the
-//! same kind, an object that nests no deeper.  `read` looks at nothing else in a hole (it tells borrowed strings apart by
-//! being empty, so an empty one is refused), hence it would have made the same event.  An object that the protocol would
-//! read later is read where it is found, which says that it is valid.  Any mismatch or doubt is a miss: `read` decides.
+//! frame on; scalar values that `read` borrowed or ignored and that differed between two frames of one skeleton; objects
+//! that it borrowed as they stand; and the white space before the last brace.  Literals must be equal byte for byte, what
+//! stands in a hole must be a valid token of the same kind, an object that nests no deeper.  `read` looks at nothing else
+//! in a hole (it tells borrowed strings apart by being empty, so an empty one is refused), hence it would have made the
+//! same event.  An object that the protocol would read later is read where it is found, which says that it is valid.  Any
+//! mismatch or doubt is a miss: `read` decides.
 //!
 //! A frame that stood whole in a feed is kept with what framed it.  No hole takes a line end, so that where all of its
 //! literals stand, framing would have found this event and no other: such an event is taken before it is framed.

@@ -1,7 +1,8 @@
 //! Usage records of Chat Completions and Responses servers → counts.
 //!
-//! Laws: Responses writes `input` and `output` for Chat's `prompt` and `completion`; `prompt_tokens` includes cached tokens, unless there are more cached than prompt tokens (xAI, grok on Azure);
-//! `completion_tokens` includes reasoning, unless the total says otherwise (xAI).
+//! Laws: Responses writes `input` and `output` for Chat's `prompt` and `completion`; `prompt_tokens` includes cached tokens,
+//! unless there are more cached than prompt tokens (xAI, grok on Azure); `completion_tokens` includes reasoning, unless the
+//! total says otherwise (xAI).
 //! Source: the servers' documents and recordings; which vendor sends which member stands beside the member.
 
 use crate::finisher::Counts;

@@ -34,7 +34,8 @@ impl Tokens<'_> {
         self.borrowed(text, None)
     }
 
-    /// The place of an object that [`Protocol::read_object`](crate::dialect::Protocol::read_object) reads: it never stands for another.
+    /// The place of an object that [`Protocol::read_object`](crate::dialect::Protocol::read_object) reads: it never stands
+    /// for another.
     pub fn reads(&mut self, object: &str) {
         self.borrowed(Str::plain(object), Some(0));
         match self.places.last_mut() {

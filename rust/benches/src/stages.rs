@@ -116,11 +116,11 @@ pub fn batches(options: Options, feeds: &[Vec<u8>]) -> usize {
     let Some(mut decoder) = Decoder::new(options) else { return 0 };
     let mut deltas = 0;
     for feed in feeds {
-        let mut batch = DeltaBatch::new(0);
+        let mut batch = DeltaBatch::default();
         decoder.feed(feed, &mut batch);
         deltas += batch.len();
     }
-    let mut batch = DeltaBatch::new(0);
+    let mut batch = DeltaBatch::default();
     decoder.close(&mut batch);
     deltas + batch.len()
 }

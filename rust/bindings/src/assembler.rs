@@ -16,7 +16,7 @@ use pyo3::types::{PyDict, PyList, PyType};
 use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
-use crate::clock;
+use crate::clock::{self, Moment};
 use crate::delta::MessageDelta;
 use crate::errors;
 use crate::json;
@@ -77,7 +77,7 @@ pub(crate) struct Fold {
     core: Core,
     run_id: Option<Arc<str>>,
     /// The timestamp of the first delta.
-    began: Option<u64>,
+    began: Option<Moment>,
     /// How often it was reset.
     generation: u64,
 }
@@ -103,7 +103,7 @@ impl Fold {
     pub(crate) fn enter(
         &mut self,
         run_id: &str,
-        now: impl FnOnce() -> u64,
+        now: impl FnOnce() -> Moment,
         seq: u64,
     ) -> Result<(), Breach> {
         match &self.run_id {
@@ -126,14 +126,14 @@ impl Fold {
         &mut self.core
     }
 
-    fn take_batch(&mut self, run_id: &str, batch: &Batch) -> Result<(), Breach> {
+    fn take_batch(&mut self, run_id: &str, now: Moment, batch: &Batch) -> Result<(), Breach> {
         if batch.is_empty() {
             return Ok(());
         }
         let known = self.known();
         let first = batch.get(0).map_or(0, |delta| delta.seq);
         let before = self.core.last_seq();
-        self.enter(run_id, || batch.now(), first)?;
+        self.enter(run_id, || now, first)?;
         let mut sink = FoldInto::new(&mut self.core);
         batch.replay(&mut sink);
         sink.finish().map(drop).inspect_err(|_| {
@@ -143,7 +143,7 @@ impl Fold {
         })
     }
 
-    fn take(&mut self, run_id: &str, now: u64, delta: &Delta<&str>) -> Result<(), Breach> {
+    fn take(&mut self, run_id: &str, now: Moment, delta: &Delta<&str>) -> Result<(), Breach> {
         let known = self.known();
         self.enter(run_id, || now, delta.seq)?;
         self.core.consume(delta).inspect_err(|_| self.forget_all_but(known))
@@ -172,12 +172,12 @@ struct View {
     model_id: Box<str>,
     request_id: Box<str>,
     run_id: Option<Arc<str>>,
-    began: Option<u64>,
+    began: Option<Moment>,
 }
 
 impl MessageAssembler {
     /// The assembler of a stream that was folded elsewhere.
-    pub(crate) fn folded(run_id: &str, now: u64, core: Core) -> Self {
+    pub(crate) fn folded(run_id: &str, now: Moment, core: Core) -> Self {
         let run_id: Option<Arc<str>> = Some(run_id.into());
         let began = Some(now);
         Self::over(Fold { core, run_id: run_id.clone(), began, generation: 0 }, run_id)
@@ -251,7 +251,7 @@ impl MessageAssembler {
             Some(PyDict::new(py)),
             Some(folded),
         )?;
-        let began = view.began.unwrap_or_else(clock::now);
+        let began = view.began.unwrap_or_else(Moment::now);
         MESSAGE.make(py, |fields| {
             fields.set(intern!(py, "id"), self.message_id(py, view.status)?)?;
             fields.set(intern!(py, "run_id"), view.run_id.as_deref())?;
@@ -416,7 +416,7 @@ impl MessageAssembler {
             let batch = batch.get();
             let run_id = batch.run_id_str(py)?;
             errors::guarded(py, &self.fold, "assembler", |fold| {
-                fold.take_batch(run_id, &batch.core)
+                fold.take_batch(run_id, batch.now, &batch.core)
             })?
         } else {
             let made;

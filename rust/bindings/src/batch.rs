@@ -8,7 +8,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::clock;
+use crate::clock::{self, Moment};
 use crate::delta::MessageDelta;
 
 /// The deltas of one feed, oldest first: a sequence that makes its `MessageDelta` objects when they are looked at.
@@ -21,11 +21,12 @@ use crate::delta::MessageDelta;
 pub(crate) struct DeltaBatch {
     pub(crate) core: Core,
     run_id: Py<PyString>,
+    pub(crate) now: Moment,
 }
 
 impl DeltaBatch {
-    pub(crate) fn new(core: Core, run_id: Py<PyString>) -> Self {
-        Self { core, run_id }
+    pub(crate) fn new(core: Core, run_id: Py<PyString>, now: Moment) -> Self {
+        Self { core, run_id, now }
     }
 
     pub(crate) fn run_id_str<'a>(&'a self, py: Python<'a>) -> PyResult<&'a str> {
@@ -37,7 +38,7 @@ impl DeltaBatch {
         py: Python<'py>,
         position: usize,
     ) -> PyResult<Option<Bound<'py, MessageDelta>>> {
-        let (core, now) = (&self.core, self.core.now());
+        let (core, now) = (&self.core, self.now);
         if let Some(plain) = core.plain(position) {
             return MessageDelta::plain(py, &self.run_id, core.seq(position), plain, now).map(Some);
         }
@@ -57,7 +58,7 @@ impl DeltaBatch {
     /// When the feed was: an aware datetime in UTC.
     #[getter]
     fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        clock::to_datetime(py, self.core.now())
+        clock::to_datetime(py, self.now)
     }
 
     /// The visible text of these deltas, joined.

@@ -71,7 +71,7 @@ pub(crate) fn decode_body(
     let now = decoder.get().now(py)?;
     let body = body.as_bytes();
     let decode = || {
-        let mut batch = Batch::new(now);
+        let mut batch = Batch::default();
         let mut decoder = Core::new(options)?;
         decoder.feed(body, &mut batch);
         decoder.close(&mut batch);
@@ -80,7 +80,7 @@ pub(crate) fn decode_body(
     let decode = std::panic::AssertUnwindSafe(decode);
     let batch = py.detach(|| std::panic::catch_unwind(decode).ok().flatten());
     let batch = batch.ok_or_else(|| errors::bug(py, "decoder"))?;
-    Ok(DeltaBatch::new(batch, decoder.get().run_id_text(py)))
+    Ok(DeltaBatch::new(batch, decoder.get().run_id_text(py), now))
 }
 
 /// The dialects that a body may be of, from its first bytes: one, two that cannot be told apart, or none.

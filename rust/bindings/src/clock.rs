@@ -1,6 +1,7 @@
-//! Times: milliseconds since 1970 UTC inside, aware datetimes and RFC 3339 text outside.
+//! Times: moments of the system's clock inside, aware datetimes and RFC 3339 text of whole milliseconds outside.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::hash::{Hash, Hasher};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,10 +13,39 @@ use crate::types::{DATETIME, TIMEDELTA, TIMEZONE};
 static UTC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static FROM_TIMESTAMP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Now, by the system's clock.
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+/// A time as the system told it: what it is in milliseconds takes half as long again as asking, and few want to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment(SystemTime);
+
+impl Moment {
+    /// Now, by the system's clock.
+    #[inline]
+    pub(crate) fn now() -> Self {
+        Self(SystemTime::now())
+    }
+
+    /// So many milliseconds after 1970 began in UTC; `None` beyond what the system can tell.
+    fn of_milliseconds(milliseconds: u64) -> Option<Self> {
+        UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds)).map(Self)
+    }
+
+    fn milliseconds(self) -> u64 {
+        let since = self.0.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// To the millisecond, as they are told.
+impl PartialEq for Moment {
+    fn eq(&self, other: &Self) -> bool {
+        self.milliseconds() == other.milliseconds()
+    }
+}
+
+impl Hash for Moment {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.milliseconds().hash(state);
+    }
 }
 
 fn epoch(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
@@ -25,9 +55,9 @@ fn epoch(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// An aware datetime in UTC.
-pub(crate) fn to_datetime(py: Python<'_>, milliseconds: u64) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn to_datetime(py: Python<'_>, moment: Moment) -> PyResult<Bound<'_, PyAny>> {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds of the year 200,000 are exact")]
-    let seconds = milliseconds as f64 / 1_000.0;
+    let seconds = moment.milliseconds() as f64 / 1_000.0;
     let utc = UTC.get_or_try_init(py, || TIMEZONE.get(py)?.getattr("utc").map(Bound::unbind))?;
     FROM_TIMESTAMP
         .get_or_try_init(py, || DATETIME.get(py)?.getattr("fromtimestamp").map(Bound::unbind))?
@@ -36,15 +66,15 @@ pub(crate) fn to_datetime(py: Python<'_>, milliseconds: u64) -> PyResult<Bound<'
 }
 
 /// RFC 3339 with milliseconds, in UTC.
-pub(crate) fn to_text(py: Python<'_>, milliseconds: u64) -> PyResult<String> {
+pub(crate) fn to_text(py: Python<'_>, moment: Moment) -> PyResult<String> {
     let fields = PyDict::new(py);
     fields.set_item("timespec", "milliseconds")?;
-    let text = to_datetime(py, milliseconds)?.call_method("isoformat", (), Some(&fields))?;
+    let text = to_datetime(py, moment)?.call_method("isoformat", (), Some(&fields))?;
     Ok(text.cast::<PyString>()?.to_str()?.replace("+00:00", "Z"))
 }
 
-/// Milliseconds of an aware datetime or of RFC 3339 text.
-pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+/// The moment of an aware datetime or of RFC 3339 text, to the millisecond.
+pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Moment> {
     let py = value.py();
     let datetime = if let Ok(text) = value.cast::<PyString>() {
         DATETIME.get(py)?.call_method1("fromisoformat", (text,)).map_err(|error| {
@@ -64,9 +94,11 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let fields = PyDict::new(py);
     fields.set_item("milliseconds", 1)?;
     let unit = TIMEDELTA.get(py)?.call((), Some(&fields))?;
-    datetime
+    let milliseconds = datetime
         .sub(epoch(py)?)?
         .call_method1("__floordiv__", (unit,))?
         .extract()
-        .map_err(|_| PyValueError::new_err("timestamp lies before 1970"))
+        .map_err(|_| PyValueError::new_err("timestamp lies before 1970"))?;
+    Moment::of_milliseconds(milliseconds)
+        .ok_or_else(|| PyValueError::new_err("timestamp lies beyond the system's clock"))
 }

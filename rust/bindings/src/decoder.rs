@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
-use crate::clock;
+use crate::clock::{self, Moment};
 use crate::errors;
 use crate::limits::Limits;
 use crate::tools;
@@ -122,9 +122,9 @@ fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Respons
     Ok(Response::new(status, borrowed))
 }
 
-fn now(py: Python<'_>, clock: Option<&Py<PyAny>>) -> PyResult<u64> {
+fn now(py: Python<'_>, clock: Option<&Py<PyAny>>) -> PyResult<Moment> {
     match clock {
-        None => Ok(clock::now()),
+        None => Ok(Moment::now()),
         Some(clock) => clock::from_python(&clock.bind(py).call0()?),
     }
 }
@@ -133,7 +133,7 @@ fn now(py: Python<'_>, clock: Option<&Py<PyAny>>) -> PyResult<u64> {
 fn retry_after(
     py: Python<'_>,
     headers: &Bound<'_, PyAny>,
-    now: u64,
+    now: Moment,
     status: u16,
 ) -> PyResult<Option<f64>> {
     let lowered = PyDict::new(py);
@@ -204,7 +204,7 @@ impl Decoder {
     }
 
     /// When a feed would be.
-    pub(crate) fn now(&self, py: Python<'_>) -> PyResult<u64> {
+    pub(crate) fn now(&self, py: Python<'_>) -> PyResult<Moment> {
         now(py, self.clock.as_ref())
     }
 
@@ -227,9 +227,9 @@ impl Decoder {
         f: impl FnOnce(&mut Core, &mut CoreBatch),
     ) -> PyResult<DeltaBatch> {
         let now = self.now(py)?;
-        let mut batch = CoreBatch::new(now);
+        let mut batch = CoreBatch::default();
         errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
-        Ok(DeltaBatch::new(batch, self.run_id_text(py)))
+        Ok(DeltaBatch::new(batch, self.run_id_text(py), now))
     }
 
     fn fold(
@@ -245,7 +245,7 @@ impl Decoder {
             (&self.core, "decoder"),
             (assembler.fold(), "assembler"),
             |core, fold| {
-                let now = || given.unwrap_or_else(clock::now);
+                let now = || given.unwrap_or_else(Moment::now);
                 fold.enter(&self.run_id, now, core.last_seq() + 1)?;
                 let mut sink = FoldInto::new(fold.core());
                 f(core, &mut sink);

@@ -34,7 +34,7 @@ pub(crate) struct MessageDelta {
     #[pyo3(get)]
     text: Py<PyAny>,
     seq: u64,
-    now: u64,
+    now: clock::Moment,
     body: Body,
 }
 
@@ -66,7 +66,7 @@ impl MessageDelta {
         run_id: &Py<PyString>,
         seq: u64,
         plain: Plain<'_>,
-        now: u64,
+        now: clock::Moment,
     ) -> PyResult<Bound<'py, Self>> {
         let string = |text: &str| PyString::new(py, text).unbind();
         let make = |text, body| {
@@ -89,7 +89,7 @@ impl MessageDelta {
         py: Python<'py>,
         run_id: &Py<PyString>,
         delta: &Delta<&str>,
-        now: u64,
+        now: clock::Moment,
     ) -> PyResult<Bound<'py, Self>> {
         if let (Some(plain), None) = (delta.payload.plain(), delta.provider_raw) {
             return Self::plain(py, run_id, delta.seq, plain, now);
@@ -106,7 +106,7 @@ impl MessageDelta {
         Bound::new(py, Self { run_id: run_id.clone_ref(py), text, seq: delta.seq, now, body })
     }
 
-    pub(crate) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> clock::Moment {
         self.now
     }
 
@@ -207,7 +207,7 @@ impl MessageDelta {
         };
         let payload = payload::from_mapping(kind, Some(seq), mapping)?;
         let now = match timestamp {
-            None => clock::now(),
+            None => clock::Moment::now(),
             Some(timestamp) => clock::from_python(timestamp).map_err(|error| {
                 errors::contract(py, &error.value(py).to_string(), Some(seq), Some("timestamp"))
             })?,

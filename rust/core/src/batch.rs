@@ -19,7 +19,6 @@ enum Record {
 /// The deltas of one feed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeltaBatch {
-    now: u64,
     first_seq: u64,
     arena: String,
     /// Apart from the others, because many feeds hold one delta.
@@ -38,16 +37,6 @@ struct Aside {
 }
 
 impl DeltaBatch {
-    /// An empty batch of a feed at `now`, milliseconds since 1970 UTC.
-    pub fn new(now: u64) -> Self {
-        Self { now, ..Self::default() }
-    }
-
-    /// When the feed was, milliseconds since 1970 UTC.
-    pub fn now(&self) -> u64 {
-        self.now
-    }
-
     /// How many deltas.
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.more.len()

@@ -72,11 +72,11 @@ const FEW: usize = 24;
 fn a_feed_into_a_batch_costs_a_few_allocations() {
     for dialect in DIALECTS {
         let mut decoder = crate::support::decoder(dialect);
-        let mut batch = DeltaBatch::new(0);
+        let mut batch = DeltaBatch::default();
         decoder.feed(&text_events(dialect, 8), &mut batch);
         for events in [100, 1_000, 10_000] {
             let body = text_events(dialect, events);
-            let mut batch = DeltaBatch::new(0);
+            let mut batch = DeltaBatch::default();
             let cost = allocations(|| decoder.feed(&body, &mut batch));
             assert_eq!(batch.len(), events);
             assert!(cost <= FEW + 12, "{dialect}: {cost} allocations for {events} events");

@@ -535,8 +535,9 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         let warnings = self.finisher.warnings.to_json();
         let line = &mut self.finisher.line;
         line.start(self.out);
-        let model = Some(line.model.clone());
-        let model = model.filter(|model| !model.is_empty() && *model != line.started_model);
+        let model = Some(&line.model)
+            .filter(|model| !model.is_empty() && **model != line.started_model)
+            .cloned();
         line.send(
             self.out,
             Payload::Done {

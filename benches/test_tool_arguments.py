@@ -26,6 +26,9 @@ COMPARED = (
     (100_000, 1, (FOLD, ORJSON)),
 )
 
+# Characters of a delta, and two sizes of which a byte must cost the same.
+GROWING = ((12, 100_000, 1_000_000), (1, 1_000, 100_000))
+
 PEERS = [
     *((reader, 1_000) for reader in SDKS | FRAMEWORKS),
     *((reader, 10_000) for reader in (SDK_HELPER, *FRAMEWORKS)),
@@ -49,6 +52,22 @@ def test_arguments(
     about = {"dialect": dialect, "bytes": size, "delta": delta}
     said = together(benchmark, reads, group="arguments", **about)
     assert all(parsed(one) == json.loads(text) for one in said.values())
+
+
+@pytest.mark.parametrize(("delta", "small", "large"), GROWING)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_growing_arguments(
+    benchmark: BenchmarkFixture, dialect: str, delta: int, small: int, large: int
+) -> None:
+    texts = {"small": document("escaped ASCII", small), "large": document("escaped ASCII", large)}
+    reads = {
+        size: OURS[FOLD](dialect, arguments_feeds(dialect, text, delta))
+        for size, text in texts.items()
+    }
+    about = {"what": "arguments", "dialect": dialect, "delta": delta}
+    sizes = {size: len(text) for size, text in texts.items()}
+    said = together(benchmark, reads, group="growth", **about, **sizes)
+    assert all(parsed(said[size]) == json.loads(text) for size, text in texts.items())
 
 
 @pytest.mark.parametrize(("reader", "size"), PEERS)

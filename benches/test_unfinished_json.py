@@ -19,6 +19,8 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 VIEW_SIZE = 100_000
 
+CHANGING: tuple[Shape, ...] = ("escaped ASCII", "structured")
+
 
 def by_us(pieces: list[bytes]) -> Callable[[], object]:
     def read() -> object:
@@ -54,12 +56,7 @@ def test_value(benchmark: BenchmarkFixture, shape: Shape) -> None:
     assert all(value == json.loads(text) for value in known.values())
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("shape", ["escaped ASCII", "structured"])
-def test_changes(benchmark: BenchmarkFixture, shape: Shape, size: int) -> None:
-    text = document(shape, size)
-    pieces = deltas(text)
-
+def by_changes(pieces: list[bytes]) -> Callable[[], PartialJson]:
     def read() -> PartialJson:
         reader = PartialJson()
         for piece in pieces:
@@ -67,6 +64,24 @@ def test_changes(benchmark: BenchmarkFixture, shape: Shape, size: int) -> None:
             reader.changes()
         return reader
 
+    return read
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("shape", CHANGING)
+def test_changes(benchmark: BenchmarkFixture, shape: Shape, size: int) -> None:
+    text = document(shape, size)
+    pieces = deltas(text)
     about = {"reader": "changes()", "shape": shape, "bytes": size, "deltas": len(pieces)}
-    known = measure(benchmark, read, group="views", **about)
+    known = measure(benchmark, by_changes(pieces), group="views", **about)
     assert known.value() == json.loads(text)
+
+
+@pytest.mark.parametrize("shape", CHANGING)
+def test_growing_changes(benchmark: BenchmarkFixture, shape: Shape) -> None:
+    texts = {"small": document(shape, min(SIZES)), "large": document(shape, max(SIZES))}
+    pieces = {size: deltas(text) for size, text in texts.items()}
+    reads = {size: by_changes(some) for size, some in pieces.items()}
+    sizes = {size: len(some) for size, some in pieces.items()}
+    known = together(benchmark, reads, group="growth", what="changes()", shape=shape, **sizes)
+    assert all(known[size].value() == json.loads(text) for size, text in texts.items())

@@ -140,12 +140,12 @@ fn unescape_short<'a>(raw: &str, room: &'a mut [u8; SHORT]) -> Option<&'a str> {
 }
 
 /// Unescapes a token's text up to its end, its first UTF-16 unit or what is wrong in it: how many bytes of it, and what they
-/// say.  Eight bytes a step, of which `plain` counts those before the first that may be none of the text.
+/// say.  Eight bytes a step, of which `plain_bytes` counts those before the first that may be none of the text.
 #[inline]
 pub(super) fn unescape<'a>(
     token: &[u8],
     room: &'a mut Vec<u8>,
-    plain: impl Fn(u64) -> usize,
+    plain_bytes: impl Fn(u64) -> usize,
 ) -> (usize, &'a str) {
     room.resize(room.len().max(token.len() + 8), 0);
     let (mut at, mut length) = (0, 0);
@@ -154,7 +154,7 @@ pub(super) fn unescape<'a>(
     {
         let plain = if let Some(word) = rest.first_chunk() {
             *free = *word;
-            plain(u64::from_le_bytes(*word))
+            plain_bytes(u64::from_le_bytes(*word))
         } else {
             free.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
             special(rest, 0)

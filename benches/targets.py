@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from bodies import DIALECTS, STAGED_TOO
 from peers import SDK_CREATE, SDK_HELPER
 from readers import BATCHES, DELTAS, FOLD, FOLD_TEXT, ORJSON
-from results import Results, Row
+from results import Results
 
 
 class Target(NamedTuple):
@@ -59,12 +59,7 @@ def _stages(results: Results, dialect: str) -> Iterator[Target]:
         yield Target(what, "at most", 4, measured)
 
 
-def _growth(unit: str, small: Row | None, large: Row | None) -> float | None:
-    """Return how many times as long the larger one takes for a unit."""
-    return None if small is None or large is None else large.per(unit) / small.per(unit)
-
-
-def _grown(results: Results, **about: object) -> float | None:
+def _growth(results: Results, **about: object) -> float | None:
     """Return how many times as long a unit of the large one takes; both ran by turns."""
     large = results.one("growth", reader="large", **about)
     ratio = results.ratio("growth", "large", "small", **about)
@@ -82,7 +77,7 @@ def _arguments(results: Results, dialect: str) -> Iterator[Target]:
         measured = results.ratio("arguments", SDK_HELPER, FOLD, **same)
         yield Target(f"{what} the SDK's helper", "at least", 600, measured)
     for delta, small, large in ((12, 100_000, 1_000_000), (1, 1_000, 100_000)):
-        measured = _grown(results, what="arguments", dialect=dialect, delta=delta)
+        measured = _growth(results, what="arguments", dialect=dialect, delta=delta)
         what = f"{dialect}: {delta}-character deltas, a byte at {large:,} against {small:,} bytes"
         yield Target(what, "at most", 1.25, measured)
 
@@ -93,7 +88,7 @@ def _views(results: Results) -> Iterator[Target]:
         what = f"value() after every delta at 100 KB, {shape}, against jiter"
         yield Target(what, "at least", bound, measured)
     for shape in ("escaped ASCII", "structured"):
-        measured = _grown(results, what="changes()", shape=shape)
+        measured = _growth(results, what="changes()", shape=shape)
         what = f"changes() a delta at 1 MB against 1 KB, {shape}"
         yield Target(what, "at most", 1.25, measured)
 
@@ -110,7 +105,9 @@ def _logprobs(results: Results) -> Iterator[Target]:
         same = {"how": how, "alternatives": alternatives}
         theirs = results.one("logprobs", reader=sdk, tokens=tokens, **same)
         ours = results.one("logprobs", reader=FOLD, tokens=32_000, **same)
-        measured = _growth("tokens", ours, theirs)
+        measured = None
+        if ours is not None and theirs is not None:
+            measured = theirs.per("tokens") / ours.per("tokens")
         what = f"log probabilities with {alternatives} alternatives, {how}, against {sdk}"
         yield Target(what, "at least", bound, measured)
 

@@ -37,6 +37,14 @@ impl Ndjson {
         self.fed = start.saturating_add(bytes.len() as u64);
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            if self.line.is_empty() {
+                // Blank lines mean nothing, however many there are.
+                let blank = rest.iter().take_while(|byte| **byte == b'\n').count();
+                if blank > 0 {
+                    at += blank;
+                    continue;
+                }
+            }
             let offset = start.saturating_add(at as u64);
             let end = memchr::memchr(b'\n', rest);
             let (line, _) = rest.split_at(end.unwrap_or(rest.len()));

@@ -56,6 +56,13 @@ impl Sse {
             if self.between_events() {
                 at += sink.unframed(rest)?;
                 rest = bytes.get(at..).unwrap_or_default();
+                // Blank lines between events mean nothing, however many there are.
+                let blank = rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+                if let Some(last) = blank.checked_sub(1) {
+                    self.skip_lf = rest.get(last) == Some(&b'\r');
+                    at += blank;
+                    continue;
+                }
                 if let Some(event) = WholeEvent::at_start_of(rest)
                     && event.bytes <= self.max_bytes
                 {

@@ -1,6 +1,6 @@
 //! The same bytes give the same deltas and the same state, however they are cut.
 
-use crate::support::{Owned, decode, decode_with, decoder};
+use crate::support::{Each, Owned, decode, decode_with, decoder};
 use deltafold::decoder::Decoder;
 use deltafold::delta::Delta;
 
@@ -9,7 +9,7 @@ const MAX_CUTS: usize = 4_096;
 
 fn feed(decoder: &mut Decoder, bytes: &[u8]) -> Vec<Owned> {
     let mut deltas = Vec::new();
-    decoder.feed(bytes, &mut |delta: &Delta<&str>| deltas.push(delta.to_owned()));
+    decoder.feed(bytes, &mut Each(&mut |delta: &Delta<&str>| deltas.push(delta.to_owned())));
     deltas
 }
 
@@ -30,7 +30,7 @@ fn every_cut(name: &str, dialect: &str, body: &[u8]) {
         }
         deltas.extend(expected);
     }
-    whole.close(&mut |delta: &Delta<&str>| deltas.push(delta.to_owned()));
+    whole.close(&mut Each(&mut |delta: &Delta<&str>| deltas.push(delta.to_owned())));
     assert!(deltas == decode(dialect, body), "{name}: by events differs from at once");
 }
 

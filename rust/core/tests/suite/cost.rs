@@ -9,7 +9,7 @@ use deltafold::decoder::Decoder;
 use deltafold::delta::{Delta, Failure, Payload};
 use deltafold::limits::Limits;
 
-use crate::support::options;
+use crate::support::{Each, options};
 
 thread_local! {
     pub(crate) static LIVE: Cell<i64> = const { Cell::new(0) };
@@ -80,7 +80,7 @@ pub(crate) fn cost(
     TOTAL.set(0);
     let mut made = 0;
     let (mut deltas, mut text, mut failure) = (0, 0, None);
-    let mut out = |delta: &Delta<&str>| {
+    let mut take = |delta: &Delta<&str>| {
         deltas += 1;
         match delta.to_owned().payload {
             Payload::Text { text: more, .. } | Payload::Thinking { text: more, .. } => {
@@ -91,6 +91,7 @@ pub(crate) fn cost(
             _ => {}
         }
     };
+    let mut out = Each(&mut take);
     let mut longest = 0;
     for piece in pieces {
         let piece: Vec<u8> = piece.into();

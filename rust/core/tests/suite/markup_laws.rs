@@ -1,7 +1,7 @@
 //! What holds for all markup: unchanged prose, every split, every cut, bounded waiting, memory and work.
 
 use crate::cost::cost;
-use crate::support::{Owned, fold, options};
+use crate::support::{Each, Owned, fold, options};
 use crate::tables::{body, cases, decode, decoder, parts};
 use deltafold::assemble::Part;
 use deltafold::delta::{Delta, DeltaKind, Payload};
@@ -165,11 +165,15 @@ fn deltas_and_state_are_equal_at_every_cut_of_the_bytes() {
             for event in crate::support::events("openai-chat", &bytes) {
                 let before = whole.clone();
                 let mut expected: Vec<Owned> = Vec::new();
-                whole.feed(event, &mut |delta: &Delta<&str>| expected.push(delta.to_owned()));
+                whole.feed(
+                    event,
+                    &mut Each(&mut |delta: &Delta<&str>| expected.push(delta.to_owned())),
+                );
                 for cut in 1..event.len() {
                     let mut halved = before.clone();
                     let mut found: Vec<Owned> = Vec::new();
-                    let mut out = |delta: &Delta<&str>| found.push(delta.to_owned());
+                    let mut take = |delta: &Delta<&str>| found.push(delta.to_owned());
+                    let mut out = Each(&mut take);
                     halved.feed(&event[..cut], &mut out);
                     halved.feed(&event[cut..], &mut out);
                     assert!(found == expected, "{}: deltas, cut {cut}", case.name);
@@ -226,11 +230,12 @@ fn longest_wait(family: &'static Family, text: &str) -> usize {
         let mut buffer = [0; 4];
         let piece: &str = character.encode_utf8(&mut buffer);
         fed += 1;
-        decoder.feed(&body([piece], "none"), &mut |delta: &Delta<&str>| {
+        let mut take = |delta: &Delta<&str>| {
             if let Payload::Text { text, .. } = delta.payload {
                 said += text.chars().count();
             }
-        });
+        };
+        decoder.feed(&body([piece], "none"), &mut Each(&mut take));
         longest = longest.max(fed - said);
     }
     longest

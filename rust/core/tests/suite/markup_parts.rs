@@ -154,7 +154,8 @@ fn an_error_lets_out_what_is_held() {
     assert_eq!(parts(&decode("openai-chat+hermes", body)), "text \"a <tool_\"\nerror server_error");
     let mut decoder = crate::support::decoder("openai-chat+qwen-xml");
     let mut deltas: Vec<Owned> = Vec::new();
-    let mut out = |delta: &deltafold::Delta<&str>| deltas.push(delta.to_owned());
+    let mut take = |delta: &deltafold::Delta<&str>| deltas.push(delta.to_owned());
+    let mut out = crate::support::Each(&mut take);
     decoder.feed(
         &chat(&[json!({"content": "<tool_call><function=f><parameter=a>x"})])[..90],
         &mut out,

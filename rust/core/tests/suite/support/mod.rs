@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use deltafold::assemble::{MessageAssembler, Part};
 use deltafold::decoder::Decoder;
-use deltafold::delta::{Delta, Payload, Riders, Usage};
+use deltafold::delta::{Delta, Output, Payload, Riders, Usage};
 use deltafold::finisher::Options;
 use deltafold::framing::Framing;
 use deltafold::limits::Limits;
@@ -24,6 +24,16 @@ use serde_json::{Value, json};
 
 /// A delta that owns its text.
 pub type Owned = Delta<Box<str>>;
+
+/// A closure that takes each delta, behind one type: every other type of output makes the compiler build all dialects once
+/// more.
+pub struct Each<'a>(pub &'a mut dyn FnMut(&Delta<&str>));
+
+impl Output for Each<'_> {
+    fn delta(&mut self, delta: &Delta<&str>) {
+        (self.0)(delta);
+    }
+}
 
 /// The row of a specification's dialect.
 pub fn row(specification: &str) -> &'static deltafold::dialect::Dialect {
@@ -64,7 +74,8 @@ pub fn decode_with<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Vec<Owned> {
     let mut deltas = Vec::new();
-    let mut out = |delta: &Delta<&str>| deltas.push(delta.to_owned());
+    let mut take = |delta: &Delta<&str>| deltas.push(delta.to_owned());
+    let mut out = Each(&mut take);
     for piece in pieces {
         decoder.feed(piece, &mut out);
     }
@@ -281,10 +292,11 @@ fn payload(payload: &Payload<Box<str>>) -> Value {
             "providerState": provider_state.as_deref().map(open),
         }),
         Payload::Usage(usage) => return usage_payload(usage),
-        Payload::Done { finish_reason, raw_finish_reason, model_id, warnings } => json!({
+        Payload::Done { finish_reason, raw_finish_reason, model_id, details, warnings } => json!({
             "finishReason": finish_reason.as_str(),
             "rawFinishReason": raw_finish_reason,
             "modelId": model_id,
+            "details": details.as_deref().map(open),
             "warnings": warnings.as_deref().map(open),
         }),
         Payload::Error(failure) => json!({

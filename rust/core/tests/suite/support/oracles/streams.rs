@@ -14,7 +14,7 @@ use deltafold::delta::Delta;
 use deltafold::finisher::Options;
 use deltafold::laws::Laws;
 
-use super::super::{Owned, decode_with, options};
+use super::super::{Each, Owned, decode_with, options};
 use super::pieces;
 
 /// Decodes the pieces and checks every delta by the laws; what comes after the end changes nothing.
@@ -24,12 +24,13 @@ pub fn decode_lawfully<'a>(
 ) -> (Vec<Owned>, Decoder) {
     let mut deltas: Vec<Owned> = Vec::new();
     let mut laws = Laws::default();
-    let mut out = |delta: &Delta<&str>| {
+    let mut take = |delta: &Delta<&str>| {
         if let Err(breach) = laws.check(delta) {
             panic!("{breach}");
         }
         deltas.push(delta.to_owned());
     };
+    let mut out = Each(&mut take);
     for piece in pieces {
         decoder.feed(piece, &mut out);
     }

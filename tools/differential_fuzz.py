@@ -1,0 +1,494 @@
+"""Differential fuzzing of the whole decoding path, from bytes to the message.
+
+In: the fixtures of `tests/fixtures`, mutated as bytes or as JSON, cut into random chunks.  Out: one line of statistics,
+or the input that breaks a law, written to `--artifacts`.
+
+Laws that `check` asserts of every input:
+- nothing raises but `ModelError`, and that only where a stream ended in an error;
+- every stream has exactly one terminal delta, the last one, and `seq` rises by 1 from 1;
+- decoder, `Fold`, `fold`, `fold_many`, `DeltaStream`, `AsyncDeltaStream` and the reference assembler agree, in any chunking;
+- every delta and every message survives JSON and pickle.
+
+usage: python tools/differential_fuzz.py [--seconds 60] [--seed 0] [--processes 2] [--artifacts folder]
+"""
+
+import argparse
+import asyncio
+import base64
+import json
+import multiprocessing
+import pickle
+import random
+import sys
+import time
+import traceback
+import zlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import deltafold
+from deltafold import Decoder, Fold, Limits, Message, MessageAssembler, MessageDelta, ModelError
+from deltafold.reference import MessageAssembler as Reference
+
+FIXTURES: Final = Path(__file__).resolve().parent.parent / "tests" / "fixtures"
+NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+SMALL_BYTES: Final = 6 << 10
+"""Larger fixtures are left out: they cost more time than they add shapes."""
+
+_TERMINALS: Final = ("done", "error")
+_BYTES: Final = b"{}[]\",:\\undtfr09-+.eE \n\r\t\x00\x1f\x80\xc3\xe2\xf0\xff<=xa"
+_SCALARS: Final[tuple[object, ...]] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    1.5,
+    2**63,
+    10**40,
+    "",
+    "null",
+    "x",
+    "\ud83d",
+    "\udc00x",
+    "\x00",
+    "é😀",
+    "data:image/png;base64,AA==",
+    "2026-01-01T00:00:00Z",
+    "STOP",
+    "length",
+    "message_stop",
+    [],
+    {},
+    [1],
+    [None],
+    ["x"],
+    [{}],
+    [[]],
+    {"type": "text"},
+    {"x": 1},
+    {"text": 5},
+    {"error": "x"},
+    {"message": {}},
+)
+_KEYS: Final = (
+    "type",
+    "id",
+    "index",
+    "text",
+    "content",
+    "error",
+    "code",
+    "status",
+    "message",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "input",
+    "usage",
+    "finish_reason",
+    "delta",
+    "item",
+    "output",
+    "parts",
+    "signature",
+    "annotations",
+)
+
+Json: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """One fixture.
+
+    Attributes:
+        name: the folder below `tests/fixtures`.
+        dialect: the dialect, or the dialect and the markup.
+        wire: the body.
+    """
+
+    name: str
+    dialect: str
+    wire: bytes
+
+
+def seeds(max_bytes: int = SMALL_BYTES) -> list[Seed]:
+    """Read the fixtures of at most `max_bytes` bytes."""
+    found: list[Seed] = []
+    for path in sorted(FIXTURES.glob("*/*/wire.*")):
+        case = path.parent
+        wire = path.read_bytes()
+        if len(wire) <= max_bytes:
+            found.append(Seed(f"{case.parent.name}/{case.name}", case.parent.name, wire))
+    return found
+
+
+# Mutation.
+
+
+def mutate_bytes(chance: random.Random, wire: bytes) -> bytes:
+    """Set, insert, remove and copy bytes, or repeat an event."""
+    body = bytearray(wire)
+    if body and chance.random() < 0.2:
+        events = bytes(body).split(b"\n\n")
+        at = chance.randrange(len(events))
+        events[at:at] = [events[at]] * chance.randrange(1, 9)
+        body = bytearray(b"\n\n".join(events))
+    for _ in range(chance.randrange(1, 9)):
+        at = chance.randrange(len(body) + 1)
+        match chance.randrange(4):
+            case 0 if at < len(body):
+                body[at] = chance.choice(_BYTES)
+            case 1:
+                body[at:at] = bytes((chance.choice(_BYTES),))
+            case 2:
+                del body[at : at + chance.randrange(1, 12)]
+            case _:
+                start = chance.randrange(len(body) + 1)
+                body[at:at] = body[start : start + chance.randrange(1, 40)]
+    return bytes(body)
+
+
+def mutate_json(chance: random.Random, wire: bytes) -> bytes:
+    """Replace, add, remove and copy members of the frames' JSON; the framing stays right."""
+    if wire[:1] == b"\x00":
+        return _mutate_frames(chance, wire)
+    lines = wire.split(b"\n")
+    places = [at for at, line in enumerate(lines) if b"{" in line]
+    try:
+        document = json.loads(wire)
+    except (ValueError, RecursionError):
+        document = None
+    if document is not None or not places:
+        return wire if document is None else _dumps(_change(chance, document))
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.choice(places)
+        head, brace, tail = lines[at].partition(b"{")
+        try:
+            frame = json.loads(brace + tail)
+        except (ValueError, RecursionError):
+            continue
+        lines[at] = head + _dumps(_change(chance, frame))
+    return b"\n".join(lines)
+
+
+def _mutate_frames(chance: random.Random, wire: bytes) -> bytes:
+    frames: list[bytes] = []
+    rest = wire
+    while len(rest) >= 16:
+        size = int.from_bytes(rest[:4], "big")
+        if not 16 <= size <= len(rest):
+            break
+        frames.append(rest[:size])
+        rest = rest[size:]
+    if not frames:
+        return mutate_bytes(chance, wire)
+    at = chance.randrange(len(frames))
+    frame = frames[at]
+    header_bytes = int.from_bytes(frame[4:8], "big")
+    headers, payload = frame[12 : 12 + header_bytes], frame[12 + header_bytes : -4]
+    try:
+        document = json.loads(payload)
+        if isinstance(document, dict) and isinstance(document.get("bytes"), str):
+            inner = json.loads(base64.b64decode(document["bytes"]))
+            document["bytes"] = base64.b64encode(_dumps(_change(chance, inner))).decode()
+        else:
+            document = _change(chance, document)
+    except (ValueError, RecursionError):
+        return mutate_bytes(chance, wire)
+    frames[at] = _frame(headers, _dumps(document))
+    return b"".join(frames) + rest
+
+
+def _frame(headers: bytes, payload: bytes) -> bytes:
+    """Write a frame of `application/vnd.amazon.eventstream`."""
+    prelude = (16 + len(headers) + len(payload)).to_bytes(4, "big")
+    prelude += len(headers).to_bytes(4, "big")
+    body = prelude + zlib.crc32(prelude).to_bytes(4, "big") + headers + payload
+    return body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def _dumps(document: Json) -> bytes:
+    return json.dumps(document).encode()
+
+
+def _change(chance: random.Random, document: Json) -> Json:
+    """Return the document with one place changed."""
+    places: list[tuple[Json, Json]] = []
+    _collect(document, places)
+    if not places:
+        return chance.choice(_SCALARS)
+    holder, key = chance.choice(places)
+    match chance.randrange(6):
+        case 0 if isinstance(holder, dict):
+            del holder[key]
+        case 1 if isinstance(holder, dict):
+            holder[chance.choice(_KEYS)] = chance.choice(_SCALARS)
+        case 2:
+            other, name = chance.choice(places)
+            holder[key] = json.loads(json.dumps(other[name]))
+        case 3 if isinstance(holder, list):
+            holder.insert(chance.randrange(len(holder) + 1), chance.choice(_SCALARS))
+        case _:
+            holder[key] = chance.choice(_SCALARS)
+    return document
+
+
+def _collect(value: Json, places: list[tuple[Json, Json]]) -> None:
+    if isinstance(value, dict):
+        for key, member in value.items():
+            places.append((value, key))
+            _collect(member, places)
+    elif isinstance(value, list):
+        for at, member in enumerate(value):
+            places.append((value, at))
+            _collect(member, places)
+
+
+def pieces_of(chance: random.Random, body: bytes) -> list[bytes]:
+    """Cut a body at random places; some pieces are empty."""
+    if chance.random() < 0.1:
+        return [body[at : at + 1] for at in range(len(body))]
+    cuts = sorted(chance.randrange(len(body) + 1) for _ in range(chance.randrange(8)))
+    return [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+
+
+def options_of(chance: random.Random) -> dict[str, Any]:
+    """Choose options of a decoder: small limits, a refusing status, log probabilities, raw frames."""
+    options: dict[str, Any] = {}
+    if chance.random() < 0.2:
+        name = chance.choice(
+            ("parts", "tool_calls", "warnings", "message_bytes", "provider_state_bytes", "depth")
+        )
+        options["limits"] = Limits(**{name: chance.choice((1, 2, 3, 8, 40))})
+    if chance.random() < 0.1:
+        options["status"] = chance.choice((400, 401, 404, 429, 500, 503))
+    if chance.random() < 0.2:
+        options["logprobs"] = True
+    if chance.random() < 0.1:
+        options["provider_raw"] = True
+    return options
+
+
+# Laws.
+
+
+def now() -> datetime:
+    """Stand still, so that two runs can be compared."""
+    return NOW
+
+
+def check(
+    dialect: str, body: bytes, pieces: Sequence[bytes], options: dict[str, Any], *, deep: bool = True
+) -> str:
+    """Assert the laws of one input; returns how the stream ended: "done", or the error's code.
+
+    `deep` adds what costs most: the streams, the reference assembler, pickle and JSON.
+    """
+    made = partial(Decoder, dialect, run_id="run", clock=now, **options)
+    decoder, assembler = made(), MessageAssembler("run")
+    deltas: list[MessageDelta] = []
+    for batch in (decoder.feed(body), decoder.close()):
+        assembler.consume(batch)
+        deltas.extend(batch)
+    kinds = [str(delta.kind) for delta in deltas]
+    assert kinds[0] == "start", kinds
+    assert [kind in _TERMINALS for kind in kinds] == [False] * (len(kinds) - 1) + [True], kinds
+    assert [delta.seq for delta in deltas] == list(range(1, len(deltas) + 1)), "seq is dense"
+    decoder = made()
+    chunked: list[MessageDelta] = []
+    for piece in pieces:
+        chunked.extend(decoder.feed(piece))
+    chunked.extend(decoder.close())
+    assert chunked == deltas, "the deltas depend on the chunking"
+    expected = _outcome(_built(assembler))
+    fold = Fold(dialect, run_id="run", clock=now, **options)
+    for piece in pieces:
+        fold.feed(piece)
+    fold.close()
+    assert _outcome(_built(fold.assembler)) == expected, "Fold differs"
+    if deep:
+        _check_deep(dialect, body, pieces, options, deltas, expected)
+    last = deltas[-1]
+    return "done" if kinds[-1] == "done" else str(last.payload["errorCode"])
+
+
+def _check_deep(
+    dialect: str,
+    body: bytes,
+    pieces: Sequence[bytes],
+    options: dict[str, Any],
+    deltas: list[MessageDelta],
+    expected: object,
+) -> None:
+    given: dict[str, Any] = {"run_id": "run", "clock": now, **options}
+    many = deltafold.fold_many([body, body], dialect, threads=1, **given)
+    for one in many:
+        assert _outcome(_built(one)) == expected, "fold_many differs"
+    for delta in deltas:
+        assert MessageDelta.from_dict(delta.to_dict()) == delta, "a delta and its dict differ"
+        assert MessageDelta.from_json(delta.to_json()) == delta, "a delta and its JSON differ"
+    assert pickle.loads(pickle.dumps(deltas)) == deltas, "deltas and their pickle differ"  # noqa: S301 - our own bytes
+    reference = Reference("run")
+    for delta in deltas:
+        reference.consume(delta)
+    assert _outcome(_built(reference)) == expected, "the reference assembler differs"
+    if options.get("status", 200) < 400:  # a stream hands a refusal's body to its ErrorMapper
+        _check_streams(dialect, pieces, given, deltas, expected)
+    built = _built(reference)
+    whole = built.partial_message if isinstance(built, ModelError) else built
+    assert whole is not None
+    assert Message.from_dict(whole.to_dict()) == whole, "a message and its dict differ"
+    assert Message.from_json(whole.to_json()) == whole, "a message and its JSON differ"
+    assert Message.model_validate_json(whole.model_dump_json()) == whole, "pydantic's JSON differs"
+    assert pickle.loads(pickle.dumps(whole)) == whole, "a message and its pickle differ"  # noqa: S301 - our own bytes
+    assert str(built)
+    assert repr(built)
+
+
+def _check_streams(
+    dialect: str,
+    pieces: Sequence[bytes],
+    given: dict[str, Any],
+    deltas: list[MessageDelta],
+    expected: object,
+) -> None:
+    stream = deltafold.stream(iter(pieces), dialect, **given)
+    assert list(stream) == deltas, "DeltaStream differs"
+    assert _outcome(_built(stream)) == expected, "the message of DeltaStream differs"
+    streamed = deltafold.stream(iter(pieces), dialect, **given)
+    assert _outcome(_final(streamed)) == expected, "final_message() of DeltaStream differs"
+    awaited, message = asyncio.run(_awaited(dialect, pieces, given))
+    assert awaited == deltas, "AsyncDeltaStream differs"
+    assert _outcome(message) == expected, "the message of AsyncDeltaStream differs"
+
+
+async def _awaited(
+    dialect: str, pieces: Sequence[bytes], given: dict[str, Any]
+) -> tuple[list[MessageDelta], Message | ModelError]:
+    async def chunks() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    stream = deltafold.astream(chunks(), dialect, **given)
+    async with stream:
+        deltas = [delta async for delta in stream]
+        return deltas, _built(stream)
+
+
+def _built(holder: Any) -> Message | ModelError:  # noqa: ANN401 - assemblers and streams
+    """Return the message, or the error that came in its place."""
+    build: Callable[[], Message] = getattr(holder, "build_final_message", None) or holder.ended_message
+    try:
+        return build()
+    except ModelError as error:
+        return error
+
+
+def _final(stream: deltafold.DeltaStream) -> Message | ModelError:
+    try:
+        return stream.final_message()
+    except ModelError as error:
+        return error
+
+
+def _outcome(message: Message | ModelError) -> object:
+    """Return all of a message or an error that two ways of reading must agree on."""
+    if isinstance(message, ModelError):
+        partial_message = message.partial_message
+        assert partial_message is not None
+        facts = (message.code, message.message, message.retryable, message.retry_after)
+        more = (message.status, message.provider_code, message.http_request_id, message.warnings)
+        return (*facts, *more, _outcome(partial_message))
+    wire = message.to_dict()
+    del wire["id"]
+    return wire
+
+
+# The run.
+
+
+@dataclass(slots=True)
+class Finding:
+    """An input that breaks a law."""
+
+    dialect: str
+    body: bytes
+    options: str
+    trace: str
+
+
+def run(number: int, seconds: float, seed: int) -> tuple[int, Counter[str], list[Finding]]:
+    """Check mutated fixtures until the time is over; returns executions, endings and findings.
+
+    Of findings with one cause, which the last frame of the traceback and the message tell, the first one is kept.
+    """
+    chance = random.Random(seed * 1_000 + number)  # noqa: S311 - mutations, not secrets
+    known = seeds()
+    endings: Counter[str] = Counter()
+    findings: dict[str, Finding] = {}
+    ends, count = time.monotonic() + seconds, 0
+    while time.monotonic() < ends:
+        start = chance.choice(known)
+        mutate = mutate_json if chance.random() < 0.6 else mutate_bytes
+        body = mutate(chance, start.wire)
+        if chance.random() < 0.2:
+            body = mutate_bytes(chance, body)
+        pieces, options = pieces_of(chance, body), options_of(chance)
+        count += 1
+        try:
+            endings[check(start.dialect, body, pieces, options, deep=count % 8 == 0)] += 1
+        except Exception:  # noqa: BLE001 - whatever is raised is a finding
+            trace = traceback.format_exc()
+            cause = "".join(trace.splitlines()[-4:])
+            findings.setdefault(cause, Finding(start.dialect, body, repr(options), trace))
+    return count, endings, [*findings.values()]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="fuzz the decoding path differentially")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long (default: 60)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random numbers (default: 0)")
+    parser.add_argument("--processes", type=int, default=2, help="at once (default: 2)")
+    parser.add_argument("--artifacts", type=Path, default=Path("fuzz-artifacts"))
+    return parser.parse_args()
+
+
+def _results(given: argparse.Namespace) -> Iterator[tuple[int, Counter[str], list[Finding]]]:
+    with multiprocessing.get_context("spawn").Pool(given.processes) as pool:
+        calls = [
+            pool.apply_async(run, (number, given.seconds, given.seed))
+            for number in range(given.processes)
+        ]
+        for call in calls:
+            yield call.get()
+
+
+def main() -> int:
+    """Run and report; returns 1 when a law was broken."""
+    given = _arguments()
+    executions, endings, broken = 0, Counter[str](), 0
+    for count, ended, findings in _results(given):
+        executions += count
+        endings += ended
+        for finding in findings:
+            given.artifacts.mkdir(parents=True, exist_ok=True)
+            name = f"{finding.dialect}-{zlib.crc32(finding.body):08x}"
+            (given.artifacts / name).write_bytes(finding.body)
+            print(f"{given.artifacts / name}: {finding.dialect}, options {finding.options}")
+            print(finding.trace)
+            broken += 1
+    print(f"{executions} executions in {given.seconds:g} s, {broken} findings; endings: {dict(endings)}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

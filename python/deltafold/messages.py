@@ -85,7 +85,10 @@ class Meta(WireModel):
     `cost_usd` is in US dollars and `cost_source` says who computed it; `duration_ms` is in
     milliseconds; `response_id` and `model_id` are the provider's; `parse_errors` lists the tool
     calls whose arguments are no object, as `{toolCallId, message}`; `warnings` lists what was
-    decided or repaired while decoding, as `{code, message, offset?}`; `logprobs` are those of all
+    decided or repaired while decoding, as `{code, message, offset?}`; `details` holds facts that
+    have no member of their own, under the provider's names (`stop_sequence`, `stop_details` and
+    `container` of Anthropic, `system_fingerprint` and `service_tier` of Chat,
+    `additionalModelResponseFields` and `trace` of Bedrock Converse); `logprobs` are those of all
     tokens, reasoning included, when the decoder was asked for them.
     """
 
@@ -102,6 +105,7 @@ class Meta(WireModel):
     model_id: str | None = None
     finish_reason: FinishReason | None = None
     raw_finish_reason: str | None = None
+    details: dict[str, object] | None = None
     is_api_error_message: bool = False
     parse_errors: list[dict[str, object]] = Field(default_factory=list)
     warnings: list[dict[str, object]] = Field(default_factory=list)

@@ -180,6 +180,7 @@ class _Fold:
     response_id: str | None = None
     finish_reason: FinishReason | None = None
     raw_finish_reason: str | None = None
+    details: Mapping[str, object] | None = None
     warnings: list[dict[str, object]] = field(default_factory=list)
     failure: MessageDelta | None = None
     logprobs: list[Mapping[str, object]] = field(default_factory=list)
@@ -293,6 +294,7 @@ class MessageAssembler:
             "usage": fold.usage,
             "finish_reason": fold.finish_reason,
             "raw_finish_reason": fold.raw_finish_reason,
+            "details": fold.details,
             "response_id": fold.response_id,
             "model_id": fold.model_id,
             "is_api_error_message": fold.status == "error",
@@ -452,6 +454,7 @@ def _fold_done(fold: _Fold, delta: MessageDelta) -> None:
     fold.status = "done"
     fold.finish_reason = delta.finish_reason
     fold.raw_finish_reason = delta.raw_finish_reason
+    fold.details = delta.details
     fold.model_id = fold.model_id if delta.model_id is None else delta.model_id
     fold.warnings = delta.warnings
 

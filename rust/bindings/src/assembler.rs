@@ -167,6 +167,7 @@ struct View {
     usage: Option<Usage<String>>,
     terminal: Option<Terminal>,
     warnings: Option<Box<str>>,
+    details: Option<Box<str>>,
     logprobs: Option<Arc<Logprobs>>,
     status: Status,
     model_id: Box<str>,
@@ -212,6 +213,7 @@ impl MessageAssembler {
             usage: fold.core.usage().map(|usage| usage.map(|text| (*text).to_owned())),
             terminal: fold.core.terminal().cloned(),
             warnings: fold.core.warnings().map(Into::into),
+            details: fold.core.details().map(Into::into),
             logprobs: fold.core.logprobs().cloned(),
             status: fold.core.status(),
             model_id: fold.core.model_id().into(),
@@ -282,6 +284,9 @@ impl MessageAssembler {
             }
             Some(Terminal::Error(_)) => fields.set(intern!(py, "is_api_error_message"), true)?,
             None => {}
+        }
+        if let Some(details) = &view.details {
+            fields.set(intern!(py, "details"), json::to_python(py, details)?)?;
         }
         let warnings = match &view.warnings {
             Some(warnings) => json::to_python(py, warnings)?,

@@ -2,8 +2,10 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use deltafold::CallId;
 use deltafold::delta::{Delta, DeltaKind, InputFormat, Payload, Plain, Riders};
 use deltafold::logprobs::Logprobs;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
@@ -36,6 +38,12 @@ pub(crate) struct MessageDelta {
     seq: u64,
     now: clock::Moment,
     body: Body,
+}
+
+/// A call's id as Python's text, made once per stream.
+fn shown_id(py: Python<'_>, id: &CallId) -> Py<PyString> {
+    let make = || PyString::new(py, id).unbind();
+    id.shown_as(make).map_or_else(make, |shown| shown.clone_ref(py))
 }
 
 /// The three frequent kinds in small, everything rare as its payload.
@@ -80,7 +88,7 @@ impl MessageDelta {
                 make(string(text).into_any(), Body::Thinking { part_index: part })
             }
             Plain::Args { id, text } => {
-                make(py.None(), Body::Args { id: string(id), text: string(text) })
+                make(py.None(), Body::Args { id: shown_id(py, id), text: string(text) })
             }
         }
     }
@@ -93,6 +101,12 @@ impl MessageDelta {
     ) -> PyResult<Bound<'py, Self>> {
         if let (Some(plain), None) = (delta.payload.plain(), delta.provider_raw) {
             return Self::plain(py, run_id, delta.seq, plain, now);
+        }
+        if let (Payload::ToolCallArgs { id, text }, None) = (delta.payload, delta.provider_raw) {
+            let [id, text] = [id, text].map(|text| PyString::new(py, text).unbind());
+            let body = Body::Args { id, text };
+            let (run_id, seq) = (run_id.clone_ref(py), delta.seq);
+            return Bound::new(py, Self { run_id, text: py.None(), seq, now, body });
         }
         let rare =
             Rare { payload: delta.payload.to_owned(), raw: delta.provider_raw.map(Into::into) };
@@ -253,6 +267,13 @@ impl MessageDelta {
     /// The members in wire names, built on demand.
     #[getter]
     fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if let Body::Args { id, text } = &self.body {
+            // The id may be long, and is not copied for each of the deltas that repeat it.
+            let dict = PyDict::new(py);
+            dict.set_item(intern!(py, "toolCallId"), id)?;
+            dict.set_item(intern!(py, "argsTextDelta"), text)?;
+            return Ok(dict);
+        }
         payload::to_dict(py, &self.as_core(py)?.payload)
     }
 
@@ -406,6 +427,15 @@ impl MessageDelta {
         match self.rare() {
             Some(Payload::Done { raw_finish_reason, .. }) => raw_finish_reason.as_deref(),
             _ => None,
+        }
+    }
+
+    /// Facts that the contract has no member for, under the provider's names, on `done`: `{"stop_sequence": …}`.
+    #[getter]
+    fn details<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.rare() {
+            Some(Payload::Done { details, .. }) => optional(py, details.as_deref()),
+            _ => Ok(None),
         }
     }
 

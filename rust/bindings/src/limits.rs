@@ -16,6 +16,7 @@ const MAX_DEPTH: usize = deltafold::wire::MAX_DEPTH - 100;
 ///     parts: parts of one message (default 65,536).
 ///     tool_calls: tool calls of one message (default 16,384).
 ///     warnings: different warnings of one stream (default 1,000).
+///     identifier_bytes: bytes of one tool call id, tool name, model name or response id (default 64 KiB).
 ///     provider_state_bytes: bytes of provider state and whole provider parts (default 128 MiB).
 ///
 /// Raises:
@@ -33,7 +34,8 @@ pub(crate) struct Limits {
 #[pymethods]
 impl Limits {
     #[new]
-    #[pyo3(signature = (*, event_bytes=None, depth=None, message_bytes=None, parts=None, tool_calls=None, warnings=None, provider_state_bytes=None))]
+    #[pyo3(signature = (*, event_bytes=None, depth=None, message_bytes=None, parts=None, tool_calls=None, warnings=None, identifier_bytes=None, provider_state_bytes=None))]
+    #[expect(clippy::too_many_arguments, reason = "one keyword for each bound")]
     fn new(
         event_bytes: Option<usize>,
         depth: Option<usize>,
@@ -41,6 +43,7 @@ impl Limits {
         parts: Option<usize>,
         tool_calls: Option<usize>,
         warnings: Option<usize>,
+        identifier_bytes: Option<usize>,
         provider_state_bytes: Option<usize>,
     ) -> PyResult<Self> {
         let mut core = Core::default();
@@ -51,6 +54,7 @@ impl Limits {
             ("parts", parts, &mut core.parts),
             ("tool_calls", tool_calls, &mut core.tool_calls),
             ("warnings", warnings, &mut core.warnings),
+            ("identifier_bytes", identifier_bytes, &mut core.identifier_bytes),
             ("provider_state_bytes", provider_state_bytes, &mut core.provider_state_bytes),
         ] {
             match given {
@@ -96,6 +100,11 @@ impl Limits {
     }
 
     #[getter]
+    fn identifier_bytes(&self) -> usize {
+        self.core.identifier_bytes
+    }
+
+    #[getter]
     fn provider_state_bytes(&self) -> usize {
         self.core.provider_state_bytes
     }
@@ -103,13 +112,14 @@ impl Limits {
     fn __repr__(&self) -> String {
         let c = &self.core;
         format!(
-            "Limits(event_bytes={}, depth={}, message_bytes={}, parts={}, tool_calls={}, warnings={}, provider_state_bytes={})",
+            "Limits(event_bytes={}, depth={}, message_bytes={}, parts={}, tool_calls={}, warnings={}, identifier_bytes={}, provider_state_bytes={})",
             c.event_bytes,
             c.depth,
             c.message_bytes,
             c.parts,
             c.tool_calls,
             c.warnings,
+            c.identifier_bytes,
             c.provider_state_bytes
         )
     }

@@ -64,10 +64,11 @@ pub(crate) fn to_dict<'py>(
             put.some("reasoningTokens", usage.reasoning)?;
             put.json("details", usage.details)?;
         }
-        Payload::Done { finish_reason, raw_finish_reason, model_id, warnings } => {
+        Payload::Done { finish_reason, raw_finish_reason, model_id, details, warnings } => {
             dict.set_item("finishReason", finish_reason.as_str())?;
             put.some("rawFinishReason", *raw_finish_reason)?;
             put.some("modelId", *model_id)?;
+            put.json("details", *details)?;
             put.json("warnings", *warnings)?;
         }
         Payload::Error(failure) => {
@@ -168,6 +169,7 @@ pub(crate) fn from_mapping(
             },
             raw_finish_reason: members.opt_text("rawFinishReason")?,
             model_id: members.opt_text("modelId")?,
+            details: members.object("details")?,
             warnings: members.array("warnings")?,
         },
         DeltaKind::Error => Payload::Error(Failure {

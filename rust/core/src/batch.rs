@@ -6,13 +6,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::call_id::CallId;
 use crate::delta::{Delta, DeltaKind, Output, Payload, Plain};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Record {
     Text { part: u32, text: Range<usize> },
     Thinking { part: u32, text: Range<usize> },
-    Args { id: Range<usize>, text: Range<usize> },
+    Args { id: CallId, text: Range<usize> },
     Rare(usize),
 }
 
@@ -131,13 +132,13 @@ impl DeltaBatch {
     }
 
     #[inline]
-    fn plain_of(&self, record: &Record) -> Option<Plain<'_>> {
+    fn plain_of<'a>(&'a self, record: &'a Record) -> Option<Plain<'a>> {
         Some(match record {
             Record::Text { part, text } => Plain::Text { part: *part, text: self.slice(text) },
             Record::Thinking { part, text } => {
                 Plain::Thinking { part: *part, text: self.slice(text) }
             }
-            Record::Args { id, text } => Plain::Args { id: self.slice(id), text: self.slice(text) },
+            Record::Args { id, text } => Plain::Args { id, text: self.slice(text) },
             Record::Rare(_) => return None,
         })
     }
@@ -196,14 +197,7 @@ impl Output for DeltaBatch {
         let record = match plain {
             Plain::Text { part, text } => Record::Text { part, text: self.keep(text) },
             Plain::Thinking { part, text } => Record::Thinking { part, text: self.keep(text) },
-            Plain::Args { id, text } => {
-                let last = self.more.last().or(self.first.as_ref());
-                let id = match last {
-                    Some(Record::Args { id: last, .. }) if self.slice(last) == id => last.clone(),
-                    _ => self.keep(id),
-                };
-                Record::Args { id, text: self.keep(text) }
-            }
+            Plain::Args { id, text } => Record::Args { id: id.clone(), text: self.keep(text) },
         };
         self.push(seq, record);
     }

@@ -281,7 +281,8 @@ impl Core {
     fn failure(&mut self, code: &[u8], message: &[u8], data: &[u8], out: &mut impl Output) {
         let text = String::from_utf8_lossy;
         let data = text(data);
-        let json = Reader::new(&data, self.options.limits.depth).skip();
+        let mut reader = Reader::new(&data, self.options.limits.depth);
+        let json = reader.skip().and_then(|()| reader.end());
         let said = match json.and_then(|()| ErrorObject::read(&data)) {
             Ok(said) => said.named(&text(code), &text(message)),
             Err(_) => {
@@ -289,6 +290,9 @@ impl Core {
             }
         };
         self.with_sink(out, |state, sink| {
+            if json.is_ok() && data.starts_with('{') {
+                sink.begin_frame(&data);
+            }
             state.close(sink);
             sink.error(sink.failure_of(said));
         });
@@ -397,6 +401,7 @@ impl Core {
         reader.end()?;
         let response = &self.options.response;
         let failure = ErrorObject::read(frame.json)?.failure(response, &without_words(response));
+        self.with_sink(out, |_, sink| sink.begin_frame(frame.json));
         self.error(out, failure);
         Ok(())
     }

@@ -10,6 +10,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::call_id::CallId;
 use crate::logprobs::Logprobs;
 
 /// Version of the contract, shown to Python as `CONTRACT_VERSION`.
@@ -117,6 +118,13 @@ closed_list! {
         ProtocolError = "protocol_error",
         /// The caller gave up.
         Cancelled = "cancelled",
+    }
+}
+
+impl FinishReason {
+    /// Whether the model ended by itself, so that nothing of its message is missing.
+    pub fn says_done(self) -> bool {
+        matches!(self, Self::Stop | Self::ToolCalls)
     }
 }
 
@@ -337,6 +345,8 @@ pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
         raw_finish_reason: Option<S>,
         /// The model, where it turned out to be another than `start` said.
         model_id: Option<S>,
+        /// JSON object of facts that the contract has no member for, under the provider's names (`stop_sequence` …).
+        details: Option<S>,
         /// JSON array of `{code, message, offset?}`.
         warnings: Option<S>,
     },
@@ -382,14 +392,14 @@ pub enum Plain<'a> {
     /// Arguments of a tool call.
     Args {
         /// The call.
-        id: &'a str,
+        id: &'a CallId,
         /// The new text.
         text: &'a str,
     },
 }
 
 impl<'a> Payload<&'a str> {
-    /// The payload, if it is nothing but new text.
+    /// The payload, if it is nothing but new text of a part.  Arguments are plain only where their call's id is shared.
     #[inline]
     pub fn plain(&self) -> Option<Plain<'a>> {
         match *self {
@@ -401,7 +411,6 @@ impl<'a> Payload<&'a str> {
             {
                 Some(Plain::Thinking { part, text })
             }
-            Self::ToolCallArgs { id, text } => Some(Plain::Args { id, text }),
             _ => None,
         }
     }
@@ -415,7 +424,7 @@ impl<'a> From<Plain<'a>> for Payload<&'a str> {
             Plain::Thinking { part, text } => {
                 Self::Thinking { text, part_index: Some(part), riders }
             }
-            Plain::Args { id, text } => Self::ToolCallArgs { id, text },
+            Plain::Args { id, text } => Self::ToolCallArgs { id: id.as_ref(), text },
         }
     }
 }
@@ -550,12 +559,15 @@ impl<S: Text> Payload<S> {
                 provider_state: provider_state.as_ref().map(f),
             },
             Self::Usage(usage) => Payload::Usage(usage.map(f)),
-            Self::Done { finish_reason, raw_finish_reason, model_id, warnings } => Payload::Done {
-                finish_reason: *finish_reason,
-                raw_finish_reason: raw_finish_reason.as_ref().map(&mut *f),
-                model_id: model_id.as_ref().map(&mut *f),
-                warnings: warnings.as_ref().map(f),
-            },
+            Self::Done { finish_reason, raw_finish_reason, model_id, details, warnings } => {
+                Payload::Done {
+                    finish_reason: *finish_reason,
+                    raw_finish_reason: raw_finish_reason.as_ref().map(&mut *f),
+                    model_id: model_id.as_ref().map(&mut *f),
+                    details: details.as_ref().map(&mut *f),
+                    warnings: warnings.as_ref().map(f),
+                }
+            }
             Self::Error(failure) => Payload::Error(failure.map(f)),
             Self::Part { part_index, part } => {
                 Payload::Part { part_index: *part_index, part: f(part) }

@@ -19,6 +19,7 @@
 pub mod assemble;
 pub mod base64;
 pub mod batch;
+pub mod call_id;
 pub mod decoder;
 pub mod delta;
 pub mod detect;
@@ -38,6 +39,7 @@ pub mod wire;
 
 pub use assemble::MessageAssembler;
 pub use batch::DeltaBatch;
+pub use call_id::CallId;
 pub use decoder::Decoder;
 pub use delta::{Delta, DeltaKind, ErrorCode, FinishReason, Output, Payload};
 pub use limits::Limits;

@@ -18,6 +18,9 @@ pub struct Limits {
     pub tool_calls: usize,
     /// Different warnings of one stream.  Default 1,000.
     pub warnings: usize,
+    /// Bytes of one identifier: a tool call's id, a tool's name, a model's name, a response's id.  Default 64 KiB: some gateways
+    /// carry signatures in call ids.
+    pub identifier_bytes: usize,
     /// Bytes of provider state and whole provider parts of one message.  Default 128 MiB.
     pub provider_state_bytes: usize,
 }
@@ -31,6 +34,7 @@ impl Default for Limits {
             parts: 1 << 16,
             tool_calls: 1 << 14,
             warnings: 1_000,
+            identifier_bytes: 64 << 10,
             provider_state_bytes: 128 << 20,
         }
     }

@@ -5,8 +5,10 @@
 
 pub mod partial_json;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::call_id::CallId;
 use crate::delta::{
     Delta, DeltaKind, Failure, FinishReason, InputFormat, Output, Payload, Plain, Riders, Usage,
 };
@@ -73,7 +75,7 @@ impl TextPart {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
     /// Unique in the run.
-    pub id: Box<str>,
+    pub id: CallId,
     /// The tool.
     pub name: Box<str>,
     /// The text of its arguments so far.
@@ -118,6 +120,17 @@ pub enum Terminal {
 /// Bytes that a text has room for at first: growing from a few would copy a short answer five times.
 const FIRST_BYTES: usize = 128;
 
+/// Part numbers of calls that another part follows, by the address of the call's id: an index of what the parts say, which
+/// makes no assembler differ from another.
+#[derive(Clone, Debug, Default)]
+struct InterleavedCalls(HashMap<usize, usize>);
+
+impl PartialEq for InterleavedCalls {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// The assembler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageAssembler {
@@ -128,9 +141,11 @@ pub struct MessageAssembler {
     parts: Vec<Part>,
     /// Part numbers of the tool calls, in order.
     calls: Vec<usize>,
+    interleaved: InterleavedCalls,
     usage: Option<Usage<String>>,
     terminal: Option<Terminal>,
     warnings: Option<Box<str>>,
+    details: Option<Box<str>>,
     /// Shared with whoever looks at a message; copied only when tokens come while somebody does.
     logprobs: Option<Arc<Logprobs>>,
 }
@@ -184,6 +199,11 @@ impl MessageAssembler {
         self.terminal.as_ref()
     }
 
+    /// JSON object of the facts that the terminal tells under the provider's names.
+    pub fn details(&self) -> Option<&str> {
+        self.details.as_deref()
+    }
+
     /// JSON array of the terminal's warnings.
     pub fn warnings(&self) -> Option<&str> {
         self.warnings.as_deref()
@@ -220,17 +240,45 @@ impl MessageAssembler {
             }
             Plain::Args { id, text } => {
                 // Most arguments are the last part's.
-                if let Some(Part::ToolCall(call)) = self.parts.last_mut()
-                    && !call.ended
-                    && *call.id == *id
-                    && self.laws.more_args(seq, text)
-                {
-                    call.args.push_str(text);
-                    return Ok(());
+                let last = self.parts.len().saturating_sub(1);
+                for at in [Some(last), self.interleaved.0.get(&id.address()).copied()] {
+                    if let Some(Part::ToolCall(call)) = at.and_then(|at| self.parts.get_mut(at))
+                        && call.id.is_clone_of(id)
+                        && !call.ended
+                        && self.laws.more_args(seq, text)
+                    {
+                        call.args.push_str(text);
+                        return Ok(());
+                    }
                 }
+                return self.consume_first_args(seq, id, text);
             }
         }
         self.consume(&Delta { seq, payload: plain.into(), provider_raw: None })
+    }
+
+    /// Takes arguments under an id whose address is new here, and remembers the address: the next arguments of the call are
+    /// found by it, without a look at the text of the id.
+    #[cold]
+    fn consume_first_args(&mut self, seq: u64, id: &CallId, text: &str) -> Result<(), Breach> {
+        let last = self.parts.len().saturating_sub(1);
+        if let Some(Part::ToolCall(call)) = self.parts.get_mut(last)
+            && call.id == *id
+            && !call.ended
+            && self.laws.more_args(seq, text)
+        {
+            call.args.push_str(text);
+            call.id = id.clone();
+            return Ok(());
+        }
+        self.consume(&Delta { seq, payload: Plain::Args { id, text }.into(), provider_raw: None })?;
+        if let Some(at) = self.laws.call_part(id)
+            && let Some(Part::ToolCall(call)) = self.parts.get_mut(at)
+        {
+            call.id = id.clone();
+            self.interleaved.0.insert(id.address(), at);
+        }
+        Ok(())
     }
 
     /// Takes the next delta; one that breaks a law changes nothing.
@@ -280,8 +328,12 @@ impl MessageAssembler {
             (Payload::Usage(usage), _) => {
                 self.usage.get_or_insert_default().replace(&usage);
             }
-            (Payload::Done { finish_reason, raw_finish_reason, model_id, warnings }, _) => {
+            (
+                Payload::Done { finish_reason, raw_finish_reason, model_id, details, warnings },
+                _,
+            ) => {
                 self.status = Status::Done;
+                self.details = details.map(Into::into);
                 self.warnings = warnings.map(Into::into);
                 if let Some(model_id) = model_id {
                     self.model_id = model_id.into();

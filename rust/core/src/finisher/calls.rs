@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::digest::Digest;
 use super::{DeltaSink, Finisher};
+use crate::call_id::CallId;
 use crate::delta::{FinishReason, InputFormat, Output, Payload, Plain};
 use crate::scan::{JsonScan, Verdict};
 use crate::wire::{Carry, Reader, Str};
@@ -18,21 +19,43 @@ use crate::wire::{Carry, Reader, Str};
 pub struct CallHandle(usize);
 
 /// How a call's arguments came to their end.
+///
+/// | ending | no argument text came | the text is one JSON value | the text ends inside a value |
+/// |---|---|---|---|
+/// | `Provider` | runnable with `{}` | runnable | incomplete |
+/// | `EndMarker`, `Finish(Stop)`, `Finish(ToolCalls)` | runnable with `{}` | runnable | incomplete |
+/// | `Finish` with any other reason, `Cut` | incomplete | runnable | incomplete |
+/// | `Abandoned` | incomplete | incomplete | incomplete |
+///
+/// A held `{}` and free text (custom tools) count as no text: neither tells by itself that the provider was done with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     /// The provider closed the call.
     Provider,
-    /// The message's finish reason or end marker.
+    /// The message's finish reason.
     Finish(FinishReason),
+    /// The provider's end marker, which no finish reason preceded.
+    EndMarker,
     /// The stream failed or just stopped.
     Cut,
-    /// Its message was abandoned, or what was sent is known to be half of it.
+    /// Its message was abandoned, or the provider said that more of it would come.
     Abandoned,
+}
+
+impl CallEnd {
+    /// Whether the provider says by this ending that it is done with the call.
+    pub fn says_done(self) -> bool {
+        match self {
+            Self::Provider | Self::EndMarker => true,
+            Self::Finish(reason) => reason.says_done(),
+            Self::Cut | Self::Abandoned => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
-    id: String,
+    id: CallId,
     given_id: bool,
     name: Option<String>,
     stage: Stage,
@@ -92,21 +115,22 @@ enum Stage {
 impl<O: Output> DeltaSink<'_, O> {
     /// Opens a tool call; it starts at its name and id, at its first arguments, or at its end.
     pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
-        self.end_markup(CallEnd::Provider);
         self.add_call(format, false)
     }
 
-    /// Opens a tool call that was found in text: no piece of its arguments repeats others, or gives way to them.
+    /// Opens a tool call that was found in text or in a whole body: no piece of its arguments repeats others, or gives way
+    /// to them.
     pub(crate) fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
         self.add_call(format, true)
     }
 
     fn add_call(&mut self, format: InputFormat, verbatim: bool) -> CallHandle {
+        self.end_markup(CallEnd::Provider);
         let bound = self.options().limits.tool_calls;
         let used = self.finisher.calls.len() + 1;
         if self.finisher.line.within("tool_calls", used, bound) {
             self.finisher.calls.push(Call {
-                id: String::new(),
+                id: CallId::default(),
                 given_id: false,
                 name: None,
                 stage: Stage::Waiting,
@@ -136,10 +160,10 @@ impl<O: Output> DeltaSink<'_, O> {
         // Some servers write `"null"` for an id that they have not.
         if let Some(id) = id.filter(|id| !id.is_empty() && id.raw != "null") {
             if !state.given_id && state.stage == Stage::Waiting {
-                if !line.take_message_bytes(id.raw.len()) {
+                if !line.take_identifier(id) {
                     return;
                 }
-                state.id = id.text();
+                state.id = CallId::from(id.text().as_str());
                 state.given_id = true;
             } else if state.stage != Stage::Waiting && !state.given_id {
                 late = Some("an id that came after its tool call had started was ignored");
@@ -147,7 +171,7 @@ impl<O: Output> DeltaSink<'_, O> {
         }
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             match &state.name {
-                None if line.take_message_bytes(name.raw.len()) => state.name = Some(name.text()),
+                None if line.take_identifier(name) => state.name = Some(name.text()),
                 None => return,
                 Some(known) if name.is(known) => {}
                 Some(_) => late = Some("a second, different name of a tool call was ignored"),
@@ -275,11 +299,13 @@ impl<O: Output> DeltaSink<'_, O> {
 
     fn send_args(&mut self, call: CallHandle, text: &str) {
         let Finisher { line, calls, .. } = &mut *self.finisher;
+        // A call does not start where the limit of parts is reached.
         if let Some(state) = calls.get_mut(call.0)
+            && state.stage == Stage::Started
             && !text.is_empty()
         {
             state.sent = true;
-            line.send(self.out, Payload::ToolCallArgs { id: &state.id, text });
+            line.send_plain(self.out, Plain::Args { id: &state.id, text });
         }
     }
 
@@ -296,9 +322,12 @@ impl<O: Output> DeltaSink<'_, O> {
         // Made-up ids derive from the response id, so `start` settles that first.
         line.start(self.out);
         if !state.given_id {
-            state.id = made_up_id(&line.options.run_id, &line.response_id, call.0);
+            let id = made_up_id(&line.options.run_id, &line.response_id, call.0);
+            state.id = CallId::from(id.as_str());
         }
-        state.id = unique(ids, &state.id);
+        if let Some(other) = unique(ids, &state.id) {
+            state.id = CallId::from(other.as_str());
+        }
         state.stage = Stage::Started;
         *started_calls += 1;
         let provider_state = state.provider_state.take();
@@ -306,7 +335,7 @@ impl<O: Output> DeltaSink<'_, O> {
         line.send(
             self.out,
             Payload::ToolCallStart {
-                id: &state.id,
+                id: state.id.as_ref(),
                 name: options.caller_name(state.name.as_deref().unwrap_or("")),
                 part_index: Some(index),
                 input_format: state.format,
@@ -352,26 +381,20 @@ impl<O: Output> DeltaSink<'_, O> {
             if held.is_empty() {
                 state.scan.feed(scratch.as_bytes());
             }
-            line.send(self.out, Payload::ToolCallArgs { id: &state.id, text: scratch });
+            line.send_plain(self.out, Plain::Args { id: &state.id, text: scratch });
         }
-        let cut = matches!(how, CallEnd::Cut | CallEnd::Finish(FinishReason::Length));
-        let incomplete = how == CallEnd::Abandoned
-            || (how == CallEnd::Cut && !held.is_empty())
-            // Its name was still to come.
-            || (cut && state.name.is_none())
-            || match state.format {
-                InputFormat::Text => cut,
-                InputFormat::Json => match state.scan.verdict() {
-                    Verdict::Open => true,
-                    Verdict::Empty => cut,
-                    Verdict::Complete | Verdict::Wrong => false,
-                },
-            };
+        // The name may be still to come, and arguments may follow where none came.
+        let unsure = state.name.is_none()
+            || !held.is_empty()
+            || state.format == InputFormat::Text
+            || state.scan.verdict() == Verdict::Empty;
+        let open = state.format == InputFormat::Json && state.scan.verdict() == Verdict::Open;
+        let incomplete = how == CallEnd::Abandoned || open || (unsure && !how.says_done());
         let provider_state = state.provider_state.take();
         line.send(
             self.out,
             Payload::ToolCallEnd {
-                id: &state.id,
+                id: state.id.as_ref(),
                 incomplete,
                 provider_state: provider_state.as_deref(),
             },
@@ -398,8 +421,12 @@ fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
     format!("call_{:016x}", said.hash())
 }
 
-/// `id`, or `id_2`, `id_3` … when earlier calls have it.
-fn unique(ids: &mut BTreeMap<String, u32>, id: &str) -> String {
+/// `id_2`, `id_3` … when earlier calls have `id`; `None` when it is new.
+fn unique(ids: &mut BTreeMap<String, u32>, id: &str) -> Option<String> {
+    if !ids.contains_key(id) {
+        ids.insert(id.to_owned(), 1);
+        return None;
+    }
     let mut candidate = id.to_owned();
     while ids.contains_key(&candidate) {
         let count = ids.get_mut(id).map_or(2, |count| {
@@ -409,5 +436,5 @@ fn unique(ids: &mut BTreeMap<String, u32>, id: &str) -> String {
         candidate = format!("{id}_{count}");
     }
     ids.insert(candidate.clone(), 1);
-    candidate
+    Some(candidate)
 }

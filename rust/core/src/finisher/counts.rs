@@ -2,9 +2,7 @@
 
 use super::{DeltaSink, Finisher};
 use crate::delta::{Output, Payload, Usage};
-
-/// Bytes of a usage record that are free: an order of magnitude over known providers' records.
-const USUAL_USAGE_BYTES: usize = 16 << 10;
+use crate::wire::{self, Result};
 
 /// Merged counts of a dialect, before the contract's arithmetic.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,13 +91,37 @@ impl Counts {
 }
 
 impl<O: Output> DeltaSink<'_, O> {
+    /// Merges a usage record into the `known` ones, where the last non-null value of each member wins, and sends the counts
+    /// when they changed.
+    pub fn merge_usage(
+        &mut self,
+        known: &mut Option<String>,
+        new: &str,
+        counts: fn(&str) -> Result<Counts>,
+    ) {
+        if !self.take_repeated_bytes(known.as_ref().map_or(0, String::len), new.len()) {
+            return;
+        }
+        let merged = match known {
+            Some(known) => wire::merge_deep(known, new),
+            None => wire::compact(new),
+        };
+        if let Ok(counts) = counts(&merged) {
+            self.usage(&counts, &merged);
+        }
+        *known = Some(merged);
+    }
+
+    /// Counts what a record of `new` bytes repeats of the `known` ones.  To merge it and to send it costs the bytes of both,
+    /// so that many small records after a large one are a burden like provider state.  Records that say everything anew,
+    /// as those of streams with a record in each event do, repeat nothing.
+    pub fn take_repeated_bytes(&mut self, known: usize, new: usize) -> bool {
+        self.take_state_bytes(known.saturating_sub(new))
+    }
+
     /// Takes the merged counts; a usage delta leaves when they changed.  `raw` is the provider's own record as JSON.
     pub fn usage(&mut self, counts: &Counts, raw: &str) {
         if self.ended() || counts.is_empty() {
-            return;
-        }
-        // Each usage delta repeats the record: beyond the size of honest ones it is a burden like provider state.
-        if !self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES)) {
             return;
         }
         let Finisher { line, usage, scratch, .. } = &mut *self.finisher;
@@ -116,8 +138,7 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Takes counts from beside the message: at its end they stand in for those that its own record leaves out.
     pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
-        if !counts.is_empty() && self.take_state_bytes(raw.len().saturating_sub(USUAL_USAGE_BYTES))
-        {
+        if !counts.is_empty() && self.take_state_bytes(raw.len()) {
             self.finisher.usage_beside = Some(Box::new((counts, raw.to_owned())));
         }
     }

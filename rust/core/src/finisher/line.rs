@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Options;
 use crate::delta::{Delta, Output, Payload, Plain};
-use crate::wire::write_string;
+use crate::wire::{Str, write_string};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -29,6 +29,9 @@ pub(super) struct Line {
     pub(super) state_bytes: usize,
     /// The frame's JSON until its first delta leaves.
     pub(super) raw: Option<String>,
+    /// The JSON of the frame that said how the stream ends, until the terminal leaves in a frame without JSON (`[DONE]`) or
+    /// at the end of the body.
+    pub(super) raw_of_end: Option<String>,
     /// The limit that was reached.
     pub(super) breach: Option<String>,
 }
@@ -96,6 +99,17 @@ impl Line {
         self.message_bytes = self.message_bytes.saturating_add(added);
         let bound = self.options.limits.message_bytes;
         self.within("message_bytes", self.message_bytes, bound)
+    }
+
+    /// Counts a call's id or name, and holds it to the limit of an identifier.
+    pub(super) fn take_identifier(&mut self, text: Str<'_>) -> bool {
+        self.is_identifier(text) && self.take_message_bytes(text.raw.len())
+    }
+
+    /// Whether a text is no longer than an identifier may be.
+    pub(super) fn is_identifier(&mut self, text: Str<'_>) -> bool {
+        let bound = self.options.limits.identifier_bytes;
+        self.within("identifier_bytes", text.raw.len(), bound)
     }
 
     pub(super) fn take_state_bytes(&mut self, added: usize) -> bool {

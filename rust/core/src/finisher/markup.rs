@@ -78,11 +78,12 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// Ends a watched part; false for any other.
+    /// Flushes a watched part; false for any other.  Its markup stays: the next part or the terminal ends it, and only the
+    /// terminal says whether a call that is still open was cut.
     pub(super) fn flush_watched(&mut self, part: PartHandle) -> bool {
         let watched = self.is_watched(part);
         if watched {
-            self.end_markup(CallEnd::Provider);
+            self.flush_carry(part);
         }
         watched
     }

@@ -28,7 +28,7 @@ use crate::logprobs::Logprobs;
 use crate::markup::{Markup, Wanted};
 use crate::provider_error::{ErrorObject, Response};
 use crate::warnings::Warnings;
-use crate::wire::{Carry, Str, write_string};
+use crate::wire::{Carry, Str, write_object, write_string};
 
 /// What the caller knows of a stream before its first byte.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +83,8 @@ pub struct Finisher {
     finish: Option<(FinishReason, String)>,
     deferred: Option<Box<Failure<Box<str>>>>,
     refused: bool,
+    /// Facts under the provider's names, as JSON values.
+    details: Vec<(&'static str, String)>,
     warnings: Warnings,
     markup: Option<Box<Markup>>,
     /// The part whose text markup looks at.
@@ -107,6 +109,7 @@ impl Finisher {
                 message_bytes: 0,
                 state_bytes: 0,
                 raw: None,
+                raw_of_end: None,
                 breach: None,
             },
             marked: None,
@@ -120,6 +123,7 @@ impl Finisher {
             finish: None,
             deferred: None,
             refused: false,
+            details: Vec::new(),
             warnings: Warnings::default(),
             scratch: String::new(),
         }
@@ -201,12 +205,14 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         let line = &mut self.finisher.line;
         if let Some(model) = model
             && line.model.is_empty()
+            && line.is_identifier(model)
         {
             line.model = model.text();
         }
         if line.phase == Phase::Waiting {
             if let Some(id) = response_id
                 && line.response_id.is_empty()
+                && line.is_identifier(id)
             {
                 line.response_id = id.text();
             }
@@ -223,7 +229,10 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// Another model took over.
     pub fn model_changed(&mut self, model: Str<'_>) {
-        self.finisher.line.model = model.text();
+        let line = &mut self.finisher.line;
+        if line.is_identifier(model) {
+            line.model = model.text();
+        }
     }
 
     /// Notes a warning; one that was noted before is only counted.
@@ -238,6 +247,19 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     pub fn warn_unknown(&mut self, what: &str, name: Str<'_>) {
         let name: String = name.text().chars().take(MAX_NAME).collect();
         self.warn("unknown_event", &format!("unknown {what} type {name:?}"), None);
+    }
+
+    /// Notes an element that is no object where the protocol has objects.
+    pub fn warn_no_object(&mut self, element: &str) {
+        let what = match element.as_bytes().first() {
+            Some(b'"') => "a string",
+            Some(b'[') => "an array",
+            Some(b't' | b'f') => "a boolean",
+            Some(b'n') => "null",
+            _ => "a number",
+        };
+        let message = format!("{what} where an object belongs was ignored");
+        self.warn("malformed_element", &message, None);
     }
 
     /// The failure that the JSON of a provider's error tells.
@@ -447,6 +469,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// A whole part at once; `part` is a JSON object `{kind, payload}`.
     pub fn whole_part(&mut self, part: &str) {
+        self.end_markup(CallEnd::Provider);
         if !self.is_open() || !self.finisher.line.take_state_bytes(part.len()) {
             return;
         }
@@ -455,8 +478,12 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         }
     }
 
-    /// A block that only its provider understands; `block` is its JSON.
+    /// A block that only its provider understands; `block` is its JSON.  What is no object is no block, and is only warned
+    /// of.
     pub fn provider_part(&mut self, block: &str) {
+        if !block.starts_with('{') {
+            return self.warn_no_object(block);
+        }
         let mut part = String::from("{\"kind\":\"provider\",\"payload\":{\"dialect\":");
         write_string(&mut part, self.finisher.line.dialect);
         part.push_str(",\"block\":");
@@ -470,14 +497,29 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.finisher.line.dialect = dialect;
     }
 
+    /// Remembers a fact that the contract has no member for, under the provider's name; `value` is a JSON value.  The first
+    /// one counts.
+    pub fn detail(&mut self, name: &'static str, value: &str) {
+        let known = self.finisher.details.iter().any(|(known, _)| *known == name);
+        if !known && self.take_state_bytes(value.len()) {
+            self.finisher.details.push((name, value.to_owned()));
+        }
+    }
+
     /// Remembers why the message ended; a later reason replaces an earlier one.
     pub fn finish(&mut self, reason: FinishReason, raw: &str) {
+        self.keep_frame_for_end();
         self.finisher.finish = Some((reason, raw.to_owned()));
     }
 
     /// Whether a finish reason was seen.
     pub fn finished(&self) -> bool {
         self.finisher.finish.is_some()
+    }
+
+    /// Whether the finish reason that was seen says that the model ended by itself.
+    pub fn finished_whole(&self) -> bool {
+        self.finisher.finish.as_ref().is_some_and(|(reason, _)| reason.says_done())
     }
 
     /// The message holds refusal text.
@@ -488,7 +530,16 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// Remembers an error that the protocol lets other events follow: content is dropped from here on, usage is merged,
     /// and the error ends the stream at its real end.
     pub fn defer_error(&mut self, failure: Failure<Box<str>>) {
+        self.keep_frame_for_end();
         self.finisher.deferred.get_or_insert_with(|| Box::new(failure));
+    }
+
+    /// Keeps the frame's JSON for the terminal, unless a delta of the frame took it.
+    fn keep_frame_for_end(&mut self) {
+        let line = &mut self.finisher.line;
+        if line.raw.is_some() {
+            line.raw_of_end.clone_from(&line.raw);
+        }
     }
 
     /// Ends the stream in an error, now.
@@ -524,7 +575,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             Some((reason, raw)) => (Some(reason), Some(raw).filter(|raw| !raw.is_empty())),
             None => (None, None),
         };
-        self.settle(CallEnd::Finish(reason.unwrap_or(FinishReason::Other)));
+        self.settle(reason.map_or(CallEnd::EndMarker, CallEnd::Finish));
         let called = self.finisher.started_calls > 0;
         let finish_reason = match reason {
             None | Some(FinishReason::Stop) if called => FinishReason::ToolCalls,
@@ -533,6 +584,9 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             None => FinishReason::Other,
         };
         let warnings = self.finisher.warnings.to_json();
+        let details: Vec<_> =
+            self.finisher.details.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let details = (!details.is_empty()).then(|| write_object(&details));
         let line = &mut self.finisher.line;
         line.start(self.out);
         let model = Some(&line.model)
@@ -544,6 +598,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
                 finish_reason,
                 raw_finish_reason: raw.as_deref(),
                 model_id: model.as_deref(),
+                details: details.as_deref(),
                 warnings: warnings.as_deref(),
             },
         );
@@ -564,6 +619,8 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// Leaves nothing open before the terminal.
     fn settle(&mut self, how: CallEnd) {
+        let line = &mut self.finisher.line;
+        line.raw = line.raw.take().or(line.raw_of_end.take());
         self.settle_markup(how);
         for position in 0..self.finisher.parts.len() {
             self.flush_part(PartHandle(position));

@@ -23,7 +23,7 @@ pub use text::{Carry, Str};
 use tokens::{escape_end, first_special, space_end};
 pub(crate) use tokens::{number_end, special, string_end, value_end};
 pub use write::{
-    compact, members, merge_deep, merge_objects, write_object, write_string, write_text,
+    compact, members, merge_deep, merge_objects, quoted, write_object, write_string, write_text,
 };
 
 /// Result of reading.

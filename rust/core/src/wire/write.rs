@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::{Reader, special};
+use super::{Reader, Str, special};
 
 /// Writes `text` as a JSON string, quotes included.
 pub fn write_string(out: &mut String, text: &str) {
@@ -92,6 +92,11 @@ impl<'a> Members<'a> {
 /// The members of an object by key, each value as its text.  Empty for a text that is no object.
 pub fn members(object: &str) -> Vec<(Cow<'_, str>, &str)> {
     Members::of(object).list
+}
+
+/// A string of the wire as a JSON value again, its escapes as they were.
+pub fn quoted(text: Str<'_>) -> String {
+    format!("\"{}\"", text.raw)
 }
 
 /// The object `base` with the members of `patch` put over it; null members of `patch` change nothing.

@@ -121,7 +121,7 @@ fn differences(
     compare("calls", &json!(wanted.len()), json!(calls.len()));
     for (want, have) in wanted.iter().zip(calls) {
         if !want["id"].is_null() {
-            compare("call.id", &want["id"], json!(have.id));
+            compare("call.id", &want["id"], json!(&*have.id));
         }
         compare("call.name", &want["name"], json!(have.name));
         if !want["raw_args_text"].is_null() {

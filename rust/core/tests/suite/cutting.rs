@@ -1,7 +1,8 @@
 //! A stream that is cut off ends in exactly one terminal, keeps what came, and makes up nothing.
 
-use crate::support::{decode, fold};
-use deltafold::assemble::MessageAssembler;
+use crate::support::{decode, fold, options};
+use deltafold::assemble::{FoldInto, MessageAssembler};
+use deltafold::decoder::Decoder;
 use deltafold::delta::DeltaKind;
 
 /// Places where each stream is cut.
@@ -64,6 +65,53 @@ fn check(name: &str, dialect: &str, body: &[u8]) {
 fn every_recording_can_be_cut_off_anywhere() {
     for recording in crate::support::recordings() {
         check(&recording.id, &recording.dialect, &recording.body);
+    }
+}
+
+/// The end of every event: of each line, and of each binary frame.
+fn event_ends(body: &[u8]) -> Vec<usize> {
+    if body.first() != Some(&0) {
+        return memchr::memchr_iter(b'\n', body).map(|at| at + 1).collect();
+    }
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while let Some(length) = body.get(at..at + 4) {
+        let length = u32::from_be_bytes(length.try_into().expect("four bytes"));
+        at += usize::try_from(length).expect("a small frame").max(4);
+        ends.push(at.min(body.len()));
+    }
+    ends
+}
+
+/// Cut after any event, a stream has no runnable call that the whole stream has not.
+fn check_calls_cut_at_every_event(name: &str, dialect: &str, body: &[u8]) {
+    let whole = fold(&decode(dialect, body));
+    let known = runnable(&whole);
+    let mut decoder = Decoder::new(options(dialect)).expect("a dialect");
+    let mut message = MessageAssembler::default();
+    let mut fed = 0;
+    for end in event_ends(body) {
+        let mut sink = FoldInto::new(&mut message);
+        decoder.feed(&body[fed..end], &mut sink);
+        sink.finish().expect("lawful deltas");
+        fed = end;
+        if message.tool_calls().next().is_none() {
+            continue;
+        }
+        let (mut decoder, mut message) = (decoder.clone(), message.clone());
+        let mut sink = FoldInto::new(&mut message);
+        decoder.close(&mut sink);
+        sink.finish().expect("lawful deltas");
+        for call in runnable(&message) {
+            assert!(known.contains(&call), "{name} cut after {end}: {call:?} is not in the whole");
+        }
+    }
+}
+
+#[test]
+fn a_recording_cut_after_any_event_has_no_new_runnable_call() {
+    for recording in crate::support::recordings() {
+        check_calls_cut_at_every_event(&recording.id, &recording.dialect, &recording.body);
     }
 }
 

@@ -50,6 +50,7 @@ fn done() -> Payload<&'static str> {
     Payload::Done {
         finish_reason: FinishReason::Stop,
         raw_finish_reason: None,
+        details: None,
         model_id: None,
         warnings: None,
     }

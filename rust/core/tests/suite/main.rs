@@ -25,6 +25,7 @@ mod hostile;
 mod hostile_frames;
 mod hostile_gemini;
 mod laws;
+mod limits;
 mod logprobs;
 mod markup;
 mod markup_laws;

@@ -29,6 +29,39 @@ pub(super) struct DeltaMembers<'a> {
     signature: Option<Str<'a>>,
     citation: Option<&'a str>,
     pub(super) stop_reason: Option<Str<'a>>,
+    pub(super) facts: Facts<'a>,
+}
+
+/// Members that go to the terminal as they are; each a JSON value.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Facts<'a> {
+    stop_sequence: Option<&'a str>,
+    stop_details: Option<&'a str>,
+    container: Option<&'a str>,
+}
+
+impl<'a> Facts<'a> {
+    /// Reads one of them; false for any other member.
+    pub(super) fn read(&mut self, reader: &mut Reader<'a>, key: &str) -> Result<bool> {
+        match key {
+            "stop_sequence" => self.stop_sequence = reader.opt_raw()?,
+            "stop_details" => self.stop_details = reader.opt_raw()?,
+            "container" => self.container = reader.opt_raw()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Each that is there, with its name.
+    pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let Self { stop_sequence, stop_details, container } = self;
+        let all = [
+            ("stop_sequence", stop_sequence),
+            ("stop_details", stop_details),
+            ("container", container),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
 }
 
 pub(super) fn read_delta_member<'a>(
@@ -44,6 +77,7 @@ pub(super) fn read_delta_member<'a>(
         "signature" => delta.signature = reader.opt_string()?,
         "citation" => delta.citation = reader.opt_raw()?,
         "stop_reason" => delta.stop_reason = reader.filled_string()?,
+        _ if delta.facts.read(reader, key)? => {}
         _ => reader.ignore()?,
     }
     Ok(())

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use blocks::{append_member, counts, is_empty_container, provider_block};
 pub use deltas::BlockDelta;
-use deltas::{DeltaMembers, read_delta_member};
+use deltas::{DeltaMembers, Facts, read_delta_member};
 
 use super::template::{Template, Token, Tokens};
 use super::{Frame, Protocol, Wanted};
@@ -57,6 +57,8 @@ pub enum Event<'a> {
     MessageDelta {
         /// Why the message ends.
         stop_reason: Option<Str<'a>>,
+        /// What goes to the terminal as it is.
+        facts: Facts<'a>,
         /// Cumulative counts.
         usage: Option<&'a str>,
     },
@@ -78,6 +80,7 @@ pub struct Message<'a> {
     content: Option<&'a str>,
     stop_reason: Option<Str<'a>>,
     usage: Option<&'a str>,
+    facts: Facts<'a>,
 }
 
 impl<'a> Message<'a> {
@@ -91,6 +94,7 @@ impl<'a> Message<'a> {
                 "content" => message.content = Some(reader.raw()?),
                 "stop_reason" => message.stop_reason = reader.filled_string()?,
                 "usage" => message.usage = reader.opt_raw()?,
+                _ if message.facts.read(reader, key)? => {}
                 _ => reader.ignore()?,
             }
             Ok(())
@@ -214,7 +218,9 @@ impl Protocol for State {
                 let message = Message::read(&mut Reader::trusted(frame.json))?;
                 Event::Message { message, whole: true }
             }
-            "message_delta" => Event::MessageDelta { stop_reason: delta.stop_reason, usage },
+            "message_delta" => {
+                Event::MessageDelta { stop_reason: delta.stop_reason, facts: delta.facts, usage }
+            }
             "message_stop" => Event::MessageStop,
             "ping" => Event::Ping,
             "error" => Event::Error(frame.json),
@@ -240,13 +246,14 @@ impl Protocol for State {
                 self.close_block(index.unwrap_or(self.last_index), CallEnd::Provider, sink);
             }
             Event::Message { message, whole } => {
-                self.message(message, sink);
+                self.message(message, whole, sink);
                 if whole {
                     self.close(sink);
                     sink.end();
                 }
             }
-            Event::MessageDelta { stop_reason, usage } => {
+            Event::MessageDelta { stop_reason, facts, usage } => {
+                say_facts(facts, sink);
                 self.merge_usage(usage, sink);
                 if let Some(reason) = stop_reason {
                     finish(reason, sink);
@@ -275,22 +282,30 @@ impl Protocol for State {
     }
 }
 
-fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
-    let raw = reason.text();
-    let mapped = match raw.as_str() {
+fn finish_reason(raw: &str) -> FinishReason {
+    match raw {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
         "tool_use" => FinishReason::ToolCalls,
         "refusal" => FinishReason::Refusal,
         "pause_turn" | "compaction" => FinishReason::Pause,
         _ => FinishReason::Other,
-    };
-    sink.finish(mapped, &raw);
+    }
+}
+
+fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    let raw = reason.text();
+    sink.finish(finish_reason(&raw), &raw);
 }
 
 impl State {
-    fn message<O: Output>(&mut self, message: Message<'_>, sink: &mut DeltaSink<'_, O>) {
-        let Message { id, model, content, stop_reason, usage } = message;
+    fn message<O: Output>(
+        &mut self,
+        message: Message<'_>,
+        whole: bool,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let Message { id, model, content, stop_reason, usage, facts } = message;
         let new_id = id.map(|id| id.text());
         if self.seen_message {
             if self.message_id == new_id {
@@ -308,15 +323,26 @@ impl State {
         self.seen_message = true;
         self.message_id = new_id;
         sink.identity(model, id);
+        say_facts(facts, sink);
         self.merge_usage(usage, sink);
         if let Some(content) = content {
+            let mut last: Option<Block> = None;
             // A text that `read` validated fails only by being no list.
             let _ = Reader::trusted(content).maybe_array(|reader| {
-                if let Some(mut block) = Self::open_block(reader.raw()?, sink) {
+                if let Some(mut block) = last.take() {
                     Self::end_block(&mut block, CallEnd::Provider, sink);
                 }
+                last = Self::open_block(reader.raw()?, sink);
                 Ok(())
             });
+            if let Some(mut block) = last {
+                // In a whole body only the stop reason says whether the last block was cut.
+                let how = match stop_reason.filter(|_| whole) {
+                    Some(reason) => CallEnd::Finish(finish_reason(&reason.text())),
+                    None => CallEnd::Provider,
+                };
+                Self::end_block(&mut block, how, sink);
+            }
         }
         if let Some(reason) = stop_reason {
             finish(reason, sink);
@@ -324,15 +350,9 @@ impl State {
     }
 
     fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
-        let Some(new) = usage else { return };
-        let merged = match &self.usage {
-            Some(known) => wire::merge_deep(known, new),
-            None => wire::compact(new),
-        };
-        if let Ok(counts) = counts(&merged) {
-            sink.usage(&counts, &merged);
+        if let Some(new) = usage {
+            sink.merge_usage(&mut self.usage, new, counts);
         }
-        self.usage = Some(merged);
     }
 
     /// Begins a block; `None` when it is whole already, or no object.
@@ -528,8 +548,12 @@ impl State {
             Block::ToolUse { call, input } => {
                 if let Some(input) = input.take() {
                     sink.call_args(*call, Str::plain(&input));
-                    // Deltas that would have replaced it may be missing.
-                    let how = if how == CallEnd::Cut { CallEnd::Abandoned } else { how };
+                    let how = match how {
+                        CallEnd::Cut if sink.finished_whole() => CallEnd::Provider,
+                        // Deltas that would have replaced it may be missing.
+                        CallEnd::Cut => CallEnd::Abandoned,
+                        _ => how,
+                    };
                     sink.end_call(*call, how);
                 } else if how != CallEnd::Cut {
                     sink.end_call(*call, how);
@@ -542,6 +566,12 @@ impl State {
                 sink.provider_part(&provider_block(start, input, set, depth));
             }
         }
+    }
+}
+
+fn say_facts<O: Output>(facts: Facts<'_>, sink: &mut DeltaSink<'_, O>) {
+    for (name, value) in facts.known() {
+        sink.detail(name, value);
     }
 }
 

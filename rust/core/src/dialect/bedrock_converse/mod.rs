@@ -17,8 +17,8 @@ mod read;
 use std::collections::BTreeMap;
 
 use blocks::{Image, Opaque, counts};
-use read::BlockDelta;
 pub(super) use read::member_name;
+use read::{BlockDelta, Facts};
 pub use read::{Event, Repeat};
 
 use super::{Frame, Protocol, Wanted};
@@ -68,14 +68,29 @@ impl Protocol for State {
             Event::BlockStop { index } => {
                 self.close_block(index.unwrap_or(self.last_index), CallEnd::Provider, sink);
             }
-            Event::MessageStop { reason } => self.finish(reason, sink),
-            Event::Metadata { usage } => self.merge_usage(usage, sink),
-            Event::Whole { content, reason, usage } => {
+            Event::MessageStop { reason, facts } => {
+                say_facts(facts, sink);
+                self.finish(reason, sink);
+            }
+            Event::Metadata { usage, facts } => {
+                say_facts(facts, sink);
+                self.merge_usage(usage, sink);
+            }
+            Event::Whole { content, reason, usage, facts } => {
+                say_facts(facts, sink);
+                let mut last = None;
                 // A text that `read` validated fails only by being no list.
                 let _ = Reader::trusted(content).maybe_array(|reader| {
-                    whole_block(reader.raw()?, sink);
+                    if let Some(block) = last.replace(reader.raw()?) {
+                        whole_block(block, CallEnd::Provider, sink);
+                    }
                     Ok(())
                 });
+                if let Some(block) = last {
+                    // Only the stop reason says whether the last block was cut.
+                    let reason = reason.map_or_else(String::new, |reason| reason.text());
+                    whole_block(block, CallEnd::Finish(finish_reason(&reason)), sink);
+                }
                 self.merge_usage(usage, sink);
                 self.finish(reason, sink);
                 sink.end();
@@ -101,28 +116,15 @@ impl Protocol for State {
 impl State {
     fn finish<O: Output>(&mut self, reason: Option<Str<'_>>, sink: &mut DeltaSink<'_, O>) {
         let raw = reason.map_or_else(String::new, |reason| reason.text());
-        let mapped = match raw.as_str() {
-            "end_turn" | "stop_sequence" => FinishReason::Stop,
-            "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
-            "tool_use" => FinishReason::ToolCalls,
-            "guardrail_intervened" | "content_filtered" => FinishReason::ContentFilter,
-            "malformed_model_output" | "malformed_tool_use" => FinishReason::Error,
-            _ => FinishReason::Other,
-        };
+        let mapped = finish_reason(&raw);
         self.close_blocks(CallEnd::Finish(mapped), sink);
         sink.finish(mapped, &raw);
     }
 
     fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
-        let Some(new) = usage else { return };
-        let merged = match &self.usage {
-            Some(known) => wire::merge_deep(known, new),
-            None => wire::compact(new),
-        };
-        if let Ok(counts) = counts(&merged) {
-            sink.usage(&counts, &merged);
+        if let Some(new) = usage {
+            sink.merge_usage(&mut self.usage, new, counts);
         }
-        self.usage = Some(merged);
     }
 
     #[inline]
@@ -179,6 +181,23 @@ impl State {
             Some(Block::Image(mut image)) => image.close(sink),
             Some(Block::Opaque(mut block)) => block.close(sink),
         }
+    }
+}
+
+fn say_facts<O: Output>(facts: Facts<'_>, sink: &mut DeltaSink<'_, O>) {
+    for (name, value) in facts.known() {
+        sink.detail(name, value);
+    }
+}
+
+fn finish_reason(raw: &str) -> FinishReason {
+    match raw {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "guardrail_intervened" | "content_filtered" => FinishReason::ContentFilter,
+        "malformed_model_output" | "malformed_tool_use" => FinishReason::Error,
+        _ => FinishReason::Other,
     }
 }
 
@@ -266,7 +285,7 @@ fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Blo
 }
 
 /// A block of a whole body.
-fn whole_block<O: Output>(block: &str, sink: &mut DeltaSink<'_, O>) {
+fn whole_block<O: Output>(block: &str, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
     let members = wire::members(block);
     let Some((name, json)) = members.first() else { return };
     // A text that `read` validated fails only by being of another type, and says nothing then.
@@ -297,7 +316,7 @@ fn whole_block<O: Output>(block: &str, sink: &mut DeltaSink<'_, O>) {
                 let call = sink.open_call(InputFormat::Json);
                 sink.name_call(call, tool.id, tool.name);
                 sink.call_args(call, Str::plain(tool.input.unwrap_or("")));
-                sink.end_call(call, CallEnd::Provider);
+                sink.end_call(call, how);
             }
             _ => sink.provider_part(block),
         },

@@ -32,11 +32,15 @@ pub enum Event<'a> {
     MessageStop {
         /// Why the message ends.
         reason: Option<Str<'a>>,
+        /// What goes to the terminal as it is.
+        facts: Facts<'a>,
     },
     /// `metadata`
     Metadata {
         /// Counts of the whole message.
         usage: Option<&'a str>,
+        /// What goes to the terminal as it is.
+        facts: Facts<'a>,
     },
     /// A whole response body.
     Whole {
@@ -46,6 +50,8 @@ pub enum Event<'a> {
         reason: Option<Str<'a>>,
         /// Counts.
         usage: Option<&'a str>,
+        /// What goes to the terminal as it is.
+        facts: Facts<'a>,
     },
     /// An exception among the events, or an error body: its name and object.
     Error(Option<Str<'a>>, &'a str),
@@ -105,6 +111,21 @@ impl Name {
     }
 }
 
+/// Members that go to the terminal as they are; each a JSON value.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Facts<'a> {
+    additional: Option<&'a str>,
+    trace: Option<&'a str>,
+}
+
+impl<'a> Facts<'a> {
+    /// Each that is there, with its name.
+    pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let all = [("additionalModelResponseFields", self.additional), ("trace", self.trace)];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
+}
+
 /// The members of an event, whether it is wrapped in its name or not.
 #[derive(Default)]
 struct Members<'a> {
@@ -114,6 +135,7 @@ struct Members<'a> {
     delta: Option<BlockDelta<'a>>,
     reason: Option<Str<'a>>,
     usage: Option<&'a str>,
+    facts: Facts<'a>,
     output: bool,
     content: Option<&'a str>,
     exception: Option<(Str<'a>, &'a str)>,
@@ -160,6 +182,8 @@ impl<'a> Members<'a> {
             "delta" if reader.kind()? == Kind::Object => self.delta = read_delta(reader)?,
             "stopReason" => self.reason = reader.filled_string()?,
             "usage" => self.usage = reader.opt_raw()?,
+            "additionalModelResponseFields" => self.facts.additional = reader.opt_raw()?,
+            "trace" => self.facts.trace = reader.opt_raw()?,
             "output" => {
                 self.output = true;
                 reader.maybe_object(|reader, key| match key {
@@ -180,7 +204,7 @@ impl<'a> Members<'a> {
     }
 
     fn event(self, frame: Frame<'a>) -> Event<'a> {
-        let Self { index, reason, usage, .. } = self;
+        let Self { index, reason, usage, facts, .. } = self;
         match self.name {
             Some(Name::BlockDelta) => match self.delta {
                 Some(delta) => Event::BlockDelta { index, delta },
@@ -191,12 +215,13 @@ impl<'a> Members<'a> {
             }
             Some(Name::BlockStop) => Event::BlockStop { index },
             Some(Name::MessageStart) => Event::Nothing,
-            Some(Name::MessageStop) => Event::MessageStop { reason },
-            Some(Name::Metadata) => Event::Metadata { usage },
+            Some(Name::MessageStop) => Event::MessageStop { reason, facts },
+            Some(Name::Metadata) => Event::Metadata { usage, facts },
             None => match self.exception {
                 Some((name, json)) => Event::Error(Some(name), json),
                 None if self.output => {
-                    Event::Whole { content: self.content.unwrap_or("[]"), reason, usage }
+                    let content = self.content.unwrap_or("[]");
+                    Event::Whole { content, reason, usage, facts }
                 }
                 None if self.error => Event::Error(None, frame.json),
                 None => Event::Unknown(Str::plain(frame.name)),

@@ -45,9 +45,10 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    /// How the call ends: nobody may run one without a name, or one whose arguments could not be put together.
-    fn end(&self, how: CallEnd) -> CallEnd {
-        if self.named && !self.args.broken() { how } else { CallEnd::Abandoned }
+    /// How the provider's own end counts: a call without a name, or one whose arguments could not be put together, is
+    /// never runnable.
+    fn end(&self) -> CallEnd {
+        if self.named && !self.args.broken() { CallEnd::Provider } else { CallEnd::Abandoned }
     }
 }
 
@@ -84,12 +85,7 @@ impl Protocol for State {
         if let Some((_, part)) = self.current.take() {
             sink.flush_part(part);
         }
-        if let Some(call) = self.open.take()
-            && call.end(CallEnd::Provider) == CallEnd::Abandoned
-        {
-            sink.end_call(call.handle, CallEnd::Abandoned);
-        }
-        // How the stream ended says of any other whether it is whole.
+        self.abandon_open_call(sink);
     }
 }
 
@@ -247,7 +243,7 @@ impl State {
             || (call.id.is_some()
                 && self.open.as_ref().is_some_and(|open| open.id == call.id.map(|id| id.text())));
         if !goes_on {
-            self.end_open_call(sink);
+            self.abandon_open_call(sink);
         }
         if self.open.is_none() {
             let says_something =
@@ -286,7 +282,7 @@ impl State {
         Ok(())
     }
 
-    /// The provider closed the call whose arguments are being streamed.
+    /// Ends the call whose arguments are being streamed: the provider closed it.
     fn end_open_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         let Some(mut call) = self.open.take() else { return };
         let mut end = String::new();
@@ -294,7 +290,15 @@ impl State {
         if !call.args.broken() {
             sink.call_args(call.handle, Str::plain(&end));
         }
-        sink.end_call(call.handle, call.end(CallEnd::Provider));
+        sink.end_call(call.handle, call.end());
+    }
+
+    /// Ends the call whose arguments are being streamed: its last chunk said that more would come (`willContinue`), and
+    /// another call or the finish reason came instead.
+    fn abandon_open_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some(call) = self.open.take() {
+            sink.end_call(call.handle, CallEnd::Abandoned);
+        }
     }
 
     fn finish<O: Output>(
@@ -305,14 +309,7 @@ impl State {
     ) {
         let raw = reason.text();
         let mapped = finish_reason(&raw);
-        if mapped == FinishReason::Stop
-            && self.open.as_ref().is_some_and(|call| !call.args.in_string())
-        {
-            // Some servers never say that the last call is over.
-            self.end_open_call(sink);
-        } else if let Some(call) = self.open.take() {
-            sink.end_call(call.handle, call.end(CallEnd::Cut));
-        }
+        self.abandon_open_call(sink);
         if let Some(message) = message.filter(|_| mapped != FinishReason::Stop) {
             sink.warn("finish_message", &message.text(), None);
         }
@@ -320,7 +317,9 @@ impl State {
     }
 
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        if let Some((counts, record)) = self.usage.take(new) {
+        if sink.take_repeated_bytes(self.usage.bytes(), new.len())
+            && let Some((counts, record)) = self.usage.take(new)
+        {
             sink.usage(&counts, record);
         }
     }

@@ -61,11 +61,6 @@ impl PartialArgs {
         self.open.is_empty() && !self.broken
     }
 
-    /// Whether a string waits for more.
-    pub(super) fn in_string(&self) -> bool {
-        self.string.is_some()
-    }
-
     /// Appends what `entries`, a list that `read` validated, add to the text.
     pub(super) fn take(&mut self, entries: &str, max_depth: usize, out: &mut String) -> Result<()> {
         Reader::trusted(entries).maybe_array(|reader| {

@@ -25,6 +25,11 @@ pub(super) struct Merged {
 type Places = Vec<(Range<usize>, Member)>;
 
 impl Merged {
+    /// Bytes of what is known.
+    pub(super) fn bytes(&self) -> usize {
+        self.record.len()
+    }
+
     /// Takes a record; the counts and the whole of what is known, or `None` where it says what the last one said.
     pub(super) fn take(&mut self, new: &str) -> Option<(Counts, &str)> {
         if self.last.as_ref().unwrap_or(&self.record) == new {

@@ -23,7 +23,7 @@ use super::{Frame, Protocol, Wanted};
 use crate::delta::{ErrorCode, Failure, FinishReason, Output};
 use crate::finisher::{CallEnd, Counts, DeltaSink};
 use crate::provider_error::ErrorObject;
-use crate::wire::{self, Reader, Result, Str};
+use crate::wire::{Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -192,10 +192,11 @@ impl State {
         // After a stream they would repeat it.
         if let (None, Some(steps)) = (self.last, steps) {
             Reader::trusted(steps).maybe_array(|reader| {
-                self.start(None, reader.raw()?, sink);
+                // The last step stays open: only the status says whether it was cut.
                 if let Some(step) = self.last.and_then(|at| self.steps.remove(&at)) {
                     step.stop(sink);
                 }
+                self.start(None, reader.raw()?, sink);
                 Ok(())
             })?;
         }
@@ -213,11 +214,7 @@ impl State {
     }
 
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        let merged = wire::merge_objects(self.usage.as_deref().unwrap_or("{}"), new);
-        if let Ok(counts) = counts(&merged) {
-            sink.usage(&counts, &merged);
-        }
-        self.usage = Some(merged);
+        sink.merge_usage(&mut self.usage, new, counts);
     }
 }
 

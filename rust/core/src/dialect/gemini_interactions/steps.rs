@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::read::{Delta, What};
 use crate::delta::{InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Reader, Result, Str};
+use crate::wire::{self, Reader, Result, Str, quoted};
 
 /// Bytes that a step costs beside its text.
 const STEP_BYTES: usize = 128;
@@ -253,10 +253,6 @@ fn medium<O: Output>(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut Delta
         }
         _ => sink.provider_part(json),
     }
-}
-
-fn quoted(text: Str<'_>) -> String {
-    format!("\"{}\"", text.raw)
 }
 
 /// A step with all that was new of it: texts and lists under one name are put together, other values replace.

@@ -27,7 +27,7 @@ use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::logprobs::Logprobs;
 use crate::provider_error::ErrorObject;
-use crate::wire::{self, Kind, Reader, Result, Str};
+use crate::wire::{self, Kind, Reader, Result, Str, quoted};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +43,8 @@ pub struct State {
     citations: Option<String>,
     search_results: Option<String>,
     audio: Option<Audio>,
+    /// The message came whole, so that `{}` as a call's arguments is no stand-in for others.
+    whole: bool,
     /// Room for a chunk's log probabilities; what it holds in between says nothing.
     tokens: Option<Box<Tokens>>,
 }
@@ -126,6 +128,13 @@ impl State {
     #[inline(never)]
     fn chunk<O: Output>(&mut self, chunk: &Chunk<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(chunk.model, chunk.id);
+        for (name, value) in
+            [("system_fingerprint", chunk.fingerprint), ("service_tier", chunk.service_tier)]
+        {
+            if let Some(value) = value {
+                sink.detail(name, &quoted(value));
+            }
+        }
         if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
             let failure = sink.failure(error);
             sink.defer_error(failure);
@@ -169,6 +178,7 @@ impl State {
         if choice.has_delta {
             self.message(&choice.delta, sink);
         } else if let Some(json) = choice.message.filter(|_| self.said_nothing()) {
+            self.whole = true;
             let mut message = Message::default();
             // A text that `read` validated fails only by not being the object it is.
             let _ = read::read_message(&mut Reader::trusted(json), &mut message);
@@ -507,7 +517,9 @@ impl State {
         self.send_thinking_state(sink);
         let format = if item.custom { InputFormat::Text } else { InputFormat::Json };
         let at = self.calls.len();
-        self.calls.push(Call { handle: sink.open_call(format), id: None, index: item.index });
+        let handle =
+            if self.whole { sink.open_verbatim_call(format) } else { sink.open_call(format) };
+        self.calls.push(Call { handle, id: None, index: item.index });
         if let Some(index) = item.index {
             self.by_index.insert(index, at);
         }
@@ -515,14 +527,7 @@ impl State {
     }
 
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        let merged = match &self.usage {
-            Some(known) => wire::merge_deep(known, new),
-            None => wire::compact(new),
-        };
-        if let Ok(counts) = usage::counts(&merged) {
-            sink.usage(&counts, &merged);
-        }
-        self.usage = Some(merged);
+        sink.merge_usage(&mut self.usage, new, usage::counts);
     }
 
     /// The text of `reasoning_details`, where no other member carries it.

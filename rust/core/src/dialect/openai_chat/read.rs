@@ -7,6 +7,10 @@ use crate::wire::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would allocate for every chunk that is read in full"
+)]
 pub enum Event<'a> {
     /// A chunk, whatever it holds.
     Chunk(Chunk<'a>),
@@ -26,6 +30,8 @@ pub enum Event<'a> {
 pub struct Chunk<'a> {
     pub(super) id: Option<Str<'a>>,
     pub(super) model: Option<Str<'a>>,
+    pub(super) fingerprint: Option<Str<'a>>,
+    pub(super) service_tier: Option<Str<'a>>,
     /// The frame is a whole response body.
     pub(super) whole: bool,
     pub(super) has_choice: bool,
@@ -126,6 +132,8 @@ pub(super) fn read<'a>(
         match key {
             "id" => chunk.id = reader.id()?,
             "model" => chunk.model = reader.filled_string()?,
+            "system_fingerprint" => chunk.fingerprint = reader.filled_string()?,
+            "service_tier" => chunk.service_tier = reader.filled_string()?,
             "object" => {
                 let object = reader.opt_string()?.map_or("", |object| object.raw);
                 chunk.whole = object == "chat.completion";
@@ -330,6 +338,8 @@ impl Template for Repeat {
         let bare = Chunk {
             id: chunk.id,
             model: chunk.model,
+            fingerprint: chunk.fingerprint,
+            service_tier: chunk.service_tier,
             has_choice: true,
             choice: Choice {
                 has_delta: true,
@@ -344,7 +354,8 @@ impl Template for Repeat {
             return None;
         }
         // The response's names may change from chunk to chunk, but only the first ones count.
-        for name in [chunk.id, chunk.model].into_iter().flatten() {
+        let names = [chunk.id, chunk.model, chunk.fingerprint, chunk.service_tier];
+        for name in names.into_iter().flatten() {
             tokens.names(name);
         }
         let call = match delta.first_call {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::read::What;
-use crate::delta::{InputFormat, Output};
+use crate::delta::{FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::wire::{self, Kind, Reader, Result, Str};
 
@@ -51,6 +51,7 @@ pub(super) struct ItemMembers<'a> {
     summary: Option<&'a str>,
     execution: Option<Str<'a>>,
     environment: Option<Str<'a>>,
+    status: Option<Str<'a>>,
 }
 
 /// Who acts on an item.
@@ -77,6 +78,7 @@ impl<'a> ItemMembers<'a> {
                 "content" => found.content = reader.opt_raw()?,
                 "summary" => found.summary = reader.opt_raw()?,
                 "execution" => found.execution = reader.opt_string()?,
+                "status" => found.status = reader.opt_string()?,
                 "environment" => reader.maybe_object(|reader, key| {
                     match key {
                         "type" => found.environment = reader.opt_string()?,
@@ -103,6 +105,14 @@ impl<'a> ItemMembers<'a> {
             }
             "mcp_approval_request" => Actor::Approver,
             _ => Actor::Provider,
+        }
+    }
+
+    /// How the end of a call's item counts: the provider may say that it is none (`status: "incomplete"`).
+    fn call_end(&self) -> CallEnd {
+        match self.status {
+            Some(status) if status.raw == "incomplete" => CallEnd::Finish(FinishReason::Other),
+            _ => CallEnd::Provider,
         }
     }
 
@@ -243,7 +253,7 @@ impl Item {
                 sink.name_call(*call, members.call_id.or(members.id), members.name);
                 let state = without(item, &["arguments", "input"]);
                 sink.call_state(*call, &state);
-                sink.end_call(*call, CallEnd::Provider);
+                sink.end_call(*call, members.call_end());
             }
             Self::Provider { held, .. } => {
                 sink.give_back_state_bytes(*held);

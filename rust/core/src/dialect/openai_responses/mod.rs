@@ -23,7 +23,7 @@ use super::{Frame, Protocol, Wanted};
 use crate::delta::{ErrorCode, Failure, FinishReason, Output};
 use crate::finisher::DeltaSink;
 use crate::provider_error::ErrorObject;
-use crate::wire::{self, Kind, Reader, Result, Str};
+use crate::wire::{Kind, Reader, Result, Str, quoted};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -227,6 +227,7 @@ impl State {
         let mut output = None;
         let mut usage = None;
         let mut tools = None;
+        let mut service_tier = None;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "id" => id = reader.id()?,
@@ -243,6 +244,7 @@ impl State {
                 "output" => output = reader.opt_raw()?,
                 "usage" => usage = reader.opt_raw()?,
                 "tools" => tools = reader.opt_raw()?,
+                "service_tier" => service_tier = reader.filled_string()?,
                 _ => reader.skip()?,
             }
             Ok(())
@@ -253,6 +255,10 @@ impl State {
         }
         if stage == Stage::Running {
             return Ok(());
+        }
+        // The first events repeat the tier that was asked for; the last one names the tier that served the request.
+        if let Some(tier) = service_tier {
+            sink.detail("service_tier", &quoted(tier));
         }
         if let (true, Some(output)) = (self.items.is_empty(), output) {
             let mut index = 0;
@@ -296,11 +302,7 @@ impl State {
     }
 
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        let merged = wire::merge_deep(self.usage.as_deref().unwrap_or("{}"), new);
-        if let Ok(counts) = counts(&merged) {
-            sink.usage(&counts, &merged);
-        }
-        self.usage = Some(merged);
+        sink.merge_usage(&mut self.usage, new, counts);
     }
 }
 

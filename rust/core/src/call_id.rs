@@ -1,0 +1,86 @@
+//! The id of a tool call, stored once per stream and shared by every delta that names the call.
+//!
+//! Law: to clone, to compare with itself and to hand an id out costs the same whatever its length; some gateways put
+//! signatures of kilobytes into call ids, and every argument delta repeats the id.
+
+use std::any::Any;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// A shared tool call id.
+#[derive(Clone)]
+pub struct CallId(Arc<Stored>);
+
+struct Stored {
+    text: Box<str>,
+    /// The id as the caller's language shows it, made when it is first asked for.
+    shown: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl CallId {
+    /// The address of the stored id: equal for clones, different for ids that live at the same time.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Whether `other` is a clone of this id.
+    #[inline]
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What stands for this id in the caller's language: made by `make` the first time, the same object from then on.
+    /// `None` when an object of another type was made first.
+    pub fn shown_as<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.0.shown.get_or_init(|| Box::new(make())).downcast_ref()
+    }
+}
+
+impl From<&str> for CallId {
+    fn from(text: &str) -> Self {
+        Self(Arc::new(Stored { text: text.into(), shown: OnceLock::new() }))
+    }
+}
+
+impl AsRef<str> for CallId {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Default for CallId {
+    fn default() -> Self {
+        Self::from("")
+    }
+}
+
+impl Deref for CallId {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl PartialEq for CallId {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.is_clone_of(other) || **self == **other
+    }
+}
+
+impl Eq for CallId {}
+
+impl fmt::Debug for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}

@@ -1,0 +1,455 @@
+"""When a tool call may be run: a table of (dialect, ending, state of the call).
+
+A call whose arguments are one whole JSON value is runnable whatever the ending, unless the provider
+said that more would come.  A call for which no argument text came is runnable with `{}` only after
+its own end event, or after an ending by which the provider says that it is finished.  A call whose
+text ends inside a value is never runnable.
+
+Sources of the endings: the enumerations of the providers' API references, as
+`shared/protocols/mapping.md` lists them in section 4; `unheard_of` stands for words to come.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import pytest
+
+import event_stream as aws
+from deltafold import Fold, ToolCallPart
+from protocol_bodies import (
+    ANTHROPIC,
+    CHAT,
+    DONE,
+    Wire,
+    anthropic,
+    block,
+    call_chunk,
+    chunk,
+    event,
+    finish,
+    message_start,
+    said,
+)
+from speakers import (
+    COHERE,
+    GEMINI,
+    INTERACTIONS,
+    MISTRAL,
+    RESPONSES,
+    Call,
+    gemini,
+    interactions,
+    mistral,
+    saying,
+    typed,
+)
+
+BEDROCK: Final = "bedrock-converse"
+INVOKE: Final = "bedrock-invoke"
+OLLAMA: Final = "ollama"
+
+Begin: TypeAlias = Callable[[tuple[str, ...], bool], bytes]
+
+STATES: Final[dict[str, tuple[str, ...]]] = {
+    "nothing": (),
+    "placeholder": ("{}",),
+    "half": ('{"a":',),
+    "whole": ('{"a":', "1}"),
+}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a stream ends, and whether the provider says by it that the message is finished."""
+
+    wire: bytes
+    finished: bool
+
+
+def _chat(fragments: tuple[str, ...], closed: bool) -> bytes:
+    assert not closed, "Chat has no end event of a call"
+    events = [call_chunk("", name="f", id="c", index=0)]
+    events += [call_chunk(fragment, index=0) for fragment in fragments]
+    return b"".join(events)
+
+
+def _mistral(fragments: tuple[str, ...], closed: bool) -> bytes:
+    assert not closed, "Mistral has no end event of a call"
+    return saying(MISTRAL, Call("c", "f", fragments))
+
+
+def _anthropic_events(fragments: tuple[str, ...], closed: bool) -> list[tuple[str, Wire]]:
+    tool: Wire = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    deltas = [{"type": "input_json_delta", "partial_json": text} for text in ("", *fragments)]
+    events: list[tuple[str, Wire]] = [
+        ("message_start", {"message": {"id": "m", "model": "m", "content": []}}),
+        ("content_block_start", {"index": 0, "content_block": tool}),
+        *(("content_block_delta", {"index": 0, "delta": delta}) for delta in deltas),
+    ]
+    return [*events, ("content_block_stop", {"index": 0})] if closed else events
+
+
+def _anthropic(fragments: tuple[str, ...], closed: bool) -> bytes:
+    events = _anthropic_events(fragments, closed)
+    return b"".join(anthropic(kind, **members) for kind, members in events)
+
+
+def _invoke(fragments: tuple[str, ...], closed: bool) -> bytes:
+    events = _anthropic_events(fragments, closed)
+    return b"".join(aws.chunk({"type": kind, **members}) for kind, members in events)
+
+
+def _bedrock(fragments: tuple[str, ...], closed: bool) -> bytes:
+    start = {"toolUse": {"toolUseId": "c", "name": "f"}}
+    events = [aws.event("contentBlockStart", {"contentBlockIndex": 0, "start": start})]
+    for text in fragments:
+        delta = {"toolUse": {"input": text}}
+        events.append(aws.event("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}))
+    if closed:
+        events.append(aws.event("contentBlockStop", {"contentBlockIndex": 0}))
+    return b"".join(events)
+
+
+def _spoken(dialect: str) -> Begin:
+    def begin(fragments: tuple[str, ...], closed: bool) -> bytes:
+        return saying(dialect, Call("c", "f", fragments, stops=closed))
+
+    return begin
+
+
+def _gemini(fragments: tuple[str, ...], closed: bool) -> bytes:
+    """Stream arguments as values under paths: a half value is a string that is not closed."""
+    text = "".join(fragments)
+    values: list[Wire] = []
+    if text == '{"a":':
+        values = [{"jsonPath": "$.a", "stringValue": "x", "willContinue": True}]
+    elif text == '{"a":1}':
+        values = [{"jsonPath": "$.a", "numberValue": 1}]
+    events = [gemini({"functionCall": {"name": "f", "willContinue": True}})]
+    for value in values:
+        events.append(gemini({"functionCall": {"partialArgs": [value], "willContinue": True}}))
+    if closed:
+        events.append(gemini({"functionCall": {}}))
+    return b"".join(events)
+
+
+def _endings_of_chat(done: bytes = DONE) -> dict[str, Ending]:
+    words = ("length", "model_length", "model_context_window_exceeded", "content_filter")
+    words += ("sensitive", "error", "network_error", "unheard_of", "insufficient_system_resource")
+    finished = ("stop", "eos", "tool_calls", "function_call")
+    endings = {word: Ending(finish(word) + done, word in finished) for word in (*finished, *words)}
+    error = event({"error": {"message": "busy", "code": 503}})
+    return endings | {
+        "the end marker alone": Ending(DONE, finished=True),
+        "the end of the body": Ending(b"", finished=False),
+        "an error event": Ending(error, finished=False),
+        "a reason, then the end of the body": Ending(finish("stop"), finished=True),
+        "an error beside choices": Ending(
+            chunk({"content": ""}, "error", error={"message": "busy"}) + DONE, finished=False
+        ),
+    }
+
+
+ANTHROPIC_WORDS: Final = {
+    "end_turn": True,
+    "stop_sequence": True,
+    "tool_use": True,
+    "max_tokens": False,
+    "model_context_window_exceeded": False,
+    "refusal": False,
+    "pause_turn": False,
+    "compaction": False,
+    "unheard_of": False,
+}
+
+
+def _anthropic_ending(word: str) -> list[tuple[str, Wire]]:
+    return [("message_delta", {"delta": {"stop_reason": word}}), ("message_stop", {})]
+
+
+def _endings_of_anthropic() -> dict[str, Ending]:
+    def wire(events: list[tuple[str, Wire]]) -> bytes:
+        return b"".join(anthropic(kind, **members) for kind, members in events)
+
+    error = anthropic("error", error={"type": "overloaded_error", "message": "busy"})
+    return {
+        **{
+            word: Ending(wire(_anthropic_ending(word)), finished)
+            for word, finished in ANTHROPIC_WORDS.items()
+        },
+        "message_stop alone": Ending(anthropic("message_stop"), finished=True),
+        "the end of the body": Ending(b"", finished=False),
+        "an error event": Ending(error, finished=False),
+        "another message": Ending(
+            message_start("other") + wire(_anthropic_ending("end_turn")), finished=False
+        ),
+        "another block of that index": Ending(
+            block(0, {"type": "text", "text": "x"}) + wire(_anthropic_ending("end_turn")),
+            finished=False,
+        ),
+    }
+
+
+def _endings_of_invoke() -> dict[str, Ending]:
+    return {
+        word: Ending(
+            b"".join(aws.chunk({"type": kind, **more}) for kind, more in _anthropic_ending(word)),
+            finished,
+        )
+        for word, finished in ANTHROPIC_WORDS.items()
+    } | {"an exception": Ending(aws.exception("throttlingException", {}), finished=False)}
+
+
+def _endings_of_bedrock() -> dict[str, Ending]:
+    words = {"end_turn": True, "stop_sequence": True, "tool_use": True}
+    words |= dict.fromkeys(
+        (
+            "max_tokens",
+            "model_context_window_exceeded",
+            "guardrail_intervened",
+            "content_filtered",
+            "malformed_model_output",
+            "malformed_tool_use",
+            "unheard_of",
+        ),
+        False,
+    )
+    return {
+        word: Ending(aws.event("messageStop", {"stopReason": word}), finished)
+        for word, finished in words.items()
+    } | {
+        "the end of the body": Ending(b"", finished=False),
+        "an exception": Ending(aws.exception("throttlingException", {}), finished=False),
+    }
+
+
+def _endings_of_cohere() -> dict[str, Ending]:
+    words = {"COMPLETE": True, "STOP_SEQUENCE": True, "TOOL_CALL": True}
+    others = ("MAX_TOKENS", "ERROR_LIMIT", "ERROR_TOXIC", "ERROR", "TIMEOUT", "USER_CANCEL")
+    words |= dict.fromkeys((*others, "UNHEARD_OF"), False)
+    return {
+        word: Ending(typed("message-end", delta={"finish_reason": word}), finished)
+        for word, finished in words.items()
+    } | {
+        "an end event without a reason": Ending(typed("message-end", delta={}), finished=True),
+        "the end of the body": Ending(b"", finished=False),
+    }
+
+
+def _endings_of_gemini() -> dict[str, Ending]:
+    # The call that is open said that more would come, so that no word finishes it.
+    words = ("STOP", "MAX_TOKENS", "SAFETY", "MALFORMED_FUNCTION_CALL", "CONTINUATION", "UNHEARD")
+    return {word: Ending(gemini(finishReason=word), finished=False) for word in words} | {
+        "the end of the body": Ending(b"", finished=False),
+        "another call": Ending(
+            gemini({"functionCall": {"name": "g"}}) + gemini(finishReason="STOP"), finished=False
+        ),
+    }
+
+
+def _endings_of_interactions() -> dict[str, Ending]:
+    words = {"completed": True, "requires_action": True}
+    others = ("incomplete", "budget_exceeded", "failed", "cancelled", "unheard_of")
+    words |= dict.fromkeys(others, False)
+    return {
+        word: Ending(
+            interactions("interaction.completed", interaction={"id": "r", "status": word}), finished
+        )
+        for word, finished in words.items()
+    } | {"the end of the body": Ending(b"", finished=False)}
+
+
+def _endings_of_responses() -> dict[str, Ending]:
+    def response(status: str, **members: object) -> bytes:
+        return typed(f"response.{status}", response={"id": "r", "status": status, **members})
+
+    reasons = ("max_output_tokens", "content_filter", "max_messages", "steered", "unheard_of")
+    return {
+        "completed": Ending(response("completed"), finished=True),
+        **{
+            f"incomplete: {reason}": Ending(
+                response("incomplete", incomplete_details={"reason": reason}), finished=False
+            )
+            for reason in reasons
+        },
+        "failed": Ending(response("failed", error={"message": "x"}), finished=False),
+        "an error event": Ending(typed("error", message="busy"), finished=False),
+        "the end of the body": Ending(b"", finished=False),
+    }
+
+
+BEGINNINGS: Final[dict[str, Begin]] = {
+    ANTHROPIC: _anthropic,
+    BEDROCK: _bedrock,
+    INVOKE: _invoke,
+    COHERE: _spoken(COHERE),
+    GEMINI: _gemini,
+    INTERACTIONS: _spoken(INTERACTIONS),
+    MISTRAL: _mistral,
+    CHAT: _chat,
+    RESPONSES: _spoken(RESPONSES),
+}
+ENDINGS: Final[dict[str, dict[str, Ending]]] = {
+    ANTHROPIC: _endings_of_anthropic(),
+    BEDROCK: _endings_of_bedrock(),
+    INVOKE: _endings_of_invoke(),
+    COHERE: _endings_of_cohere(),
+    GEMINI: _endings_of_gemini(),
+    INTERACTIONS: _endings_of_interactions(),
+    MISTRAL: {
+        word: Ending(mistral({"content": ""}, word) + DONE, word in {"stop", "tool_calls"})
+        for word in ("stop", "tool_calls", "length", "model_length", "error", "unheard_of")
+    },
+    CHAT: _endings_of_chat(),
+    RESPONSES: _endings_of_responses(),
+}
+WITHOUT_END_EVENT: Final = frozenset({CHAT, MISTRAL})
+ABANDONING: Final = frozenset({"another message"})
+"""Endings after which not even a whole call is runnable: its message was given up."""
+
+
+def first_call(dialect: str, body: bytes) -> ToolCallPart:
+    """Fold a body and return the first call of its message, failed or not."""
+    fold = Fold(dialect)
+    fold.feed(body)
+    fold.close()
+    message = fold.snapshot()
+    call = message.tool_calls[0]
+    assert (call in message.runnable_tool_calls) is (call.arguments is not None)
+    return call
+
+
+def rows() -> Iterator[tuple[str, str, str, bool]]:
+    for dialect, endings in ENDINGS.items():
+        for name in endings:
+            for state in STATES:
+                for closed in (False,) if dialect in WITHOUT_END_EVENT else (False, True):
+                    yield dialect, name, state, closed
+
+
+@pytest.mark.parametrize(("dialect", "name", "state", "closed"), [*rows()])
+def test_a_call_is_runnable_as_the_table_says(
+    dialect: str, name: str, state: str, closed: bool
+) -> None:
+    ending = ENDINGS[dialect][name]
+    fragments = STATES[state]
+    if dialect == GEMINI and state == "half" and closed:
+        return  # the end event closes the string too
+    call = first_call(dialect, BEGINNINGS[dialect](fragments, closed) + ending.wire)
+    finished = closed or ending.finished
+    if state == "half":
+        runnable = False
+    elif state == "whole":
+        more_to_come = dialect == GEMINI and not closed
+        runnable = closed or not (more_to_come or name in ABANDONING)
+    else:
+        runnable = finished
+    arguments = {"a": 1} if state == "whole" else {}
+    assert call.arguments == (arguments if runnable else None), call
+    assert call.incomplete is not runnable
+
+
+def test_every_dialect_that_streams_calls_is_in_the_table() -> None:
+    from deltafold import dialect_names  # noqa: PLC0415 - beside its one use
+
+    assert {*BEGINNINGS, OLLAMA} == {*dialect_names()}
+
+
+# Calls that come whole.
+
+
+@pytest.mark.parametrize("function", [{"name": "f"}, {"name": "f", "arguments": {}}])
+def test_a_call_of_ollama_comes_whole(function: Wire) -> None:
+    call = {"message": {"tool_calls": [{"function": function}]}, "done": False}
+    assert first_call(OLLAMA, event(call).removeprefix(b"data: ")).arguments == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "runnable"), [("tool_use", True), ("max_tokens", False), ("refusal", False)]
+)
+def test_the_last_call_of_a_whole_anthropic_body_was_cut_where_its_stop_reason_says_so(
+    reason: str, runnable: bool
+) -> None:
+    tools = [{"type": "tool_use", "id": f"c{n}", "name": "f", "input": {}} for n in range(2)]
+    body: Wire = {"type": "message", "id": "m", "model": "m", "content": tools}
+    fold = Fold(ANTHROPIC)
+    fold.feed(event(body | {"stop_reason": reason}).removeprefix(b"data: "))
+    fold.close()
+    first, last = fold.snapshot().tool_calls
+    assert (first.arguments, last.arguments) == ({}, {} if runnable else None)
+
+
+@pytest.mark.parametrize(
+    ("reason", "runnable"), [("tool_use", True), ("max_tokens", False), ("unheard_of", False)]
+)
+def test_the_last_call_of_a_whole_converse_body_was_cut_where_its_stop_reason_says_so(
+    reason: str, runnable: bool
+) -> None:
+    content = [{"toolUse": {"toolUseId": f"c{n}", "name": "f", "input": {}}} for n in range(2)]
+    body: Wire = {"output": {"message": {"role": "assistant", "content": content}}}
+    fold = Fold(BEDROCK)
+    fold.feed(event(body | {"stopReason": reason}).removeprefix(b"data: "))
+    fold.close()
+    first, last = fold.snapshot().tool_calls
+    assert (first.arguments, last.arguments) == ({}, {} if runnable else None)
+
+
+@pytest.mark.parametrize("reason", ["tool_calls", "length", "content_filter"])
+def test_empty_arguments_of_a_whole_chat_body_are_no_placeholder(reason: str) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    choice = {"index": 0, "message": {"tool_calls": [call]}, "finish_reason": reason}
+    body = {"object": "chat.completion", "id": "r", "model": "m", "choices": [choice]}
+    assert first_call(CHAT, event(body).removeprefix(b"data: ")).arguments == {}
+
+
+@pytest.mark.parametrize(("status", "runnable"), [("completed", True), ("incomplete", False)])
+def test_an_item_of_responses_says_itself_whether_it_is_complete(
+    status: str, runnable: bool
+) -> None:
+    item = {"type": "function_call", "id": "i", "call_id": "c", "name": "f", "arguments": ""}
+    done = typed("response.output_item.done", output_index=0, item=item | {"status": status})
+    details = {"reason": "max_output_tokens"}
+    end = {"id": "r", "status": "incomplete", "incomplete_details": details}
+    call = first_call(RESPONSES, done + typed("response.incomplete", response=end))
+    assert call.incomplete is not runnable
+
+
+@pytest.mark.parametrize(("status", "runnable"), [("requires_action", True), ("incomplete", False)])
+def test_the_last_step_of_a_whole_interaction_was_cut_where_its_status_says_so(
+    status: str, runnable: bool
+) -> None:
+    steps = [{"type": "function_call", "id": "c", "name": "f"}]
+    body = {"id": "r", "object": "interaction", "model": "m", "status": status, "steps": steps}
+    call = first_call(INTERACTIONS, event(body).removeprefix(b"data: "))
+    assert call.incomplete is not runnable
+
+
+# Free text, which never shows by itself whether it is whole.
+
+
+@pytest.mark.parametrize("word", [*ENDINGS[CHAT]])
+def test_free_text_is_runnable_only_where_the_provider_is_finished(word: str) -> None:
+    custom: Wire = {"index": 0, "id": "c", "custom": {"name": "f", "input": "print("}}
+    ending = ENDINGS[CHAT][word]
+    call = first_call(CHAT, chunk({"tool_calls": [custom]}) + ending.wire)
+    assert call.arguments == ({"input": "print("} if ending.finished else None)
+
+
+@pytest.mark.parametrize("dialect", [ANTHROPIC, CHAT, OLLAMA])
+@pytest.mark.parametrize("finished", [True, False])
+def test_code_that_markup_holds_is_runnable_only_where_the_provider_is_finished(
+    dialect: str, finished: bool
+) -> None:
+    text = "<|channel|>commentary to=python<|message|>print("
+    if dialect == CHAT:
+        body = said(text) + (finish("stop") + DONE if finished else b"")
+    elif dialect == ANTHROPIC:
+        body = message_start() + block(0, {"type": "text", "text": text}, stop=finished)
+        body += ENDINGS[ANTHROPIC]["end_turn"].wire if finished else b""
+    else:
+        line: Wire = {"model": "m", "message": {"content": text}, "done": False}
+        last: Wire = {"done": True, "done_reason": "stop"} if finished else {"error": "busy"}
+        body = b"".join(event(one).removeprefix(b"data: ") for one in (line, last))
+    call = first_call(f"{dialect}+harmony", body)
+    assert call.arguments == ({"input": "print("} if finished else None)

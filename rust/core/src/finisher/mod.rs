@@ -28,7 +28,7 @@ use crate::logprobs::Logprobs;
 use crate::markup::{Markup, Wanted};
 use crate::provider_error::{ErrorObject, Response};
 use crate::warnings::Warnings;
-use crate::wire::{Carry, Str, write_object, write_string};
+use crate::wire::{Carry, Str, write_string};
 
 /// What the caller knows of a stream before its first byte.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,8 +83,9 @@ pub struct Finisher {
     finish: Option<(FinishReason, String)>,
     deferred: Option<Box<Failure<Box<str>>>>,
     refused: bool,
-    /// Facts under the provider's names, as JSON values.
-    details: Vec<(&'static str, String)>,
+    /// Facts under the provider's names: a JSON object without its closing brace, empty where there are none.
+    details: String,
+    detail_names: Vec<&'static str>,
     warnings: Warnings,
     markup: Option<Box<Markup>>,
     /// The part whose text markup looks at.
@@ -123,7 +124,8 @@ impl Finisher {
             finish: None,
             deferred: None,
             refused: false,
-            details: Vec::new(),
+            details: String::new(),
+            detail_names: Vec::new(),
             warnings: Warnings::default(),
             scratch: String::new(),
         }
@@ -500,10 +502,29 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// Remembers a fact that the contract has no member for, under the provider's name; `value` is a JSON value.  The first
     /// one counts.
     pub fn detail(&mut self, name: &'static str, value: &str) {
-        let known = self.finisher.details.iter().any(|(known, _)| *known == name);
-        if !known && self.take_state_bytes(value.len()) {
-            self.finisher.details.push((name, value.to_owned()));
+        self.add_detail(name, [value]);
+    }
+
+    /// The same for a string of the wire.
+    #[inline]
+    pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) {
+        if let Some(value) = value {
+            self.add_detail(name, ["\"", value.raw, "\""]);
         }
+    }
+
+    fn add_detail<const N: usize>(&mut self, name: &'static str, value: [&str; N]) {
+        if self.finisher.detail_names.contains(&name)
+            || !self.take_state_bytes(value.iter().map(|piece| piece.len()).sum())
+        {
+            return;
+        }
+        let Finisher { details, detail_names, .. } = &mut *self.finisher;
+        detail_names.push(name);
+        details.push(if details.is_empty() { '{' } else { ',' });
+        write_string(details, name);
+        details.push(':');
+        details.extend(value);
     }
 
     /// Remembers why the message ended; a later reason replaces an earlier one.
@@ -584,9 +605,8 @@ impl<'a, O: Output> DeltaSink<'a, O> {
             None => FinishReason::Other,
         };
         let warnings = self.finisher.warnings.to_json();
-        let details: Vec<_> =
-            self.finisher.details.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let details = (!details.is_empty()).then(|| write_object(&details));
+        let details = Some(std::mem::take(&mut self.finisher.details));
+        let details = details.filter(|details| !details.is_empty()).map(|details| details + "}");
         let line = &mut self.finisher.line;
         line.start(self.out);
         let model = Some(&line.model)

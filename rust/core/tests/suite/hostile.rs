@@ -645,7 +645,8 @@ fn repeating(what: &str, long: usize, events: usize) -> String {
         chat(&format!("{{\"tool_calls\":[{{\"index\":{index},{members}}}]}}"))
     };
     let opening = |index: usize| {
-        call(index, &format!("\"id\":\"{}\",\"function\":{{\"name\":\"f\"}}", ids[index]))
+        let members = "\"function\":{\"name\":\"f\",\"arguments\":\"\\\"\"}";
+        call(index, &format!("\"id\":\"{}\",{members}", ids[index]))
     };
     let more = |index: usize| call(index, "\"function\":{\"arguments\":\"1\"}");
     let usage =
@@ -656,7 +657,8 @@ fn repeating(what: &str, long: usize, events: usize) -> String {
             opening(0) + &opening(1) + &(more(0) + &more(1)).repeat(events / 2)
         }
         "a long tool name" => {
-            call(0, &format!("\"id\":\"c\",\"function\":{{\"name\":\"{name}\"}}"))
+            let function = format!("{{\"name\":\"{name}\",\"arguments\":\"\\\"\"}}");
+            call(0, &format!("\"id\":\"c\",\"function\":{function}"))
                 + &more(0).repeat(events)
         }
         "a long model name" => {

@@ -27,7 +27,7 @@ use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
 use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::logprobs::Logprobs;
 use crate::provider_error::ErrorObject;
-use crate::wire::{self, Kind, Reader, Result, Str, quoted};
+use crate::wire::{self, Kind, Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,13 +128,8 @@ impl State {
     #[inline(never)]
     fn chunk<O: Output>(&mut self, chunk: &Chunk<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(chunk.model, chunk.id);
-        for (name, value) in
-            [("system_fingerprint", chunk.fingerprint), ("service_tier", chunk.service_tier)]
-        {
-            if let Some(value) = value {
-                sink.detail(name, &quoted(value));
-            }
-        }
+        sink.text_detail("system_fingerprint", chunk.fingerprint);
+        sink.text_detail("service_tier", chunk.service_tier);
         if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
             let failure = sink.failure(error);
             sink.defer_error(failure);

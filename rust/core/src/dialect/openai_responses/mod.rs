@@ -23,7 +23,7 @@ use super::{Frame, Protocol, Wanted};
 use crate::delta::{ErrorCode, Failure, FinishReason, Output};
 use crate::finisher::DeltaSink;
 use crate::provider_error::ErrorObject;
-use crate::wire::{Kind, Reader, Result, Str, quoted};
+use crate::wire::{Kind, Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -257,9 +257,7 @@ impl State {
             return Ok(());
         }
         // The first events repeat the tier that was asked for; the last one names the tier that served the request.
-        if let Some(tier) = service_tier {
-            sink.detail("service_tier", &quoted(tier));
-        }
+        sink.text_detail("service_tier", service_tier);
         if let (true, Some(output)) = (self.items.is_empty(), output) {
             let mut index = 0;
             Reader::trusted(output).maybe_array(|reader| {

@@ -52,7 +52,8 @@ bench: .venv-bench/installed ## ours and our peers in one run; rewrites docs/ben
 compare: .venv-sdks/installed ## the official clients on the recorded streams; rewrites docs/sdks.md
 	.venv-sdks/bin/python -W ignore compare/sdks.py
 
-fuzz: ## every target of rust/fuzz for SECONDS_EACH seconds (needs a nightly toolchain and cargo-fuzz)
+fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
+	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)
 	tools/fuzz.sh $(SECONDS_EACH)
 
 gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)

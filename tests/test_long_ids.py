@@ -10,11 +10,6 @@ from protocol_bodies import CHAT, DONE, call_chunk, finish
 LONG = "c" * (60 << 10)
 
 
-def deltas_of(body: bytes, **options: Limits) -> list[MessageDelta]:
-    decoder = Decoder(CHAT, **options)
-    return [*decoder.feed(body), *decoder.close()]
-
-
 def streamed(*ids: str, fragments: int) -> list[bytes]:
     """Write calls with these ids whose arguments come by turns, an event each."""
     events = [call_chunk('"', name="f", id=one, index=at) for at, one in enumerate(ids)]
@@ -72,6 +67,7 @@ def test_a_message_is_folded_by_calls_with_long_ids_by_turns() -> None:
     ],
 )
 def test_an_identifier_over_its_limit_ends_the_stream(event: bytes) -> None:
-    last = deltas_of(event + finish("stop") + DONE, limits=Limits(identifier_bytes=100))[-1]
+    decoder = Decoder(CHAT, limits=Limits(identifier_bytes=100))
+    last = decoder.feed(event + finish("stop") + DONE)[-1]
     assert last.error_code is ErrorCode.PROTOCOL_ERROR
     assert last.error_message == "limit reached: identifier_bytes (100)"

@@ -127,16 +127,17 @@ def _gemini(fragments: tuple[str, ...], closed: bool) -> bytes:
     elif text == '{"a":1}':
         values = [{"jsonPath": "$.a", "numberValue": 1}]
     events = [gemini({"functionCall": {"name": "f", "willContinue": True}})]
-    for value in values:
-        events.append(gemini({"functionCall": {"partialArgs": [value], "willContinue": True}}))
+    events += [
+        gemini({"functionCall": {"partialArgs": [value], "willContinue": True}}) for value in values
+    ]
     if closed:
         events.append(gemini({"functionCall": {}}))
     return b"".join(events)
 
 
 def _endings_of_chat(done: bytes = DONE) -> dict[str, Ending]:
-    words = ("length", "model_length", "model_context_window_exceeded", "content_filter")
-    words += ("sensitive", "error", "network_error", "unheard_of", "insufficient_system_resource")
+    words = ["length", "model_length", "model_context_window_exceeded", "content_filter"]
+    words += ["sensitive", "error", "network_error", "unheard_of", "insufficient_system_resource"]
     finished = ("stop", "eos", "tool_calls", "function_call")
     endings = {word: Ending(finish(word) + done, word in finished) for word in (*finished, *words)}
     error = event({"error": {"message": "busy", "code": 503}})

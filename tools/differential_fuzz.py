@@ -1,15 +1,16 @@
 """Differential fuzzing of the whole decoding path, from bytes to the message.
 
-In: the fixtures of `tests/fixtures`, mutated as bytes or as JSON, cut into random chunks.  Out: one line of statistics,
-or the input that breaks a law, written to `--artifacts`.
+In: the fixtures of `tests/fixtures`, mutated as bytes or as JSON, cut into random chunks.
+Out: one line of statistics; each input that breaks a law, as a file in `--artifacts`.
 
-Laws that `check` asserts of every input:
+Laws that `check` holds every input to:
 - nothing raises but `ModelError`, and that only where a stream ended in an error;
 - every stream has exactly one terminal delta, the last one, and `seq` rises by 1 from 1;
-- decoder, `Fold`, `fold`, `fold_many`, `DeltaStream`, `AsyncDeltaStream` and the reference assembler agree, in any chunking;
+- decoder, `Fold`, `fold_many`, `DeltaStream`, `AsyncDeltaStream` and the reference assembler
+  agree, in any chunking;
 - every delta and every message survives JSON and pickle.
 
-usage: python tools/differential_fuzz.py [--seconds 60] [--seed 0] [--processes 2] [--artifacts folder]
+usage: python tools/differential_fuzz.py [--seconds 60] [--seed 0] [--processes 2]
 """
 
 import argparse
@@ -41,7 +42,7 @@ SMALL_BYTES: Final = 6 << 10
 """Larger fixtures are left out: they cost more time than they add shapes."""
 
 _TERMINALS: Final = ("done", "error")
-_BYTES: Final = b"{}[]\",:\\undtfr09-+.eE \n\r\t\x00\x1f\x80\xc3\xe2\xf0\xff<=xa"
+_BYTES: Final = b'{}[]",:\\undtfr09-+.eE \n\r\t\x00\x1f\x80\xc3\xe2\xf0\xff<=xa'
 _SCALARS: Final[tuple[object, ...]] = (
     None,
     True,
@@ -262,7 +263,7 @@ def pieces_of(chance: random.Random, body: bytes) -> list[bytes]:
 
 
 def options_of(chance: random.Random) -> dict[str, Any]:
-    """Choose options of a decoder: small limits, a refusing status, log probabilities, raw frames."""
+    """Choose options of a decoder: a small limit, a refusing status, what is asked for."""
     options: dict[str, Any] = {}
     if chance.random() < 0.2:
         name = chance.choice(
@@ -281,15 +282,29 @@ def options_of(chance: random.Random) -> dict[str, Any]:
 # Laws.
 
 
+class BrokenLawError(Exception):
+    """An input breaks a law."""
+
+
+def _hold(holds: bool, law: str) -> None:
+    if not holds:
+        raise BrokenLawError(law)
+
+
 def now() -> datetime:
     """Stand still, so that two runs can be compared."""
     return NOW
 
 
 def check(
-    dialect: str, body: bytes, pieces: Sequence[bytes], options: dict[str, Any], *, deep: bool = True
+    dialect: str,
+    body: bytes,
+    pieces: Sequence[bytes],
+    options: dict[str, Any],
+    *,
+    deep: bool = True,
 ) -> str:
-    """Assert the laws of one input; returns how the stream ended: "done", or the error's code.
+    """Hold one input to the laws; returns how the stream ended: "done", or the error's code.
 
     `deep` adds what costs most: the streams, the reference assembler, pickle and JSON.
     """
@@ -300,23 +315,24 @@ def check(
         assembler.consume(batch)
         deltas.extend(batch)
     kinds = [str(delta.kind) for delta in deltas]
-    assert kinds[0] == "start", kinds
-    assert [kind in _TERMINALS for kind in kinds] == [False] * (len(kinds) - 1) + [True], kinds
-    assert [delta.seq for delta in deltas] == list(range(1, len(deltas) + 1)), "seq is dense"
+    _hold(kinds[0] == "start", f"start is first: {kinds}")
+    terminals = [at for at, kind in enumerate(kinds, 1) if kind in _TERMINALS]
+    _hold(terminals == [len(kinds)], f"one terminal, the last delta: {kinds}")
+    _hold([delta.seq for delta in deltas] == [*range(1, len(deltas) + 1)], "seq is dense")
     decoder = made()
     chunked: list[MessageDelta] = []
     for piece in pieces:
         chunked.extend(decoder.feed(piece))
     chunked.extend(decoder.close())
-    assert chunked == deltas, "the deltas depend on the chunking"
+    _hold(chunked == deltas, "the deltas depend on the chunking")
     expected = _outcome(_built(assembler))
     fold = Fold(dialect, run_id="run", clock=now, **options)
     for piece in pieces:
         fold.feed(piece)
     fold.close()
-    assert _outcome(_built(fold.assembler)) == expected, "Fold differs"
+    _hold(_outcome(_built(fold.assembler)) == expected, "Fold differs")
     if deep:
-        _check_deep(dialect, body, pieces, options, deltas, expected)
+        _check_deep(dialect, body, pieces, options, deltas=deltas, expected=expected)
     last = deltas[-1]
     return "done" if kinds[-1] == "done" else str(last.payload["errorCode"])
 
@@ -326,32 +342,31 @@ def _check_deep(
     body: bytes,
     pieces: Sequence[bytes],
     options: dict[str, Any],
+    *,
     deltas: list[MessageDelta],
     expected: object,
 ) -> None:
     given: dict[str, Any] = {"run_id": "run", "clock": now, **options}
     many = deltafold.fold_many([body, body], dialect, threads=1, **given)
     for one in many:
-        assert _outcome(_built(one)) == expected, "fold_many differs"
+        _hold(_outcome(_built(one)) == expected, "fold_many differs")
     for delta in deltas:
-        assert MessageDelta.from_dict(delta.to_dict()) == delta, "a delta and its dict differ"
-        assert MessageDelta.from_json(delta.to_json()) == delta, "a delta and its JSON differ"
-    assert pickle.loads(pickle.dumps(deltas)) == deltas, "deltas and their pickle differ"  # noqa: S301 - our own bytes
+        _hold(MessageDelta.from_dict(delta.to_dict()) == delta, "a delta and its dict differ")
+        _hold(MessageDelta.from_json(delta.to_json()) == delta, "a delta and its JSON differ")
+    _hold(pickle.loads(pickle.dumps(deltas)) == deltas, "deltas and their pickle differ")  # noqa: S301 - our own bytes
     reference = Reference("run")
     for delta in deltas:
         reference.consume(delta)
-    assert _outcome(_built(reference)) == expected, "the reference assembler differs"
+    _hold(_outcome(_built(reference)) == expected, "the reference assembler differs")
     if options.get("status", 200) < 400:  # a stream hands a refusal's body to its ErrorMapper
         _check_streams(dialect, pieces, given, deltas, expected)
     built = _built(reference)
-    whole = built.partial_message if isinstance(built, ModelError) else built
-    assert whole is not None
-    assert Message.from_dict(whole.to_dict()) == whole, "a message and its dict differ"
-    assert Message.from_json(whole.to_json()) == whole, "a message and its JSON differ"
-    assert Message.model_validate_json(whole.model_dump_json()) == whole, "pydantic's JSON differs"
-    assert pickle.loads(pickle.dumps(whole)) == whole, "a message and its pickle differ"  # noqa: S301 - our own bytes
-    assert str(built)
-    assert repr(built)
+    whole = _message_of(built)
+    _hold(Message.from_dict(whole.to_dict()) == whole, "a message and its dict differ")
+    _hold(Message.from_json(whole.to_json()) == whole, "a message and its JSON differ")
+    _hold(Message.model_validate_json(whole.model_dump_json()) == whole, "pydantic's JSON differs")
+    _hold(pickle.loads(pickle.dumps(whole)) == whole, "a message and its pickle differ")  # noqa: S301 - our own bytes
+    _hold(bool(str(built) and repr(built)), "a message and an error show themselves")
 
 
 def _check_streams(
@@ -362,13 +377,13 @@ def _check_streams(
     expected: object,
 ) -> None:
     stream = deltafold.stream(iter(pieces), dialect, **given)
-    assert list(stream) == deltas, "DeltaStream differs"
-    assert _outcome(_built(stream)) == expected, "the message of DeltaStream differs"
+    _hold(list(stream) == deltas, "DeltaStream differs")
+    _hold(_outcome(_built(stream)) == expected, "the message of DeltaStream differs")
     streamed = deltafold.stream(iter(pieces), dialect, **given)
-    assert _outcome(_final(streamed)) == expected, "final_message() of DeltaStream differs"
+    _hold(_outcome(_final(streamed)) == expected, "final_message() of DeltaStream differs")
     awaited, message = asyncio.run(_awaited(dialect, pieces, given))
-    assert awaited == deltas, "AsyncDeltaStream differs"
-    assert _outcome(message) == expected, "the message of AsyncDeltaStream differs"
+    _hold(awaited == deltas, "AsyncDeltaStream differs")
+    _hold(_outcome(message) == expected, "the message of AsyncDeltaStream differs")
 
 
 async def _awaited(
@@ -386,7 +401,9 @@ async def _awaited(
 
 def _built(holder: Any) -> Message | ModelError:  # noqa: ANN401 - assemblers and streams
     """Return the message, or the error that came in its place."""
-    build: Callable[[], Message] = getattr(holder, "build_final_message", None) or holder.ended_message
+    build: Callable[[], Message] = (
+        getattr(holder, "build_final_message", None) or holder.ended_message
+    )
     try:
         return build()
     except ModelError as error:
@@ -400,11 +417,17 @@ def _final(stream: deltafold.DeltaStream) -> Message | ModelError:
         return error
 
 
+def _message_of(built: Message | ModelError) -> Message:
+    whole = built.partial_message if isinstance(built, ModelError) else built
+    if whole is None:
+        raise BrokenLawError("an error has its partial message")
+    return whole
+
+
 def _outcome(message: Message | ModelError) -> object:
     """Return all of a message or an error that two ways of reading must agree on."""
     if isinstance(message, ModelError):
-        partial_message = message.partial_message
-        assert partial_message is not None
+        partial_message = _message_of(message)
         facts = (message.code, message.message, message.retryable, message.retry_after)
         more = (message.status, message.provider_code, message.http_request_id, message.warnings)
         return (*facts, *more, _outcome(partial_message))
@@ -429,7 +452,7 @@ class Finding:
 def run(number: int, seconds: float, seed: int) -> tuple[int, Counter[str], list[Finding]]:
     """Check mutated fixtures until the time is over; returns executions, endings and findings.
 
-    Of findings with one cause, which the last frame of the traceback and the message tell, the first one is kept.
+    The end of the traceback tells the cause; of findings with one cause the first one is kept.
     """
     chance = random.Random(seed * 1_000 + number)  # noqa: S311 - mutations, not secrets
     known = seeds()
@@ -486,7 +509,8 @@ def main() -> int:
             print(f"{given.artifacts / name}: {finding.dialect}, options {finding.options}")
             print(finding.trace)
             broken += 1
-    print(f"{executions} executions in {given.seconds:g} s, {broken} findings; endings: {dict(endings)}")
+    print(f"{executions} executions in {given.seconds:g} s, {broken} findings")
+    print(f"endings: {dict(endings)}")
     return 1 if broken else 0
 
 

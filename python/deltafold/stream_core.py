@@ -96,6 +96,7 @@ class StreamCore:
         pending: deltas of the last batch that nobody has taken yet.
         busy: a read is under way.
         ended: there is nothing more to read.
+        has_rest: the body goes on behind the terminal event.
         response: what the headers said, None before they came.
         call: what the Model knows of the call.
     """
@@ -112,6 +113,7 @@ class StreamCore:
         "call",
         "decoder",
         "ended",
+        "has_rest",
         "pending",
         "response",
         "stopwatch",
@@ -139,6 +141,7 @@ class StreamCore:
         self.pending: Iterator[MessageDelta] = iter(())
         self.busy = False
         self.ended = False
+        self.has_rest = False
         self._dialect = dialect
         self._options: DecoderOptions = {**options, "run_id": self.decoder.run_id}
         self._mapper = error_mapper or ErrorMapper()
@@ -198,6 +201,7 @@ class StreamCore:
         count = self.decoder.feed_into(self.assembler, read)
         self._note_read(count)
         if self.decoder.finished:
+            self.has_rest = True
             self._end()
 
     def cancel(self, message: str) -> None:
@@ -249,6 +253,7 @@ class StreamCore:
             body += read[: _MAX_REFUSAL_BYTES - len(body)]
             if len(body) < _MAX_REFUSAL_BYTES:
                 return self.decoder.feed(b"")
+            self.has_rest = True
         status = None if self.response is None else self.response.status
         headers = None if self.response is None else self.response.headers
         return self._fail(self._mapper.map_response(status, headers, bytes(body)))
@@ -276,6 +281,7 @@ class StreamCore:
 
     def _note_end(self, read: bytes | None) -> None:
         if read is None or self.decoder.finished:
+            self.has_rest = read is not None
             self._end()
 
     def _end(self) -> None:

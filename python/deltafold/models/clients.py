@@ -61,8 +61,12 @@ class Caller:
         if self.sdk is None:
             return open_http(self.client, self._http(request))
         source = self.sdk.open(self.client, request)
-        for tap in self.taps:
-            source = tap.tap(source, self._http(request))
+        try:
+            for tap in self.taps:
+                source = tap.tap(source, self._http(request))
+        except BaseException:
+            source.close()
+            raise
         return source
 
     async def open_async(self, request: PreparedRequest) -> AsyncSource:
@@ -70,8 +74,12 @@ class Caller:
         if self.sdk is None:
             return await open_http_async(self.client, self._http(request))
         source = await self.sdk.open_async(self.client, request)
-        for tap in self.taps:
-            source = tap.tap_async(source, self._http(request))
+        try:
+            for tap in self.taps:
+                source = tap.tap_async(source, self._http(request))
+        except BaseException:
+            await source.close()
+            raise
         return source
 
     def _http(self, request: PreparedRequest) -> HttpRequest:

@@ -148,7 +148,7 @@ class _Take:
             finally:
                 self.write("end")
 
-        return Source(_Heard(self, source.chunks), close, source.status, source.headers)
+        return replace(source, chunks=_Heard(self, source.chunks), close=close)
 
     def listen_async(self, source: AsyncSource) -> AsyncSource:
         """Listen to a source."""
@@ -160,7 +160,7 @@ class _Take:
             finally:
                 self.write("end")
 
-        return AsyncSource(_AsyncHeard(self, source.chunks), close, source.status, source.headers)
+        return replace(source, chunks=_AsyncHeard(self, source.chunks), close=close)
 
     def note(self, asked: float, chunk: bytes) -> None:
         """Note a piece, and how long it was waited for, which leaves the reader's own time out."""

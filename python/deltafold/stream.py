@@ -28,11 +28,13 @@ from deltafold.errors import ErrorMapper, ModelError
 from deltafold.messages import Message
 from deltafold.models.draining import adrain, drain
 from deltafold.models.hooks import ResponseInfo
+from deltafold.models.secrets import Redactor, secrets_of_response
 from deltafold.models.transport import (
     AsyncSource,
     Source,
     async_source_of,
     dialect_of,
+    http_response,
     source_of,
 )
 from deltafold.stream_core import (
@@ -243,7 +245,10 @@ class DeltaStream(_Stream):
             raise carried.__cause__ or carried from None
         except Exception as exception:
             if is_misuse(exception):
-                raise
+                redacted = core.redactor.exception(exception)
+                if redacted is exception:
+                    raise
+                raise redacted from redacted.__cause__
             self._release()
             return exception
         except BaseException:
@@ -401,7 +406,10 @@ class AsyncDeltaStream(_Stream):
             raise carried.__cause__ or carried from None
         except Exception as exception:
             if is_misuse(exception):
-                raise
+                redacted = core.redactor.exception(exception)
+                if redacted is exception:
+                    raise
+                raise redacted from redacted.__cause__
             await self._release()
             return exception
         except GeneratorExit:  # Nobody waits any more, so that nothing can be awaited.
@@ -535,9 +543,8 @@ def stream(
     def opened() -> Source:
         return source
 
-    return DeltaStream(
-        opened, dialect or dialect_of(response), error_mapper=error_mapper, tee=tee, **options
-    )
+    named, call = dialect or dialect_of(response), _call_of(response)
+    return DeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
 
 
 def astream(
@@ -554,6 +561,10 @@ def astream(
     async def opened() -> AsyncSource:
         return source
 
-    return AsyncDeltaStream(
-        opened, dialect or dialect_of(response), error_mapper=error_mapper, tee=tee, **options
-    )
+    named, call = dialect or dialect_of(response), _call_of(response)
+    return AsyncDeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
+
+
+def _call_of(response: object) -> CallContext:
+    """Say what is known of a call that somebody else has made: the secrets of its request."""
+    return CallContext(redactor=lambda: Redactor(secrets_of_response(http_response(response))))

@@ -20,6 +20,7 @@ from deltafold.cost import Cost, cost_of
 from deltafold.errors import ErrorFields, ErrorMapper, MisuseError, ModelError
 from deltafold.messages import Message
 from deltafold.models.hooks import Hooks, ResponseInfo
+from deltafold.models.secrets import NOTHING_TO_REDACT, Redactor
 from deltafold.models.transport import AsyncSource, Source
 from deltafold.timing import Stopwatch, Timing
 
@@ -73,14 +74,16 @@ class CallContext:
         invocation_state: the caller's own objects, for the hooks.
         notes: what was noticed while the request was rendered, as warnings of the message.
         begin: makes whoever is told of the end, when the request goes out.
+        redactor: makes what removes the call's secrets from texts, when something fails.
     """
 
     vendor: str = ""
     model_id: str = ""
     hooks: Hooks = field(default_factory=Hooks)
-    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object])
+    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     notes: tuple[Mapping[str, object], ...] = ()
-    begin: Callable[[], Observer | None] | None = None
+    begin: Callable[[], Observer | None] | None = field(default=None, repr=False)
+    redactor: Callable[[], Redactor] = field(default=lambda: NOTHING_TO_REDACT, repr=False)
 
 
 _NO_CALL: Final = CallContext()
@@ -107,6 +110,7 @@ class StreamCore:
         "_mapper",
         "_observer",
         "_options",
+        "_redactor",
         "_refusal",
         "assembler",
         "busy",
@@ -132,6 +136,7 @@ class StreamCore:
         self._observer: Observer | None = None
         self._refusal: bytearray | None = None
         self._failure_body: str | None = None
+        self._redactor: Redactor | None = None
         tools = options.get("tools")
         if isinstance(tools, Iterator):
             # The decoder is made again when the response is there, and an iterator is read once.
@@ -241,7 +246,19 @@ class StreamCore:
         usage = self.assembler.usage
         return self.stopwatch.timing(None if usage is None else usage.output_tokens)
 
+    @property
+    def redactor(self) -> Redactor:
+        """What removes the call's secrets from texts; made when something has failed."""
+        if self._redactor is None:
+            self._redactor = self.call.redactor()
+        return self._redactor
+
     def _completed(self, error: ModelError) -> ModelError:
+        # An error within the stream came as the provider wrote it.
+        error.message = self.redactor.text(error.message)
+        error.args = (error.message,)
+        if error.provider_code is not None:
+            error.provider_code = self.redactor.text(error.provider_code)
         error.body = self._failure_body
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         return error
@@ -255,10 +272,13 @@ class StreamCore:
                 return self.decoder.feed(b"")
             self.has_rest = True
         status = None if self.response is None else self.response.status
-        headers = None if self.response is None else self.response.headers
-        return self._fail(self._mapper.map_response(status, headers, bytes(body)))
+        headers = {} if self.response is None else self.response.headers
+        redactor = self.redactor
+        known = {name: redactor.text(value) for name, value in headers.items()}
+        return self._fail(self._mapper.map_response(status, known, redactor.content(bytes(body))))
 
     def _fail(self, failure: ErrorFields) -> DeltaBatch:
+        failure = self.redactor.fields(failure)
         self._failure_body = failure.body
         batch = self.decoder.fail(
             failure.code,

@@ -10,7 +10,7 @@ a client that is made here belongs to the event loop that first used it, and doe
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import environ
 from typing import Final, cast
 
@@ -28,6 +28,17 @@ from deltafold.models.http import (
     open_http_async,
 )
 from deltafold.models.sdks import ClientSettings, Sdk
+from deltafold.models.secrets import (
+    Redactor,
+    clean_headers,
+    clean_key,
+    secrets_in_headers,
+    secrets_in_query,
+    secrets_in_url,
+    secrets_of_client,
+    secrets_of_environment,
+    shown_url,
+)
 from deltafold.models.transport import AsyncSource, Source, Tap, Transport
 from deltafold.models.vendors import Vendor
 
@@ -48,13 +59,13 @@ class Caller:
         taps: what stands around the client and sees the bytes.
     """
 
-    client: object
+    client: object = field(repr=False)
     sdk: Sdk | None
-    base_url: str
-    headers: Mapping[str, str]
+    base_url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
     dialect: str
     timeouts: Timeouts
-    taps: tuple[Tap, ...]
+    taps: tuple[Tap, ...] = field(repr=False)
 
     def open(self, request: PreparedRequest) -> Source:
         """Send a request and return the unread response."""
@@ -82,6 +93,21 @@ class Caller:
             raise
         return source
 
+    def redactor(self, request: PreparedRequest) -> Redactor:
+        """Return what removes the secrets of a call from texts."""
+        secrets = [
+            *secrets_in_headers(self.headers),
+            *secrets_in_headers(request.headers),
+            *secrets_in_query(request.query),
+            *secrets_in_url(self.base_url),
+            *secrets_of_environment(),
+        ]
+        client: object | None = self.client
+        while client is not None:
+            secrets += secrets_of_client(client)
+            client = client.client if isinstance(client, Tap) else None
+        return Redactor(secrets)
+
     def _http(self, request: PreparedRequest) -> HttpRequest:
         path, _, fixed = request.path.partition("?")
         pairs = (pair.partition("=") for pair in fixed.split("&") if pair)
@@ -92,7 +118,7 @@ class Caller:
             if request.stream
             else "application/json",
             **self.headers,
-            **{name.lower(): value for name, value in request.headers.items()},
+            **clean_headers(request.headers),
         }
         content = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
         return HttpRequest(
@@ -221,7 +247,7 @@ class Clients:
             return make_http_client(kind, self._transport)
         # An SDK knows its own service, and the variables of its own that move it elsewhere.
         base_url = self._base_url if self._own else self._address()
-        key = self._api_key if self._own else self._key(required=True) or "unused"
+        key = self._key(required=False) if self._own else self._key(required=True) or "unused"
         settings = ClientSettings(base_url, key, self._timeouts.idle)
         return self._sdk.make_client(kind, settings)
 
@@ -233,12 +259,16 @@ class Clients:
                 "base_url"
             )
         if "{" in base_url:
-            raise MisuseError(f"{self._vendor.name} is at {base_url}: pass base_url, or a client")
-        return base_url.rstrip("/")
+            raise MisuseError(
+                f"{self._vendor.name} is at {shown_url(base_url)}: pass base_url, or a client"
+            )
+        return base_url.strip().rstrip("/")
 
     def _key(self, *, required: bool) -> str | None:
         variable = self._vendor.key_variable
-        key = self._api_key or (environ.get(variable) if variable else None)
+        given = {"api_key": self._api_key, variable or "": environ.get(variable or "")}
+        keys = (clean_key(key, origin) for origin, key in given.items() if key)
+        key = next(filter(None, keys), None)
         if key is None and variable and required:
             raise MisuseError(
                 f"{self._vendor.name} needs a key: set {variable}, pass api_key, or pass a client"

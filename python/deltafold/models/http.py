@@ -24,6 +24,7 @@ from deltafold.models.deadlines import ReadLimit, bound_reads_of_caller
 from deltafold.models.draining import adrain, drain
 from deltafold.models.encodings import decoded
 from deltafold.models.packages import EXTRAS, import_package
+from deltafold.models.secrets import Redactor, secrets_of_environment, shown_url
 from deltafold.models.timeouts import (
     AsyncTimedChunks,
     Limit,
@@ -86,6 +87,10 @@ class HttpRequest:
     query: Mapping[str, object]
     content: bytes
     timeouts: Timeouts = field(default_factory=Timeouts)
+
+    def __repr__(self) -> str:
+        """Show where the request goes, and nothing that may be a secret."""
+        return f"{type(self).__name__}({self.method} {shown_url(self.url)})"
 
     @property
     def full_url(self) -> str:
@@ -157,7 +162,7 @@ def open_http(client: object, request: HttpRequest) -> Source:
             raise
         source.close()
         request = onward
-    raise RedirectError(f"{request.url}: redirected {_MAX_REDIRECTS} times")
+    raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
 
 
 async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
@@ -192,7 +197,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
             raise
         await source.close()
         request = onward
-    raise RedirectError(f"{request.url}: redirected {_MAX_REDIRECTS} times")
+    raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
 
 
 def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
@@ -223,7 +228,14 @@ def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
         max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
     )
     make = package.Client if kind == "synchronous" else package.AsyncClient
-    client: object = make(limits=limits, http2=find_spec("h2") is not None)
+    try:
+        client: object = make(limits=limits, http2=find_spec("h2") is not None)
+    except Exception as exception:
+        # Of a proxy that the environment names, for one: the message may quote its URL.
+        redacted = Redactor(secrets_of_environment()).exception(exception)
+        if redacted is exception:
+            raise
+        raise redacted from redacted.__cause__
     return client
 
 
@@ -290,13 +302,17 @@ def _redirected(
     try:
         target = urljoin(request.full_url, location)
         follows = status in {307, 308} and may_follow(request.full_url, target)
-    except ValueError as error:
+    except ValueError:
         raise RedirectError(
-            f"HTTP {status} from {request.url}: its Location is no URL; check the base URL"
-        ) from error
+            f"HTTP {status} from {shown_url(request.url)}: its Location is no URL; "
+            "check the base URL"
+        ) from None
     if follows:
         return replace(request, url=target, query={})
-    raise RedirectError(f"HTTP {status} from {request.url} to {target}: use that address instead")
+    raise RedirectError(
+        f"HTTP {status} from {shown_url(request.url)} to {shown_url(target)}: use that address "
+        "instead"
+    )
 
 
 def may_follow(url: str, target: str) -> bool:

@@ -10,7 +10,7 @@ spoken through a plain HTTP client.
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from deltafold.errors import MisuseError
 from deltafold.models.calls import PreparedRequest
 from deltafold.models.http import ClientKind
+from deltafold.models.secrets import clean_headers
 from deltafold.models.transport import (
     AsyncSource,
     Source,
@@ -46,8 +47,8 @@ class ClientSettings:
         timeout: seconds without a byte.
     """
 
-    base_url: str | None
-    api_key: str | None
+    base_url: str | None = field(repr=False)
+    api_key: str | None = field(repr=False)
     timeout: float | None
 
 
@@ -173,7 +174,7 @@ class GeneratedSdk:
         return resource.with_streaming_response.create(
             **{name: body[name] for name in self.named if name in body},
             extra_body={name: value for name, value in body.items() if name not in self.named},
-            extra_headers=dict(request.headers),
+            extra_headers=clean_headers(request.headers),
             extra_query=dict(request.query),
         )
 
@@ -227,7 +228,7 @@ class MistralSdk:
         if request.query:
             raise MisuseError("the mistralai SDK takes no query parameters: pass an httpx client")
         body = {name: value for name, value in request.body.items() if name != "stream"}
-        return {**body, "http_headers": dict(request.headers)}
+        return {**body, "http_headers": clean_headers(request.headers)}
 
 
 class BedrockSdk:

@@ -54,6 +54,7 @@ _KEY_MEMBERS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret
 _HEADER_MEMBERS: Final = ("headers", "_headers", "_custom_headers", "_default_headers")
 _QUERY_MEMBERS: Final = ("params", "_custom_query", "_default_query")
 _ADDRESS_MEMBERS: Final = ("base_url", "_base_url", "_default_proxy", "_proxy")
+_ESCAPE: Final = re.compile("%[0-9A-F]{2}")
 _SCHEMES: Final = frozenset({"basic", "bearer", "token", "key", "apikey", "api-key"})
 _HARMLESS_PREFIX: Final = re.compile(r"x-stainless-")
 # Source: RFC 9110, section 5.5; a key is a token of ASCII characters at every provider.
@@ -127,32 +128,31 @@ class Redactor:
         secrets: texts that nobody may read; those of less than 6 characters are left out.
     """
 
-    __slots__ = ("_pattern", "forms")
+    __slots__ = ("forms",)
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets for form in _forms(secret)}
         forms = {form for form in forms if len(form) >= _MIN_CHARACTERS}
         # The longest first: one secret may be part of another.
         self.forms: tuple[str, ...] = tuple(sorted(forms, key=len, reverse=True))
-        self._pattern: re.Pattern[str] | None = None
-        if self.forms:
-            self._pattern = re.compile("|".join(map(re.escape, self.forms)), re.IGNORECASE)
 
     def text(self, text: str) -> str:
-        """Return a text without the secrets."""
-        return text if self._pattern is None else self._pattern.sub(_STAND_IN, text)
+        """Return a text without the secrets; the same object where there are none."""
+        # A search for each form costs less than to compile one pattern for a single text.
+        for form in self.forms:
+            if form in text:
+                text = text.replace(form, _STAND_IN)
+        return text
 
     def content(self, content: bytes) -> bytes:
         """Return bytes without the secrets, which are UTF-8 where they are not ASCII."""
-        if self._pattern is None:
-            return content
         text = content.decode("utf-8", "surrogateescape")
-        redacted = self._pattern.sub(_STAND_IN, text)
-        return content if redacted == text else redacted.encode("utf-8", "surrogateescape")
+        redacted = self.text(text)
+        return content if redacted is text else redacted.encode("utf-8", "surrogateescape")
 
     def fields(self, fields: "ErrorFields") -> "ErrorFields":
         """Return what is known of a failure without the secrets."""
-        if self._pattern is None:
+        if not self.forms:
             return fields
         return replace(
             fields,
@@ -168,7 +168,7 @@ class Redactor:
         It is the same object with redacted members where that suffices.  Otherwise an exception of
         the same class name, module and traceback stands for it.
         """
-        return exception if self._pattern is None else self._exception(exception, set())
+        return self._exception(exception, set()) if self.forms else exception
 
     def _optional(self, text: str | None) -> str | None:
         return None if text is None else self.text(text)
@@ -199,13 +199,12 @@ class Redactor:
             shown = f"{exception}\n{exception!r}\n{vars(exception).get('__notes__', '')}"
         except Exception:  # noqa: BLE001 - a text that cannot be made is shown by nobody
             return False
-        return self._pattern is not None and self._pattern.search(shown) is not None
+        return self.text(shown) is not shown
 
     def _value(self, value: object) -> object:
         """Redact texts inside of plain containers; the same object where there is nothing."""
         if isinstance(value, str):
-            redacted = self.text(value)
-            return value if redacted == value else redacted
+            return self.text(value)
         if isinstance(value, bytes):
             return self.content(value)
         if isinstance(value, Mapping) and type(cast("object", value)) is dict:
@@ -287,6 +286,9 @@ def secrets_of_client(client: object) -> Iterator[str]:
             for cookie in cast("Iterable[object]", cookies):
                 value = _member(cookie, "value")
                 yield from (value,) if isinstance(value, str) else ()
+    # The client of HTTP inside of an SDK's.
+    if (inner := _member(client, "_client")) is not None:
+        yield from secrets_of_client(inner)
 
 
 def secrets_of_environment() -> Iterator[str]:
@@ -350,12 +352,13 @@ def _member(holder: object, name: str) -> object | None:
 
 def _forms(secret: str) -> Iterator[str]:
     """Yield the forms in which a secret may stand in a text."""
-    for text in {secret, secret.strip()}:
+    for text in {secret, secret.strip(), unquote(secret), unquote_plus(secret)}:
         if len(text) < _MIN_CHARACTERS:
             continue
         yield text
-        yield from (quote(text, safe=""), quote(text), quote_plus(text))
-        yield from (unquote(text), unquote_plus(text))
+        for escaped in {quote(text, safe=""), quote(text), quote_plus(text)}:
+            yield escaped
+            yield _ESCAPE.sub(lambda escape: escape[0].lower(), escaped)
         yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
         yield from (repr(text)[1:-1], repr(text.encode("utf-8", "surrogatepass"))[2:-1])
         yield from _in_base64(text.encode("utf-8", "surrogatepass"))

@@ -27,6 +27,7 @@ from deltafold.models.secrets import (
     secrets_in_headers,
     secrets_in_url,
     secrets_of_client,
+    secrets_of_environment,
 )
 from deltafold.models.timeouts import is_timeout
 from deltafold.models.transport import AsyncSource, Source
@@ -127,6 +128,7 @@ class Recorder:
                 *secrets_in_headers(request.headers),
                 *secrets_in_url(request.full_url),
                 *secrets_of_client(self.client),
+                *secrets_of_environment(),
             ]
         )
         return tuple(form.encode("utf-8", "surrogatepass") for form in secrets.forms)

@@ -129,6 +129,7 @@ class Model(Messaging, Generic[ConfigT]):
             type(self).__name__,
             self.sdk,
             self._key_headers,
+            token_headers=self._token_headers,
             own=self.author == self._vendor.name,
             client=client,
             base_url=base_url,
@@ -152,6 +153,10 @@ class Model(Messaging, Generic[ConfigT]):
     def _key_headers(self, key: str) -> Mapping[str, str]:
         """Return the headers that carry a key."""
         return {"authorization": f"Bearer {key}"}
+
+    def _token_headers(self, token: str) -> Mapping[str, str]:
+        """Return the headers that carry a bearer token, where there is no key."""
+        return {"authorization": f"Bearer {token}"}
 
     def update_config(self, **changes: object) -> None:
         """Change settings for the streams to come; those in flight keep theirs.

@@ -11,11 +11,16 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from os import environ
 from typing import Final, cast
 
 from deltafold.errors import MisuseError
 from deltafold.models.calls import PreparedRequest
+from deltafold.models.environment import (
+    address_from_environment,
+    headers_from_environment,
+    key_from_environment,
+    token_from_environment,
+)
 from deltafold.models.http import (
     ClientKind,
     HttpRequest,
@@ -142,6 +147,7 @@ class Clients:
         sdk: Sdk | None,
         key_headers: Callable[[str], Mapping[str, str]],
         *,
+        token_headers: Callable[[str], Mapping[str, str]],
         own: bool,
         client: object | None,
         base_url: str | None,
@@ -154,6 +160,7 @@ class Clients:
         self._model = model
         self._sdk = sdk
         self._key_headers = key_headers
+        self._token_headers = token_headers
         self._own = own
         self._base_url = base_url
         self._api_key = api_key
@@ -194,7 +201,12 @@ class Clients:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
         key = self._key(required=self._client is None)
-        headers: Mapping[str, str] = {} if key is None else self._key_headers(key)
+        token = token_from_environment(self._vendor) if key is None else None
+        headers = headers_from_environment(self._vendor)
+        if key is not None:
+            headers |= self._key_headers(key)
+        elif token is not None:
+            headers |= self._token_headers(token)
         return Caller(
             client, None, self._address(), headers, self._dialect, self._timeouts, self._taps
         )
@@ -252,7 +264,8 @@ class Clients:
         return self._sdk.make_client(kind, settings)
 
     def _address(self) -> str:
-        base_url = self._base_url or self._vendor.addresses[self._dialect]
+        moved = address_from_environment(self._vendor, self._dialect)
+        base_url = self._base_url or moved or self._vendor.addresses[self._dialect]
         if base_url is None:
             raise MisuseError(
                 f"{self._vendor.name} is called through a client of its SDK: pass one, or a "
@@ -265,11 +278,9 @@ class Clients:
         return base_url.strip().rstrip("/")
 
     def _key(self, *, required: bool) -> str | None:
-        variable = self._vendor.key_variable
-        given = {"api_key": self._api_key, variable or "": environ.get(variable or "")}
-        keys = (clean_key(key, origin) for origin, key in given.items() if key)
-        key = next(filter(None, keys), None)
-        if key is None and variable and required:
+        vendor, variable = self._vendor, self._vendor.key_variable
+        key = clean_key(self._api_key or "", "api_key") or key_from_environment(vendor)
+        if key is None and variable and required and token_from_environment(vendor) is None:
             raise MisuseError(
                 f"{self._vendor.name} needs a key: set {variable}, pass api_key, or pass a client"
             )

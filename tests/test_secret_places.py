@@ -196,7 +196,7 @@ def test_representations_leave_out_what_may_be_secret(server: ReplayServer) -> N
         model = OpenAIChatModel(
             config, client=client, base_url=server.url, api_key=secret, hooks=hooks
         )
-        prepared = model._prepare("synchronous", "Hello", invocation_state={"key": secret})
+        prepared = model._prepare("synchronous", "Hello", invocation_state={"key": secret})  # pyright: ignore[reportPrivateUsage] - what it is made of
         shown += [prepared, prepared.caller, prepared.request, prepared.facts, prepared.context()]
         shown += [model.get_config(), model, target_of(request.full_url)]
         with suppress(ModelError):

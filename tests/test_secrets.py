@@ -204,7 +204,7 @@ class Raising:
         raise self.exception
 
 
-def aiohttp_session(**own: Any) -> aiohttp.ClientSession:  # noqa: ANN401 - of the session
+def aiohttp_session(_url: str, **own: Any) -> aiohttp.ClientSession:  # noqa: ANN401 - of the session
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # aiohttp 4 takes a header
         if "auth" in own:
@@ -212,8 +212,8 @@ def aiohttp_session(**own: Any) -> aiohttp.ClientSession:  # noqa: ANN401 - of t
         return aiohttp.ClientSession(**own)
 
 
-def sdk_client(package: Any, name: str, url: str, kind: str, **own: Any) -> Any:  # noqa: ANN401 - an SDK
-    http = getattr(package, f"Default{kind}HttpxClient")(
+def sdk_client(package: Any, name: str, url: str, **own: Any) -> Any:  # noqa: ANN401 - an SDK
+    http = package.DefaultHttpxClient(
         verify=CERTIFICATES, **{key: own[key] for key in ("cookies", "auth") if key in own}
     )
     arguments = {"api_key": own.get("api_key", "unused"), "max_retries": 0, "base_url": url}
@@ -221,15 +221,28 @@ def sdk_client(package: Any, name: str, url: str, kind: str, **own: Any) -> Any:
     return getattr(package, name)(http_client=http, default_headers=headers, **arguments)
 
 
+def made_by(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes a client of a URL and of settings of its own."""
+
+    def made(_url: str, **own: Any) -> Any:  # noqa: ANN401 - any client
+        return make(verify=CERTIFICATES, **own)
+
+    return made
+
+
+def http1_client(_url: str, **_own: object) -> Http1Client:
+    return Http1Client(ssl=CERTIFICATES)
+
+
 CLIENTS: Final[dict[str, Callable[..., Any]]] = {
-    "httpx": lambda _, **own: httpx.Client(verify=CERTIFICATES, **own),
-    "httpx, async": lambda _, **own: httpx.AsyncClient(verify=CERTIFICATES, **own),
-    "httpx2": lambda _, **own: httpx2.Client(verify=CERTIFICATES, **own),
-    "httpx2, async": lambda _, **own: httpx2.AsyncClient(verify=CERTIFICATES, **own),
-    "aiohttp, async": lambda _, **own: aiohttp_session(**own),
-    "httptools, async": lambda _, **_own: Http1Client(ssl=CERTIFICATES),
-    "openai": lambda url, **own: sdk_client(openai, "OpenAI", url, "", **own),
-    "anthropic": lambda url, **own: sdk_client(anthropic, "Anthropic", url, "", **own),
+    "httpx": made_by(httpx.Client),
+    "httpx, async": made_by(httpx.AsyncClient),
+    "httpx2": made_by(httpx2.Client),
+    "httpx2, async": made_by(httpx2.AsyncClient),
+    "aiohttp, async": aiohttp_session,
+    "httptools, async": http1_client,
+    "openai": partial(sdk_client, openai, "OpenAI"),
+    "anthropic": partial(sdk_client, anthropic, "Anthropic"),
 }
 ERRORS: Final[dict[str, tuple[Callable[[str], Exception], ...]]] = {
     "httpx": (httpx.LocalProtocolError, httpx.ConnectError),
@@ -366,7 +379,7 @@ class Row:
 
 def model_of(package: str, carried: Carried, client: object, url: str, watch: Watch) -> Model[Any]:
     model_class = AnthropicModel if package == "anthropic" else OpenAIChatModel
-    settings = {"base_url": url, "telemetry": watch.telemetry, **carried.model}
+    settings: dict[str, Any] = {"base_url": url, "telemetry": watch.telemetry, **carried.model}
     config = {"model_id": "m", "max_tokens": 9, **carried.config}
     return model_class(config, client=client, **settings)
 

@@ -272,7 +272,7 @@ class StreamCore:
                 return self.decoder.feed(b"")
             self.has_rest = True
         status = None if self.response is None else self.response.status
-        headers = {} if self.response is None else self.response.headers
+        headers: Mapping[str, str] = {} if self.response is None else self.response.headers
         redactor = self.redactor
         known = {name: redactor.text(value) for name, value in headers.items()}
         return self._fail(self._mapper.map_response(status, known, redactor.content(bytes(body))))

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, Final, cast
+from typing import Final, Protocol, cast
 
 # httpcore wants a number also where there is no limit, for streams that cannot be bounded.
 _NO_LIMIT_SECONDS: Final = 24 * 3600.0
@@ -51,6 +51,10 @@ class ReadLimit(float):
         self.until = None if seconds is None else time.monotonic() + seconds
 
 
+class _Stream(Protocol):
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes: ...
+
+
 class _BoundedReads:
     """Stands for the `read` of one stream."""
 
@@ -75,9 +79,8 @@ class _BoundedReads:
             if left <= 0:
                 raise LateReadError("the time for this read is over")
             timeout = left if timeout is None else min(timeout, left)
-        stream = cast("Any", self._stream())
-        received: bytes = type(stream).read(stream, max_bytes, timeout)
-        return received
+        stream = self._stream()
+        return cast("type[_Stream]", type(stream)).read(cast("_Stream", stream), max_bytes, timeout)
 
 
 def bound_reads(stream: object) -> bool:
@@ -111,7 +114,8 @@ def bound_reads_of_caller() -> None:
     of the calling frames.  A version that keeps its stream elsewhere is not bounded: then its limit
     holds for each `recv` alone.
     """
-    frame = sys._getframe(2)  # noqa: SLF001 - documented for CPython; nothing else leads there
+    # Documented for CPython; nothing else leads there.
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as said
     while frame is not None:
         stream: object = getattr(frame.f_locals.get("self"), "_network_stream", None)
         if stream is not None:

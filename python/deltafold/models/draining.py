@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
-from deltafold.models.timeouts import watch
 from deltafold.models.transport import AsyncSource, Source
 
 MAX_REST_BYTES: Final = 64 << 10
@@ -53,6 +52,9 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
     """Await the rest of a body; arguments are those of `drain`."""
     if not source.over_connection:
         return
+    # It brings asyncio, which nobody loads who does not await.
+    from deltafold.models.timeouts import watch  # noqa: PLC0415 - as said
+
     until = time.monotonic() + MAX_REST_SECONDS
     left = MAX_REST_BYTES
     within = watch()

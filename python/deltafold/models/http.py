@@ -511,12 +511,12 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
 
     class AnnouncedBody(payload.BytesPayload):  # type: ignore[misc]  # of an untyped module
         def __init__(self, content: bytes, begins: Callable[[], None]) -> None:
-            super().__init__(content)
+            super().__init__(content)  # pyright: ignore[reportUnknownMemberType] - as above
             self._begins = begins
 
         async def write_with_length(self, writer: object, content_length: int | None) -> None:
             self._begins()
-            await super().write_with_length(writer, content_length)
+            await super().write_with_length(writer, content_length)  # pyright: ignore[reportUnknownMemberType] - as above
 
     return AnnouncedBody
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, unquote_plus, urlsplit
-from urllib.request import getproxies
 
 from deltafold.errors import MisuseError
 
@@ -183,9 +182,11 @@ class Redactor:
             if inner is not None:
                 setattr(exception, link, self._exception(inner, seen))
         exception.__suppress_context__ = suppresses
-        if isinstance(exception, BaseExceptionGroup):
-            for inner in cast("BaseExceptionGroup[BaseException]", exception).exceptions:
-                self._exception(inner, seen)
+        members: object = getattr(exception, "exceptions", ())
+        if isinstance(members, tuple):  # of a group
+            for inner in cast("tuple[object, ...]", members):
+                if isinstance(inner, BaseException):
+                    self._exception(inner, seen)
         if self._shows_secret(exception):
             exception.args = cast("tuple[object, ...]", self._value(exception.args))
             for name, value in vars(exception).items():
@@ -207,7 +208,7 @@ class Redactor:
             return self.text(value)
         if isinstance(value, bytes):
             return self.content(value)
-        if isinstance(value, Mapping) and type(cast("object", value)) is dict:
+        if type(value) is dict:
             members = cast("dict[object, object]", value)
             changed = {name: self._value(member) for name, member in members.items()}
             return changed if changed != members else members
@@ -293,6 +294,9 @@ def secrets_of_client(client: object) -> Iterator[str]:
 
 def secrets_of_environment() -> Iterator[str]:
     """Yield the users and passwords of the environment's proxies."""
+    # It brings ssl, which nobody loads before a call.
+    from urllib.request import getproxies  # noqa: PLC0415 - as said
+
     for url in getproxies().values():
         yield from secrets_in_url(url if "://" in url else f"http://{url}")
 

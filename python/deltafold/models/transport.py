@@ -22,7 +22,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from socket import socket
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
@@ -306,13 +305,14 @@ def rest_of(response: object) -> Callable[[float], AbstractContextManager[None]]
 def rest_of_urllib3(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
     """Return what bounds the reads of a urllib3 response's rest, as `Source.rest`."""
     connection = getattr(getattr(response, "connection", None), "sock", None)
-    if not isinstance(connection, socket):
+    set_limit = cast("Callable[[float], object] | None", getattr(connection, "settimeout", None))
+    if set_limit is None:
         return None
 
     @contextmanager
     def rest(until: float) -> Generator[None]:
         # urllib3 sets the limit anew for each request.
-        connection.settimeout(max(until - monotonic(), 0.001))
+        set_limit(max(until - monotonic(), 0.001))
         yield
 
     return rest

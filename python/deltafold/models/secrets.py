@@ -184,9 +184,9 @@ class Redactor:
         exception.__suppress_context__ = suppresses
         members: object = getattr(exception, "exceptions", ())
         if isinstance(members, tuple):  # of a group
-            for inner in cast("tuple[object, ...]", members):
-                if isinstance(inner, BaseException):
-                    self._exception(inner, seen)
+            for member in cast("tuple[object, ...]", members):
+                if isinstance(member, BaseException):
+                    self._exception(member, seen)
         if self._shows_secret(exception):
             exception.args = cast("tuple[object, ...]", self._value(exception.args))
             for name, value in vars(exception).items():

@@ -1,7 +1,7 @@
 """Variables of the environment: each moves the vendor whose SDK reads it, and no other."""
 
 import inspect
-from typing import Any
+from typing import Any, cast
 
 import anthropic
 import boto3
@@ -201,9 +201,8 @@ def test_the_sdks_read_the_same_variables(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("GEMINI_API_KEY", "gemini")
     monkeypatch.setenv("GOOGLE_API_KEY", "google")
     with genai.Client() as client:
-        api: Any = vars(client)["_api_client"]  # nothing else tells
-        options: object = vars(api)["_http_options"]
-        assert str(getattr(options, "base_url", None)).rstrip("/") == GATEWAY
+        api = cast("Any", client)._api_client
+        assert str(api._http_options.base_url).rstrip("/") == GATEWAY
         assert api.api_key == "google"
     monkeypatch.setenv("AWS_ENDPOINT_URL", GATEWAY)
     aws = {"aws_access_key_id": "id", "aws_secret_access_key": "key", "region_name": "r"}

@@ -229,7 +229,7 @@ def test_a_header_that_would_break_the_head_is_misuse(name: str, value: str, say
         ("POST", "http:///path", "no URL of http"),
         ("POST", "http://host:port/", "no URL"),
         ("POST", "http://ho%0d%0ast/", "no URL of http"),
-        ("POST", "ftp://me:secret@host/?key=secret", r"^url: 'host/' is no URL"),
+        ("POST", "ftp://me:secret@host/?key=secret", r"^url: 'ftp://host/' is no URL"),
         ("POST", "http://host/\ud800", "no URL"),
         ("GET / HTTP/1.1\r\n\r\nPOST", "http://localhost:1/", "method"),
     ],

@@ -21,6 +21,7 @@ import aiohttp
 import anthropic
 import anyio
 import httpx
+import httpx2
 import openai
 import pytest
 import trio
@@ -229,6 +230,16 @@ FAILURES: Final = {
     "wrong content type": Failure(
         lambda begin, rest, _: Recording.of(begin + rest, content_type="text/plain"), None
     ),
+    "header in ISO 8859-1": Failure(
+        lambda begin, rest, _: replace(
+            Recording.of(begin + rest),
+            headers={"content-type": "text/event-stream", "x-region": "caf\xe9"},
+        ),
+        None,
+    ),
+    "silence behind the terminal": Failure(
+        lambda begin, rest, _: Recording.of_events(begin + rest).stopping("stall"), None
+    ),
     "error in the stream": Failure(
         lambda begin, _, error: Recording.of_events(begin + error + b"\n\n"),
         ErrorCode.OVERLOADED,
@@ -254,6 +265,9 @@ WAYS: Final = (
     ("sdk", "asyncio"),
     ("httpx", "threads"),
     ("httpx", "trio"),
+    ("httpx2", "threads"),
+    ("httpx2", "asyncio"),
+    ("httpx2", "trio"),
     ("aiohttp", "asyncio"),
     ("httptools", "asyncio"),
 )
@@ -301,7 +315,8 @@ def made_client(adapter: Adapter, client: str, url: str) -> Generator[Any]:
         with make(base_url=url, http_client=http, **arguments) as made:
             yield made
     else:
-        with httpx.Client(verify=CERTIFICATES) as made:
+        package = httpx2 if client == "httpx2" else httpx
+        with package.Client(verify=CERTIFICATES) as made:
             yield made
 
 
@@ -317,7 +332,8 @@ async def made_async_client(adapter: Adapter, client: str, url: str) -> AsyncGen
     elif client == "httptools":
         context = Http1Client(ssl=CERTIFICATES)
     else:
-        context = httpx.AsyncClient(verify=CERTIFICATES)
+        package = httpx2 if client == "httpx2" else httpx
+        context = package.AsyncClient(verify=CERTIFICATES)
     async with context as made:
         yield made
 

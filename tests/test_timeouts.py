@@ -1,14 +1,14 @@
 """Limits of a call without HTTP: one timer a stream, and nobody else's cancellation mistaken."""
 
 import asyncio
-import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import anyio
 import pytest
 
+from deltafold.models.deadlines import ReadLimit, bound_reads, rest_within
 from deltafold.models.timeouts import AsyncTimedChunks, Limits, TimedChunks, Timeouts, within
 
 every_loop = pytest.mark.parametrize("loop", ["asyncio", "trio"])
@@ -155,45 +155,67 @@ def test_a_wait_under_asyncio_is_named_by_its_limit_or_by_the_whole_call() -> No
     asyncio.run(main())
 
 
-# In threads: a socket that is shut down ends a read that nothing else can end.
+# In threads: httpcore's stream is told a deadline instead of a limit for each read.
 
 
-def received(connection: socket.socket) -> Iterator[bytes]:
-    while data := connection.recv(100):
-        yield data
+class Reading:
+    """A stream like httpcore's; it keeps the limits that its reads were given."""
+
+    def __init__(self) -> None:
+        self.limits: list[float | None] = []
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self.limits.append(timeout)
+        return b"x" * max_bytes
 
 
-def allow_anything(seconds: float | None) -> None:
-    """Stand for a client that does not listen."""
+def test_many_reads_share_one_deadline() -> None:
+    stream = Reading()
+    assert bound_reads(stream)
+    limit = ReadLimit.of(0.2)
+    assert stream.read(1, timeout=limit) == b"x"
+    time.sleep(0.05)
+    assert stream.read(1, timeout=limit) == b"x"
+    first, second = stream.limits
+    assert first is not None
+    assert second is not None
+    assert 0 < second < first <= 0.2
+    time.sleep(0.2)
+    with pytest.raises(TimeoutError):
+        stream.read(1, timeout=limit)
+    limit.allow(30)
+    stream.read(1, timeout=limit)
+    limit.allow(None)
+    stream.read(1, timeout=limit)
+    assert stream.limits[-1] is None
 
 
-def test_a_read_in_a_thread_is_broken_off_by_its_socket() -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        chunks = TimedChunks(
-            received(here), Limits(Timeouts(first_byte=5, idle=0.1)), allow_anything, here
-        )
-        there.sendall(b"one")
-        assert next(chunks) == b"one"
-        with pytest.raises(TimeoutError, match=r"0\.1 s \(timeouts\.idle\)"):
-            next(chunks)
-        chunks.close()
+def test_a_bounded_stream_obeys_everybody_else() -> None:
+    stream = Reading()
+    assert bound_reads(stream)
+    assert bound_reads(stream)
+    stream.read(1, 7)
+    stream.read(1, timeout=None)
+    assert stream.limits == [7, None]
 
 
-def test_the_timer_of_a_thread_moves_with_its_reads_and_ends_with_them() -> None:
-    threads = threading.active_count()
-    here, there = socket.socketpair()
-    with here, there:
-        limits = Limits(Timeouts(first_byte=0.3, idle=0.2))
-        chunks = TimedChunks(received(here), limits, allow_anything, here)
-        for number in range(8):
-            there.sendall(b"%d" % number)
-            assert next(chunks) == b"%d" % number
-            time.sleep(0.05)
-        assert threading.active_count() <= threads + 1
-        chunks.close()
-        chunks.close()
-    assert threading.active_count() == threads
+def test_the_deadline_of_a_rest_is_that_of_its_thread_alone() -> None:
+    stream = Reading()
+    assert bound_reads(stream)
+    with rest_within(stream, time.monotonic() + 0.5):
+        stream.read(1, 7)
+        other = threading.Thread(target=stream.read, args=(1, 8))
+        other.start()
+        other.join()
+    stream.read(1, 9)
+    within, beside, after = stream.limits
+    assert within is not None
+    assert within <= 0.5
+    assert (beside, after) == (8, 9)
+
+
+def test_a_stream_that_cannot_be_bounded_is_left_alone() -> None:
+    assert not bound_reads(object())
 
 
 def test_a_client_that_listens_is_told_what_each_read_may_take() -> None:

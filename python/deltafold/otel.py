@@ -22,6 +22,7 @@ from deltafold.errors import MisuseError
 from deltafold.messages import Message, Role
 from deltafold.models.calls import CallFacts
 from deltafold.models.observing import set_telemetry
+from deltafold.models.secrets import address_of
 from deltafold.stream_core import Observer, StreamCore
 from deltafold.timing import Timing
 
@@ -227,7 +228,7 @@ class _Call:
 
     def __init__(self, instrumentation: Instrumentation, facts: CallFacts) -> None:
         self._instrumentation = instrumentation
-        address, port = _server(facts.server)
+        address, port = address_of(facts.server)
         self._common: dict[str, object] = {
             "operation": "chat",
             "provider": instrumentation.names.providers.get(facts.vendor, facts.vendor),
@@ -254,7 +255,7 @@ class _Call:
         """Record what came of the call."""
         instrumentation = self._instrumentation
         message = core.assembler.snapshot()
-        error = core.assembler.get_error()
+        error = core.error()
         timing = core.timing
         usage, meta = message.meta.usage, message.meta
         known: dict[str, object] = {
@@ -299,15 +300,6 @@ class _Call:
     def _record(self, measure: str, value: float, facts: Mapping[str, object]) -> None:
         instrumentation = self._instrumentation
         instrumentation.histograms[measure].record(value, attributes=instrumentation.named(facts))
-
-
-def _server(address: str) -> tuple[str | None, int | None]:
-    host = address.partition("://")[2].partition("/")[0]
-    if not host:
-        return None, None
-    name, _, port = host.partition(":")
-    default = 443 if address.startswith("https:") else 80
-    return name, int(port) if port.isdigit() else default
 
 
 def _setting(body: Mapping[str, object], paths: Sequence[Sequence[str]]) -> object:

@@ -9,6 +9,8 @@ Laws:
 - Iterating never raises for a failure of the provider or the network: it yields start, the error,
   and ends. `text()` and `final_message()` raise `ModelError`.  A caller's mistake raises where it
   is made.
+- The terminal delta is handed out at once.  The step after it, or closing, reads the rest of the
+  body within bounds (models/draining.py), so that the connection serves the next call.
 - Closing keeps what came; before the end it counts as `cancelled`.  Cancellation is folded in and
   raised again.
 """
@@ -24,12 +26,15 @@ from deltafold.contract import Usage
 from deltafold.cost import CostSource
 from deltafold.errors import ErrorMapper, ModelError
 from deltafold.messages import Message
+from deltafold.models.draining import adrain, drain
 from deltafold.models.hooks import ResponseInfo
+from deltafold.models.secrets import Redactor, secrets_of_response
 from deltafold.models.transport import (
     AsyncSource,
     Source,
     async_source_of,
     dialect_of,
+    http_response,
     source_of,
 )
 from deltafold.stream_core import (
@@ -178,14 +183,19 @@ class DeltaStream(_Stream):
         core = self._core
         while not core.ended:
             core.step_into(self._read())
-            self._release_at_end()
+        self._finish()
         return core.final_message()
 
     def close(self) -> None:
-        """Close the connection and keep what came; a stream that had not ended is `cancelled`."""
+        """Give the connection back and keep what came.
+
+        A stream that had not ended is `cancelled`, and its connection is closed.
+        """
         self._core.cancel("the stream was closed before its end")
         self._core.pending = iter(())
-        self._release_at_end()
+        if self._core.busy:
+            self._release()
+        self._finish()
 
     def __enter__(self) -> Self:
         return self
@@ -209,9 +219,9 @@ class DeltaStream(_Stream):
         core = self._core
         while not core.ended:
             batch = core.step(self._read())
-            self._release_at_end()
             if len(batch):
                 return batch
+        self._finish()
         return None
 
     def _read(self) -> Read:
@@ -224,24 +234,41 @@ class DeltaStream(_Stream):
                 core.opened(self._source)
                 core.after_headers()
             chunk = next(self._source.chunks, None)
-            if self._tee is not None and chunk is not None:
+            if chunk is None:
+                self._release()
+            elif self._tee is not None:
                 _call(self._tee, chunk)
             return chunk  # noqa: TRY300 - an `else` would leave the guard against the caller's errors
         except CallerError as carried:
             core.cancel("the caller's own code raised")
+            self._release()
             raise carried.__cause__ or carried from None
         except Exception as exception:
             if is_misuse(exception):
-                raise
+                redacted = core.redactor.exception(exception)
+                if redacted is exception:
+                    raise
+                raise redacted from redacted.__cause__
+            self._release()
             return exception
         except BaseException:
             core.cancel("reading was interrupted")
+            self._release()
             raise
         finally:
             core.busy = False
 
-    def _release_at_end(self) -> None:
-        if self._core.ended:
+    def _finish(self) -> None:
+        """Read out what follows the terminal event, so that the connection serves again."""
+        core, source = self._core, self._source
+        if source is None or core.busy:
+            return
+        core.busy = True
+        try:
+            if core.has_rest:
+                drain(source, self._tee)
+        finally:
+            core.busy = False
             self._release()
 
     def _release(self) -> None:
@@ -316,14 +343,19 @@ class AsyncDeltaStream(_Stream):
         core = self._core
         while not core.ended:
             core.step_into(await self._read())
-        await self._release_at_end()
+        await self._finish()
         return core.final_message()
 
     async def aclose(self) -> None:
-        """Close the connection and keep what came; a stream that had not ended is `cancelled`."""
+        """Give the connection back and keep what came.
+
+        A stream that had not ended is `cancelled`, and its connection is closed.
+        """
         self._core.cancel("the stream was closed before its end")
         self._core.pending = iter(())
-        await self._release_at_end()
+        if self._core.busy:
+            await self._release()
+        await self._finish()
 
     async def __aenter__(self) -> Self:
         return self
@@ -346,9 +378,9 @@ class AsyncDeltaStream(_Stream):
         core = self._core
         while not core.ended:
             batch = core.step(await self._read())
-            await self._release_at_end()
             if len(batch):
                 return batch
+        await self._finish()
         return None
 
     async def _read(self) -> Read:
@@ -363,27 +395,58 @@ class AsyncDeltaStream(_Stream):
             try:
                 chunk = await self._source.chunks.__anext__()
             except StopAsyncIteration:
+                await self._release()
                 return None
             if self._tee is not None:
                 await _finished(_call(self._tee, chunk))
             return chunk  # noqa: TRY300 - an `else` would leave the guard against the caller's errors
         except CallerError as carried:
             core.cancel("the caller's own code raised")
+            await self._release()
             raise carried.__cause__ or carried from None
         except Exception as exception:
             if is_misuse(exception):
-                raise
+                redacted = core.redactor.exception(exception)
+                if redacted is exception:
+                    raise
+                raise redacted from redacted.__cause__
+            await self._release()
             return exception
+        except GeneratorExit:  # Nobody waits any more, so that nothing can be awaited.
+            core.cancel("the task that read was given up")
+            raise
         except BaseException:
             core.cancel("the task that read was cancelled")
+            await self._release()
             raise
         finally:
             core.busy = False
 
-    async def _release_at_end(self) -> None:
-        source, ended = self._source, self._core.ended
-        if ended and source is not None:
-            self._source = None
+    async def _finish(self) -> None:
+        """Read out what follows the terminal event, so that the connection serves again."""
+        core, source = self._core, self._source
+        if source is None or core.busy:
+            return
+        core.busy = True
+        try:
+            if core.has_rest:
+                await adrain(source, None if self._tee is None else self._tee_rest)
+        except GeneratorExit:  # Nobody waits any more, so that nothing can be awaited.
+            raise
+        except BaseException:
+            await self._release()
+            raise
+        finally:
+            core.busy = False
+        await self._release()
+
+    async def _tee_rest(self, chunk: bytes) -> None:
+        if self._tee is not None and isinstance(waiting := self._tee(chunk), Awaitable):
+            await waiting
+
+    async def _release(self) -> None:
+        source, self._source = self._source, None
+        if source is not None:
             # A connection that fails while it is given up takes nothing from what was received.
             with contextlib.suppress(Exception):
                 await source.close()
@@ -480,9 +543,8 @@ def stream(
     def opened() -> Source:
         return source
 
-    return DeltaStream(
-        opened, dialect or dialect_of(response), error_mapper=error_mapper, tee=tee, **options
-    )
+    named, call = dialect or dialect_of(response), _call_of(response)
+    return DeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
 
 
 def astream(
@@ -499,6 +561,10 @@ def astream(
     async def opened() -> AsyncSource:
         return source
 
-    return AsyncDeltaStream(
-        opened, dialect or dialect_of(response), error_mapper=error_mapper, tee=tee, **options
-    )
+    named, call = dialect or dialect_of(response), _call_of(response)
+    return AsyncDeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
+
+
+def _call_of(response: object) -> CallContext:
+    """Say what is known of a call that somebody else has made: the secrets of its request."""
+    return CallContext(redactor=lambda: Redactor(secrets_of_response(http_response(response))))

@@ -20,6 +20,7 @@ from deltafold.cost import Cost, cost_of
 from deltafold.errors import ErrorFields, ErrorMapper, MisuseError, ModelError
 from deltafold.messages import Message
 from deltafold.models.hooks import Hooks, ResponseInfo
+from deltafold.models.secrets import NOTHING_TO_REDACT, Redactor
 from deltafold.models.transport import AsyncSource, Source
 from deltafold.timing import Stopwatch, Timing
 
@@ -73,14 +74,16 @@ class CallContext:
         invocation_state: the caller's own objects, for the hooks.
         notes: what was noticed while the request was rendered, as warnings of the message.
         begin: makes whoever is told of the end, when the request goes out.
+        redactor: makes what removes the call's secrets from texts, when something fails.
     """
 
     vendor: str = ""
     model_id: str = ""
     hooks: Hooks = field(default_factory=Hooks)
-    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object])
+    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     notes: tuple[Mapping[str, object], ...] = ()
-    begin: Callable[[], Observer | None] | None = None
+    begin: Callable[[], Observer | None] | None = field(default=None, repr=False)
+    redactor: Callable[[], Redactor] = field(default=lambda: NOTHING_TO_REDACT, repr=False)
 
 
 _NO_CALL: Final = CallContext()
@@ -96,6 +99,7 @@ class StreamCore:
         pending: deltas of the last batch that nobody has taken yet.
         busy: a read is under way.
         ended: there is nothing more to read.
+        has_rest: the body goes on behind the terminal event.
         response: what the headers said, None before they came.
         call: what the Model knows of the call.
     """
@@ -106,12 +110,14 @@ class StreamCore:
         "_mapper",
         "_observer",
         "_options",
+        "_redactor",
         "_refusal",
         "assembler",
         "busy",
         "call",
         "decoder",
         "ended",
+        "has_rest",
         "pending",
         "response",
         "stopwatch",
@@ -130,6 +136,7 @@ class StreamCore:
         self._observer: Observer | None = None
         self._refusal: bytearray | None = None
         self._failure_body: str | None = None
+        self._redactor: Redactor | None = None
         tools = options.get("tools")
         if isinstance(tools, Iterator):
             # The decoder is made again when the response is there, and an iterator is read once.
@@ -139,6 +146,7 @@ class StreamCore:
         self.pending: Iterator[MessageDelta] = iter(())
         self.busy = False
         self.ended = False
+        self.has_rest = False
         self._dialect = dialect
         self._options: DecoderOptions = {**options, "run_id": self.decoder.run_id}
         self._mapper = error_mapper or ErrorMapper()
@@ -198,6 +206,7 @@ class StreamCore:
         count = self.decoder.feed_into(self.assembler, read)
         self._note_read(count)
         if self.decoder.finished:
+            self.has_rest = True
             self._end()
 
     def cancel(self, message: str) -> None:
@@ -237,7 +246,19 @@ class StreamCore:
         usage = self.assembler.usage
         return self.stopwatch.timing(None if usage is None else usage.output_tokens)
 
+    @property
+    def redactor(self) -> Redactor:
+        """What removes the call's secrets from texts; made when something has failed."""
+        if self._redactor is None:
+            self._redactor = self.call.redactor()
+        return self._redactor
+
     def _completed(self, error: ModelError) -> ModelError:
+        # An error within the stream came as the provider wrote it.
+        error.message = self.redactor.text(error.message)
+        error.args = (error.message,)
+        if error.provider_code is not None:
+            error.provider_code = self.redactor.text(error.provider_code)
         error.body = self._failure_body
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         return error
@@ -249,11 +270,15 @@ class StreamCore:
             body += read[: _MAX_REFUSAL_BYTES - len(body)]
             if len(body) < _MAX_REFUSAL_BYTES:
                 return self.decoder.feed(b"")
+            self.has_rest = True
         status = None if self.response is None else self.response.status
-        headers = None if self.response is None else self.response.headers
-        return self._fail(self._mapper.map_response(status, headers, bytes(body)))
+        headers: Mapping[str, str] = {} if self.response is None else self.response.headers
+        redactor = self.redactor
+        known = {name: redactor.text(value) for name, value in headers.items()}
+        return self._fail(self._mapper.map_response(status, known, redactor.content(bytes(body))))
 
     def _fail(self, failure: ErrorFields) -> DeltaBatch:
+        failure = self.redactor.fields(failure)
         self._failure_body = failure.body
         batch = self.decoder.fail(
             failure.code,
@@ -276,6 +301,7 @@ class StreamCore:
 
     def _note_end(self, read: bytes | None) -> None:
         if read is None or self.decoder.finished:
+            self.has_rest = read is not None
             self._end()
 
     def _end(self) -> None:

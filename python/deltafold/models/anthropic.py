@@ -1,7 +1,7 @@
 """The adapter of anthropic-messages: Anthropic's Messages API."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from deltafold.dialects import anthropic_messages
 from deltafold.dialects.rendered import DialectModule
@@ -9,6 +9,9 @@ from deltafold.models import sdks
 from deltafold.models.base import Model
 from deltafold.models.config import AnthropicConfig, ModelConfig
 from deltafold.models.sdks import Sdk
+
+# The API insists on a version, and there is this one.
+_VERSION: Final = {"anthropic-version": "2023-06-01"}
 
 
 class AnthropicModel(Model[AnthropicConfig]):
@@ -20,5 +23,7 @@ class AnthropicModel(Model[AnthropicConfig]):
     sdk: ClassVar[Sdk | None] = sdks.ANTHROPIC
 
     def _key_headers(self, key: str) -> Mapping[str, str]:
-        # The API insists on a version, and there is this one.
-        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        return {"x-api-key": key, **_VERSION}
+
+    def _token_headers(self, token: str) -> Mapping[str, str]:
+        return {**super()._token_headers(token), **_VERSION}

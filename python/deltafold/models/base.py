@@ -8,7 +8,7 @@ raises at the call, what the provider or the network got wrong ends the stream. 
 made here do not retry: that is the caller's choice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
@@ -48,6 +48,7 @@ from deltafold.models.http import ClientKind, Timeouts
 from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared, as_caller_errors
 from deltafold.models.sdks import Sdk
+from deltafold.models.secrets import Redactor
 from deltafold.models.transport import AsyncSource, Source
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.stream import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
@@ -128,6 +129,7 @@ class Model(Messaging, Generic[ConfigT]):
             type(self).__name__,
             self.sdk,
             self._key_headers,
+            token_headers=self._token_headers,
             own=self.author == self._vendor.name,
             client=client,
             base_url=base_url,
@@ -151,6 +153,10 @@ class Model(Messaging, Generic[ConfigT]):
     def _key_headers(self, key: str) -> Mapping[str, str]:
         """Return the headers that carry a key."""
         return {"authorization": f"Bearer {key}"}
+
+    def _token_headers(self, token: str) -> Mapping[str, str]:
+        """Return the headers that carry a bearer token, where there is no key."""
+        return {"authorization": f"Bearer {token}"}
 
     def update_config(self, **changes: object) -> None:
         """Change settings for the streams to come; those in flight keep theirs.
@@ -408,49 +414,49 @@ class Model(Messaging, Generic[ConfigT]):
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
         before_request = self._hooks.before_request
+        sent = [prepared.request]
 
         def open_source() -> Source:
-            request = prepared.request
             if before_request is not None:
                 context = prepared.context()
                 with as_caller_errors():
                     before_request(context)
-                request = prepared.changed(context)
-            return prepared.caller.open(request)
+                sent.append(prepared.changed(context))
+            return prepared.caller.open(sent[-1])
 
         return DeltaStream(
             open_source,
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
             tee=tee,
-            call=self._call_context(prepared),
+            call=self._call_context(prepared, lambda: prepared.caller.redactor(sent[-1])),
             **prepared.options,
         )
 
     def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
         before_request = self._hooks.before_request
+        sent = [prepared.request]
 
         async def open_source() -> AsyncSource:
-            request = prepared.request
             if before_request is not None:
                 context = prepared.context()
                 with as_caller_errors():
                     waiting = before_request(context)
                     if waiting is not None:
                         await waiting
-                request = prepared.changed(context)
-            return await prepared.caller.open_async(request)
+                sent.append(prepared.changed(context))
+            return await prepared.caller.open_async(sent[-1])
 
         return AsyncDeltaStream(
             open_source,
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
             tee=tee,
-            call=self._call_context(prepared),
+            call=self._call_context(prepared, lambda: prepared.caller.redactor(sent[-1])),
             **prepared.options,
         )
 
-    def _call_context(self, prepared: Prepared) -> CallContext:
+    def _call_context(self, prepared: Prepared, redactor: Callable[[], Redactor]) -> CallContext:
         telemetry = self._telemetry or observing.telemetry()
         begin = None if telemetry is None else partial(telemetry, prepared.facts)
         return CallContext(
@@ -460,6 +466,7 @@ class Model(Messaging, Generic[ConfigT]):
             prepared.invocation_state,
             prepared.notes,
             begin,
+            redactor,
         )
 
     def _find_vendor(self, name: str | None) -> Vendor:

@@ -38,9 +38,9 @@ class PreparedRequest:
     """
 
     path: str
-    body: Mapping[str, object]
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    query: Mapping[str, object] = field(default_factory=dict[str, object])
+    body: Mapping[str, object] = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    query: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     stream: bool = True
 
 
@@ -53,7 +53,7 @@ class CallFacts:
         specification: the dialect, and the markup if there is one.
         model_id: the model that is asked.
         request: what goes out.
-        server: the base address, "" where an SDK knows it.
+        server: the base address, "" where an SDK knows it; it may hold a user and a query.
         messages: the conversation.
         tools: the tools that are offered.
         metadata: the session, run and trace that the call belongs to.
@@ -63,7 +63,7 @@ class CallFacts:
     specification: str
     model_id: str
     request: PreparedRequest
-    server: str
+    server: str = field(repr=False)
     messages: Sequence[Message]
     tools: Sequence[ToolSpec]
     metadata: RequestMetadata

@@ -10,12 +10,17 @@ a client that is made here belongs to the event loop that first used it, and doe
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from os import environ
+from dataclasses import dataclass, field
 from typing import Final, cast
 
 from deltafold.errors import MisuseError
 from deltafold.models.calls import PreparedRequest
+from deltafold.models.environment import (
+    address_from_environment,
+    headers_from_environment,
+    key_from_environment,
+    token_from_environment,
+)
 from deltafold.models.http import (
     ClientKind,
     HttpRequest,
@@ -28,6 +33,17 @@ from deltafold.models.http import (
     open_http_async,
 )
 from deltafold.models.sdks import ClientSettings, Sdk
+from deltafold.models.secrets import (
+    Redactor,
+    clean_headers,
+    clean_key,
+    secrets_in_headers,
+    secrets_in_query,
+    secrets_in_url,
+    secrets_of_client,
+    secrets_of_environment,
+    shown_url,
+)
 from deltafold.models.transport import AsyncSource, Source, Tap, Transport
 from deltafold.models.vendors import Vendor
 
@@ -48,21 +64,25 @@ class Caller:
         taps: what stands around the client and sees the bytes.
     """
 
-    client: object
+    client: object = field(repr=False)
     sdk: Sdk | None
-    base_url: str
-    headers: Mapping[str, str]
+    base_url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
     dialect: str
     timeouts: Timeouts
-    taps: tuple[Tap, ...]
+    taps: tuple[Tap, ...] = field(repr=False)
 
     def open(self, request: PreparedRequest) -> Source:
         """Send a request and return the unread response."""
         if self.sdk is None:
             return open_http(self.client, self._http(request))
         source = self.sdk.open(self.client, request)
-        for tap in self.taps:
-            source = tap.tap(source, self._http(request))
+        try:
+            for tap in self.taps:
+                source = tap.tap(source, self._http(request))
+        except BaseException:
+            source.close()
+            raise
         return source
 
     async def open_async(self, request: PreparedRequest) -> AsyncSource:
@@ -70,9 +90,28 @@ class Caller:
         if self.sdk is None:
             return await open_http_async(self.client, self._http(request))
         source = await self.sdk.open_async(self.client, request)
-        for tap in self.taps:
-            source = tap.tap_async(source, self._http(request))
+        try:
+            for tap in self.taps:
+                source = tap.tap_async(source, self._http(request))
+        except BaseException:
+            await source.close()
+            raise
         return source
+
+    def redactor(self, request: PreparedRequest) -> Redactor:
+        """Return what removes the secrets of a call from texts."""
+        secrets = [
+            *secrets_in_headers(self.headers),
+            *secrets_in_headers(request.headers),
+            *secrets_in_query(request.query),
+            *secrets_in_url(self.base_url),
+            *secrets_of_environment(),
+        ]
+        client: object | None = self.client
+        while client is not None:
+            secrets += secrets_of_client(client)
+            client = client.client if isinstance(client, Tap) else None
+        return Redactor(secrets)
 
     def _http(self, request: PreparedRequest) -> HttpRequest:
         path, _, fixed = request.path.partition("?")
@@ -84,7 +123,7 @@ class Caller:
             if request.stream
             else "application/json",
             **self.headers,
-            **{name.lower(): value for name, value in request.headers.items()},
+            **clean_headers(request.headers),
         }
         content = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
         return HttpRequest(
@@ -108,6 +147,7 @@ class Clients:
         sdk: Sdk | None,
         key_headers: Callable[[str], Mapping[str, str]],
         *,
+        token_headers: Callable[[str], Mapping[str, str]],
         own: bool,
         client: object | None,
         base_url: str | None,
@@ -120,6 +160,7 @@ class Clients:
         self._model = model
         self._sdk = sdk
         self._key_headers = key_headers
+        self._token_headers = token_headers
         self._own = own
         self._base_url = base_url
         self._api_key = api_key
@@ -160,7 +201,12 @@ class Clients:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
         key = self._key(required=self._client is None)
-        headers: Mapping[str, str] = {} if key is None else self._key_headers(key)
+        token = token_from_environment(self._vendor) if key is None else None
+        headers = headers_from_environment(self._vendor)
+        if key is not None:
+            headers |= self._key_headers(key)
+        elif token is not None:
+            headers |= self._token_headers(token)
         return Caller(
             client, None, self._address(), headers, self._dialect, self._timeouts, self._taps
         )
@@ -213,25 +259,28 @@ class Clients:
             return make_http_client(kind, self._transport)
         # An SDK knows its own service, and the variables of its own that move it elsewhere.
         base_url = self._base_url if self._own else self._address()
-        key = self._api_key if self._own else self._key(required=True) or "unused"
+        key = self._key(required=False) if self._own else self._key(required=True) or "unused"
         settings = ClientSettings(base_url, key, self._timeouts.idle)
         return self._sdk.make_client(kind, settings)
 
     def _address(self) -> str:
-        base_url = self._base_url or self._vendor.addresses[self._dialect]
+        moved = address_from_environment(self._vendor, self._dialect)
+        base_url = self._base_url or moved or self._vendor.addresses[self._dialect]
         if base_url is None:
             raise MisuseError(
                 f"{self._vendor.name} is called through a client of its SDK: pass one, or a "
                 "base_url"
             )
         if "{" in base_url:
-            raise MisuseError(f"{self._vendor.name} is at {base_url}: pass base_url, or a client")
-        return base_url.rstrip("/")
+            raise MisuseError(
+                f"{self._vendor.name} is at {shown_url(base_url)}: pass base_url, or a client"
+            )
+        return base_url.strip().rstrip("/")
 
     def _key(self, *, required: bool) -> str | None:
-        variable = self._vendor.key_variable
-        key = self._api_key or (environ.get(variable) if variable else None)
-        if key is None and variable and required:
+        vendor, variable = self._vendor, self._vendor.key_variable
+        key = clean_key(self._api_key or "", "api_key") or key_from_environment(vendor)
+        if key is None and variable and required and token_from_environment(vendor) is None:
             raise MisuseError(
                 f"{self._vendor.name} needs a key: set {variable}, pass api_key, or pass a client"
             )

@@ -192,9 +192,9 @@ class ModelConfig(BaseModel):
     tool_choice: ToolChoice | None = None
     cache_config: CacheConfig | None = None
     provider_tools: tuple[Object, ...] = ()
-    extra_body: Mapping[str, object] = Field(default_factory=dict[str, object])
-    extra_headers: Mapping[str, str] = Field(default_factory=dict[str, str])
-    extra_query: Mapping[str, object] = Field(default_factory=dict[str, object])
+    extra_body: Mapping[str, object] = Field(default_factory=dict[str, object], repr=False)
+    extra_headers: Mapping[str, str] = Field(default_factory=dict[str, str], repr=False)
+    extra_query: Mapping[str, object] = Field(default_factory=dict[str, object], repr=False)
 
     @model_validator(mode="before")
     @classmethod

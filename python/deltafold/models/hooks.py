@@ -45,11 +45,11 @@ class RequestContext:
     """
 
     model_id: str
-    body: dict[str, object]
-    headers: dict[str, str]
-    query: dict[str, object]
+    body: dict[str, object] = field(repr=False)
+    headers: dict[str, str] = field(repr=False)
+    query: dict[str, object] = field(repr=False)
     metadata: "RequestMetadata"
-    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object])
+    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class ResponseInfo:
     """
 
     status: int
-    headers: Mapping[str, str]
-    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object])
+    headers: Mapping[str, str] = field(repr=False)
+    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
 
     @property
     def request_id(self) -> str | None:

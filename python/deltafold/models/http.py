@@ -9,18 +9,22 @@ but to follow a redirect of the kind that keeps the method and the body (307, 30
 origin, where the key may go too; a limit that is missed is a `TimeoutError` that names it.
 """
 
-import socket
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from deltafold.errors import MisuseError
+from deltafold.models.deadlines import ReadLimit, bound_reads_of_caller
+from deltafold.models.draining import adrain, drain
 from deltafold.models.encodings import decoded
 from deltafold.models.packages import EXTRAS, import_package
+from deltafold.models.secrets import Redactor, secrets_of_environment, shown_url
 from deltafold.models.timeouts import (
     AsyncTimedChunks,
     Limit,
@@ -84,6 +88,10 @@ class HttpRequest:
     content: bytes
     timeouts: Timeouts = field(default_factory=Timeouts)
 
+    def __repr__(self) -> str:
+        """Show where the request goes, and nothing that may be a secret."""
+        return f"{type(self).__name__}({self.method} {shown_url(self.url)})"
+
     @property
     def full_url(self) -> str:
         """The URL with the query."""
@@ -146,14 +154,15 @@ def open_http(client: object, request: HttpRequest) -> Source:
         source = _open_httpx(cast("httpx.Client", client), request, limits)
         try:
             onward = _redirected(request, source.status, source.headers)
-        except RedirectError:
+            if onward is None:
+                return source
+            drain(source)
+        except BaseException:
             source.close()
             raise
-        if onward is None:
-            return source
         source.close()
         request = onward
-    raise RedirectError(f"{request.url}: redirected {_MAX_REDIRECTS} times")
+    raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
 
 
 async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
@@ -180,14 +189,15 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
             source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, limits)
         try:
             onward = _redirected(request, source.status, source.headers)
-        except RedirectError:
+            if onward is None:
+                return source
+            await adrain(source)
+        except BaseException:
             await source.close()
             raise
-        if onward is None:
-            return source
         await source.close()
         request = onward
-    raise RedirectError(f"{request.url}: redirected {_MAX_REDIRECTS} times")
+    raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
 
 
 def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
@@ -218,7 +228,14 @@ def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
         max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
     )
     make = package.Client if kind == "synchronous" else package.AsyncClient
-    client: object = make(limits=limits, http2=find_spec("h2") is not None)
+    try:
+        client: object = make(limits=limits, http2=find_spec("h2") is not None)
+    except Exception as exception:
+        # Of a proxy that the environment names, for one: the message may quote its URL.
+        redacted = Redactor(secrets_of_environment()).exception(exception)
+        if redacted is exception:
+            raise
+        raise redacted from redacted.__cause__
     return client
 
 
@@ -282,10 +299,20 @@ def _redirected(
     location = headers.get("location")
     if status not in {301, 302, 303, 307, 308} or location is None:
         return None
-    target = urljoin(request.full_url, location)
-    if status in {307, 308} and may_follow(request.full_url, target):
+    try:
+        target = urljoin(request.full_url, location)
+        follows = status in {307, 308} and may_follow(request.full_url, target)
+    except ValueError:
+        raise RedirectError(
+            f"HTTP {status} from {shown_url(request.url)}: its Location is no URL; "
+            "check the base URL"
+        ) from None
+    if follows:
         return replace(request, url=target, query={})
-    raise RedirectError(f"HTTP {status} from {request.url} to {target}: use that address instead")
+    raise RedirectError(
+        f"HTTP {status} from {shown_url(request.url)} to {shown_url(target)}: use that address "
+        "instead"
+    )
 
 
 def may_follow(url: str, target: str) -> bool:
@@ -301,38 +328,49 @@ def may_follow(url: str, target: str) -> bool:
 class _Waits:
     """The limits that a client is told for its own waiting, and which one a failure of it means."""
 
-    __slots__ = ("limits", "names", "seconds")
+    __slots__ = ("_read", "limits", "names", "seconds")
 
     def __init__(self, limits: Limits) -> None:
         connect, connect_seconds = limits.of("connect")
         answer, answer_seconds = limits.of("first_byte")
         _, whole_seconds = limits.of("total")
         self.limits = limits
-        self.names: Mapping[str, Limit] = {
+        self.names: dict[str, Limit] = {
             "ConnectTimeout": connect,
             "ConnectionTimeoutError": connect,
             "PoolTimeout": "total",
             "ReadTimeout": answer,
             "WriteTimeout": answer,
+            "LateReadError": answer,
             "SocketTimeoutError": answer,
             "TimeoutError": "total",
         }
+        self._read = ReadLimit.of(answer_seconds)
         # The names of httpx's extension.  A request may wait for a free connection of the pool as
         # long as the call may take: waiting there is the caller's own doing.
         self.seconds: dict[str, float | None] = {
             "connect": connect_seconds,
-            "read": answer_seconds,
+            "read": self._read,
             "write": answer_seconds,
             "pool": whole_seconds,
         }
 
     def allow(self, seconds: float | None) -> None:
-        """Say how long the next read may take.
+        """Say how long the next read may take."""
+        self._read.allow(seconds)
 
-        httpcore looks at it once when the response's body begins (HTTP/1.1), or at each read
-        (HTTP/2).  Source: httpcore 1.0.9, `_receive_response_body`, `_read_incoming_data`.
-        """
-        self.seconds["read"] = seconds
+    def trace(self, stage: str, info: object) -> None:
+        """Begin the limit of the headers when the request goes out; a `trace` extension."""
+        del info
+        if stage.endswith(_REQUEST_GOES_OUT):
+            bound_reads_of_caller()
+            self.allow(self.answer_begins())
+
+    def answer_begins(self) -> float | None:
+        """Return how many seconds are left for the headers, now that the request goes out."""
+        answer, seconds = self.limits.of("first_byte")
+        self.names |= {"ReadTimeout": answer, "LateReadError": answer}
+        return seconds
 
     @contextmanager
     def explaining(self) -> Generator[None]:
@@ -348,55 +386,72 @@ class _Waits:
             raise
 
 
+# Of the stages that httpcore tells a `trace` extension: `http11.` or `http2.` stands in front.
+_REQUEST_GOES_OUT: Final = ".send_request_headers.started"
+
+
 def _open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> Source:
     waits = _Waits(limits)
     with waits.explaining():
-        sent = _httpx_request(client, request, waits)
+        sent = _httpx_request(client, request, waits, waits.trace)
         response = client.send(sent, stream=True, follow_redirects=False)
     source = source_of(response)
-    chunks = TimedChunks(source.chunks, limits, waits.allow, _socket_to_watch(response, limits))
-
-    def close() -> None:
-        chunks.close()
-        source.close()
-
-    return Source(chunks, close, source.status, source.headers)
+    source.chunks = TimedChunks(source.chunks, limits, waits.allow)
+    return source
 
 
 async def _open_httpx_async(
     client: "httpx.AsyncClient", request: HttpRequest, limits: Limits
 ) -> AsyncSource:
     waits = _Waits(limits)
-    with waits.explaining():
-        sent = _httpx_request(client, request, waits)
+    anyio = cast("_AnyIO", import_module("anyio"))  # which httpx brings
+    limit, seconds = limits.of("total")
+
+    async def trace(stage: str, info: object) -> None:
+        nonlocal limit
+        del info
+        if stage.endswith(_REQUEST_GOES_OUT):
+            limit, left = limits.of("first_byte")
+            if left is not None:
+                scope.deadline = anyio.current_time() + left
+
+    sent = _httpx_request(client, request, waits, trace)
+    with waits.explaining(), anyio.CancelScope() as scope:
+        if seconds is not None:
+            scope.deadline = anyio.current_time() + seconds
         response = await client.send(sent, stream=True, follow_redirects=False)
+    if scope.cancelled_caught:
+        raise limits.missed(limit)
     waits.allow(None)
+    waits.seconds["read"] = None
     return _timed(async_source_of(response), limits)
 
 
+class _CancelScope(Protocol):
+    deadline: float
+
+    @property
+    def cancelled_caught(self) -> bool: ...
+
+
+class _AnyIO(Protocol):
+    def CancelScope(self) -> AbstractContextManager[_CancelScope]: ...  # noqa: N802 - anyio's name
+    def current_time(self) -> float: ...
+
+
 def _httpx_request(
-    client: "httpx.Client | httpx.AsyncClient", request: HttpRequest, waits: _Waits
+    client: "httpx.Client | httpx.AsyncClient",
+    request: HttpRequest,
+    waits: _Waits,
+    trace: Callable[[str, object], Awaitable[None] | None],
 ) -> "httpx.Request":
     return client.build_request(
         request.method,
         request.full_url,
         headers=request.headers,
         content=request.content,
-        extensions={"timeout": waits.seconds},
+        extensions={"timeout": waits.seconds, "trace": trace},
     )
-
-
-def _socket_to_watch(response: "httpx.Response", limits: Limits) -> socket.socket | None:
-    """Find the socket of a response whose client cannot be told a new limit for each read."""
-    timeouts = limits.timeouts
-    if timeouts.total is None and timeouts.first_byte == timeouts.idle:
-        return None
-    stream: Any = response.extensions.get("network_stream")
-    # The connection of HTTP/2 is not this response's alone, and httpcore asks for its limit anew.
-    if stream is None or response.extensions.get("http_version") == b"HTTP/2":
-        return None
-    connection: object = stream.get_extra_info("socket")
-    return connection if isinstance(connection, socket.socket) else None
 
 
 async def _open_aiohttp(
@@ -408,19 +463,40 @@ async def _open_aiohttp(
     timeout: aiohttp.ClientTimeout = import_package("aiohttp").ClientTimeout(
         total=waits.seconds["pool"],
         sock_connect=waits.seconds["connect"],
-        sock_read=waits.seconds["read"],
+        sock_read=waits.seconds["write"],
     )
-    with waits.explaining():
-        response = await session.request(
-            request.method,
-            # It is encoded: aiohttp would rewrite escapes that a signature counts on.
-            import_module("yarl").URL(request.full_url, encoded=True),
-            headers=request.headers,
-            data=request.content,
-            allow_redirects=False,
-            raise_for_status=False,
-            timeout=timeout,
-        )
+    answer: Limit = "first_byte"
+    scope = asyncio.timeout(None)
+
+    def begin_answer() -> None:
+        nonlocal answer
+        answer, seconds = limits.of("first_byte")
+        # The body may go out after the answer has come.
+        if seconds is not None and waiting:
+            scope.reschedule(asyncio.get_running_loop().time() + seconds)
+
+    waiting = True
+    try:
+        with waits.explaining():
+            async with scope:
+                response = await session.request(
+                    request.method,
+                    # It is encoded: aiohttp would rewrite escapes that a signature counts on.
+                    import_module("yarl").URL(request.full_url, encoded=True),
+                    headers=request.headers,
+                    data=_announced_body()(request.content, begin_answer)
+                    if request.content
+                    else b"",
+                    allow_redirects=False,
+                    raise_for_status=False,
+                    timeout=timeout,
+                )
+    except TimeoutError as error:
+        if scope.expired():
+            raise limits.missed(answer) from error
+        raise
+    finally:
+        waiting = False
     connection = response.connection
     if connection is not None and connection.protocol is not None:
         # Its limit for the headers would go on counting between the reads of the body.
@@ -428,10 +504,30 @@ async def _open_aiohttp(
     return _timed(async_source_of(response), limits)
 
 
+@cache
+def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is not imported here
+    """Make the class of bodies that say when they go out: aiohttp tells nobody else."""
+    payload: Any = import_module("aiohttp.payload")
+
+    class AnnouncedBody(payload.BytesPayload):  # type: ignore[misc]  # of an untyped module
+        def __init__(self, content: bytes, begins: Callable[[], None]) -> None:
+            super().__init__(content)  # pyright: ignore[reportUnknownMemberType] - as above
+            self._begins = begins
+
+        async def write_with_length(self, writer: object, content_length: int | None) -> None:
+            self._begins()
+            await super().write_with_length(writer, content_length)  # pyright: ignore[reportUnknownMemberType] - as above
+
+    return AnnouncedBody
+
+
 async def _open_http1(client: "Http1Client", request: HttpRequest, limits: Limits) -> AsyncSource:
     response = await client.send(request, limits)
     chunks = decoded(response, response.headers.get("content-encoding"))
-    return _timed(AsyncSource(chunks, response.aclose, response.status, response.headers), limits)
+    source = AsyncSource(
+        chunks, response.aclose, response.status, response.headers, over_connection=True
+    )
+    return _timed(source, limits)
 
 
 def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:
@@ -441,7 +537,7 @@ def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:
         chunks.close()
         await source.close()
 
-    return AsyncSource(chunks, close, source.status, source.headers)
+    return replace(source, chunks=chunks, close=close)
 
 
 def _make_aiohttp_session() -> object:

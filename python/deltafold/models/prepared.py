@@ -7,7 +7,7 @@ Laws: immutable, so that a stream keeps what it began with; hooks change a copy.
 
 import contextlib
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from deltafold.models.calls import CallFacts, PreparedRequest
 from deltafold.models.clients import Caller
@@ -33,7 +33,7 @@ class Prepared:
     facts: CallFacts
     options: DecoderOptions
     notes: tuple[Mapping[str, object], ...]
-    invocation_state: Mapping[str, object]
+    invocation_state: Mapping[str, object] = field(repr=False)
 
     def context(self) -> RequestContext:
         """Return what a hook may change."""

@@ -10,7 +10,7 @@ spoken through a plain HTTP client.
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -19,7 +19,15 @@ from urllib.parse import unquote
 from deltafold.errors import MisuseError
 from deltafold.models.calls import PreparedRequest
 from deltafold.models.http import ClientKind
-from deltafold.models.transport import AsyncSource, Source, async_source_of, source_of
+from deltafold.models.secrets import clean_headers
+from deltafold.models.transport import (
+    AsyncSource,
+    Source,
+    async_source_of,
+    header_text,
+    rest_of_urllib3,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -39,8 +47,8 @@ class ClientSettings:
         timeout: seconds without a byte.
     """
 
-    base_url: str | None
-    api_key: str | None
+    base_url: str | None = field(repr=False)
+    api_key: str | None = field(repr=False)
     timeout: float | None
 
 
@@ -130,12 +138,22 @@ class GeneratedSdk:
     def open(self, client: object, request: PreparedRequest) -> Source:
         """Send a request through the SDK's streaming response."""
         opening = cast("AbstractContextManager[object]", self._opening(client, request))
-        return source_of(opening.__enter__())
+        response = opening.__enter__()
+        try:
+            return source_of(response)
+        except BaseException as exception:
+            opening.__exit__(type(exception), exception, exception.__traceback__)
+            raise
 
     async def open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
         """Send a request through the SDK's streaming response."""
         opening = cast("AbstractAsyncContextManager[object]", self._opening(client, request))
-        return async_source_of(await opening.__aenter__())
+        response = await opening.__aenter__()
+        try:
+            return async_source_of(response)
+        except BaseException as exception:
+            await opening.__aexit__(type(exception), exception, exception.__traceback__)
+            raise
 
     def make_client(self, kind: ClientKind, settings: ClientSettings) -> object:
         """Make a client of the SDK."""
@@ -156,7 +174,7 @@ class GeneratedSdk:
         return resource.with_streaming_response.create(
             **{name: body[name] for name in self.named if name in body},
             extra_body={name: value for name, value in body.items() if name not in self.named},
-            extra_headers=dict(request.headers),
+            extra_headers=clean_headers(request.headers),
             extra_query=dict(request.query),
         )
 
@@ -210,7 +228,7 @@ class MistralSdk:
         if request.query:
             raise MisuseError("the mistralai SDK takes no query parameters: pass an httpx client")
         body = {name: value for name, value in request.body.items() if name != "stream"}
-        return {**body, "http_headers": dict(request.headers)}
+        return {**body, "http_headers": clean_headers(request.headers)}
 
 
 class BedrockSdk:
@@ -239,9 +257,8 @@ class BedrockSdk:
         answer: dict[str, Any] = cast("Any", client).converse_stream(**self._arguments(request))
         raw = _raw_stream(answer)
         status, headers = _boto_facts(answer)
-        return Source(
-            cast("Iterator[bytes]", raw.stream()), answer["stream"].close, status, headers
-        )
+        chunks, close = cast("Iterator[bytes]", raw.stream()), answer["stream"].close
+        return Source(chunks, close, status, headers, rest_of_urllib3(raw))
 
     async def open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
         """Send a request; the frames are read below aiobotocore's own parser."""
@@ -312,7 +329,8 @@ def _raw_stream(answer: Mapping[str, Any]) -> Any:  # noqa: ANN401 - untyped in 
 
 def _boto_facts(answer: Mapping[str, Any]) -> tuple[int, dict[str, str]]:
     facts = answer.get("ResponseMetadata", {})
-    headers = {str(name).lower(): str(value) for name, value in facts["HTTPHeaders"].items()}
+    pairs = facts["HTTPHeaders"].items()
+    headers = {header_text(name).lower(): header_text(value) for name, value in pairs}
     return facts["HTTPStatusCode"], headers
 
 

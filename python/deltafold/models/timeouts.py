@@ -9,11 +9,8 @@ read, since a timer that finds that the wait it was set for is over only moves i
 """
 
 import asyncio
-import contextlib
 import math
-import socket
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
@@ -121,109 +118,35 @@ class TimedChunks:
         chunks: the body.
         limits: the limits of the call.
         allow: tells the client how many seconds its next read may take.
-        connection: the socket, where the client does not listen any more once the body has begun:
-            shutting it down breaks a read off.
     """
 
-    __slots__ = ("_allow", "_chunks", "_limit", "_limits", "_watch")
+    __slots__ = ("_allow", "_chunks", "_limit", "_limits")
 
     def __init__(
         self,
         chunks: Iterator[bytes],
         limits: Limits,
         allow: Callable[[float | None], None],
-        connection: socket.socket | None = None,
     ) -> None:
         self._chunks = chunks
         self._limits = limits
         self._limit: Limit = "first_byte"
         self._allow = allow
-        self._watch = None if connection is None else _SocketWatch(connection)
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> bytes:
         limit, seconds = self._limits.of(self._limit)
-        watch = self._watch
-        if watch is None:
-            self._allow(seconds)
-        else:
-            self._allow(None)
-            watch.begin(seconds)
+        self._allow(seconds)
         try:
             chunk = next(self._chunks)
         except Exception as exception:
-            late = is_timeout(exception) or (watch is not None and watch.expired)
-            if late and seconds is not None:
+            if is_timeout(exception) and seconds is not None:
                 raise self._limits.missed(limit) from exception
             raise
-        finally:
-            if watch is not None:
-                watch.end()
         self._limit = "idle"
         return chunk
-
-    def close(self) -> None:
-        """End the timer; closing the body is its owner's."""
-        if self._watch is not None:
-            self._watch.close()
-
-
-class _SocketWatch:
-    """Shuts a socket down when a read takes too long."""
-
-    __slots__ = ("_connection", "_due", "_lock", "_rings", "_timer", "expired")
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._due = math.inf
-        self._lock = threading.Lock()
-        self._rings = math.inf
-        self._timer: threading.Timer | None = None
-        self.expired = False
-
-    def begin(self, seconds: float | None) -> None:
-        if seconds is None:
-            return
-        with self._lock:
-            self._due = time.monotonic() + seconds
-            if self._due < self._rings:
-                self._set(seconds)
-
-    def end(self) -> None:
-        with self._lock:
-            self._due = math.inf
-
-    def close(self) -> None:
-        with self._lock:
-            timer, self._timer = self._timer, None
-            self._due = math.inf
-        if timer is not None:
-            timer.cancel()
-            timer.join()
-
-    def _set(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._rings = time.monotonic() + seconds
-        self._timer = threading.Timer(seconds, self._ring)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _ring(self) -> None:
-        with self._lock:
-            self._timer = None
-            self._rings = math.inf
-            left = self._due - time.monotonic()
-            if left > 0:
-                if left < math.inf:
-                    self._set(left)
-                return
-            self.expired = True
-            # The method of the plain socket: that of a TLS socket is not for another thread.
-            with contextlib.suppress(OSError):
-                socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
 
 
 class AsyncTimedChunks:
@@ -235,7 +158,7 @@ class AsyncTimedChunks:
         self._chunks = chunks
         self._limits = limits
         self._limit: Limit = "first_byte"
-        self._within = _AsyncioWatch() if under_asyncio() else _TrioWatch()
+        self._within = watch()
 
     def __aiter__(self) -> Self:
         return self
@@ -266,6 +189,11 @@ def under_asyncio() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def watch() -> "Watch":
+    """Return what bounds the waits of one task, under asyncio or trio; whoever asks closes it."""
+    return _AsyncioWatch() if under_asyncio() else _TrioWatch()
 
 
 class _AsyncioWatch:
@@ -341,3 +269,7 @@ class _TrioWatch:
 
     def close(self) -> None:
         """A scope ends with its wait."""
+
+
+Watch: TypeAlias = _AsyncioWatch | _TrioWatch
+"""Awaits a read for so many seconds at most, then raises `TimeoutError`."""

@@ -13,16 +13,20 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Generator,
     Iterable,
     Iterator,
     Mapping,
 )
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from deltafold.errors import MisuseError, UnknownDialectError
+from deltafold.models.deadlines import bound_reads, rest_within
 from deltafold.models.encodings import decoded
 
 if TYPE_CHECKING:
@@ -54,22 +58,32 @@ class Source:
         close: gives the connection back or closes it; may be called twice.
         status: the HTTP status, 200 where there was no HTTP.
         headers: the response's headers, names in lower case.
+        rest: bounds the reads of this thread by a deadline of `time.monotonic()` while it is
+            entered; None where the body does not come over a connection of its own, or its reads
+            cannot be bounded.
     """
 
     chunks: Iterator[bytes]
     close: Callable[[], object]
     status: int
     headers: Mapping[str, str]
+    rest: Callable[[float], AbstractContextManager[None]] | None = None
 
 
 @dataclass(slots=True)
 class AsyncSource:
-    """A response body that is read by awaiting it; the members are those of `Source`."""
+    """A response body that is read by awaiting it; the other members are those of `Source`.
+
+    Attributes:
+        over_connection: whether the body comes over a connection of its own, which serves again
+            when the body was read to its end.
+    """
 
     chunks: AsyncIterator[bytes]
     close: Callable[[], Awaitable[object]]
     status: int
     headers: Mapping[str, str]
+    over_connection: bool = False
 
 
 @runtime_checkable
@@ -179,10 +193,12 @@ def source_of(response: object) -> Source:
     response = http_response(response)
     name = type(response).__qualname__
     if isinstance(response, _SyncBody) and _offers(response, "__iter__"):
-        return Source(response.iter_bytes(), response.close, _status(response), _headers(response))
+        status, headers, rest = _status(response), _headers(response), rest_of(response)
+        return Source(response.iter_bytes(), response.close, status, headers, rest)
     if isinstance(response, _RequestsBody):
         chunks = response.iter_content(None)
-        return Source(chunks, response.close, _status(response), _headers(response))
+        rest = rest_of_urllib3(getattr(response, "raw", None))
+        return Source(chunks, response.close, _status(response), _headers(response), rest)
     if isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content"):
         raise MisuseError(f"the body of this {name} is asynchronous: use astream()")
     plain = _plain_chunks(response)
@@ -203,15 +219,18 @@ def async_source_of(response: object) -> AsyncSource:
         if isinstance(response, _AsyncHttpxBody) and _is_of_connection(response):
             return _source_of_connection(response)
         chunks = response.aiter_bytes()
-        return AsyncSource(
-            chunks, _closing(chunks, response.aclose), _status(response), _headers(response)
+        close, over_connection = (
+            _closing(chunks, response.aclose),
+            _connection(response) is not None,
         )
+        return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
     if isinstance(response, _SyncBody | _RequestsBody):
         raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     content = cast("object | None", getattr(response, "content", None))
     if hasattr(content, "iter_any"):  # aiohttp
         chunks = cast("_AiohttpContent", content).iter_any()
-        return AsyncSource(chunks, _closer(response), _status(response), _headers(response))
+        status, headers = _status(response), _headers(response)
+        return AsyncSource(chunks, _closer(response), status, headers, over_connection=True)
     status, headers = _status(response), _headers(response)
     if isinstance(response, AsyncIterable):
         chunks = aiter(cast("AsyncIterable[bytes]", response))
@@ -258,8 +277,45 @@ def _closing(
 
 def _is_of_connection(response: object) -> bool:
     """Whether httpx reads this body from a connection, not from an object of the caller's."""
+    return "network_stream" in _extensions(response)
+
+
+def _extensions(response: object) -> Mapping[str, object]:
     extensions = cast("object", getattr(response, "extensions", None))
-    return isinstance(extensions, Mapping) and "network_stream" in extensions
+    return cast("Mapping[str, object]", extensions) if isinstance(extensions, Mapping) else {}
+
+
+def _connection(response: object) -> object | None:
+    """Return the stream of the connection that is this response's alone, if there is one.
+
+    A response of HTTP/2 shares its connection, which stays open when the response is closed early.
+    """
+    extensions = _extensions(response)
+    if extensions.get("http_version") == b"HTTP/2":
+        return None
+    return extensions.get("network_stream")
+
+
+def rest_of(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
+    """Return what bounds the reads of an httpx response's rest, as `Source.rest`."""
+    stream = _connection(response)
+    return partial(rest_within, stream) if stream is not None and bound_reads(stream) else None
+
+
+def rest_of_urllib3(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
+    """Return what bounds the reads of a urllib3 response's rest, as `Source.rest`."""
+    connection = getattr(getattr(response, "connection", None), "sock", None)
+    set_limit = cast("Callable[[float], object] | None", getattr(connection, "settimeout", None))
+    if set_limit is None:
+        return None
+
+    @contextmanager
+    def rest(until: float) -> Generator[None]:
+        # urllib3 sets the limit anew for each request.
+        set_limit(max(until - monotonic(), 0.001))
+        yield
+
+    return rest
 
 
 def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
@@ -287,7 +343,8 @@ def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
                     pass
 
     body = decoded(chunks, encoding) if raw else chunks
-    return AsyncSource(body, close, _status(response), headers)
+    over_connection = _connection(response) is not None
+    return AsyncSource(body, close, _status(response), headers, over_connection)
 
 
 class _CancelScope(Protocol):
@@ -319,4 +376,20 @@ def _headers(response: object) -> dict[str, str]:
     if not isinstance(headers, Mapping):
         return {}
     pairs = cast("Mapping[object, object]", headers).items()
-    return {str(name).lower(): str(value) for name, value in pairs}
+    return {header_text(name).lower(): header_text(value) for name, value in pairs}
+
+
+def header_text(value: object) -> str:
+    """Return a header's name or value as well-formed text.
+
+    aiohttp decodes headers as UTF-8 and escapes all other bytes as surrogates.  Those headers are
+    read as ISO 8859-1, as httpx does.  Source: RFC 9110, section 5.5.
+    """
+    text = str(value)
+    if text.isascii():
+        return text
+    with suppress(UnicodeEncodeError):
+        return text.encode().decode()
+    with suppress(UnicodeEncodeError):
+        return text.encode("utf-8", "surrogateescape").decode("iso-8859-1")
+    return text.encode("utf-8", "replace").decode()

@@ -21,6 +21,12 @@ class Vendor:
         defaults: configuration fields that this vendor wants set, weaker than the caller's, in the
             dialects whose configuration has them.
         aliases: other names of the same vendor.
+        address_variables: the environment variables by which the vendor's SDK is moved to another
+            address; the first that is set counts.
+        address_is_host: whether these hold a host as Ollama's do, not a base URL.
+        earlier_key_variables: variables of a key that the vendor's SDK reads before `key_variable`.
+        token_variable: the variable of a bearer token that is sent where there is no key.
+        header_variables: headers, and the variables that set them.
     """
 
     name: str
@@ -28,6 +34,11 @@ class Vendor:
     key_variable: str | None
     defaults: Mapping[str, object] = field(default_factory=dict[str, object])
     aliases: tuple[str, ...] = ()
+    address_variables: tuple[str, ...] = ()
+    address_is_host: bool = False
+    earlier_key_variables: tuple[str, ...] = ()
+    token_variable: str | None = None
+    header_variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def dialect(self) -> str:
@@ -67,11 +78,23 @@ def _chat(
 
 
 _ROWS = (
-    Vendor("anthropic", {_MESSAGES: "https://api.anthropic.com"}, "ANTHROPIC_API_KEY"),
+    # Source of all variables: the SDKs themselves, in the versions that requirements/ name.
+    Vendor(
+        "anthropic",
+        {_MESSAGES: "https://api.anthropic.com"},
+        "ANTHROPIC_API_KEY",
+        address_variables=("ANTHROPIC_BASE_URL",),
+        token_variable="ANTHROPIC_AUTH_TOKEN",  # noqa: S106 - the name of a variable
+    ),
     Vendor(
         "openai",
         dict.fromkeys((_CHAT, _RESPONSES), "https://api.openai.com/v1"),
         "OPENAI_API_KEY",
+        address_variables=("OPENAI_BASE_URL",),
+        header_variables={
+            "openai-organization": "OPENAI_ORG_ID",
+            "openai-project": "OPENAI_PROJECT_ID",
+        },
     ),
     _chat(
         "azure",
@@ -88,6 +111,7 @@ _ROWS = (
             "https://bedrock-runtime.{region}.amazonaws.com",
         ),
         "AWS_BEARER_TOKEN_BEDROCK",
+        address_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"),
     ),
     _chat("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", {}),
     _chat(
@@ -95,7 +119,12 @@ _ROWS = (
         "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
         "CLOUDFLARE_API_TOKEN",
     ),
-    Vendor("cohere", {"cohere-chat": "https://api.cohere.com"}, "CO_API_KEY"),
+    Vendor(
+        "cohere",
+        {"cohere-chat": "https://api.cohere.com"},
+        "CO_API_KEY",
+        address_variables=("CO_API_URL",),
+    ),
     _chat(
         "dashscope",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
@@ -131,6 +160,8 @@ _ROWS = (
         ),
         "GEMINI_API_KEY",
         aliases=("gemini",),
+        address_variables=("GOOGLE_GEMINI_BASE_URL",),
+        earlier_key_variables=("GOOGLE_API_KEY",),
     ),
     Vendor(
         "google-vertex",
@@ -171,6 +202,9 @@ _ROWS = (
         {_CHAT: "http://127.0.0.1:11434/v1", "ollama": "http://127.0.0.1:11434"},
         None,
         _OLD_LIMIT,
+        address_variables=("OLLAMA_HOST",),
+        address_is_host=True,
+        token_variable="OLLAMA_API_KEY",  # noqa: S106 - the name of a variable
     ),
     _chat(
         "openrouter",

@@ -6,7 +6,7 @@ they were, flat out, or with faults.  Nothing but the standard library is needed
 """
 
 from deltafold.testing.playlist import Request
-from deltafold.testing.recorder import Recorder
+from deltafold.testing.recorder import Recorder, RecordingWarning
 from deltafold.testing.recording import Ending, RecordedRequest, Recording
 from deltafold.testing.server import ReplayServer
 from deltafold.testing.transport import ReplayTransport
@@ -16,6 +16,7 @@ __all__ = [
     "RecordedRequest",
     "Recorder",
     "Recording",
+    "RecordingWarning",
     "ReplayServer",
     "ReplayTransport",
     "Request",

@@ -10,7 +10,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 from deltafold.testing.recording import Recording
@@ -23,9 +23,9 @@ class Request:
     """One request that was sent to a replay."""
 
     method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
+    path: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
 
     def json(self) -> object:
         """Return the body as parsed JSON."""

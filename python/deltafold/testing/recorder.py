@@ -12,6 +12,7 @@ import itertools
 import re
 import threading
 import time
+import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,14 @@ from urllib.parse import parse_qsl, urlsplit
 
 from deltafold.errors import MisuseError
 from deltafold.models.http import HttpRequest, open_http, open_http_async
+from deltafold.models.secrets import (
+    HARMLESS_QUERY,
+    Redactor,
+    secrets_in_headers,
+    secrets_in_url,
+    secrets_of_client,
+    secrets_of_environment,
+)
 from deltafold.models.timeouts import is_timeout
 from deltafold.models.transport import AsyncSource, Source
 from deltafold.testing.recording import SUFFIX, Ending, RecordedRequest, Recording
@@ -34,7 +43,6 @@ _KEPT_REQUEST_HEADERS: Final = frozenset(
         "user-agent",
     }
 )
-_KEPT_QUERY: Final = frozenset({"alt", "api-version", "beta"})
 _ACCOUNT_HEADER: Final = re.compile(
     r"cookie|authenticat|authoriz|api-?key|secret|organization|project|account"
 )
@@ -42,9 +50,10 @@ _ACCOUNT_HEADER: Final = re.compile(
 _TRANSFER_HEADERS: Final = frozenset(
     {"connection", "content-encoding", "content-length", "transfer-encoding"}
 )
-# Where clients of the SDKs keep their key.
-_KEY_ATTRIBUTES: Final = ("api_key", "auth_token", "admin_api_key")
-_MIN_SECRET_CHARACTERS: Final = 8
+
+
+class RecordingWarning(UserWarning):
+    """A `Recorder` could not write its file."""
 
 
 class Recorder:
@@ -112,24 +121,23 @@ class Recorder:
             raise MisuseError(f"{path} is the file of one response: give a folder for more")
         return _Take(path, _kept_request(request, self._keep_requests), self._secrets(request))
 
-    def _secrets(self, request: HttpRequest) -> frozenset[bytes]:
+    def _secrets(self, request: HttpRequest) -> tuple[bytes, ...]:
         """Return what of this request nobody may read in a file."""
-        texts = [
-            value.rpartition(" ")[2]
-            for name, value in request.headers.items()
-            if name.lower() not in _KEPT_REQUEST_HEADERS
-        ]
-        texts += [value for name, value in _query(request) if name not in _KEPT_QUERY]
-        for name in _KEY_ATTRIBUTES:
-            held: object = getattr(self.client, name, None)
-            texts += [held] if isinstance(held, str) else []
-        return frozenset(text.encode() for text in texts if len(text) >= _MIN_SECRET_CHARACTERS)
+        secrets = Redactor(
+            [
+                *secrets_in_headers(request.headers),
+                *secrets_in_url(request.full_url),
+                *secrets_of_client(self.client),
+                *secrets_of_environment(),
+            ]
+        )
+        return tuple(form.encode("utf-8", "surrogatepass") for form in secrets.forms)
 
 
 class _Take:
     """One response while it is recorded."""
 
-    def __init__(self, path: Path, request: RecordedRequest, secrets: frozenset[bytes]) -> None:
+    def __init__(self, path: Path, request: RecordedRequest, secrets: tuple[bytes, ...]) -> None:
         self._path = path
         self._request = request
         self._secrets = secrets
@@ -148,7 +156,7 @@ class _Take:
             finally:
                 self.write("end")
 
-        return Source(_Heard(self, source.chunks), close, source.status, source.headers)
+        return replace(source, chunks=_Heard(self, source.chunks), close=close)
 
     def listen_async(self, source: AsyncSource) -> AsyncSource:
         """Listen to a source."""
@@ -160,7 +168,7 @@ class _Take:
             finally:
                 self.write("end")
 
-        return AsyncSource(_AsyncHeard(self, source.chunks), close, source.status, source.headers)
+        return replace(source, chunks=_AsyncHeard(self, source.chunks), close=close)
 
     def note(self, asked: float, chunk: bytes) -> None:
         """Note a piece, and how long it was waited for, which leaves the reader's own time out."""
@@ -176,9 +184,17 @@ class _Take:
             return
         self._written = True
         recording = replace(self._head, pieces=tuple(self._pieces), ending=ending)
-        for secret in self._secrets:
-            recording = recording.starred(secret)
-        recording.save(self._path)
+        try:
+            for secret in self._secrets:
+                recording = recording.starred(secret)
+            recording.save(self._path)
+        except (OSError, ValueError) as error:
+            # Whoever reads the response did nothing wrong.
+            warnings.warn(
+                f"{self._path} was not written: {type(error).__name__}: {error}",
+                RecordingWarning,
+                stacklevel=2,
+            )
 
     def _note_head(self, source: Source | AsyncSource) -> None:
         self._head = Recording(
@@ -259,7 +275,7 @@ def _kept_request(request: HttpRequest, keep_body: bool) -> RecordedRequest:
     return RecordedRequest(
         request.method,
         urlsplit(request.url).path,
-        {name: value for name, value in _query(request) if name in _KEPT_QUERY},
+        {name: value for name, value in _query(request) if name in HARMLESS_QUERY},
         {name: value for name, value in headers.items() if name in _KEPT_REQUEST_HEADERS},
         request.content if keep_body else None,
     )

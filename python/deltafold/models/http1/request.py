@@ -9,11 +9,12 @@ of the URL stay as they are.
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from deltafold.errors import MisuseError
+from deltafold.models.secrets import shown_url
 
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 # Source: RFC 9110, sections 5.6.2 (token) and 5.5 (field values: no CR, LF or NUL); a
@@ -40,8 +41,8 @@ class Target:
     scheme: str
     host: str
     port: int
-    path: str
-    authorization: str | None
+    path: str = field(repr=False)
+    authorization: str | None = field(repr=False)
 
     @property
     def authority(self) -> str:
@@ -67,19 +68,15 @@ def target_of(url: str) -> Target:
         path = quote(parts.path or "/", safe=_RESERVED_AND_ESCAPES)
         if parts.query:
             path += "?" + quote(parts.query, safe=_RESERVED_AND_ESCAPES)
-    except ValueError as error:
-        raise MisuseError(f"url: {_shown(url)!r} is no URL: {error}") from error
+    except ValueError:
+        # The error quotes what stands in place of the port, which may be a password.
+        raise MisuseError(f"url: {shown_url(url)!r} is no URL") from None
     if parts.scheme not in _PORTS or not _HOST.fullmatch(host):
-        raise MisuseError(f"url: {_shown(url)!r} is no URL of http or https with a host")
+        raise MisuseError(f"url: {shown_url(url)!r} is no URL of http or https with a host")
     authorization = basic_authorization(parts.username, parts.password)
     return Target(
         parts.scheme, host, _PORTS[parts.scheme] if port is None else port, path, authorization
     )
-
-
-def _shown(url: str) -> str:
-    """Return a URL without what may be a secret in it: its query, its user."""
-    return url.partition("?")[0].rpartition("@")[2]
 
 
 def basic_authorization(user: str | None, password: str | None) -> str | None:

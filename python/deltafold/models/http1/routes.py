@@ -104,8 +104,11 @@ def proxy_of(url: str) -> Proxy:
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise MisuseError(f"proxy: its URL cannot be read: {error}") from error
+    except ValueError:
+        # The error quotes what stands in place of the port, which may be a password.
+        raise MisuseError(
+            "proxy: its URL cannot be read: escape special characters of its user and password"
+        ) from None
     if parts.scheme.startswith("socks"):
         raise MisuseError(
             f"proxy: {parts.scheme} is not spoken by httptools; transport='httpx2' does, with "

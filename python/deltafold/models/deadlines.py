@@ -1,0 +1,135 @@
+"""Deadlines for the blocking reads of httpx and httpx2.
+
+In: the `network_stream` of httpcore, from which a connection is read.  Out: the same stream, whose
+`read` obeys deadlines.
+
+Laws: httpcore asks for a request's read limit once and applies it to every `recv`, so that a server
+that sends one byte at a time never misses it; a stream that was bounded here applies what is left
+until the deadline instead.  A read for anybody else has the limit that they gave.  Nothing runs
+beside the read: no thread, no timer.
+
+Source: httpcore 1.0.9 and httpcore2 2.16, `NetworkStream.read(max_bytes, timeout)` (documented as
+the interface of network backends) and the `trace` extension.
+"""
+
+import sys
+import time
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Final, Protocol, cast
+
+# httpcore wants a number also where there is no limit, for streams that cannot be bounded.
+_NO_LIMIT_SECONDS: Final = 24 * 3600.0
+
+
+class LateReadError(TimeoutError):
+    """A read was due to end before it began: many small reads used up the time."""
+
+
+class ReadLimit(float):
+    """The read limit of one request: httpcore sees seconds, a bounded stream the deadline.
+
+    Attributes:
+        until: the deadline by `time.monotonic()`; None is no deadline.
+    """
+
+    __slots__ = ("until",)
+
+    until: float | None
+
+    @classmethod
+    def of(cls, seconds: float | None) -> "ReadLimit":
+        """Make a limit that begins now."""
+        limit = cls(_NO_LIMIT_SECONDS if seconds is None else seconds)
+        limit.allow(seconds)
+        return limit
+
+    def allow(self, seconds: float | None) -> None:
+        """Let the reads to come take so many seconds altogether, from now on."""
+        self.until = None if seconds is None else time.monotonic() + seconds
+
+
+class _Stream(Protocol):
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes: ...
+
+
+class _BoundedReads:
+    """Stands for the `read` of one stream."""
+
+    __slots__ = ("_stream", "rests")
+
+    def __init__(self, stream: object) -> None:
+        # The stream holds this object.
+        self._stream = weakref.ref(stream)
+        # By thread: once a body has ended, its connection may serve another thread at any time.
+        self.rests: dict[int, float] = {}
+
+    def __call__(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        until = timeout.until if isinstance(timeout, ReadLimit) else None
+        if isinstance(timeout, ReadLimit):
+            timeout = None
+        if self.rests:
+            rest = self.rests.get(get_ident())
+            if rest is not None:
+                until = rest if until is None else min(rest, until)
+        if until is not None:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise LateReadError("the time for this read is over")
+            timeout = left if timeout is None else min(timeout, left)
+        stream = self._stream()
+        return cast("type[_Stream]", type(stream)).read(cast("_Stream", stream), max_bytes, timeout)
+
+
+def bound_reads(stream: object) -> bool:
+    """Make the reads of a stream obey `ReadLimit` and `rest_within`; False where they cannot."""
+    return _bounded(stream) is not None
+
+
+@contextmanager
+def rest_within(stream: object, until: float) -> Generator[None]:
+    """Let the reads of this thread end at a deadline, by `time.monotonic()`.
+
+    Args:
+        stream: one for which `bound_reads` was true.
+        until: the deadline.
+    """
+    bounded = _bounded(stream)
+    if bounded is None:
+        yield
+        return
+    bounded.rests[get_ident()] = until
+    try:
+        yield
+    finally:
+        del bounded.rests[get_ident()]
+
+
+def bound_reads_of_caller() -> None:
+    """Bound the stream of the connection that calls a `trace` extension.
+
+    httpcore names the stage of a request there, but not its connection, which is the `self` of one
+    of the calling frames.  A version that keeps its stream elsewhere is not bounded: then its limit
+    holds for each `recv` alone.
+    """
+    # Documented for CPython; nothing else leads there.
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as said
+    while frame is not None:
+        stream: object = getattr(frame.f_locals.get("self"), "_network_stream", None)
+        if stream is not None:
+            bound_reads(stream)
+            return
+        frame = frame.f_back  # type: ignore[assignment]  # the annotation of the first frame
+
+
+def _bounded(stream: object) -> _BoundedReads | None:
+    members = getattr(stream, "__dict__", None)
+    if not isinstance(members, dict) or not callable(getattr(stream, "read", None)):
+        return None
+    known = cast("dict[str, object]", members)
+    if "read" not in known:
+        known["read"] = _BoundedReads(stream)
+    found = known["read"]
+    return found if isinstance(found, _BoundedReads) else None

@@ -1,0 +1,148 @@
+"""Response headers that come one byte at a time, or in another encoding than UTF-8."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+
+from deltafold import ErrorCode, Model, ModelError
+from deltafold.models.http import Timeouts
+from test_connections import CHAT, STREAMED, dialect_for, every_plain_way, every_way, with_model
+
+
+@contextmanager
+def raw_server(talk: Callable[[socket.socket, threading.Event], None]) -> Generator[str]:
+    """Serve every connection with a function, which stops when the event is set."""
+    closing = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def one(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            talk(connection, closing)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threads.append(threading.Thread(target=one, args=(listening.accept()[0],)))
+                threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            closing.set()
+            listening.shutdown(socket.SHUT_RDWR)
+            for thread in (accepting, *threads):
+                thread.join()
+
+
+def dripping(connection: socket.socket, closing: threading.Event) -> None:
+    """Send a header that never ends, one byte at a time."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nx-slow: ")
+    while not closing.wait(0.02):
+        connection.sendall(b"x")
+
+
+@every_plain_way
+@pytest.mark.parametrize(
+    ("timeouts", "limit"),
+    [
+        (Timeouts(first_byte=0.3), "first_byte"),
+        (Timeouts(total=0.3), "total"),
+        (Timeouts(first_byte=None, total=0.3), "total"),
+        (Timeouts(first_byte=0.3, idle=None, total=30), "first_byte"),
+    ],
+)
+def test_headers_that_drip_miss_the_limit_of_the_answer(
+    package: str, loop: str, timeouts: Timeouts, limit: str
+) -> None:
+    told: list[ModelError] = []
+    begun = time.monotonic()
+
+    def use(model: Model[Any]) -> None:
+        with pytest.raises(ModelError) as raised:
+            model.send_message_sync("Hello")
+        told.append(raised.value)
+
+    async def use_async(model: Model[Any]) -> None:
+        with pytest.raises(ModelError) as raised:
+            await model.send_message("Hello")
+        told.append(raised.value)
+
+    with raw_server(dripping) as url:
+        with_model(package, loop, url, use, use_async, timeouts=timeouts)
+    assert told[0].code is ErrorCode.TIMEOUT
+    assert told[0].message.endswith(f"within 0.3 s (timeouts.{limit})")
+    assert time.monotonic() - begun < 5
+
+
+@every_plain_way
+def test_headers_that_drip_on_a_connection_that_served_before_miss_their_limit(
+    package: str, loop: str
+) -> None:
+    body = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(CHAT), CHAT)
+
+    def talk(connection: socket.socket, closing: threading.Event) -> None:
+        connection.sendall(body)
+        connection.recv(65536)
+        dripping(connection, closing)
+
+    told: list[ModelError] = []
+
+    def use(model: Model[Any]) -> None:
+        model.send_message_sync("Hello")
+        with pytest.raises(ModelError) as raised:
+            model.send_message_sync("Hello")
+        told.append(raised.value)
+
+    async def use_async(model: Model[Any]) -> None:
+        await model.send_message("Hello")
+        with pytest.raises(ModelError) as raised:
+            await model.send_message("Hello")
+        told.append(raised.value)
+
+    with raw_server(talk) as url:
+        timeouts = Timeouts(first_byte=0.3)
+        with_model(package, loop, url, use, use_async, timeouts=timeouts)
+    assert "timeouts.first_byte" in told[0].message
+
+
+@every_way
+def test_a_header_that_is_not_utf_8_is_read_as_latin_1(package: str, loop: str) -> None:
+    body = STREAMED[dialect_for(package)]
+    head = b"HTTP/1.1 200 OK\r\nx-region: caf\xe9\r\ncontent-length: %d\r\n\r\n"
+    refusal = b"HTTP/1.1 500 no\r\nx-region: caf\xe9\r\ncontent-length: 2\r\n\r\n{}"
+
+    def talk(connection: socket.socket, _: threading.Event) -> None:
+        connection.sendall(head % len(body) + body)
+        connection.recv(65536)
+        connection.sendall(refusal)
+        connection.recv(65536)
+
+    regions: list[str] = []
+
+    def use(model: Model[Any]) -> None:
+        for _ in range(2):
+            with model.stream_sync("Hello") as stream:
+                assert list(stream)
+                if stream.response is not None:
+                    regions.append(stream.response.headers["x-region"])
+
+    async def use_async(model: Model[Any]) -> None:
+        for _ in range(2):
+            async with model.stream("Hello") as stream:
+                assert [delta async for delta in stream]
+                if stream.response is not None:
+                    regions.append(stream.response.headers["x-region"])
+
+    with raw_server(talk) as url:
+        with_model(package, loop, url, use, use_async)
+    assert regions
+    assert set(regions) == {"café"}

@@ -55,7 +55,10 @@ pub(crate) fn markup_names() -> Vec<&'static str> {
 ///     tool_names: the caller's name of each tool that the request had to name otherwise, by that other name; calls are
 ///         told under the caller's.
 ///     choice: which of several answers is followed (`n > 1`).
-///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.
+///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.  The terminal carries the
+///         frame that said how the stream ends.  Not kept are frames without JSON, frames that bring no delta (keep-alives,
+///         what repeats), and frames whose content leaves with a later frame (text that may be markup, half a surrogate pair,
+///         names before `start`).
 ///     logprobs: whether log probabilities ride on the text deltas.
 ///     limits: bounds; see `Limits`.
 ///     clock: returns the aware datetime that deltas are stamped with, once per feed; the system's UTC clock if not given.

@@ -3,5 +3,6 @@
 //! Laws: the same call makes the same bytes on every machine; a stage returns a number that its caller can check, so that
 //! nobody measures a stage that did nothing.
 
+pub mod hostile;
 pub mod stages;
 pub mod streams;

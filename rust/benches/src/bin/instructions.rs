@@ -16,7 +16,7 @@
 use std::process::ExitCode;
 
 use deltafold::assemble::partial_json::{Log, PartialJson};
-use deltafold_benches::{stages, streams};
+use deltafold_benches::{hostile, stages, streams};
 
 type Work = Box<dyn Fn() -> usize>;
 
@@ -173,6 +173,21 @@ fn partial_json_cases(cases: &mut Vec<Case>) {
     }
 }
 
+fn hostile_cases(cases: &mut Vec<Case>) {
+    let rows: [(&str, fn(usize) -> Vec<Vec<u8>>); 4] = [
+        ("blank lines", hostile::blank_lines),
+        ("calls with long ids by turns", hostile::long_ids),
+        ("usage records after a long one", hostile::usage_records),
+        ("lines of noise", hostile::noise),
+    ];
+    for (what, feeds) in rows {
+        for bytes in [10_000, 100_000, 1_000_000] {
+            let name = format!("{what}, {bytes} bytes");
+            cases.push(fold_case(name, bytes, "openai-chat", false, move || feeds(bytes)));
+        }
+    }
+}
+
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for dialect in streams::DIALECTS {
@@ -183,6 +198,7 @@ fn cases() -> Vec<Case> {
     more_text_cases(&mut cases);
     logprobs_cases(&mut cases);
     partial_json_cases(&mut cases);
+    hostile_cases(&mut cases);
     cases
 }
 

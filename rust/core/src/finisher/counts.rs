@@ -4,6 +4,10 @@ use super::{DeltaSink, Finisher};
 use crate::delta::{Output, Payload, Usage};
 use crate::wire::{self, Result};
 
+/// Bytes of provider state that one repeated byte of a usage record counts for: merging reads and writes it several times.
+/// Known records have at most 2 KB and are repeated once or twice.
+const REPEATED_BYTE_COST: usize = 16;
+
 /// Merged counts of a dialect, before the contract's arithmetic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
@@ -116,7 +120,7 @@ impl<O: Output> DeltaSink<'_, O> {
     /// so that many small records after a large one are a burden like provider state.  Records that say everything anew,
     /// as those of streams with a record in each event do, repeat nothing.
     pub fn take_repeated_bytes(&mut self, known: usize, new: usize) -> bool {
-        self.take_state_bytes(known.saturating_sub(new))
+        self.take_state_bytes(known.saturating_sub(new).saturating_mul(REPEATED_BYTE_COST))
     }
 
     /// Takes the merged counts; a usage delta leaves when they changed.  `raw` is the provider's own record as JSON.

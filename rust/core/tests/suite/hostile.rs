@@ -658,8 +658,7 @@ fn repeating(what: &str, long: usize, events: usize) -> String {
         }
         "a long tool name" => {
             let function = format!("{{\"name\":\"{name}\",\"arguments\":\"\\\"\"}}");
-            call(0, &format!("\"id\":\"c\",\"function\":{function}"))
-                + &more(0).repeat(events)
+            call(0, &format!("\"id\":\"c\",\"function\":{function}")) + &more(0).repeat(events)
         }
         "a long model name" => {
             event(&format!("{{\"model\":\"{name}\",\"choices\":[]}}"))

@@ -1,0 +1,55 @@
+//! Bodies that a hostile server may send, whose cost must be linear in their bytes.
+//!
+//! In: about how many bytes.  Out: feeds of a Chat stream that also says some text.
+
+use crate::streams::{FEED_BYTES, text};
+
+/// The longest id that these bodies hold; `Limits::identifier_bytes` is a little longer.
+const LONG_BYTES: usize = 60_000;
+
+fn feeds(body: &str) -> Vec<Vec<u8>> {
+    let mut events = text("openai-chat", 1);
+    let end = events.pop();
+    events.push(body.as_bytes().to_vec());
+    events.extend(end);
+    events.concat().chunks(FEED_BYTES).map(<[u8]>::to_vec).collect()
+}
+
+fn chunk(index: usize, members: &str) -> String {
+    format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":{index},{members}}}]}}}}]}}\n\n"
+    )
+}
+
+/// Blank lines between two events.
+pub fn blank_lines(bytes: usize) -> Vec<Vec<u8>> {
+    feeds(&"\n".repeat(bytes))
+}
+
+/// Two calls whose ids are half of the body, and whose arguments come by turns.
+pub fn long_ids(bytes: usize) -> Vec<Vec<u8>> {
+    let id = "c".repeat((bytes / 4).min(LONG_BYTES));
+    let opening = |index: usize| {
+        let function = "\"function\":{\"name\":\"f\",\"arguments\":\"\\\"\"}";
+        chunk(index, &format!("\"id\":\"{id}{index}\",{function}"))
+    };
+    let more = |index: usize| chunk(index, "\"function\":{\"arguments\":\"1\"}");
+    let turn = more(0) + &more(1);
+    let turns = bytes.saturating_sub(2 * id.len()) / turn.len();
+    feeds(&(opening(0) + &opening(1) + &turn.repeat(turns)))
+}
+
+/// A usage record of half a kilobyte, and many small ones after it, each of which is merged into it.
+pub fn usage_records(bytes: usize) -> Vec<Vec<u8>> {
+    let long = "x".repeat(500);
+    let record = |members: &str| format!("data: {{\"choices\":[],\"usage\":{{{members}}}}}\n\n");
+    let first = record(&format!("\"prompt_tokens\":1,\"{long}\":0"));
+    let count = bytes.saturating_sub(first.len()) / 60;
+    let more = (0..count).map(|count| record(&format!("\"completion_tokens\":{count}")));
+    feeds(&(first + &more.collect::<String>()))
+}
+
+/// Lines that are no field, each another one.
+pub fn noise(bytes: usize) -> Vec<Vec<u8>> {
+    feeds(&(0..bytes / 12).map(|line| format!("{line:010}x\n")).collect::<String>())
+}

@@ -18,6 +18,7 @@ from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, Messa
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.cost import Cost, cost_of
 from deltafold.errors import ErrorFields, ErrorMapper, MisuseError, ModelError
+from deltafold.foreign_text import well_formed
 from deltafold.messages import Message
 from deltafold.models.hooks import Hooks, ResponseInfo
 from deltafold.models.transport import AsyncSource, Source
@@ -153,10 +154,11 @@ class StreamCore:
         """Start over with the response's status and headers, now that they are known."""
         options: DecoderOptions = {**self._options}
         options.setdefault("status", source.status)
-        options.setdefault("headers", source.headers)
+        given = options.get("headers", source.headers) or {}
+        headers = {well_formed(name): well_formed(value) for name, value in given.items()}
+        options["headers"] = headers
         self.decoder = Decoder(self._dialect, **options)
         status = options.get("status", source.status)
-        headers = options.get("headers") or {}
         self.response = ResponseInfo(status, headers, self.call.invocation_state)
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             self._refusal = bytearray()

@@ -36,6 +36,8 @@ SDK_DIALECTS = (
     ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
 )
 
+_HTTP_STATUSES = range(100, 1000)
+
 
 def _nothing() -> None:
     """Close what holds nothing."""
@@ -311,7 +313,7 @@ def _closer(response: object) -> Callable[[], Awaitable[None]]:
 
 def _status(response: object) -> int:
     status = cast("object", getattr(response, "status_code", getattr(response, "status", 200)))
-    return status if isinstance(status, int) else 200
+    return status if isinstance(status, int) and status in _HTTP_STATUSES else 200
 
 
 def _headers(response: object) -> dict[str, str]:

@@ -12,12 +12,13 @@ use deltafold::detect::detect;
 use deltafold::finisher::Options;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
 use crate::decoder::{Decoder, random_run_id};
 use crate::errors;
+use crate::text;
 
 /// Folds whole response bodies, each as a stream of its own with the decoder's options.
 ///
@@ -89,9 +90,10 @@ pub(crate) fn decode_body(
 pub(crate) fn detect_dialects<'py>(
     py: Python<'py>,
     first_bytes: &Bound<'py, PyBytes>,
-    content_type: Option<&str>,
+    content_type: Option<&Bound<'py, PyString>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, detect(first_bytes.as_bytes(), content_type))
+    let content_type = content_type.map(text::from_outside).transpose()?;
+    PyTuple::new(py, detect(first_bytes.as_bytes(), content_type.as_deref()))
 }
 
 type Outcome = Option<(Arc<str>, Folded)>;

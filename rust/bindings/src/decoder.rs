@@ -23,6 +23,7 @@ use crate::batch::DeltaBatch;
 use crate::clock::{self, Moment};
 use crate::errors;
 use crate::limits::Limits;
+use crate::text;
 use crate::tools;
 use crate::types::RETRY_AFTER;
 
@@ -111,11 +112,11 @@ fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Respons
     let mut pairs: Vec<(String, String)> = Vec::new();
     if let Some(headers) = headers {
         for item in headers.call_method0("items")?.try_iter()? {
-            pairs.push(
-                item?
-                    .extract()
-                    .map_err(|_| PyTypeError::new_err("headers must be a mapping of str to str"))?,
-            );
+            let (name, value): (Bound<'_, PyString>, Bound<'_, PyString>) = item?
+                .extract()
+                .map_err(|_| PyTypeError::new_err("headers must be a mapping of str to str"))?;
+            let (name, value) = (text::from_outside(&name)?, text::from_outside(&value)?);
+            pairs.push((name.into_owned(), value.into_owned()));
         }
     }
     let borrowed = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -138,8 +139,8 @@ fn retry_after(
 ) -> PyResult<Option<f64>> {
     let lowered = PyDict::new(py);
     for item in headers.call_method0("items")?.try_iter()? {
-        let (name, value): (String, String) = item?.extract()?;
-        lowered.set_item(name.to_ascii_lowercase(), value)?;
+        let (name, value): (Bound<'_, PyString>, Bound<'_, PyString>) = item?.extract()?;
+        lowered.set_item(text::from_outside(&name)?.to_ascii_lowercase(), value)?;
     }
     let fields = PyDict::new(py);
     fields.set_item("now", clock::to_datetime(py, now)?)?;
@@ -414,12 +415,12 @@ impl Decoder {
         &self,
         py: Python<'_>,
         code: &Bound<'_, PyString>,
-        message: &str,
+        message: &Bound<'_, PyString>,
         retryable: Option<bool>,
         retry_after: Option<f64>,
         status: Option<u16>,
-        provider_code: Option<&str>,
-        http_request_id: Option<&str>,
+        provider_code: Option<&Bound<'_, PyString>>,
+        http_request_id: Option<&Bound<'_, PyString>>,
     ) -> PyResult<DeltaBatch> {
         let name = code.to_str()?;
         let Some(code) = ErrorCode::from_wire(name) else {
@@ -433,9 +434,9 @@ impl Decoder {
             retryable: Some(retryable.unwrap_or_else(|| code.retryable())),
             retry_after,
             status,
-            provider_code: provider_code.map(Into::into),
-            http_request_id: http_request_id.map(Into::into),
-            ..Failure::new(code, message.into())
+            provider_code: text::boxed(provider_code)?,
+            http_request_id: text::boxed(http_request_id)?,
+            ..Failure::new(code, text::from_outside(message)?.into())
         };
         self.batch(py, |core, batch| core.fail(failure, batch))
     }

@@ -22,6 +22,7 @@ mod partial_json;
 mod partial_tree;
 mod payload;
 mod snapshot;
+mod text;
 mod tools;
 mod types;
 

@@ -8,7 +8,6 @@ a client that is made here belongs to the event loop that first used it, and doe
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from os import environ
@@ -86,13 +85,12 @@ class Caller:
             **self.headers,
             **{name.lower(): value for name, value in request.headers.items()},
         }
-        content = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
         return HttpRequest(
             "POST",
             self.base_url + path,
             headers,
             {**query, **request.query},
-            content,
+            request.content,
             self.timeouts,
         )
 

@@ -13,6 +13,7 @@ use deltafold::finisher::Options;
 use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
@@ -20,6 +21,7 @@ use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
+use crate::callback::Callback;
 use crate::clock::{self, Moment};
 use crate::errors;
 use crate::limits::Limits;
@@ -81,7 +83,7 @@ pub(crate) struct Decoder {
     run_id: Arc<str>,
     /// The same as Python's text, made with the first batch.
     run_id_text: PyOnceLock<Py<PyString>>,
-    clock: Option<Py<PyAny>>,
+    clock: Callback,
     closed: AtomicBool,
 }
 
@@ -123,11 +125,13 @@ fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Respons
     Ok(Response::new(status, borrowed))
 }
 
-fn now(py: Python<'_>, clock: Option<&Py<PyAny>>) -> PyResult<Moment> {
-    match clock {
-        None => Ok(Moment::now()),
-        Some(clock) => clock::from_python(&clock.bind(py).call0()?),
-    }
+fn now(py: Python<'_>, clock: &Callback) -> PyResult<Moment> {
+    given_now(py, clock).unwrap_or_else(|| Ok(Moment::now()))
+}
+
+/// The time by the caller's clock, `None` where there is none.
+fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Moment>> {
+    clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
 }
 
 /// Seconds to wait by the forms that need a clock: HTTP dates, resets of rate limits.
@@ -206,7 +210,7 @@ impl Decoder {
 
     /// When a feed would be.
     pub(crate) fn now(&self, py: Python<'_>) -> PyResult<Moment> {
-        now(py, self.clock.as_ref())
+        now(py, &self.clock)
     }
 
     /// What the caller said of the stream.
@@ -240,7 +244,7 @@ impl Decoder {
         f: impl FnOnce(&mut Core, &mut FoldInto<'_>),
     ) -> PyResult<usize> {
         // Only the first delta's time stays.
-        let given = self.clock.as_ref().map(|clock| now(py, Some(clock))).transpose()?;
+        let given = given_now(py, &self.clock).transpose()?;
         let outcome = errors::guarded_pair(
             py,
             (&self.core, "decoder"),
@@ -286,6 +290,7 @@ impl Decoder {
                 format!("unknown dialect {dialect:?}; known: {}", dialect_names().join(", "));
             return Err(errors::unknown_dialect(py, &message));
         };
+        let clock = Callback::new(clock);
         let wanted = wanted(py, one_of(named, markup)?, tools, starts_in_thinking)?;
         let run_id: Arc<str> = match run_id {
             Some(run_id) => run_id.into(),
@@ -293,7 +298,7 @@ impl Decoder {
         };
         let mut response = response(status, headers)?;
         if let (400.., None, Some(headers)) = (status, response.retry_after, headers) {
-            response.retry_after = retry_after(py, headers, now(py, clock.as_ref())?, status)?;
+            response.retry_after = retry_after(py, headers, now(py, &clock)?, status)?;
         }
         let options = Options {
             dialect: row.name,
@@ -439,6 +444,14 @@ impl Decoder {
             ..Failure::new(code, text::from_outside(message)?.into())
         };
         self.batch(py, |core, batch| core.fail(failure, batch))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.clock.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.clock.clear();
     }
 
     fn __repr__(&self) -> String {

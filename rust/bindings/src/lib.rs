@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 mod assembler;
 mod batch;
 mod bodies;
+mod callback;
 mod clock;
 mod decoder;
 mod delta;

@@ -10,6 +10,7 @@ use deltafold::assemble::partial_json::{Log, PartialJson as Core};
 use deltafold::delta::InputFormat;
 use deltafold::wire::{MAX_DEPTH, write_string};
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
@@ -296,6 +297,24 @@ impl PartialJson {
                 .error()
                 .map(|error| JsonDefect { message: error.to_string(), offset: error.offset }))
         })
+    }
+
+    /// Finished containers are shared with the caller, who may put anything into them.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.slot.try_lock().as_deref() {
+            Ok(Slot::Ready(state)) => state.tree.traverse(&visit),
+            Ok(Slot::Taken | Slot::Failed) | Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = match &*slot {
+            Slot::Ready(_) => std::mem::replace(&mut *slot, Slot::Failed),
+            Slot::Taken | Slot::Failed => return,
+        };
+        drop(slot);
+        drop(old);
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -42,6 +42,7 @@ pub(crate) static DATETIME: Imported = Imported::new("datetime", "datetime");
 pub(crate) static TIMEDELTA: Imported = Imported::new("datetime", "timedelta");
 pub(crate) static TIMEZONE: Imported = Imported::new("datetime", "timezone");
 pub(crate) static MAPPING: Imported = Imported::new("collections.abc", "Mapping");
+pub(crate) static BASE_MODEL: Imported = Imported::new("pydantic", "BaseModel");
 pub(crate) static UUID: Imported = Imported::new("uuid", "UUID");
 pub(crate) static MAPPING_PROXY: Imported = Imported::new("types", "MappingProxyType");
 

@@ -52,6 +52,8 @@ def fold(owner: Owner) -> object:
 
 
 class OwnFold(Fold):
+    """Holds its owner in an attribute."""
+
     owner: Owner
 
 

@@ -31,9 +31,10 @@ class Blueprint:
 module, name = sys.argv[1].rsplit(".", 1)
 setattr(sys.modules[module], name, eval(sys.argv[2]))
 
-body = b'data: {"choices":[{"delta":{"reasoning_content":"H","content":"Hi","tool_calls":[{"index":0,'
-body += b'"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],'
-body += b'"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}\\n\\ndata: [DONE]\\n\\n'
+body = b'data: {"choices":[{"delta":{"reasoning_content":"H","content":"Hi","tool_calls":[{'
+body += b'"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],'
+body += b'"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}\\n\\n'
+body += b'data: [DONE]\\n\\n'
 for _ in range(3):
     try:
         message = deltafold.fold(body, "openai-chat")

@@ -17,7 +17,7 @@ from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, MessageDelta
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.cost import Cost, cost_of
-from deltafold.errors import ErrorFields, ErrorMapper, MisuseError, ModelError
+from deltafold.errors import DeltafoldError, ErrorFields, ErrorMapper, MisuseError, ModelError
 from deltafold.foreign_text import well_formed
 from deltafold.messages import Message
 from deltafold.models.hooks import Hooks, ResponseInfo
@@ -186,7 +186,11 @@ class StreamCore:
             return self._refused(self._refusal, None if isinstance(read, Exception) else read)
         if isinstance(read, Exception):
             return self._fail(self._mapper.map(read))
-        batch = self.decoder.close() if read is None else self.decoder.feed(read)
+        try:
+            batch = self.decoder.close() if read is None else self.decoder.feed(read)
+        except BaseException as raised:
+            self._interrupted(raised)
+            raise
         self.assembler.consume(batch)
         self._note_read(len(batch))
         self._note_end(read)
@@ -197,7 +201,11 @@ class StreamCore:
         if read is None or isinstance(read, Exception) or self._refusal is not None:
             self.step(read)
             return
-        count = self.decoder.feed_into(self.assembler, read)
+        try:
+            count = self.decoder.feed_into(self.assembler, read)
+        except BaseException as raised:
+            self._interrupted(raised)
+            raise
         self._note_read(count)
         if self.decoder.finished:
             self._end()
@@ -269,6 +277,11 @@ class StreamCore:
         self.assembler.consume(batch)
         self._end()
         return batch
+
+    def _interrupted(self, raised: BaseException) -> None:
+        """End the stream where a signal handler raised: the rest of the chunk is lost."""
+        if not isinstance(raised, (DeltafoldError, TypeError)):
+            self.cancel("reading was interrupted")
 
     def _note_read(self, deltas: int) -> None:
         stopwatch = self.stopwatch

@@ -25,6 +25,7 @@ use crate::callback::Callback;
 use crate::clock::{self, Moment};
 use crate::errors;
 use crate::limits::Limits;
+use crate::signals::{self, SLICE};
 use crate::text;
 use crate::tools;
 use crate::types::RETRY_AFTER;
@@ -85,6 +86,8 @@ pub(crate) struct Decoder {
     run_id_text: PyOnceLock<Py<PyString>>,
     clock: Callback,
     closed: AtomicBool,
+    /// Whether a part of a feed was read and the rest was not, since a signal handler raised.
+    torn: AtomicBool,
 }
 
 /// Bytes that stay as they are during a feed: exact `bytes` is borrowed, everything mutable is copied first.
@@ -220,6 +223,10 @@ impl Decoder {
 
     /// After the body's end was said there are no more bytes of it.
     fn check_open(&self, py: Python<'_>) -> PyResult<()> {
+        if self.torn.load(Ordering::Relaxed) {
+            let message = "feed after an interrupted feed_into(): a part of its bytes was read; close(), or fail()";
+            return Err(errors::misuse(py, message));
+        }
         if self.closed.load(Ordering::Relaxed) {
             return Err(errors::misuse(py, "feed after close(): the body has ended"));
         }
@@ -229,11 +236,11 @@ impl Decoder {
     fn batch(
         &self,
         py: Python<'_>,
-        f: impl FnOnce(&mut Core, &mut CoreBatch),
+        f: impl FnOnce(&mut Core, &mut CoreBatch) -> PyResult<()>,
     ) -> PyResult<DeltaBatch> {
         let now = self.now(py)?;
         let mut batch = CoreBatch::default();
-        errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
+        errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))??;
         Ok(DeltaBatch::new(batch, self.run_id_text(py), now))
     }
 
@@ -241,7 +248,7 @@ impl Decoder {
         &self,
         py: Python<'_>,
         assembler: &MessageAssembler,
-        f: impl FnOnce(&mut Core, &mut FoldInto<'_>),
+        f: impl FnOnce(&mut Core, &mut FoldInto<'_>) -> PyResult<()>,
     ) -> PyResult<usize> {
         // Only the first delta's time stays.
         let given = given_now(py, &self.clock).transpose()?;
@@ -253,11 +260,13 @@ impl Decoder {
                 let now = || given.unwrap_or_else(Moment::now);
                 fold.enter(&self.run_id, now, core.last_seq() + 1)?;
                 let mut sink = FoldInto::new(fold.core());
-                f(core, &mut sink);
-                sink.finish()
+                let read = f(core, &mut sink);
+                sink.finish().map(|count| (count, read))
             },
         )?;
-        outcome.map_err(|breach| errors::breach(py, &breach))
+        let (count, read) = outcome.map_err(|breach| errors::breach(py, &breach))?;
+        read.inspect_err(|_| self.torn.store(true, Ordering::Relaxed))?;
+        Ok(count)
     }
 }
 
@@ -324,6 +333,7 @@ impl Decoder {
             run_id_text: PyOnceLock::new(),
             clock,
             closed: AtomicBool::new(false),
+            torn: AtomicBool::new(false),
         })
     }
 
@@ -351,7 +361,8 @@ impl Decoder {
 
     /// Decodes the next bytes of the body, in any chunking; deltas that they complete, oldest first.
     ///
-    /// Cost is linear in the number of bytes.  The GIL is held.  After the terminal everything is ignored.
+    /// Cost is linear in the number of bytes.  The GIL is held.  After the terminal everything is ignored.  Ctrl-C ends a
+    /// feed of many megabytes; then nothing of it was read.
     ///
     /// Raises:
     ///     MisuseError: called after `close()`.
@@ -359,10 +370,23 @@ impl Decoder {
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
         self.check_open(py)?;
-        with_bytes(data, |bytes| self.batch(py, |core, batch| core.feed(bytes, batch)))
+        with_bytes(data, |bytes| {
+            self.batch(py, |core, batch| {
+                if bytes.len() <= SLICE {
+                    core.feed(bytes, batch);
+                    return Ok(());
+                }
+                let before = core.clone();
+                signals::in_slices(bytes, |slice| core.feed(slice, batch), || py.check_signals())
+                    .inspect_err(|_| *core = before)
+            })
+        })
     }
 
     /// Decodes the next bytes straight into an assembler; how many deltas it took.
+    ///
+    /// Ctrl-C ends a feed of many megabytes; what was read until then stays in the assembler, and the decoder takes no
+    /// more bytes.
     ///
     /// Raises:
     ///     ContractError: the assembler belongs to another run, or holds another stream.
@@ -376,13 +400,18 @@ impl Decoder {
     ) -> PyResult<usize> {
         self.check_open(py)?;
         with_bytes(data, |bytes| {
-            self.fold(py, assembler.get(), |core, sink| core.feed(bytes, sink))
+            self.fold(py, assembler.get(), |core, sink| {
+                signals::in_slices(bytes, |slice| core.feed(slice, sink), || py.check_signals())
+            })
         })
     }
 
     /// Takes the end of the body; after it the stream has its terminal.  A second call does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<DeltaBatch> {
-        let batch = self.batch(py, Core::close)?;
+        let batch = self.batch(py, |core, batch| {
+            core.close(batch);
+            Ok(())
+        })?;
         self.closed.store(true, Ordering::Relaxed);
         Ok(batch)
     }
@@ -394,7 +423,10 @@ impl Decoder {
         py: Python<'_>,
         assembler: &Bound<'_, MessageAssembler>,
     ) -> PyResult<usize> {
-        let taken = self.fold(py, assembler.get(), |core, sink| core.close(sink))?;
+        let taken = self.fold(py, assembler.get(), |core, sink| {
+            core.close(sink);
+            Ok(())
+        })?;
         self.closed.store(true, Ordering::Relaxed);
         Ok(taken)
     }
@@ -443,7 +475,10 @@ impl Decoder {
             http_request_id: text::boxed(http_request_id)?,
             ..Failure::new(code, text::from_outside(message)?.into())
         };
-        self.batch(py, |core, batch| core.fail(failure, batch))
+        self.batch(py, |core, batch| {
+            core.fail(failure, batch);
+            Ok(())
+        })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -18,6 +18,7 @@ use crate::assembler::Fold;
 use crate::decoder::with_bytes;
 use crate::errors;
 use crate::partial_tree::Tree;
+use crate::signals;
 
 const NAME: &str = "partial JSON";
 
@@ -213,7 +214,7 @@ impl PartialJson {
 
     /// Reads on, cut anywhere; bytes are UTF-8 and may be cut inside a character.
     ///
-    /// Cost is linear in the data.  What is wrong with the text is told by `error`.
+    /// Ctrl-C ends a feed of many megabytes and the text with it.  Cost is linear in the data.  What is wrong with the text is told by `error`.
     ///
     /// Raises:
     ///     MisuseError: this reader follows a tool call of an assembler.
@@ -223,8 +224,11 @@ impl PartialJson {
         self.check_own(py)?;
         let read = |bytes: &[u8]| {
             self.with(py, |state| {
-                state.core.feed(bytes);
-                Ok(())
+                let core = &mut state.core;
+                let read =
+                    signals::in_slices(bytes, |slice| core.feed(slice), || py.check_signals());
+                // What was not read is missing: the text ends here.
+                read.inspect_err(|_| core.close())
             })
         };
         match data.cast::<PyString>() {

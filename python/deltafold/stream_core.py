@@ -102,6 +102,7 @@ class StreamCore:
     """
 
     __slots__ = (
+        "_cause",
         "_dialect",
         "_failure_body",
         "_mapper",
@@ -131,6 +132,7 @@ class StreamCore:
         self._observer: Observer | None = None
         self._refusal: bytearray | None = None
         self._failure_body: str | None = None
+        self._cause: Exception | None = None
         tools = options.get("tools")
         if isinstance(tools, Iterator):
             # The decoder is made again when the response is there, and an iterator is read once.
@@ -183,8 +185,12 @@ class StreamCore:
         """Decode what a read brought, fold it, and hand the deltas out."""
         if self._refusal is not None:
             # A refusal that breaks off is a refusal still: its status says more than the break.
-            return self._refused(self._refusal, None if isinstance(read, Exception) else read)
+            broken = isinstance(read, Exception)
+            if broken:
+                self._note_cause(read)
+            return self._refused(self._refusal, None if broken else read)
         if isinstance(read, Exception):
+            self._note_cause(read)
             return self._fail(self._mapper.map(read))
         try:
             batch = self.decoder.close() if read is None else self.decoder.feed(read)
@@ -226,7 +232,8 @@ class StreamCore:
         try:
             message = self.assembler.build_final_message()
         except ModelError as error:
-            raise self._completed(error) from None
+            completed = self._completed(error)
+            raise completed from completed.__cause__
         if self.call.notes:
             message.meta.warnings = [*map(dict, self.call.notes), *message.meta.warnings]
         return message
@@ -249,8 +256,18 @@ class StreamCore:
 
     def _completed(self, error: ModelError) -> ModelError:
         error.body = self._failure_body
+        error.__cause__ = self._cause
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         return error
+
+    def _note_cause(self, failure: Exception) -> None:
+        """Keep what the client raised, as the cause of the `ModelError`s to come.
+
+        Its traceback begins below the frame that caught it, which holds this stream: the two would
+        keep each other until the garbage collector comes.
+        """
+        traceback = failure.__traceback__
+        self._cause = failure.with_traceback(traceback and traceback.tb_next)
 
     def _refused(self, body: bytearray, read: bytes | None) -> DeltaBatch:
         """Collect the body of a response that refuses; what it says is the error."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from deltafold.errors import MisuseError, UnknownDialectError
 from deltafold.models.encodings import decoded
+from deltafold.models.unready import CheckedChunks, LineCheck, refuse_begun, refuse_unready
 
 if TYPE_CHECKING:
     from deltafold.models.http import HttpRequest
@@ -140,7 +141,7 @@ class _AiohttpContent(Protocol):
 
 def http_response(response: object) -> object:
     """Return the HTTP response inside an SDK's object, else the object itself."""
-    for holder in ("http_response", "response"):
+    for holder in ("http_response", "response", "_response"):  # the last: openai's helpers
         inner = cast("object | None", getattr(response, holder, None))
         if isinstance(inner, _SyncBody):
             return inner
@@ -175,31 +176,38 @@ def source_of(response: object) -> Source:
     """Return the source that reads `response`.
 
     Raises:
-        MisuseError: the body can only be awaited.
+        MisuseError: the body can only be awaited, it is no response yet, or a part was read.
         TypeError: the object holds no bytes.
     """
+    refuse_unready(response, "stream")
     response = http_response(response)
+    refuse_begun(response, "stream")
     name = type(response).__qualname__
     if isinstance(response, _SyncBody) and _offers(response, "__iter__"):
         return Source(response.iter_bytes(), response.close, _status(response), _headers(response))
     if isinstance(response, _RequestsBody):
         chunks = response.iter_content(None)
         return Source(chunks, response.close, _status(response), _headers(response))
-    if isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content"):
+    if not isinstance(response, Iterable) and (
+        isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content")
+    ):
         raise MisuseError(f"the body of this {name} is asynchronous: use astream()")
     plain = _plain_chunks(response)
     close = cast("Callable[[], object]", getattr(plain, "close", _nothing))
-    return Source(plain, close, _status(response), _headers(response))
+    return Source(map(LineCheck("stream"), plain), close, _status(response), _headers(response))
 
 
 def async_source_of(response: object) -> AsyncSource:
     """Return the source that awaits `response`; plain iterables of bytes are taken as they are.
 
     Raises:
-        MisuseError: the body can only be read by blocking.
+        MisuseError: the body can only be read by blocking, it is no response yet, or a part was
+            read.
         TypeError: the object holds no bytes.
     """
+    refuse_unready(response, "astream")
     response = http_response(response)
+    refuse_begun(response, "astream")
     name = type(response).__qualname__
     if isinstance(response, _AsyncBody) and _offers(response, "__aiter__"):
         if isinstance(response, _AsyncHttpxBody) and _is_of_connection(response):
@@ -208,7 +216,7 @@ def async_source_of(response: object) -> AsyncSource:
         return AsyncSource(
             chunks, _closing(chunks, response.aclose), _status(response), _headers(response)
         )
-    if isinstance(response, _SyncBody | _RequestsBody):
+    if isinstance(response, _SyncBody | _RequestsBody) and not isinstance(response, AsyncIterable):
         raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     content = cast("object | None", getattr(response, "content", None))
     if hasattr(content, "iter_any"):  # aiohttp
@@ -219,7 +227,8 @@ def async_source_of(response: object) -> AsyncSource:
         chunks = aiter(cast("AsyncIterable[bytes]", response))
     else:
         chunks = _awaited(_plain_chunks(response))
-    return AsyncSource(chunks, _closing(chunks, _nothing_async), status, headers)
+    checked = CheckedChunks(chunks, LineCheck("astream"))
+    return AsyncSource(checked, _closing(chunks, _nothing_async), status, headers)
 
 
 def _offers(response: object, method: str) -> bool:
@@ -232,7 +241,7 @@ def _plain_chunks(body: object) -> Iterator[bytes]:
     name = type(body).__qualname__
     if isinstance(body, bytes | bytearray | memoryview):
         return iter((bytes(cast("bytes", body)),))
-    if isinstance(body, Iterable) and not isinstance(body, str):
+    if isinstance(body, Iterable) and not isinstance(body, str | Mapping):
         return iter(cast("Iterable[bytes]", body))
     raise TypeError(f"bytes or an iterable of bytes is needed, not {name}")
 

@@ -31,6 +31,7 @@ pub(crate) fn in_slices<E>(
 }
 
 /// Runs the handlers of signals that have come, of a thread that is detached from Python.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone has one lifetime")]
 pub(crate) fn look_detached() -> PyResult<()> {
     Python::attach(|py| py.check_signals())
 }

@@ -19,5 +19,5 @@ pub(crate) fn from_outside<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a
 
 /// An optional text.
 pub(crate) fn boxed(text: Option<&Bound<'_, PyString>>) -> PyResult<Option<Box<str>>> {
-    text.map(|text| from_outside(text).map(|text| text.into())).transpose()
+    text.map(|text| from_outside(text).map(Into::into)).transpose()
 }

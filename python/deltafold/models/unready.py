@@ -1,0 +1,163 @@
+"""Objects that are no response yet, or no longer: what to pass to `stream()` in their place.
+
+In: what a caller passed to `stream()` or `astream()`.  Out: nothing, or a `MisuseError` that names
+the call that gives a response.
+
+Laws: objects are known by what they offer and by the names of their classes, nothing is imported
+for it; a coroutine that is refused is closed, since nobody can await it any more.
+"""
+
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Coroutine, Iterable, Mapping
+from typing import Final, Self, cast
+
+from deltafold.errors import MisuseError
+
+# By the ends of the names of SDKs' managers and helpers: the call whose stream has the bytes.
+_CALLS: Final = (
+    ("ChatCompletionStreamManager", "client.chat.completions.create(..., stream=True)"),
+    ("MessageStreamManager", "client.messages.create(..., stream=True)"),
+    ("ResponseStreamManager", "client.responses.create(..., stream=True)"),
+)
+_LINE_ITERATORS: Final = frozenset({"iter_lines", "aiter_lines"})
+_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:")
+
+
+def refuse_unready(response: object, entry: str) -> None:
+    """Raise for what is no response yet.
+
+    Args:
+        response: what the caller passed.
+        entry: the name of the function that it was passed to.
+
+    Raises:
+        MisuseError: the error names what to pass instead.
+    """
+    name = type(response).__qualname__
+    if isinstance(response, Coroutine):
+        cast("Coroutine[object, object, object]", response).close()
+        raise MisuseError(
+            f"a {name} that was not awaited: {entry}(await client.…(..., stream=True))"
+        )
+    for ending, call in _CALLS:
+        if name.endswith(ending):
+            given = f"await {call}" if "Async" in name else call
+            raise MisuseError(f"a {name} parses its stream by itself: {entry}({given})")
+    if getattr(response, "__name__", None) in _LINE_ITERATORS:
+        raise lines_without_ends(entry)
+    if hasattr(type(response), "model_fields"):
+        raise MisuseError(
+            f"a {name} is parsed already: ask for the stream, {entry}(client.…(..., stream=True))"
+        )
+    if isinstance(response, Iterable | AsyncIterable):
+        return
+    if isinstance(response, Awaitable):
+        raise MisuseError(f"a {name} that was not awaited: {entry}(await …)")
+    for method, keyword in (("__enter__", "with"), ("__aenter__", "async with")):
+        if hasattr(type(response), method) and not _has_status(response):
+            raise MisuseError(
+                f"a {name} that was not entered: {keyword} … as response: {entry}(response)"
+            )
+
+
+def _has_status(response: object) -> bool:
+    return hasattr(response, "status_code") or hasattr(response, "status")
+
+
+def refuse_begun(response: object, entry: str) -> None:
+    """Raise for the HTTP response of a client of which a part was read already.
+
+    Raises:
+        MisuseError: the rest would be half a message.
+    """
+    if _was_begun(response):
+        raise MisuseError(
+            f"a part of this {type(response).__qualname__} was read already, and the rest is half "
+            f"a message: pass it to {entry}() before anything reads it"
+        )
+
+
+def _was_begun(response: object) -> bool:
+    if hasattr(response, "is_stream_consumed"):  # httpx; its `read()` keeps all
+        consumed = cast("bool", getattr(response, "is_stream_consumed", False))
+        return consumed and not hasattr(response, "_content")
+    if hasattr(response, "iter_content"):  # requests; urllib3 shows no chunk that was read whole
+        raw = getattr(response, "raw", None)
+        read = getattr(raw, "_fp_bytes_read", 0) or getattr(raw, "chunk_left", None) is not None
+        over = getattr(response, "_content_consumed", False)
+        return bool(read or over) and getattr(response, "_content", False) is False
+    content = getattr(response, "content", None)
+    if hasattr(content, "iter_any"):  # aiohttp: bytes taken out of the reader
+        return bool(getattr(content, "_cursor", 0))
+    return False
+
+
+def lines_without_ends(entry: str) -> MisuseError:
+    """Make the error for the lines of a body that have lost their ends."""
+    return MisuseError(
+        "lines without their ends, as iter_lines() gives them, are no body: "
+        f"{entry}(response) reads the response itself"
+    )
+
+
+class LineCheck:
+    """Looks at the first two chunks of a body: lines that have lost their ends are no body.
+
+    A chunk may end anywhere; but nothing that begins a line follows a whole one without a line end.
+    """
+
+    __slots__ = ("_entry", "_first", "_over")
+
+    def __init__(self, entry: str) -> None:
+        self._entry = entry
+        self._first: bytes | None = None
+        self._over = False
+
+    def __call__(self, chunk: bytes) -> bytes:
+        """Return the chunk.
+
+        Raises:
+            MisuseError: it is a line without its end, like the one before it.
+        """
+        if self._over or not chunk or not isinstance(chunk, bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
+            return chunk
+        if self._first is None:
+            self._first = bytes(chunk)
+            self._over = not _is_whole_line(self._first)
+            return chunk
+        self._over = True
+        begins = _FIELDS if self._first.startswith(_FIELDS) else b"{"
+        if chunk.startswith(begins):
+            raise lines_without_ends(self._entry)
+        return chunk
+
+
+class CheckedChunks:
+    """Chunks that are awaited, each shown to a check."""
+
+    __slots__ = ("_check", "_chunks")
+
+    def __init__(self, chunks: AsyncIterator[bytes], check: LineCheck) -> None:
+        self._chunks = chunks
+        self._check = check
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return self._check(await anext(self._chunks))
+
+
+def _is_whole_line(chunk: bytes) -> bool:
+    """Whether a chunk is one line of server-sent events or of JSON, without its end."""
+    if b"\n" in chunk or b"\r" in chunk:
+        return False
+    if chunk.startswith((b"event:", b"id:", b"retry:")):
+        return True
+    text = chunk.removeprefix(b"data:").strip()
+    if text == b"[DONE]":
+        return True
+    try:
+        return isinstance(json.loads(text), Mapping)
+    except (ValueError, RecursionError):
+        return False

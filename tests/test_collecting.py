@@ -130,6 +130,7 @@ MAKERS: Final[list[Callable[[Owner], object]]] = [
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_thousand_cycles_are_collected(make: Callable[[Owner], object]) -> None:
     left: list[weakref.ref[Owner]] = []
+    owner = Owner()
     gc.collect()
     gc.disable()
     try:

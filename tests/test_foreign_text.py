@@ -1,13 +1,13 @@
-"""Text from outside that is no Unicode: it reaches nobody as it is, and raises nowhere.
+"""Malformed text from outside becomes well-formed, and raises nowhere.
 
-Bytes that are no UTF-8 in headers and bodies, escapes of half a character in JSON: through every
-client, and through the exceptions of every SDK.
+Invalid UTF-8 in headers and bodies, lone surrogate escapes in JSON: through every client, and
+through the exceptions of the SDKs.
 """
 
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ ONCE: Final[dict[str, Any]] = {"api_key": "k", "max_retries": 0}
 
 
 @contextmanager
-def answering(status: bytes, content_type: bytes, body: bytes) -> Iterator[str]:
+def answering(status: bytes, content_type: bytes, body: bytes) -> Generator[str]:
     """Answer every request with these bytes, whatever they are."""
     head = b"HTTP/1.1 %s\r\ncontent-type: %s\r\nconnection: close\r\ncontent-length: %d\r\n"
     answer = head % (status, content_type, len(body)) + ODD_HEADERS + b"\r\n" + body
@@ -74,7 +74,7 @@ def model_of(client: object, url: str) -> Model[Any]:
     return OpenAIChatModel({"model_id": "m"}, client=client, base_url=url, **KEY)
 
 
-WAYS: Final[dict[str, Any]] = {
+WAYS: Final[dict[str, Callable[[str], Any]]] = {
     "httpx": lambda _: httpx.Client(),
     "httpx2": lambda _: httpx2.Client(),
     "openai": lambda url: openai.OpenAI(base_url=url, **ONCE),
@@ -87,7 +87,7 @@ WAYS: Final[dict[str, Any]] = {
 
 
 def seen_through(way: str, url: str) -> tuple[list[Any], ModelError | None, Any]:
-    """Ask once: the deltas, what they ended in, and the response."""
+    """Ask once; return the deltas, the error and the response."""
     make = WAYS[way]
     if way in {"httpx", "httpx2", "openai", "anthropic"}:
         with make(url) as client, model_of(client, url).stream_sync("Hello") as stream:

@@ -1,4 +1,4 @@
-"""Ctrl-C while much is read in one call: it ends the call, and what was there stays usable.
+"""Ctrl-C while much is read in one call: it ends the call, and the objects stay usable.
 
 Each case runs in a process of its own, to which a child of it sends the signal.  How long it takes
 until the exception comes is measured in there, with a bound that only a deaf call misses.
@@ -125,7 +125,7 @@ def a_handler_that_goes_on():
 print(globals()[sys.argv[1]]())
 '''
 
-# How many bytes each reads: enough to be at it when the signal comes.
+# Bytes that each case reads: enough to be still reading when the signal comes.
 CASES: Final = {
     "fold": 512 << 20,
     "fold_many_small": 512 << 20,
@@ -151,5 +151,5 @@ def test_a_signal_ends_what_is_being_read(case: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    # 0.2 s is what is meant; a machine that is busy may take longer, a call that is deaf does.
+    # The goal is 0.2 s. A busy machine may take longer, a call without checks takes much longer.
     assert float(done.stdout) < 1.0

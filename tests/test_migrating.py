@@ -1,6 +1,6 @@
 """For users of an SDK: its responses and exceptions go on working, other objects are explained.
 
-Real clients over loopback: what they hand out is passed on as their users have it.
+Real clients over loopback; their objects are passed on as users have them.
 """
 
 import asyncio
@@ -19,11 +19,13 @@ import anyio
 import httpx
 import openai
 import pytest
+from openai.types.chat import ChatCompletion
 
 import deltafold
 import requests
 from deltafold import (
     AnthropicModel,
+    DeltaStream,
     ErrorCode,
     MisuseError,
     ModelError,
@@ -108,7 +110,11 @@ def failed(way: str, url: str) -> list[ModelError]:
     if way == "httpx":
         with make() as client:
             model = OpenAIChatModel({"model_id": "m"}, client=client, **settings)
-            for read in (lambda one: list(one.text()), lambda one: one.final_message()):
+            ways: list[Callable[[DeltaStream], object]] = [
+                lambda one: list(one.text()),
+                DeltaStream.final_message,
+            ]
+            for read in ways:
                 with model.stream_sync("hi") as stream:
                     with pytest.raises(ModelError) as caught:
                         read(stream)
@@ -255,7 +261,7 @@ def test_a_body_may_be_cut_anywhere_for_all_that() -> None:
     assert deltafold.fold(ends, "openai-chat").text == whole
 
 
-# Managers that nobody entered, and coroutines that nobody awaited.
+# Managers that were not entered, and coroutines that were not awaited.
 
 
 def managers(server: ReplayServer) -> dict[str, tuple[Callable[[], Any], str]]:
@@ -282,7 +288,7 @@ def managers(server: ReplayServer) -> dict[str, tuple[Callable[[], Any], str]]:
             r"was not entered: with … as response: stream\(response\)",
         ),
         "parsed": (
-            lambda: openai.types.chat.ChatCompletion.model_construct(**PARSED),
+            lambda: ChatCompletion.model_construct(**PARSED),
             "is parsed already: ask for the stream",
         ),
     }

@@ -1,7 +1,7 @@
 """A connection that never comes about: no such host, nothing listens, an untrusted certificate.
 
-Each is told with its reason, where it was, and what to check, by every client; only a certificate
-that is not trusted makes a second try pointless.
+Each error has the reason, the address and the advice, through every client. Only an untrusted
+certificate is not retryable.
 """
 
 import socket
@@ -41,7 +41,8 @@ CHAT: Final[dict[str, Any]] = {"config": {"model_id": "m"}, **KEY}
 
 
 def boto(url: str) -> object:
-    return boto3.client(
+    sdk: Any = boto3
+    return sdk.client(
         "bedrock-runtime",
         endpoint_url=url,
         region_name="us-east-1",
@@ -103,9 +104,10 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def untrusted() -> Iterator[str]:
-    """Serve TLS with a certificate of an authority that nobody knows."""
+    """Serve TLS with a certificate of an unknown authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("localhost", "127.0.0.1").configure_cert(context)
+    certificate: Any = trustme.CA().issue_cert("localhost", "127.0.0.1")
+    certificate.configure_cert(context)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:

@@ -1,4 +1,4 @@
-"""Classes of the Python half that somebody replaced: an exception of Python's, never a crash.
+"""Replaced classes of the Python half raise an exception and never crash the process.
 
 Each case runs in a process of its own, since the extension looks a class up once.
 """
@@ -53,7 +53,7 @@ BLUEPRINTS: Final = [
     "deltafold.parts.THINKING_BLUEPRINT",
     "deltafold.parts.TOOL_CALL_BLUEPRINT",
 ]
-# Classes that lay out their instances in ways of their own, and what is no class or no model.
+# Classes with a memory layout of their own, and objects that are not models.
 REPLACED: Final = {
     "int": "a class of CPython's own",
     "dict": "another",

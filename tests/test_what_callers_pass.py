@@ -1,6 +1,6 @@
-"""What callers pass to a Model and to the folds: their mistakes raise at the call and say where.
+"""Mistakes in the arguments of a Model and of the folds raise at the call and name their place.
 
-Each row is one argument; every client is asked, since it is not the client that refuses.
+Each row is one argument, checked with several clients: deltafold refuses, not the client.
 """
 
 import json

@@ -26,7 +26,7 @@ def whole_body(body: object, name: str = "body") -> bytes:
     """Return a body in one piece as `bytes`.
 
     Raises:
-        TypeError: it is no bytes, bytearray or memoryview; the error names the argument.
+        TypeError: the body has another type; the error names the argument.
     """
     if isinstance(body, bytes | bytearray | memoryview):
         return bytes(cast("bytes", body))  # `bytes` of bytes is the same object

@@ -14,10 +14,10 @@ from typing import Final, cast
 from deltafold.contract import json_array, json_object
 
 _MAX_CHARACTERS: Final = 64 * 1024
-"""Of an error body; real ones (moderation details, echoed schemas) stay below a quarter of it."""
+"""Limit of an error body; real ones (moderation details, echoed schemas) need a quarter of it."""
 
 _MAX_INTEGER_DIGITS: Final = 300
-"""Of an integer in an error body; more digits are no status, and a float cannot hold them."""
+"""Limit of an integer in an error body; a longer one stays text."""
 
 _UNREADABLE: Final = object()
 
@@ -64,7 +64,7 @@ def shown_body(body: object) -> str | None:
 
 
 def as_json(value: object) -> str:
-    """Return a document as JSON text, "" where it is none: an SDK's exception holds any object."""
+    """Return a document as JSON text, "" where it cannot be encoded."""
     try:
         return json.dumps(value, default=str, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What stands behind an exception: its causes, and why no connection came about.
+"""Causes of an exception, and the reason why a connection could not be made.
 
 In: an exception of an SDK or HTTP client.  Out: the exceptions that led to it; where no connection
 was made, the class that says why, and the address.
@@ -29,11 +29,11 @@ _REFUSED_TEXT: Final = f"[Errno {errno.ECONNREFUSED}]"
 
 @dataclass(frozen=True, slots=True)
 class NoConnection:
-    """Why no connection came about.
+    """The reason why a connection could not be made.
 
     Attributes:
         reason: `DNS_FAILURE`, `REFUSED` or `UNTRUSTED`; each is the name of a built-in exception.
-        text: what the system said.
+        text: the text of the exception that has the reason.
     """
 
     reason: str
@@ -41,7 +41,7 @@ class NoConnection:
 
 
 def causes(exception: BaseException, *, implicit: bool = True) -> Iterator[BaseException]:
-    """Yield an exception and what led to it, each once.
+    """Yield an exception and its causes, each once.
 
     Args:
         exception: the last of the chain.
@@ -57,7 +57,7 @@ def causes(exception: BaseException, *, implicit: bool = True) -> Iterator[BaseE
 
 
 def no_connection(exception: BaseException, *, implicit: bool = True) -> NoConnection | None:
-    """Say why no connection came about, None where one did or nothing tells."""
+    """Return the reason why no connection was made, None where the exception shows none."""
     seen: set[int] = set()
     waiting = [exception]
     while waiting:

@@ -241,7 +241,7 @@ class ErrorFields:
     body: str | None = None
 
     def __post_init__(self) -> None:
-        """Make the texts well-formed; the extension could not take them otherwise."""
+        """Make the texts well-formed; the extension refuses lone surrogates."""
         for name in ("message", "provider_code", "http_request_id", "body"):
             text = cast("str | None", getattr(self, name))
             if text is not None:
@@ -397,22 +397,22 @@ def _code_of_classes(exception: BaseException) -> ErrorCode | None:
         if code is ErrorCode.CANCELLED and cause is not exception:
             break
         found = code or found
-        # Clients wrap what they stumble over: a body that was not compressed as its headers said
-        # is a lost payload to aiohttp. A cause may say more, but not that somebody cancelled.
+        # Clients wrap the exceptions of their libraries: aiohttp reports a body with a wrong
+        # content encoding as a lost payload. A cause may refine the code, except to `cancelled`.
         if found not in {None, ErrorCode.CONNECTION_LOST}:
             break
     return found
 
 
 def _said_by(exception: BaseException) -> str:
-    """Return the text of an exception, of its cause where it has none: httpx's often have none."""
-    return next(filter(None, map(str, causes(exception))), "")
+    """Return the first text in the chain of causes: exceptions of httpx often have none."""
+    return next((text for text in map(str, causes(exception)) if text), "")
 
 
 def _of_no_connection(
     fields: ErrorFields, found: NoConnection, exception: BaseException
 ) -> ErrorFields:
-    """Say of a connection that never came about why, and with which host."""
+    """Add the reason and the host to the failure of a connection that was not made."""
     message = fields.message
     if found.text and found.text not in message:
         message = f"{message.rstrip('.')}: {found.text}"
@@ -521,7 +521,7 @@ def _http_status(value: object) -> int | None:
 def _number_text(value: object) -> str | None:
     if isinstance(value, str):
         return value or None
-    # A longer integer is no code, and `str` refuses one of 4,301 digits.
+    # Longer integers are ignored; `str` raises for one of 4,301 digits.
     short = isinstance(value, int) and value.bit_length() <= _MAX_CODE_BITS
     return str(value) if short else None
 

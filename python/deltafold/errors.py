@@ -59,7 +59,7 @@ _ADVICE_OF_NO_CONNECTION: Final[Mapping[str, str]] = {
     REFUSED: "nothing listens at this address; check the base URL, the port and the server",
     UNTRUSTED: "the server's certificate is not trusted; check the base URL and SSL_CERT_FILE",
 }
-"""By `provider_code`, of a connection that never came about."""
+"""Advice by `provider_code`, for a connection that was not made."""
 
 _MAX_MESSAGE_CHARACTERS: Final = 500
 """Of a provider's message in `str(ModelError)`: one readable line, even if a proxy sent a page."""

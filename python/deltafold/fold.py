@@ -33,7 +33,7 @@ def fold(
         UnknownDialectError: there is no such dialect.
     """
     if isinstance(body, bytes | bytearray | memoryview):
-        return fold_many([body], dialect, threads=1, **options)[0].build_final_message()
+        return fold_many([whole_body(body)], dialect, threads=1, **options)[0].build_final_message()
     with stream(body, dialect, **options) as opened:
         return opened.final_message()
 
@@ -61,7 +61,7 @@ def fold_many(
 
     Raises:
         UnknownDialectError: there is no such dialect.
-        TypeError: `bodies` is one body, or holds what is no body.
+        TypeError: `bodies` is one body, or an item is not bytes, bytearray or memoryview.
         ValueError: `threads` is 0.
     """
     decoder = Decoder(dialect, **options)

@@ -185,10 +185,10 @@ class StreamCore:
         """Decode what a read brought, fold it, and hand the deltas out."""
         if self._refusal is not None:
             # A refusal that breaks off is a refusal still: its status says more than the break.
-            broken = isinstance(read, Exception)
-            if broken:
+            if isinstance(read, Exception):
                 self._note_cause(read)
-            return self._refused(self._refusal, None if broken else read)
+                read = None
+            return self._refused(self._refusal, read)
         if isinstance(read, Exception):
             self._note_cause(read)
             return self._fail(self._mapper.map(read))

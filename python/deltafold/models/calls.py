@@ -19,7 +19,7 @@ from deltafold.models.config import RequestMetadata, ToolChoice, ToolSpec
 from deltafold.stream_core import Observer
 
 _CHAT: Final = frozenset({"content", "tool_calls", "refusal", "reasoning_content"})
-"""Members of which a message of the Chat form has one, beside its role."""
+"""Members of the Chat form; a message has at least one of them beside its role."""
 
 Messages: TypeAlias = str | Sequence[Message | Mapping[str, object]]
 Tools: TypeAlias = Sequence[ToolSpec | Mapping[str, object]]
@@ -145,10 +145,10 @@ def _of_chat(messages: Sequence[Mapping[str, object]], end: int) -> list[Message
         # The parser of the dialect names each message by its place among these.
         parsed = parse_request({"messages": [*map(dict, messages)]}, "openai-chat")
     except ValueError as error:
-        raise ValueError(f"{places} are no Chat messages: {error}; {advice}") from error
+        raise ValueError(f"{places} cannot be read as Chat messages: {error}; {advice}") from error
     if parsed.notes:
         raise ValueError(
-            f"{places} are no plain Chat messages: {parsed.notes[0]['message']}; {advice}"
+            f"{places} cannot be read as Chat messages: {parsed.notes[0]['message']}; {advice}"
         )
     return list(parsed.messages)
 

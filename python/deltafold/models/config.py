@@ -169,7 +169,7 @@ class ModelInfo(BaseModel):
     prices: Prices | None = None
 
 
-# By the names that SDKs give them: what a Model takes as an argument of each call.
+# Arguments of a call, by the names that SDKs use for them.
 _ARGUMENTS: Final[Mapping[object, str]] = {
     "tools": "tool_specs",
     "functions": "tool_specs",

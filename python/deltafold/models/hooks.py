@@ -32,7 +32,7 @@ _RATE_LIMIT_NAME: Final = re.compile(
 )
 _DURATION: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|h|m|s|)")
 _MAX_COUNT_DIGITS: Final = 18
-"""Of a limit in a header; a longer number is no count, and `int` refuses one of 4,301 digits."""
+"""Limit of a count in a header; longer ones are ignored, `int` raises for one of 4,301 digits."""
 _UNIT_SECONDS: Final[Mapping[str, float]] = {"ms": 0.001, "": 1, "s": 1, "m": 60, "h": 3600}
 
 

@@ -1,10 +1,10 @@
-"""Request bodies as JSON text, and the member that is at fault where a body cannot be one.
+"""Encode request bodies as JSON, and find the member that JSON cannot hold.
 
 In: the members of a body.  Out: its bytes, or a `ValueError` that names the path of a member.
 
-Laws: what cannot be sent is the caller's error and raises before anything is sent: NaN and
-infinities, values that contain themselves, lone surrogates, objects that JSON has no form for.  The
-search for the member runs only after the encoder has refused the body.
+Laws: a body that cannot be encoded is the caller's error and raises before anything is sent.  JSON
+cannot hold NaN, infinities, cycles, lone surrogates and foreign objects.  The search for the member
+runs only after the encoder has refused the body.
 """
 
 import json
@@ -29,12 +29,12 @@ def encoded(
 
     Args:
         body: the members.
-        sources: where the members came from, by the name under which the caller knows it.
-        opaque: whether objects that JSON has no form for become null: an SDK may encode
+        sources: values of the caller that the body contains, by name; they are searched first.
+        opaque: whether foreign objects become null instead of an error: an SDK may encode
             them.
 
     Raises:
-        ValueError: a member is no JSON; the error names its path and what it is.
+        ValueError: JSON cannot hold a member; the error names its path and the reason.
     """
     try:
         return json.dumps(
@@ -47,11 +47,11 @@ def encoded(
     except (ValueError, TypeError, RecursionError) as error:
         for name, source in {**(sources or {}), "the request body": body}.items():
             refuse_no_json(source, name)
-        raise ValueError(f"the request body is no JSON: {error}") from error
+        raise ValueError(f"the request body cannot be encoded as JSON: {error}") from error
 
 
 def refuse_no_json(value: object, name: str) -> None:
-    """Raise where a value holds what no JSON can say.
+    """Raise where JSON cannot hold a value.
 
     Raises:
         ValueError: the error names the path of the member.
@@ -70,7 +70,7 @@ def refuse_no_json(value: object, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A value inside a body, with its path and the ids of what it lies in."""
+    """A value inside a body, its path, and the ids of the containers around it."""
 
     value: object
     path: str
@@ -128,4 +128,4 @@ def _shown(key: object) -> str:
 
 
 def _null(_value: object) -> None:
-    """Stand in for an object that only an SDK can encode."""
+    """Return null for an object that only an SDK can encode."""

@@ -51,7 +51,7 @@ class Prepared:
         """Return the request as a hook left it.
 
         Raises:
-            ValueError: the hook put into the body what JSON cannot hold.
+            ValueError: JSON cannot hold a member that the hook set.
         """
         return replace(
             self.request,

@@ -176,7 +176,7 @@ def source_of(response: object) -> Source:
     """Return the source that reads `response`.
 
     Raises:
-        MisuseError: the body can only be awaited, it is no response yet, or a part was read.
+        MisuseError: the body can only be awaited, was read in part, or is not opened yet.
         TypeError: the object holds no bytes.
     """
     refuse_unready(response, "stream")
@@ -188,9 +188,7 @@ def source_of(response: object) -> Source:
     if isinstance(response, _RequestsBody):
         chunks = response.iter_content(None)
         return Source(chunks, response.close, _status(response), _headers(response))
-    if not isinstance(response, Iterable) and (
-        isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content")
-    ):
+    if _is_awaited(response):
         raise MisuseError(f"the body of this {name} is asynchronous: use astream()")
     plain = _plain_chunks(response)
     close = cast("Callable[[], object]", getattr(plain, "close", _nothing))
@@ -201,8 +199,8 @@ def async_source_of(response: object) -> AsyncSource:
     """Return the source that awaits `response`; plain iterables of bytes are taken as they are.
 
     Raises:
-        MisuseError: the body can only be read by blocking, it is no response yet, or a part was
-            read.
+        MisuseError: the body can only be read by blocking, was read in part, or is not opened
+            yet.
         TypeError: the object holds no bytes.
     """
     refuse_unready(response, "astream")
@@ -235,6 +233,13 @@ def _offers(response: object, method: str) -> bool:
     """Whether an httpx response's byte stream can be read this way; other responses just say so."""
     stream = cast("object | None", getattr(response, "stream", None))
     return stream is None or callable(stream) or hasattr(stream, method)
+
+
+def _is_awaited(response: object) -> bool:
+    """Whether a body can only be awaited; what iterates both ways can be read by waiting too."""
+    if isinstance(response, Iterable):
+        return False
+    return isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content")
 
 
 def _plain_chunks(body: object) -> Iterator[bytes]:

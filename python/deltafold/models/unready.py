@@ -1,10 +1,10 @@
-"""Objects that are no response yet, or no longer: what to pass to `stream()` in their place.
+"""Refuse objects that `stream()` cannot read, and name the object to pass instead.
 
-In: what a caller passed to `stream()` or `astream()`.  Out: nothing, or a `MisuseError` that names
-the call that gives a response.
+In: the argument of `stream()` or `astream()`.  Out: nothing, or a `MisuseError` that names the call
+that returns a response.
 
-Laws: objects are known by what they offer and by the names of their classes, nothing is imported
-for it; a coroutine that is refused is closed, since nobody can await it any more.
+Laws: methods and class names decide, nothing is imported.  A refused coroutine is closed, so that
+Python does not warn that it was never awaited.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Final, Self, cast
 
 from deltafold.errors import MisuseError
 
-# By the ends of the names of SDKs' managers and helpers: the call whose stream has the bytes.
+# Suffixes of class names of the SDKs, and the call whose stream has the bytes.
 _CALLS: Final = (
     ("ChatCompletionStreamManager", "client.chat.completions.create(..., stream=True)"),
     ("MessageStreamManager", "client.messages.create(..., stream=True)"),
@@ -24,10 +24,10 @@ _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:")
 
 
 def refuse_unready(response: object, entry: str) -> None:
-    """Raise for what is no response yet.
+    """Raise for an object that has to be awaited, entered or requested in another way.
 
     Args:
-        response: what the caller passed.
+        response: the argument.
         entry: the name of the function that it was passed to.
 
     Raises:
@@ -65,7 +65,7 @@ def _has_status(response: object) -> bool:
 
 
 def refuse_begun(response: object, entry: str) -> None:
-    """Raise for the HTTP response of a client of which a part was read already.
+    """Raise for an HTTP response that was read in part.
 
     Raises:
         MisuseError: the rest would be half a message.
@@ -95,15 +95,15 @@ def _was_begun(response: object) -> bool:
 def lines_without_ends(entry: str) -> MisuseError:
     """Make the error for the lines of a body that have lost their ends."""
     return MisuseError(
-        "lines without their ends, as iter_lines() gives them, are no body: "
+        "lines without their ends, as iter_lines() returns them, cannot be decoded: "
         f"{entry}(response) reads the response itself"
     )
 
 
 class LineCheck:
-    """Looks at the first two chunks of a body: lines that have lost their ends are no body.
+    """Check of the first two chunks of a body, which finds lines without line ends.
 
-    A chunk may end anywhere; but nothing that begins a line follows a whole one without a line end.
+    A chunk may end anywhere. But no line begins directly after a complete line without a line end.
     """
 
     __slots__ = ("_entry", "_first", "_over")
@@ -149,7 +149,7 @@ class CheckedChunks:
 
 
 def _is_whole_line(chunk: bytes) -> bool:
-    """Whether a chunk is one line of server-sent events or of JSON, without its end."""
+    """Return whether a chunk is one complete line of events or of JSON, without its end."""
     if b"\n" in chunk or b"\r" in chunk:
         return False
     if chunk.startswith((b"event:", b"id:", b"retry:")):

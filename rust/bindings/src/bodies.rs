@@ -101,12 +101,12 @@ pub(crate) fn detect_dialects<'py>(
 
 type Outcome = Option<(Arc<str>, Folded)>;
 
-/// What a body weighs beside its bytes, for the looks at the signals.
+/// Bytes that each body counts beside its own, so that many small bodies are interrupted too.
 const BODY_BYTES: usize = 1 << 10;
 
 /// Every body's outcome in the order of the bodies; `None` where the core panicked.
 ///
-/// What a signal handler raises ends all of them.
+/// An exception of a signal handler ends all of them.
 fn fold_all(
     options: &Options,
     bodies: &[&[u8]],
@@ -186,7 +186,7 @@ fn fold_one<E>(
         let mut sink = FoldInto::new(&mut message);
         signals::in_slices(body, |slice| decoder.feed(slice, &mut sink), look)?;
         decoder.close(&mut sink);
-        // What the decoder puts out is lawful, and the assembler is new.
+        // The decoder's deltas are lawful, and the assembler is new.
         let lawful = sink.finish().is_ok();
         Ok(Some((run_id, message)).filter(|_| lawful))
     };

@@ -1,7 +1,7 @@
-//! A function of the caller's inside an object of the extension: the one member that may lead back to the object itself.
+//! A callback of the caller: the member of an object of the extension through which a reference cycle may run.
 //!
-//! Laws: the garbage collector sees it and may take it; without a function nothing is locked, with one the lock is held only
-//! to copy the reference.
+//! Laws: the garbage collector visits and clears the callback.  Without a callback nothing is locked; with one, the lock is
+//! held only to copy the reference.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -89,13 +89,15 @@ impl Model {
     }
 }
 
-/// A class whose instances `object.__new__` makes, checked once: whoever replaces a class of the Python half gets an
-/// exception, never an object whose memory is not what its class expects.
+/// A class whose instances `object.__new__` makes, checked once.
+///
+/// A class of the Python half may have been replaced.  Then the check raises; without it, an instance could have a memory
+/// layout that its class does not expect.
 pub(crate) struct Plain(Py<PyType>);
 
 impl Plain {
     /// Checks a class by letting CPython make one instance: `object.__new__` refuses any class that lays out its instances
-    /// in a way of its own.  What it accepts keeps its layout: CPython refuses to change the bases of a class otherwise.
+    /// in a way of its own.  An accepted class keeps its layout, since CPython refuses bases with another one.
     pub(crate) fn checked(class: &Bound<'_, PyAny>) -> PyResult<Self> {
         let Ok(class) = class.cast::<PyType>() else {
             let kind = class.get_type().name()?;

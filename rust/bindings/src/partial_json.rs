@@ -227,7 +227,7 @@ impl PartialJson {
                 let core = &mut state.core;
                 let read =
                     signals::in_slices(bytes, |slice| core.feed(slice), || py.check_signals());
-                // What was not read is missing: the text ends here.
+                // The rest is lost, so the text ends here.
                 read.inspect_err(|_| core.close())
             })
         };

@@ -1,6 +1,6 @@
 //! Text from outside: a `str` of Python that may hold lone surrogates → Rust's text.
 //!
-//! For texts that a provider or an HTTP client wrote.  What the caller names (dialects, ids, tools) is refused instead.
+//! For texts of a provider or an HTTP client.  Names that the caller gives (dialects, ids, tools) are refused instead.
 
 use std::borrow::Cow;
 

@@ -75,6 +75,10 @@ def test_a_model_error_says_in_one_line_what_happened_and_what_to_do(code: Error
     assert error.retryable is RETRYABLE[code]
 
 
+def test_a_code_of_any_length_leaves_the_line_readable() -> None:
+    assert len(str(an_error(provider_code="9" * 5000))) < 300
+
+
 def test_a_model_error_without_a_message_says_so() -> None:
     assert "rate_limited: no message; wait" in str(an_error(message=None))
 

@@ -64,6 +64,9 @@ _ADVICE_OF_NO_CONNECTION: Final[Mapping[str, str]] = {
 _MAX_MESSAGE_CHARACTERS: Final = 500
 """Of a provider's message in `str(ModelError)`: one readable line, even if a proxy sent a page."""
 
+_MAX_CODE_CHARACTERS: Final = 100
+"""Limit of a provider's code in `str(ModelError)`."""
+
 
 class DeltafoldError(Exception):
     """The root of every exception that deltafold raises."""
@@ -130,7 +133,7 @@ class ModelError(DeltafoldError):
         if self.status is not None:
             facts.append(f"HTTP {self.status}")
         if self.provider_code is not None and self.provider_code != self.code:
-            facts.append(self.provider_code)
+            facts.append(self.provider_code[:_MAX_CODE_CHARACTERS])
         if self.http_request_id is not None:
             facts.append(f"request {self.http_request_id}")
         if self.retry_after is not None:

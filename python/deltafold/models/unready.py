@@ -110,7 +110,7 @@ class LineCheck:
 
     def __init__(self, entry: str) -> None:
         self._entry = entry
-        self._first: bytes | None = None
+        self._first: bytes | bytearray | None = None
         self._over = False
 
     def __call__(self, chunk: bytes) -> bytes:
@@ -121,13 +121,14 @@ class LineCheck:
         """
         if self._over or not chunk or not isinstance(chunk, bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
             return chunk
-        if self._first is None:
-            self._first = bytes(chunk)
-            self._over = not _is_whole_line(self._first)
+        first = self._first
+        if first is None:
+            self._first = chunk
             return chunk
         self._over = True
-        begins = _FIELDS if self._first.startswith(_FIELDS) else b"{"
-        if chunk.startswith(begins):
+        self._first = None
+        begins = _FIELDS if first.startswith(_FIELDS) else b"{"
+        if chunk.startswith(begins) and _is_whole_line(first):
             raise lines_without_ends(self._entry)
         return chunk
 
@@ -148,7 +149,7 @@ class CheckedChunks:
         return self._check(await anext(self._chunks))
 
 
-def _is_whole_line(chunk: bytes) -> bool:
+def _is_whole_line(chunk: bytes | bytearray) -> bool:
     """Return whether a chunk is one complete line of events or of JSON, without its end."""
     if b"\n" in chunk or b"\r" in chunk:
         return False

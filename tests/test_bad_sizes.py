@@ -1,5 +1,7 @@
 """Bodies that are too large, too deep or too many: the bound that is named, and bounded memory."""
 
+import copy
+import pickle
 import tracemalloc
 
 import pytest
@@ -248,3 +250,26 @@ def test_what_came_before_a_bound_is_kept() -> None:
     limits = Limits(message_bytes=100)
     _, message = everywhere(CHAT, said("x" * 60, "y" * 60) + DONE, limits=limits)
     assert message.text == "x" * 60
+
+
+BOUNDS = (
+    "event_bytes",
+    "depth",
+    "message_bytes",
+    "parts",
+    "tool_calls",
+    "warnings",
+    "provider_state_bytes",
+)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_bounds_survive_pickling_and_copying(protocol: int) -> None:
+    limits = Limits(**{name: place for place, name in enumerate(BOUNDS, 1)})
+    copies = [
+        pickle.loads(pickle.dumps(limits, protocol)),  # noqa: S301 - our own
+        copy.copy(limits),
+        copy.deepcopy({"limits": limits})["limits"],
+    ]
+    assert copies == [limits] * 3
+    assert [getattr(copies[0], name) for name in BOUNDS] == list(range(1, len(BOUNDS) + 1))

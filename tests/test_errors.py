@@ -75,6 +75,10 @@ def test_a_model_error_says_in_one_line_what_happened_and_what_to_do(code: Error
     assert error.retryable is RETRYABLE[code]
 
 
+def test_a_code_of_any_length_leaves_the_line_readable() -> None:
+    assert len(str(an_error(provider_code="9" * 5000))) < 300
+
+
 def test_a_model_error_without_a_message_says_so() -> None:
     assert "rate_limited: no message; wait" in str(an_error(message=None))
 
@@ -202,6 +206,19 @@ RESPONSES: list[tuple[int | None, object, str, bool]] = [
     (400, {"unrelated": 1}, "invalid_request", False),
     (400, {"error": {"code": ["x"], "type": {}, "details": 5}}, "invalid_request", False),
     (400, "[" * 100_000, "invalid_request", False),
+    (400, '{"error": {"code": ' + "9" * 5000 + "}}", "invalid_request", False),
+    (400, {"error": {"code": 10**5000}}, "invalid_request", False),
+    (
+        429,
+        '{"error": {"type": "insufficient_quota", "n": ' + "9" * 5000 + "}}",
+        "quota_exceeded",
+        False,
+    ),
+    (400, 'data: {"error": {"code": "content_filter"}}\n\n', "content_blocked", False),
+    (400, ': hi\r\rdata: {"error":\rdata: {"code": "content_filter"}}', "content_blocked", False),
+    (400, 'data: [DONE]\n\ndata: {"error": {"code": "content_filter"}}', "content_blocked", False),
+    (400, '{"done": false}\n{"error": {"code": "content_filter"}}\n', "content_blocked", False),
+    (400, "data: not json\n\n", "invalid_request", False),
 ]
 
 
@@ -244,7 +261,20 @@ RETRY_AFTER: list[tuple[Mapping[str, str], object, float | None]] = [
     ({"retry-after": "0"}, None, 0.0),
     ({"retry-after": "-3"}, None, None),
     ({"retry-after": "nan"}, None, None),
-    ({"retry-after": "inf"}, None, 86_400.0),
+    ({"retry-after": "inf"}, None, None),
+    ({"retry-after": "1_000"}, None, None),
+    ({"retry-after": "9" * 5000}, None, None),
+    ({"retry-after-ms": "1e400", "retry-after": "9"}, None, 9.0),
+    ({"retry-after-ms": "nan", "retry-after": "9"}, None, 9.0),
+    ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None, None),
+    ({"retry-after": f"Fri, 31 Dec {'9' * 5000} 23:59:59 GMT"}, None, None),
+    ({"retry-after": "Fri, 31 Dec 2026 23:59:59 +99999999999999"}, None, None),
+    ({"retry-after": "Fri, 31 Dec 2026 23:59:59 +" + "9" * 5000}, None, 86_400.0),  # as UTC
+    ({"retry-after": "\ud83d, 31 Dec"}, None, None),
+    ({"x-ratelimit-reset-tokens": "9" * 5000 + "h"}, None, None),
+    ({"anthropic-ratelimit-tokens-reset": "99999-01-01T00:00:00Z"}, None, None),
+    ({"anthropic-ratelimit-tokens-reset": "0001-01-01T00:00:00+23:59"}, None, None),
+    ({"anthropic-ratelimit-tokens-reset": "\ud83d"}, None, None),
     ({"retry-after": "99999999"}, None, 86_400.0),
     ({"retry-after": "Fri, 02 Jan 2026 03:04:35 GMT"}, None, 30.0),
     ({"retry-after": "Fri, 02 Jan 2026 03:04:35 -0000"}, None, 30.0),
@@ -264,6 +294,11 @@ RETRY_AFTER: list[tuple[Mapping[str, str], object, float | None]] = [
         {"error": {"metadata": {"headers": {"X-RateLimit-Reset": "1767323055000"}}}},
         10.0,
     ),
+    ({}, {"error": {"metadata": {"headers": {"X-RateLimit-Reset": 10**400}}}}, None),
+    ({}, {"error": {"metadata": {"headers": {"X-RateLimit-Reset": "1e400"}}}}, None),
+    ({}, {"error": {"metadata": {"headers": {"X-RateLimit-Reset": True}}}}, None),
+    ({}, {"error": {"details": [{"retryDelay": "9" * 5000 + "s"}]}}, None),
+    ({}, {"error": {"message": f"Please try again in {'9' * 5000}s."}}, None),
     ({}, {"error": {"message": "Please try again in 20s."}}, 20.0),
     ({}, {"error": {"message": "Please try again in 1m2.5s."}}, 62.5),
     ({}, {"error": {"message": "try again in 350ms"}}, 0.35),
@@ -275,7 +310,9 @@ RETRY_AFTER: list[tuple[Mapping[str, str], object, float | None]] = [
 def test_retry_after_is_found_in_every_form(
     mapper: ErrorMapper, headers: Mapping[str, str], body: object, seconds: float | None
 ) -> None:
-    found = mapper.map_response(429, headers, body).retry_after
+    fields = mapper.map_response(429, headers, body)
+    assert (fields.code, fields.retryable) == (ErrorCode.RATE_LIMITED, True)
+    found = fields.retry_after
     assert found == (None if seconds is None else pytest.approx(seconds))
 
 

@@ -18,6 +18,7 @@ from deltafold import (
     MisuseError,
     ModelError,
     OpenAIChatModel,
+    RateLimit,
     RequestContext,
     ResponseInfo,
     ToolCallPart,
@@ -148,6 +149,25 @@ def test_the_response_shows_status_headers_and_rate_limits(server: ReplayServer)
     assert (limits["requests"].limit, limits["requests"].remaining) == (100, 99)
     assert limits["requests"].reset_after == 66.5
     assert (limits["input-tokens"].remaining, limits["input-tokens"].reset_after) == (7, 0.0)
+
+
+def test_a_rate_limit_that_is_no_number_is_unknown(server: ReplayServer) -> None:
+    headers = {
+        "content-type": "text/event-stream",
+        "x-ratelimit-limit-requests": "9" * 5000,
+        "x-ratelimit-remaining-requests": "-1",
+        "x-ratelimit-reset-requests": "9" * 5000 + "h",
+        "anthropic-ratelimit-tokens-reset": "99999-01-01T00:00:00Z",
+        "anthropic-ratelimit-requests-reset": "0001-01-01T00:00:00+23:59",
+    }
+    server.queue(Recording(Recording.of_events(CHAT).pieces, headers=headers))
+    with chat_model(server) as model, model.stream_sync("Hello") as stream:
+        stream.final_message()
+    assert stream.response is not None
+    limits = stream.response.rate_limits
+    assert limits["tokens"] == RateLimit()
+    assert (limits["requests"].limit, limits["requests"].remaining) == (None, None)
+    assert limits["requests"].reset_after in {None, 0.0}  # two headers say it
 
 
 def test_a_stream_shows_usage_cost_and_time_while_it_runs(server: ReplayServer) -> None:

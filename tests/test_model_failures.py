@@ -181,7 +181,8 @@ def body(content: bytes, code: ErrorCode | None, **told: Any) -> Failure:  # noq
 
 PAGE: Final = b"<!doctype html><html><body><h1>Bad gateway</h1></body></html>"
 SOON: Final = datetime.now(UTC) + timedelta(hours=1)
-AN_HOUR: Final = (3000.0, 3600.0)
+# The rows are made when the file is read; the tests may come half an hour later.
+AN_HOUR: Final = (1800.0, 3600.0)
 BUSY: Final = (
     b'{"error":{"message":"busy","type":"overloaded_error","code":"overloaded",'
     b'"status":"UNAVAILABLE"}}'
@@ -206,6 +207,37 @@ FAILURES: Final = {
     ),
     "429, RetryInfo": limited(34.4, details=[{"retryDelay": "34.4s"}]),
     "429, in words": limited(20, message="Please try again in 20s."),
+    "429, a date beyond the calendar": status(
+        429,
+        ErrorCode.RATE_LIMITED,
+        retryable=True,
+        headers={
+            "retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT",
+            "retry-after-ms": "1e400",
+            "x-ratelimit-limit-tokens": "9" * 5000,
+            "x-ratelimit-reset-tokens": "9" * 5000 + "s",
+            "anthropic-ratelimit-tokens-reset": "99999-01-01T00:00:00Z",
+        },
+    ),
+    "400, lone surrogates": body(
+        b'{"error":{"message":"bad: \\ud83d","code":"\\udc00","type":"\\ud83d"},'
+        b'"request_id":"\\udfff"}',
+        ErrorCode.INVALID_REQUEST,
+        number=400,
+        status=400,
+        content_type="application/json",
+        headers={"request-id": "r1"},
+    ),
+    "400, an event": body(
+        b"event: error\r\n"
+        b'data: {"type":"error","error":{"type":"overloaded_error","status":"UNAVAILABLE",\r\n'
+        b'data: "code":"overloaded","message":"busy"}}\r\n\r\n',
+        ErrorCode.OVERLOADED,
+        retryable=True,
+        number=400,
+        status=400,
+        headers={"request-id": "r1"},
+    ),
     "500": status(500, ErrorCode.SERVER_ERROR, retryable=True),
     "503": status(503, ErrorCode.OVERLOADED, retryable=True),
     "529": status(529, ErrorCode.OVERLOADED, retryable=True),
@@ -419,6 +451,8 @@ def test_a_failure_is_told_as_what_it_is_and_leaves_nothing_behind(
         assert error.retry_after is not None
         assert shortest <= error.retry_after <= longest
     assert error.message
+    for told in (error.message, error.provider_code, error.body, str(error)):
+        (told or "").encode()  # a lone surrogate cannot be
     assert row.status is None or "<" not in error.message
     assert error.partial_message is not None
     assert bool(error.partial_message.text) is row.keeps

@@ -435,5 +435,5 @@ def test_a_response_of_requests_is_read_in_the_pieces_that_come() -> None:
 def test_a_response_that_was_consumed_already_is_misuse() -> None:
     response = httpx.Response(200, content=iter([CHAT]))
     assert b"".join(response.iter_raw()) == CHAT
-    with deltafold.stream(response, "openai-chat") as stream, pytest.raises(httpx.StreamConsumed):
-        stream.final_message()
+    with pytest.raises(MisuseError, match="was read already"):
+        deltafold.stream(response, "openai-chat")

@@ -4,7 +4,7 @@ In: the bytes of a response body, or its first ones.  Out: the deltas that a str
 answer gives, or the dialect that the bytes speak.
 """
 
-from typing import NamedTuple, Unpack
+from typing import NamedTuple, Unpack, cast
 
 from deltafold._core import Decoder, DeltaBatch, decode_body, detect_dialects
 from deltafold.stream_core import DecoderOptions
@@ -20,6 +20,19 @@ class Detection(NamedTuple):
 
     dialect: str | None
     candidates: tuple[str, ...]
+
+
+def whole_body(body: object, name: str = "body") -> bytes:
+    """Return a body in one piece as `bytes`.
+
+    Raises:
+        TypeError: the body has another type; the error names the argument.
+    """
+    if isinstance(body, bytes | bytearray | memoryview):
+        return bytes(cast("bytes", body))  # `bytes` of bytes is the same object
+    raise TypeError(
+        f"{name}: bytes, bytearray or memoryview is needed, not {type(body).__qualname__}"
+    )
 
 
 def detect(
@@ -40,7 +53,7 @@ def detect(
         first_bytes: the beginning of the body, content encoding undone.
         content_type: the response's header, where it is known.
     """
-    candidates = detect_dialects(bytes(first_bytes), content_type)
+    candidates = detect_dialects(whole_body(first_bytes, "first_bytes"), content_type)
     return Detection(candidates[0] if len(candidates) == 1 else None, candidates)
 
 
@@ -68,4 +81,4 @@ def decode_response(
     Raises:
         UnknownDialectError: there is no such dialect.
     """
-    return decode_body(Decoder(dialect, **options), bytes(body))
+    return decode_body(Decoder(dialect, **options), whole_body(body))

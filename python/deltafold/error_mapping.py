@@ -11,7 +11,6 @@ imported to recognise an exception: attributes and class names decide. `x-should
 `retryable`.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,9 @@ from http import HTTPStatus
 from typing import Final, cast
 
 from deltafold.contract import ErrorCode, json_array, json_object
+from deltafold.error_bodies import as_json, error_object, parse_body, shown_body
+from deltafold.error_causes import UNTRUSTED, NoConnection, address_of, causes, no_connection
+from deltafold.foreign_text import well_formed
 from deltafold.retry_after import retry_after_seconds
 
 RETRYABLE: Final[Mapping[ErrorCode, bool]] = {
@@ -216,8 +218,8 @@ _REQUEST_ID_HEADERS: Final = (
     "apim-request-id",
     "x-goog-request-id",
 )
-_MAX_BODY_CHARACTERS: Final = 64 * 1024
-"""Of an error body; real ones (moderation details, echoed schemas) stay below a quarter of it."""
+
+_MAX_CODE_BITS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +227,8 @@ class ErrorFields:
     """What is known of one failure.
 
     `retry_after` is in seconds; `provider_code` is the provider's own most specific word; `body` is
-    the beginning of the response's body, as text.
+    the beginning of the response's body, as text. The texts are made well-formed: each lone
+    surrogate becomes U+FFFD.
     """
 
     code: ErrorCode
@@ -236,6 +239,13 @@ class ErrorFields:
     provider_code: str | None = None
     http_request_id: str | None = None
     body: str | None = None
+
+    def __post_init__(self) -> None:
+        """Make the texts well-formed; the extension refuses lone surrogates."""
+        for name in ("message", "provider_code", "http_request_id", "body"):
+            text = cast("str | None", getattr(self, name))
+            if text is not None:
+                object.__setattr__(self, name, well_formed(text))
 
 
 def _utc_now() -> datetime:
@@ -263,7 +273,7 @@ class ErrorMapper:
         headers = _headers_of(exception)
         body = _body_of(exception)
         message = _text(getattr(exception, "message", None)) or _said_by(exception)
-        if status is not None or _error_object(body) is not None:
+        if status is not None or error_object(body) is not None:
             fields = self.map_response(status, headers, body, message=message)
             request_id = _text(getattr(exception, "request_id", None))
             if fields.http_request_id is None and request_id is not None:
@@ -271,13 +281,17 @@ class ErrorMapper:
             return fields
         name = type(exception).__name__
         code = _code_of_name(name) or _code_of_classes(exception)
-        return ErrorFields(
+        fields = ErrorFields(
             code=code or ErrorCode.SERVER_ERROR,
             message=message or name,
             retryable=False if code is None else RETRYABLE[code],
             provider_code=name,
             http_request_id=_text(getattr(exception, "request_id", None)),
         )
+        if code not in {None, ErrorCode.CONNECTION_LOST}:
+            return fields
+        found = no_connection(exception, implicit=code is not None)
+        return fields if found is None else _of_no_connection(fields, found, exception)
 
     def map_response(
         self,
@@ -293,8 +307,8 @@ class ErrorMapper:
         none.
         """
         lowered = {name.lower(): value for name, value in (headers or {}).items()}
-        document = _parse_body(body)
-        error = _error_object(document) or {}
+        document = parse_body(body)
+        error = error_object(document) or {}
         names = list(_names_in(error, lowered.get("x-amzn-errortype")))
         text = _message_in(error) or _plain_text(document) or _plain_text(message) or ""
         code = _decide(names, error, status, text)
@@ -312,7 +326,7 @@ class ErrorMapper:
             status=status,
             provider_code=names[0] if names else _number_text(error.get("code")),
             http_request_id=_request_id(lowered, document),
-            body=_shown_body(body),
+            body=shown_body(body),
         )
 
 
@@ -344,7 +358,7 @@ def _refine_by_details(error: Mapping[str, object], code: ErrorCode | None) -> E
 def _has_daily_quota(details: object) -> bool:
     found = (json_object(detail) or {} for detail in json_array(details))
     violations = [json_array(detail.get("violations")) for detail in found]
-    return "perday" in json.dumps(violations, default=str).lower()
+    return "perday" in as_json(violations).lower()
 
 
 def _code_of_name(name: str) -> ErrorCode | None:
@@ -376,24 +390,43 @@ def _refine_by_phrase(message: str, code: ErrorCode) -> ErrorCode:
 
 
 def _code_of_classes(exception: BaseException) -> ErrorCode | None:
-    names = {cls.__name__ for cls in type(exception).__mro__}
-    code = next((code for code, known in _CODE_OF_CLASS if names & known), None)
-    if code not in {None, ErrorCode.CONNECTION_LOST} or exception.__cause__ is None:
-        return code
-    # Clients wrap what they stumble over: a body that was not compressed as its headers said is
-    # a lost payload to aiohttp.  A cause may say more, but not that somebody cancelled the call.
-    inner = _code_of_classes(exception.__cause__)
-    return code if inner in {None, ErrorCode.CANCELLED} else inner
+    found: ErrorCode | None = None
+    for cause in causes(exception, implicit=False):
+        names = {cls.__name__ for cls in type(cause).__mro__}
+        code = next((code for code, known in _CODE_OF_CLASS if names & known), None)
+        if code is ErrorCode.CANCELLED and cause is not exception:
+            break
+        found = code or found
+        # Clients wrap the exceptions of their libraries: aiohttp reports a body with a wrong
+        # content encoding as a lost payload. A cause may refine the code, except to `cancelled`.
+        if found not in {None, ErrorCode.CONNECTION_LOST}:
+            break
+    return found
 
 
 def _said_by(exception: BaseException) -> str:
-    """Return the text of an exception, of its cause where it has none: httpx's often have none."""
-    cause: BaseException | None = exception
-    while cause is not None:
-        if text := str(cause):
-            return text
-        cause = cause.__cause__ or cause.__context__
-    return ""
+    """Return the first text in the chain of causes: exceptions of httpx often have none."""
+    return next((text for text in map(str, causes(exception)) if text), "")
+
+
+def _of_no_connection(
+    fields: ErrorFields, found: NoConnection, exception: BaseException
+) -> ErrorFields:
+    """Add the reason and the host to the failure of a connection that was not made."""
+    message = fields.message
+    if found.text and found.text not in message:
+        message = f"{message.rstrip('.')}: {found.text}"
+    address = address_of(exception)
+    if address is not None and address not in message:
+        message = f"{message} ({address})"
+    return replace(
+        fields,
+        code=ErrorCode.CONNECTION_LOST,
+        message=message,
+        # A host name or a port may be back in a moment; a later try finds the same certificate.
+        retryable=found.reason != UNTRUSTED,
+        provider_code=found.reason,
+    )
 
 
 def _names_in(error: Mapping[str, object], aws_header: str | None) -> Iterator[str]:
@@ -423,42 +456,6 @@ def _plain_text(document: object) -> str | None:
     if not isinstance(document, str) or document.lstrip().startswith("<"):
         return None
     return document.strip() or None
-
-
-def _shown_body(body: object) -> str | None:
-    """Return the beginning of a body as text, as a reader of logs wants it."""
-    if isinstance(body, (bytes, bytearray)):
-        body = body[: 4 * _MAX_BODY_CHARACTERS].decode("utf-8", errors="replace")
-    if body is not None and not isinstance(body, str):
-        body = json.dumps(body, default=str, ensure_ascii=False)
-    return body[:_MAX_BODY_CHARACTERS] if body else None
-
-
-def _parse_body(body: object) -> object:
-    if isinstance(body, (bytes, bytearray)):
-        body = body[: 4 * _MAX_BODY_CHARACTERS].decode("utf-8", errors="replace")
-    if not isinstance(body, str):
-        return body
-    body = body[:_MAX_BODY_CHARACTERS]
-    try:
-        return cast("object", json.loads(body))
-    except (ValueError, RecursionError):
-        return body
-
-
-def _error_object(document: object) -> Mapping[str, object] | None:
-    """Find the object that describes the error in the shapes that providers and SDKs hand out."""
-    first = next(iter(json_array(document)), document)  # Gemini without SSE sends an array
-    members = json_object(first)
-    if members is None:
-        return None
-    for name in ("error", "Error"):
-        inner = json_object(members.get(name))
-        if inner is not None:
-            return inner
-    if any(name in members for name in ("message", "error", "code", "detail")):
-        return members  # the inner object itself (openai's SDK), or a flat error
-    return None
 
 
 def _request_id(headers: Mapping[str, str], document: object) -> str | None:
@@ -507,8 +504,8 @@ def _body_of(exception: BaseException) -> object:
     )
     for candidate in candidates:
         if isinstance(candidate, (str, bytes)) and candidate:
-            return _parse_body(candidate)
-        if _error_object(candidate) is not None:
+            return parse_body(candidate)
+        if error_object(candidate) is not None:
             return candidate
     return None
 
@@ -522,7 +519,11 @@ def _http_status(value: object) -> int | None:
 
 
 def _number_text(value: object) -> str | None:
-    return str(value) if isinstance(value, (int, str)) and value != "" else None
+    if isinstance(value, str):
+        return value or None
+    # Longer integers are ignored; `str` raises for one of 4,301 digits.
+    short = isinstance(value, int) and value.bit_length() <= _MAX_CODE_BITS
+    return str(value) if short else None
 
 
 def _text(value: object) -> str | None:

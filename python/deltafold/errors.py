@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from deltafold.contract import ErrorCode
+from deltafold.error_causes import DNS_FAILURE, REFUSED, UNTRUSTED
 from deltafold.error_mapping import RETRYABLE, ErrorFields, ErrorMapper
 
 if TYPE_CHECKING:
@@ -53,8 +54,18 @@ _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.CANCELLED: "the caller stopped it; what arrived is in partial_message",
 }
 
+_ADVICE_OF_NO_CONNECTION: Final[Mapping[str, str]] = {
+    DNS_FAILURE: "the host name does not resolve; check the base URL and the network's DNS",
+    REFUSED: "nothing listens at this address; check the base URL, the port and the server",
+    UNTRUSTED: "the server's certificate is not trusted; check the base URL and SSL_CERT_FILE",
+}
+"""Advice by `provider_code`, for a connection that was not made."""
+
 _MAX_MESSAGE_CHARACTERS: Final = 500
 """Of a provider's message in `str(ModelError)`: one readable line, even if a proxy sent a page."""
+
+_MAX_CODE_CHARACTERS: Final = 100
+"""Limit of a provider's code in `str(ModelError)`."""
 
 
 class DeltafoldError(Exception):
@@ -122,13 +133,16 @@ class ModelError(DeltafoldError):
         if self.status is not None:
             facts.append(f"HTTP {self.status}")
         if self.provider_code is not None and self.provider_code != self.code:
-            facts.append(self.provider_code)
+            facts.append(self.provider_code[:_MAX_CODE_CHARACTERS])
         if self.http_request_id is not None:
             facts.append(f"request {self.http_request_id}")
         if self.retry_after is not None:
             facts.append(f"retry after {self.retry_after:g} s")
         context = f" ({', '.join(facts)})" if facts else ""
-        return f"{self.code}: {message or 'no message'}{context}; {_ADVICE[self.code]}"
+        advice = _ADVICE[self.code]
+        if self.code is ErrorCode.CONNECTION_LOST:
+            advice = _ADVICE_OF_NO_CONNECTION.get(self.provider_code or "", advice)
+        return f"{self.code}: {message or 'no message'}{context}; {advice}"
 
     def __reduce__(
         self,

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterable, Iterable
 from typing import Unpack
 
 from deltafold._core import Decoder, Fold, MessageAssembler, fold_bodies
+from deltafold.bodies import whole_body
 from deltafold.messages import Message
 from deltafold.stream import astream, stream
 from deltafold.stream_core import DecoderOptions
@@ -32,7 +33,7 @@ def fold(
         UnknownDialectError: there is no such dialect.
     """
     if isinstance(body, bytes | bytearray | memoryview):
-        return fold_many([bytes(body)], dialect, threads=1, **options)[0].build_final_message()
+        return fold_many([whole_body(body)], dialect, threads=1, **options)[0].build_final_message()
     with stream(body, dialect, **options) as opened:
         return opened.final_message()
 
@@ -60,11 +61,16 @@ def fold_many(
 
     Raises:
         UnknownDialectError: there is no such dialect.
+        TypeError: `bodies` is one body, or an item is not bytes, bytearray or memoryview.
         ValueError: `threads` is 0.
     """
     decoder = Decoder(dialect, **options)
     one_run = options.get("run_id") is not None
-    whole = [bytes(body) for body in bodies]  # `bytes` of bytes is the same object
+    if isinstance(bodies, bytes | bytearray | memoryview | str):
+        raise TypeError(
+            f"bodies: a list of bodies is needed, not one {type(bodies).__name__}; fold() folds one"
+        )
+    whole = [whole_body(body, f"bodies[{place}]") for place, body in enumerate(bodies)]
     return fold_bodies(decoder, whole, one_run=one_run, threads=threads)
 
 

@@ -3,8 +3,9 @@
 In: an error response's headers (lower-case names), the error object of its body, its message.  Out:
 seconds, or None.
 
-Laws: the first source that speaks wins, in the order of the list in `retry_after_seconds`; negative
-and unreadable values are ignored; what is longer than a day is a day.
+Laws: the first source that has a wait wins, in the order of the list in `retry_after_seconds`.
+Nothing that a source says raises: a value that is negative, unreadable, not finite, or a date
+beyond the calendar is ignored, and the next source is asked.  A wait beyond a day becomes a day.
 """
 
 import math
@@ -54,17 +55,19 @@ def retry_after_seconds(
     )
     sources: list[float | None] = [*said, *(resets if limited else ()), _in_words(message)]
     for value in sources:
-        if value is not None and value >= 0:  # false for NaN too
+        if value is not None and math.isfinite(value) and value >= 0:
             return min(value, MAX_RETRY_AFTER_S)
     return None
 
 
 def _number(value: object) -> float | None:
+    if isinstance(value, str) and "_" in value:  # a digit separator of Python's alone
+        return None
     try:
         number = float(cast("str", value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    return None if math.isnan(number) else number
+    return number if math.isfinite(number) else None
 
 
 def _scaled(value: object, unit_s: float) -> float | None:
@@ -79,10 +82,9 @@ def _header_seconds(value: str | None, now: datetime) -> float | None:
     if number is not None:
         return number
     try:
-        instant = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return _until(instant, now)
+        return _until(parsedate_to_datetime(value), now)
+    except (ValueError, TypeError, ArithmeticError, LookupError):
+        return None  # no date, or one beyond the calendar; `email.utils` names neither kind
 
 
 def _until(instant: datetime, now: datetime) -> float:

@@ -17,7 +17,8 @@ from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, MessageDelta
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.cost import Cost, cost_of
-from deltafold.errors import ErrorFields, ErrorMapper, MisuseError, ModelError
+from deltafold.errors import DeltafoldError, ErrorFields, ErrorMapper, MisuseError, ModelError
+from deltafold.foreign_text import well_formed
 from deltafold.messages import Message
 from deltafold.models.hooks import Hooks, ResponseInfo
 from deltafold.models.secrets import NOTHING_TO_REDACT, Redactor
@@ -105,6 +106,7 @@ class StreamCore:
     """
 
     __slots__ = (
+        "_cause",
         "_dialect",
         "_failure_body",
         "_mapper",
@@ -137,6 +139,7 @@ class StreamCore:
         self._refusal: bytearray | None = None
         self._failure_body: str | None = None
         self._redactor: Redactor | None = None
+        self._cause: Exception | None = None
         tools = options.get("tools")
         if isinstance(tools, Iterator):
             # The decoder is made again when the response is there, and an iterator is read once.
@@ -161,10 +164,11 @@ class StreamCore:
         """Start over with the response's status and headers, now that they are known."""
         options: DecoderOptions = {**self._options}
         options.setdefault("status", source.status)
-        options.setdefault("headers", source.headers)
+        given = options.get("headers", source.headers) or {}
+        headers = {well_formed(name): well_formed(value) for name, value in given.items()}
+        options["headers"] = headers
         self.decoder = Decoder(self._dialect, **options)
         status = options.get("status", source.status)
-        headers = options.get("headers") or {}
         self.response = ResponseInfo(status, headers, self.call.invocation_state)
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             self._refusal = bytearray()
@@ -189,10 +193,18 @@ class StreamCore:
         """Decode what a read brought, fold it, and hand the deltas out."""
         if self._refusal is not None:
             # A refusal that breaks off is a refusal still: its status says more than the break.
-            return self._refused(self._refusal, None if isinstance(read, Exception) else read)
+            if isinstance(read, Exception):
+                self._note_cause(read)
+                read = None
+            return self._refused(self._refusal, read)
         if isinstance(read, Exception):
+            self._note_cause(read)
             return self._fail(self._mapper.map(read))
-        batch = self.decoder.close() if read is None else self.decoder.feed(read)
+        try:
+            batch = self.decoder.close() if read is None else self.decoder.feed(read)
+        except BaseException as raised:
+            self._interrupted(raised)
+            raise
         self.assembler.consume(batch)
         self._note_read(len(batch))
         self._note_end(read)
@@ -203,7 +215,11 @@ class StreamCore:
         if read is None or isinstance(read, Exception) or self._refusal is not None:
             self.step(read)
             return
-        count = self.decoder.feed_into(self.assembler, read)
+        try:
+            count = self.decoder.feed_into(self.assembler, read)
+        except BaseException as raised:
+            self._interrupted(raised)
+            raise
         self._note_read(count)
         if self.decoder.finished:
             self.has_rest = True
@@ -225,7 +241,8 @@ class StreamCore:
         try:
             message = self.assembler.build_final_message()
         except ModelError as error:
-            raise self._completed(error) from None
+            completed = self._completed(error)
+            raise completed from completed.__cause__
         if self.call.notes:
             message.meta.warnings = [*map(dict, self.call.notes), *message.meta.warnings]
         return message
@@ -260,8 +277,19 @@ class StreamCore:
         if error.provider_code is not None:
             error.provider_code = self.redactor.text(error.provider_code)
         error.body = self._failure_body
+        error.__cause__ = self._cause
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         return error
+
+    def _note_cause(self, failure: Exception) -> None:
+        """Keep what the client raised, without secrets, as the cause of the `ModelError`s to come.
+
+        Its traceback begins below the frame that caught it, which holds this stream: the two would
+        keep each other until the garbage collector comes.
+        """
+        traceback = failure.__traceback__
+        failure = failure.with_traceback(traceback and traceback.tb_next)
+        self._cause = self.redactor.exception(failure)
 
     def _refused(self, body: bytearray, read: bytes | None) -> DeltaBatch:
         """Collect the body of a response that refuses; what it says is the error."""
@@ -292,6 +320,11 @@ class StreamCore:
         self.assembler.consume(batch)
         self._end()
         return batch
+
+    def _interrupted(self, raised: BaseException) -> None:
+        """End the stream where a signal handler raised: the rest of the chunk is lost."""
+        if not isinstance(raised, (DeltafoldError, TypeError)):
+            self.cancel("reading was interrupted")
 
     def _note_read(self, deltas: int) -> None:
         stopwatch = self.stopwatch

@@ -9,7 +9,7 @@ made here do not retry: that is the caller's choice.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -32,6 +32,7 @@ from deltafold.models.calls import (
     conversation_of,
     examined,
     metadata_of,
+    schemas_of,
     tools_of,
 )
 from deltafold.models.clients import Clients
@@ -45,6 +46,7 @@ from deltafold.models.config import (
 )
 from deltafold.models.hooks import Hooks
 from deltafold.models.http import ClientKind, Timeouts
+from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared, as_caller_errors
 from deltafold.models.sdks import Sdk
@@ -347,7 +349,13 @@ class Model(Messaging, Generic[ConfigT]):
         conversation, report = examined(
             conversation, self.dialect, config.model_id, repair=repair, strict=strict
         )
-        rendered = self.protocol.render(conversation, tools, config, stream=streamed)
+        sources = {"extra_body": dict(config.extra_body), **schemas_of(tools)}
+        try:
+            rendered = self.protocol.render(conversation, tools, config, stream=streamed)
+        except RecursionError:
+            for name, source in sources.items():
+                refuse_no_json(source, name)
+            raise
         request = PreparedRequest(
             self._path(config, stream=streamed),
             rendered.body,
@@ -361,6 +369,7 @@ class Model(Messaging, Generic[ConfigT]):
             (*report.to_warnings(), *rendered.notes),
             invocation_state or {},
             rendered.tool_names,
+            sources,
         )
         return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
 
@@ -383,7 +392,7 @@ class Model(Messaging, Generic[ConfigT]):
             config.extra_query,
             streamed,
         )
-        said = _Said([], [], (), invocation_state or {}, {})
+        said = _Said([], [], (), invocation_state or {}, {}, {"body": dict(body)})
         return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
 
     def _prepared(
@@ -395,6 +404,8 @@ class Model(Messaging, Generic[ConfigT]):
         metadata: RequestMetadata,
     ) -> Prepared:
         caller = self._clients.caller(kind)
+        content = encoded(request.body, said.sources, opaque=caller.sdk is not None)
+        request = replace(request, content=content)
         facts = CallFacts(
             self._vendor.name,
             self._specification,
@@ -421,7 +432,7 @@ class Model(Messaging, Generic[ConfigT]):
                 context = prepared.context()
                 with as_caller_errors():
                     before_request(context)
-                sent.append(prepared.changed(context))
+                    sent.append(prepared.changed(context))
             return prepared.caller.open(sent[-1])
 
         return DeltaStream(
@@ -444,7 +455,7 @@ class Model(Messaging, Generic[ConfigT]):
                     waiting = before_request(context)
                     if waiting is not None:
                         await waiting
-                sent.append(prepared.changed(context))
+                    sent.append(prepared.changed(context))
             return await prepared.caller.open_async(sent[-1])
 
         return AsyncDeltaStream(
@@ -501,6 +512,7 @@ class _Said:
     notes: tuple[Mapping[str, object], ...]
     invocation_state: Mapping[str, object]
     tool_names: Mapping[str, str]
+    sources: Mapping[str, object]
 
     def named_tools(self) -> list[ToolSpec]:
         """Return the tools under the names by which the model knows them."""

@@ -8,14 +8,18 @@ Laws: what is wrong raises here, before anything is sent; nothing of the caller'
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from deltafold.dialects import parse_request
 from deltafold.errors import MisuseError
 from deltafold.history.problems import HistoryError, Report
 from deltafold.history.repair import repair as mend
 from deltafold.messages import Message, TextPart
 from deltafold.models.config import RequestMetadata, ToolChoice, ToolSpec
 from deltafold.stream_core import Observer
+
+_CHAT: Final = frozenset({"content", "tool_calls", "refusal", "reasoning_content"})
+"""Members of the Chat form; a message has at least one of them beside its role."""
 
 Messages: TypeAlias = str | Sequence[Message | Mapping[str, object]]
 Tools: TypeAlias = Sequence[ToolSpec | Mapping[str, object]]
@@ -35,6 +39,7 @@ class PreparedRequest:
         headers: the caller's own, over all others.
         query: the caller's own query parameters.
         stream: whether the answer is asked for in pieces.
+        content: the body as JSON.
     """
 
     path: str
@@ -42,6 +47,7 @@ class PreparedRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     query: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     stream: bool = True
+    content: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ def conversation_of(
     elif isinstance(messages, Message | Mapping):
         raise MisuseError("messages: a list of messages is needed, or one string, not one message")
     else:
-        conversation = [_message(message, place) for place, message in enumerate(messages)]
+        conversation = _messages(messages)
     if system_content is not None:
         if isinstance(system_content, str):
             raise MisuseError("system_prompt_content: parts are needed; a string is system_prompt")
@@ -100,6 +106,19 @@ def conversation_of(
     return conversation
 
 
+def _messages(given: Sequence[Message | Mapping[str, object]]) -> list[Message]:
+    conversation: list[Message] = []
+    chat: list[Mapping[str, object]] = []
+    for place, message in enumerate(given):
+        if isinstance(message, Mapping) and _is_chat(message):
+            chat.append(message)
+            continue
+        conversation += _of_chat(chat, place)
+        chat = []
+        conversation.append(_message(message, place))
+    return [*conversation, *_of_chat(chat, len(given))]
+
+
 def _message(message: Message | Mapping[str, object], place: int) -> Message:
     if isinstance(message, Message):
         return message
@@ -109,6 +128,29 @@ def _message(message: Message | Mapping[str, object], place: int) -> Message:
             f"{type(message).__qualname__}"
         )
     return Message.from_dict(dict(message))
+
+
+def _is_chat(message: Mapping[str, object]) -> bool:
+    """Whether a mapping is a message of the Chat form; the wire form of a `Message` has parts."""
+    return "role" in message and "parts" not in message and not message.keys().isdisjoint(_CHAT)
+
+
+def _of_chat(messages: Sequence[Mapping[str, object]], end: int) -> list[Message]:
+    """Read neighbours in the Chat form together: results belong to the calls before them."""
+    if not messages:
+        return []
+    places = f"messages[{end - len(messages)}:{end}]"
+    advice = "read the messages of a provider with deltafold.parse_request(body, dialect)"
+    try:
+        # The parser of the dialect names each message by its place among these.
+        parsed = parse_request({"messages": [*map(dict, messages)]}, "openai-chat")
+    except ValueError as error:
+        raise ValueError(f"{places} cannot be read as Chat messages: {error}; {advice}") from error
+    if parsed.notes:
+        raise ValueError(
+            f"{places} cannot be read as Chat messages: {parsed.notes[0]['message']}; {advice}"
+        )
+    return list(parsed.messages)
 
 
 def examined(
@@ -145,6 +187,14 @@ def tools_of(tools: Tools | None) -> list[ToolSpec]:
             raise MisuseError(f"tool_specs: two tools are named {spec.name!r}")
         names.add(spec.name)
     return specs
+
+
+def schemas_of(tools: Sequence[ToolSpec]) -> dict[str, object]:
+    """Return the schemas of the tools, by the path under which the caller gave them."""
+    return {
+        f"tool_specs[{place}].parameter_schema": tool.parameter_schema
+        for place, tool in enumerate(tools)
+    }
 
 
 def metadata_of(metadata: Metadata | None) -> RequestMetadata:

@@ -8,7 +8,6 @@ a client that is made here belongs to the event loop that first used it, and doe
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
@@ -125,13 +124,12 @@ class Caller:
             **self.headers,
             **clean_headers(request.headers),
         }
-        content = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
         return HttpRequest(
             "POST",
             self.base_url + path,
             headers,
             {**query, **request.query},
-            content,
+            request.content,
             self.timeouts,
         )
 

@@ -7,7 +7,7 @@ adapter does not know is an error that names the nearest one it does; every clas
 import difflib
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self, TypeAlias, cast
+from typing import Annotated, Final, Literal, Self, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -169,6 +169,16 @@ class ModelInfo(BaseModel):
     prices: Prices | None = None
 
 
+# Arguments of a call, by the names that SDKs use for them.
+_ARGUMENTS: Final[Mapping[object, str]] = {
+    "tools": "tool_specs",
+    "functions": "tool_specs",
+    "system": "system_prompt",
+    "system_instruction": "system_prompt",
+    "instructions": "system_prompt",
+}
+
+
 class ModelConfig(BaseModel):
     """Settings that every adapter knows; an adapter's own class adds its provider's.
 
@@ -203,6 +213,11 @@ class ModelConfig(BaseModel):
         if cls.model_config.get("extra") == "forbid" and isinstance(given, Mapping):
             for name in cast("Mapping[object, object]", given):
                 if name not in cls.model_fields:
+                    if name in _ARGUMENTS:
+                        raise ValueError(
+                            f"{cls.__name__} has no field {name!r}: pass {_ARGUMENTS[name]} to "
+                            "stream() or send_message() (docs/models.md)"
+                        )
                     near = difflib.get_close_matches(str(name), cls.model_fields, n=1, cutoff=0.5)
                     hint = f"; did you mean {near[0]!r}?" if near else ""
                     raise ValueError(f"{cls.__name__} has no field {name!r}{hint}")

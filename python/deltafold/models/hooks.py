@@ -7,6 +7,7 @@ Laws: what a hook raises is the caller's own and reaches the caller; the caller'
 passes through hooks alone and never goes on the wire.
 """
 
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ _RATE_LIMIT_NAME: Final = re.compile(
     r"|anthropic-ratelimit-(?P<of2>[a-z0-9-]+)-(?P<what2>limit|remaining|reset))"
 )
 _DURATION: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|h|m|s|)")
+_MAX_COUNT_DIGITS: Final = 18
+"""Limit of a count in a header; longer ones are ignored, `int` raises for one of 4,301 digits."""
 _UNIT_SECONDS: Final[Mapping[str, float]] = {"ms": 0.001, "": 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -131,7 +134,9 @@ def _rate_limit(values: Mapping[str, str]) -> RateLimit:
 
 
 def _count(value: str | None) -> int | None:
-    return int(value) if value is not None and value.isascii() and value.isdigit() else None
+    if value is None or len(value) > _MAX_COUNT_DIGITS:
+        return None
+    return int(value) if value.isascii() and value.isdigit() else None
 
 
 def _seconds_until(value: str | None) -> float | None:
@@ -140,7 +145,8 @@ def _seconds_until(value: str | None) -> float | None:
         return None
     parts = list(_DURATION.finditer(value))
     if "".join(part[0] for part in parts) == value:
-        return sum(float(part["number"]) * _UNIT_SECONDS[part["unit"]] for part in parts)
+        seconds = sum(float(part["number"]) * _UNIT_SECONDS[part["unit"]] for part in parts)
+        return seconds if math.isfinite(seconds) else None
     try:
         instant = datetime.fromisoformat(value)
     except ValueError:

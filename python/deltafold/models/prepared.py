@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from deltafold.models.calls import CallFacts, PreparedRequest
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext
+from deltafold.models.json_body import encoded
 from deltafold.stream_core import CallerError, DecoderOptions
 
 
@@ -47,9 +48,17 @@ class Prepared:
         )
 
     def changed(self, context: RequestContext) -> PreparedRequest:
-        """Return the request as a hook left it."""
+        """Return the request as a hook left it.
+
+        Raises:
+            ValueError: JSON cannot hold a member that the hook set.
+        """
         return replace(
-            self.request, body=context.body, headers=context.headers, query=context.query
+            self.request,
+            body=context.body,
+            headers=context.headers,
+            query=context.query,
+            content=encoded(context.body, opaque=self.caller.sdk is not None),
         )
 
 

@@ -26,11 +26,15 @@ _MISSED: Final[dict[Limit, str]] = {
     "idle": "no more bytes within {:g} s (timeouts.idle)",
     "total": "the call was not over within {:g} s (timeouts.total)",
 }
+_LONGEST: Final = 2_000_000
+"""CPython hands the timeout of a socket to `poll` as milliseconds in a C int."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """How long a call may wait, in seconds; None is no limit.
+
+    The longest limit is 2,000,000 seconds (23 days): a longer one overflows the timers of sockets.
 
     Attributes:
         connect: to establish a connection: for TCP, and again for TLS.
@@ -40,7 +44,7 @@ class Timeouts:
         total: the whole call, from the request to the last byte.
 
     Raises:
-        ValueError: a limit is not above 0.
+        ValueError: a limit is not above 0, or above 2,000,000.
     """
 
     connect: float | None = 10.0
@@ -52,8 +56,11 @@ class Timeouts:
         """Check the limits."""
         for name in _MISSED:
             seconds = cast("float | None", getattr(self, name))
-            if seconds is not None and not seconds > 0:
-                raise ValueError(f"{name}: a limit is above 0 seconds or None, not {seconds}")
+            if seconds is not None and not 0 < seconds <= _LONGEST:
+                raise ValueError(
+                    f"{name}: a limit is above 0 and at most {_LONGEST:,} seconds, or None for no "
+                    f"limit, not {seconds}"
+                )
 
 
 class Limits:

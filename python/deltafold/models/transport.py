@@ -22,12 +22,14 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import chain, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from deltafold.errors import MisuseError, UnknownDialectError
 from deltafold.models.deadlines import bound_reads, rest_within
 from deltafold.models.encodings import decoded
+from deltafold.models.unready import CheckedChunks, LineCheck, refuse_begun, refuse_unready
 
 if TYPE_CHECKING:
     from deltafold.models.http import HttpRequest
@@ -39,6 +41,11 @@ SDK_DIALECTS = (
     ("openai", ("/chat/completions",), "openai-chat"),
     ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
 )
+
+_HTTP_STATUSES = range(100, 1000)
+
+_CHECKED_CHUNKS = 4
+"""Of a plain iterable: `LineCheck` compares the first two that are not empty."""
 
 
 def _nothing() -> None:
@@ -152,7 +159,7 @@ class _AiohttpContent(Protocol):
 
 def http_response(response: object) -> object:
     """Return the HTTP response inside an SDK's object, else the object itself."""
-    for holder in ("http_response", "response"):
+    for holder in ("http_response", "response", "_response"):  # the last: openai's helpers
         inner = cast("object | None", getattr(response, holder, None))
         if isinstance(inner, _SyncBody):
             return inner
@@ -187,10 +194,12 @@ def source_of(response: object) -> Source:
     """Return the source that reads `response`.
 
     Raises:
-        MisuseError: the body can only be awaited.
+        MisuseError: the body can only be awaited, was read in part, or is not opened yet.
         TypeError: the object holds no bytes.
     """
+    refuse_unready(response, "stream")
     response = http_response(response)
+    refuse_begun(response, "stream")
     name = type(response).__qualname__
     if isinstance(response, _SyncBody) and _offers(response, "__iter__"):
         status, headers, rest = _status(response), _headers(response), rest_of(response)
@@ -199,21 +208,26 @@ def source_of(response: object) -> Source:
         chunks = response.iter_content(None)
         rest = rest_of_urllib3(getattr(response, "raw", None))
         return Source(chunks, response.close, _status(response), _headers(response), rest)
-    if isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content"):
+    if _is_awaited(response):
         raise MisuseError(f"the body of this {name} is asynchronous: use astream()")
     plain = _plain_chunks(response)
     close = cast("Callable[[], object]", getattr(plain, "close", _nothing))
-    return Source(plain, close, _status(response), _headers(response))
+    # Only the first chunks are checked, so that the others cost no call.
+    checked = chain(map(LineCheck("stream"), islice(plain, _CHECKED_CHUNKS)), plain)
+    return Source(checked, close, _status(response), _headers(response))
 
 
 def async_source_of(response: object) -> AsyncSource:
     """Return the source that awaits `response`; plain iterables of bytes are taken as they are.
 
     Raises:
-        MisuseError: the body can only be read by blocking.
+        MisuseError: the body can only be read by blocking, was read in part, or is not opened
+            yet.
         TypeError: the object holds no bytes.
     """
+    refuse_unready(response, "astream")
     response = http_response(response)
+    refuse_begun(response, "astream")
     name = type(response).__qualname__
     if isinstance(response, _AsyncBody) and _offers(response, "__aiter__"):
         if isinstance(response, _AsyncHttpxBody) and _is_of_connection(response):
@@ -224,7 +238,7 @@ def async_source_of(response: object) -> AsyncSource:
             _connection(response) is not None,
         )
         return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
-    if isinstance(response, _SyncBody | _RequestsBody):
+    if isinstance(response, _SyncBody | _RequestsBody) and not isinstance(response, AsyncIterable):
         raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     content = cast("object | None", getattr(response, "content", None))
     if hasattr(content, "iter_any"):  # aiohttp
@@ -236,7 +250,8 @@ def async_source_of(response: object) -> AsyncSource:
         chunks = aiter(cast("AsyncIterable[bytes]", response))
     else:
         chunks = _awaited(_plain_chunks(response))
-    return AsyncSource(chunks, _closing(chunks, _nothing_async), status, headers)
+    checked = CheckedChunks(chunks, LineCheck("astream"))
+    return AsyncSource(checked, _closing(chunks, _nothing_async), status, headers)
 
 
 def _offers(response: object, method: str) -> bool:
@@ -245,11 +260,18 @@ def _offers(response: object, method: str) -> bool:
     return stream is None or callable(stream) or hasattr(stream, method)
 
 
+def _is_awaited(response: object) -> bool:
+    """Whether a body can only be awaited; what iterates both ways can be read by waiting too."""
+    if isinstance(response, Iterable):
+        return False
+    return isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content")
+
+
 def _plain_chunks(body: object) -> Iterator[bytes]:
     name = type(body).__qualname__
     if isinstance(body, bytes | bytearray | memoryview):
         return iter((bytes(cast("bytes", body)),))
-    if isinstance(body, Iterable) and not isinstance(body, str):
+    if isinstance(body, Iterable) and not isinstance(body, str | Mapping):
         return iter(cast("Iterable[bytes]", body))
     raise TypeError(f"bytes or an iterable of bytes is needed, not {name}")
 
@@ -368,7 +390,7 @@ def _closer(response: object) -> Callable[[], Awaitable[None]]:
 
 def _status(response: object) -> int:
     status = cast("object", getattr(response, "status_code", getattr(response, "status", 200)))
-    return status if isinstance(status, int) else 200
+    return status if isinstance(status, int) and status in _HTTP_STATUSES else 200
 
 
 def _headers(response: object) -> dict[str, str]:

@@ -9,10 +9,11 @@ use deltafold::delta::{Delta, Usage};
 use deltafold::laws::Breach;
 use deltafold::logprobs::Logprobs;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyType};
+use pyo3::types::{PyDict, PyList};
 use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
@@ -21,13 +22,15 @@ use crate::delta::MessageDelta;
 use crate::errors;
 use crate::json;
 use crate::logprobs;
-use crate::model::{self, Fields, Model};
+use crate::model::{self, Fields, Model, Plain};
 use crate::partial_json::{PartialJson, Tail};
 use crate::snapshot::{self, ToolCallBuffer};
 use crate::types::{self, MAPPING, MAPPING_PROXY, UUID};
 
 static META: Model = Model::new("deltafold.messages", "META_BLUEPRINT");
 static MESSAGE: Model = Model::new("deltafold.messages", "MESSAGE_BLUEPRINT");
+
+static UUID_CLASS: PyOnceLock<Plain> = PyOnceLock::new();
 
 /// `uuid.SafeUUID.unknown`.
 static SAFETY_UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -37,7 +40,8 @@ fn message_id(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let unknown = SAFETY_UNKNOWN.get_or_try_init(py, || {
         py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown").map(Bound::unbind)
     })?;
-    let id = model::new(UUID.get(py)?.cast::<PyType>()?)?;
+    let class = UUID_CLASS.get_or_try_init(py, || Plain::checked(UUID.get(py)?))?;
+    let id = class.instance(py)?;
     let number = Uuid::new_v4().as_u128().into_pyobject(py)?;
     model::set(&id, intern!(py, "int"), &number)?;
     model::set(&id, intern!(py, "is_safe"), unknown.bind(py))?;
@@ -495,6 +499,14 @@ impl MessageAssembler {
     #[pyo3(name = "get_error")]
     fn failure<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.model_error(py)
+    }
+
+    /// The readers of arguments hold what can be given up: containers that the caller has too.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.tool_args.try_lock() {
+            Ok(readers) => readers.values().try_for_each(|reader| visit.call(reader)),
+            Err(_) => Ok(()),
+        }
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

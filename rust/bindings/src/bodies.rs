@@ -1,7 +1,8 @@
 //! Whole bodies, on all cores: no Python object is touched while they are folded.
 
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -12,16 +13,18 @@ use deltafold::detect::detect;
 use deltafold::finisher::Options;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
 use crate::decoder::{Decoder, random_run_id};
 use crate::errors;
+use crate::signals::{self, PAUSE, SLICE};
+use crate::text;
 
 /// Folds whole response bodies, each as a stream of its own with the decoder's options.
 ///
-/// The GIL is released.  `decoder` itself is not fed; its run id is that of every message when `one_run`, else each gets
+/// The GIL is released; Ctrl-C ends all.  `decoder` itself is not fed; its run id is that of every message when `one_run`, else each gets
 /// its own.  `threads` defaults to the number of cores.
 ///
 /// Raises:
@@ -44,7 +47,7 @@ pub(crate) fn fold_bodies(
     let slices: Vec<&[u8]> = bodies.iter().map(PyBytesMethods::as_bytes).collect();
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
     let threads = threads.unwrap_or_else(cores).min(slices.len());
-    let folded = py.detach(|| fold_all(&options, &slices, one_run, threads));
+    let folded = py.detach(|| fold_all(&options, &slices, one_run, threads))?;
     let now = decoder.get().now(py)?;
     folded
         .into_iter()
@@ -57,7 +60,7 @@ pub(crate) fn fold_bodies(
 
 /// Decodes a whole response body with the decoder's options, into one batch.
 ///
-/// The GIL is released.  `decoder` itself is not fed.
+/// The GIL is released; Ctrl-C ends it.  `decoder` itself is not fed.
 ///
 /// Raises:
 ///     InternalError: a bug.
@@ -70,15 +73,16 @@ pub(crate) fn decode_body(
     let options = decoder.get().options(py)?;
     let now = decoder.get().now(py)?;
     let body = body.as_bytes();
-    let decode = || {
+    let decode = || -> PyResult<Option<Batch>> {
         let mut batch = Batch::default();
-        let mut decoder = Core::new(options)?;
-        decoder.feed(body, &mut batch);
+        let Some(mut decoder) = Core::new(options) else { return Ok(None) };
+        let feed = |slice: &[u8]| decoder.feed(slice, &mut batch);
+        signals::in_slices(body, feed, signals::look_detached)?;
         decoder.close(&mut batch);
-        Some(batch)
+        Ok(Some(batch))
     };
     let decode = std::panic::AssertUnwindSafe(decode);
-    let batch = py.detach(|| std::panic::catch_unwind(decode).ok().flatten());
+    let batch = py.detach(|| std::panic::catch_unwind(decode).unwrap_or(Ok(None)))?;
     let batch = batch.ok_or_else(|| errors::bug(py, "decoder"))?;
     Ok(DeltaBatch::new(batch, decoder.get().run_id_text(py), now))
 }
@@ -89,59 +93,103 @@ pub(crate) fn decode_body(
 pub(crate) fn detect_dialects<'py>(
     py: Python<'py>,
     first_bytes: &Bound<'py, PyBytes>,
-    content_type: Option<&str>,
+    content_type: Option<&Bound<'py, PyString>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, detect(first_bytes.as_bytes(), content_type))
+    let content_type = content_type.map(text::from_outside).transpose()?;
+    PyTuple::new(py, detect(first_bytes.as_bytes(), content_type.as_deref()))
 }
 
 type Outcome = Option<(Arc<str>, Folded)>;
 
+/// Bytes that each body counts beside its own, so that many small bodies are interrupted too.
+const BODY_BYTES: usize = 1 << 10;
+
 /// Every body's outcome in the order of the bodies; `None` where the core panicked.
-fn fold_all(options: &Options, bodies: &[&[u8]], one_run: bool, threads: usize) -> Vec<Outcome> {
-    let work = || {
-        // A panic is caught so that it costs one body and no thread.
-        |body: &[u8]| {
-            let fold = || fold_one(options, body, one_run);
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).ok().flatten()
-        }
-    };
-    if threads <= 1 {
-        let fold = work();
-        return bodies.iter().map(|body| fold(body)).collect();
+///
+/// An exception of a signal handler ends all of them.
+fn fold_all(
+    options: &Options,
+    bodies: &[&[u8]],
+    one_run: bool,
+    threads: usize,
+) -> PyResult<Vec<Outcome>> {
+    if threads > 1 {
+        return fold_on_threads(options, bodies, one_run, threads);
     }
-    let next = AtomicUsize::new(0);
+    let mut outcomes = Vec::with_capacity(bodies.len());
+    let mut since = 0;
+    for body in bodies {
+        since += body.len() + BODY_BYTES;
+        if since > SLICE {
+            since = 0;
+            signals::look_detached()?;
+        }
+        outcomes.push(fold_one(options, body, one_run, signals::look_detached)?);
+    }
+    Ok(outcomes)
+}
+
+/// The calling thread looks at the signals, the others fold.
+fn fold_on_threads(
+    options: &Options,
+    bodies: &[&[u8]],
+    one_run: bool,
+    threads: usize,
+) -> PyResult<Vec<Outcome>> {
+    let (next, stopped) = (&AtomicUsize::new(0), &AtomicBool::new(false));
     let outcomes: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::with_capacity(bodies.len()));
+    let all = &outcomes;
+    let look = || if stopped.load(Ordering::Relaxed) { Err(()) } else { Ok(()) };
     thread::scope(|scope| {
+        let (running, ended) = mpsc::channel::<()>();
         for _ in 0..threads {
-            scope.spawn(|| {
-                let fold = work();
+            let running = running.clone();
+            scope.spawn(move || {
                 let mut mine = Vec::new();
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(body) = bodies.get(at) else { break };
-                    mine.push((at, fold(body)));
+                    let folded = look().and_then(|()| fold_one(options, body, one_run, look));
+                    let Ok(outcome) = folded else { break };
+                    mine.push((at, outcome));
                 }
-                outcomes.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+                all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+                drop(running);
             });
         }
-    });
+        drop(running);
+        while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+            signals::look_detached().inspect_err(|_| stopped.store(true, Ordering::Relaxed))?;
+        }
+        Ok::<(), PyErr>(())
+    })?;
     let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcomes.sort_by_key(|(at, _)| *at);
-    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
-fn fold_one(options: &Options, body: &[u8], one_run: bool) -> Outcome {
-    let mut options = options.clone();
-    if !one_run {
-        options.run_id = random_run_id();
-    }
-    let run_id = options.run_id.clone();
-    let mut decoder = Core::new(options)?;
-    let mut message = Folded::default();
-    let mut sink = FoldInto::new(&mut message);
-    decoder.feed(body, &mut sink);
-    decoder.close(&mut sink);
-    // What the decoder puts out is lawful, and the assembler is new.
-    sink.finish().ok()?;
-    Some((run_id, message))
+/// The outcome of one body, `Err` where `look` ends it.
+fn fold_one<E>(
+    options: &Options,
+    body: &[u8],
+    one_run: bool,
+    look: impl FnMut() -> Result<(), E>,
+) -> Result<Outcome, E> {
+    let fold = || {
+        let mut options = options.clone();
+        if !one_run {
+            options.run_id = random_run_id();
+        }
+        let run_id = options.run_id.clone();
+        let Some(mut decoder) = Core::new(options) else { return Ok(None) };
+        let mut message = Folded::default();
+        let mut sink = FoldInto::new(&mut message);
+        signals::in_slices(body, |slice| decoder.feed(slice, &mut sink), look)?;
+        decoder.close(&mut sink);
+        // The decoder's deltas are lawful, and the assembler is new.
+        let lawful = sink.finish().is_ok();
+        Ok(Some((run_id, message)).filter(|_| lawful))
+    };
+    // A panic is caught so that it costs one body and no thread.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).unwrap_or(Ok(None))
 }

@@ -13,6 +13,7 @@ use deltafold::finisher::Options;
 use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
@@ -20,9 +21,12 @@ use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
+use crate::callback::Callback;
 use crate::clock::{self, Moment};
 use crate::errors;
 use crate::limits::Limits;
+use crate::signals::{self, SLICE};
+use crate::text;
 use crate::tools;
 use crate::types::RETRY_AFTER;
 
@@ -83,8 +87,10 @@ pub(crate) struct Decoder {
     run_id: Arc<str>,
     /// The same as Python's text, made with the first batch.
     run_id_text: PyOnceLock<Py<PyString>>,
-    clock: Option<Py<PyAny>>,
+    clock: Callback,
     closed: AtomicBool,
+    /// Whether a part of a feed was read and the rest was not, since a signal handler raised.
+    torn: AtomicBool,
 }
 
 /// Bytes that stay as they are during a feed: exact `bytes` is borrowed, everything mutable is copied first.
@@ -114,22 +120,24 @@ fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Respons
     let mut pairs: Vec<(String, String)> = Vec::new();
     if let Some(headers) = headers {
         for item in headers.call_method0("items")?.try_iter()? {
-            pairs.push(
-                item?
-                    .extract()
-                    .map_err(|_| PyTypeError::new_err("headers must be a mapping of str to str"))?,
-            );
+            let (name, value): (Bound<'_, PyString>, Bound<'_, PyString>) = item?
+                .extract()
+                .map_err(|_| PyTypeError::new_err("headers must be a mapping of str to str"))?;
+            let (name, value) = (text::from_outside(&name)?, text::from_outside(&value)?);
+            pairs.push((name.into_owned(), value.into_owned()));
         }
     }
     let borrowed = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Ok(Response::new(status, borrowed))
 }
 
-fn now(py: Python<'_>, clock: Option<&Py<PyAny>>) -> PyResult<Moment> {
-    match clock {
-        None => Ok(Moment::now()),
-        Some(clock) => clock::from_python(&clock.bind(py).call0()?),
-    }
+fn now(py: Python<'_>, clock: &Callback) -> PyResult<Moment> {
+    given_now(py, clock).unwrap_or_else(|| Ok(Moment::now()))
+}
+
+/// The time by the caller's clock, `None` where there is none.
+fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Moment>> {
+    clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
 }
 
 /// Seconds to wait by the forms that need a clock: HTTP dates, resets of rate limits.
@@ -141,8 +149,8 @@ fn retry_after(
 ) -> PyResult<Option<f64>> {
     let lowered = PyDict::new(py);
     for item in headers.call_method0("items")?.try_iter()? {
-        let (name, value): (String, String) = item?.extract()?;
-        lowered.set_item(name.to_ascii_lowercase(), value)?;
+        let (name, value): (Bound<'_, PyString>, Bound<'_, PyString>) = item?.extract()?;
+        lowered.set_item(text::from_outside(&name)?.to_ascii_lowercase(), value)?;
     }
     let fields = PyDict::new(py);
     fields.set_item("now", clock::to_datetime(py, now)?)?;
@@ -208,7 +216,7 @@ impl Decoder {
 
     /// When a feed would be.
     pub(crate) fn now(&self, py: Python<'_>) -> PyResult<Moment> {
-        now(py, self.clock.as_ref())
+        now(py, &self.clock)
     }
 
     /// What the caller said of the stream.
@@ -218,6 +226,10 @@ impl Decoder {
 
     /// After the body's end was said there are no more bytes of it.
     fn check_open(&self, py: Python<'_>) -> PyResult<()> {
+        if self.torn.load(Ordering::Relaxed) {
+            let message = "feed after an interrupted feed_into(): a part of its bytes was read; close(), or fail()";
+            return Err(errors::misuse(py, message));
+        }
         if self.closed.load(Ordering::Relaxed) {
             return Err(errors::misuse(py, "feed after close(): the body has ended"));
         }
@@ -227,11 +239,11 @@ impl Decoder {
     fn batch(
         &self,
         py: Python<'_>,
-        f: impl FnOnce(&mut Core, &mut CoreBatch),
+        f: impl FnOnce(&mut Core, &mut CoreBatch) -> PyResult<()>,
     ) -> PyResult<DeltaBatch> {
         let now = self.now(py)?;
         let mut batch = CoreBatch::default();
-        errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))?;
+        errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))??;
         Ok(DeltaBatch::new(batch, self.run_id_text(py), now))
     }
 
@@ -239,10 +251,10 @@ impl Decoder {
         &self,
         py: Python<'_>,
         assembler: &MessageAssembler,
-        f: impl FnOnce(&mut Core, &mut FoldInto<'_>),
+        f: impl FnOnce(&mut Core, &mut FoldInto<'_>) -> PyResult<()>,
     ) -> PyResult<usize> {
         // Only the first delta's time stays.
-        let given = self.clock.as_ref().map(|clock| now(py, Some(clock))).transpose()?;
+        let given = given_now(py, &self.clock).transpose()?;
         let outcome = errors::guarded_pair(
             py,
             (&self.core, "decoder"),
@@ -251,11 +263,13 @@ impl Decoder {
                 let now = || given.unwrap_or_else(Moment::now);
                 fold.enter(&self.run_id, now, core.last_seq() + 1)?;
                 let mut sink = FoldInto::new(fold.core());
-                f(core, &mut sink);
-                sink.finish()
+                let read = f(core, &mut sink);
+                sink.finish().map(|count| (count, read))
             },
         )?;
-        outcome.map_err(|breach| errors::breach(py, &breach))
+        let (count, read) = outcome.map_err(|breach| errors::breach(py, &breach))?;
+        read.inspect_err(|_| self.torn.store(true, Ordering::Relaxed))?;
+        Ok(count)
     }
 }
 
@@ -288,6 +302,7 @@ impl Decoder {
                 format!("unknown dialect {dialect:?}; known: {}", dialect_names().join(", "));
             return Err(errors::unknown_dialect(py, &message));
         };
+        let clock = Callback::new(clock);
         let wanted = wanted(py, one_of(named, markup)?, tools, starts_in_thinking)?;
         let run_id: Arc<str> = match run_id {
             Some(run_id) => run_id.into(),
@@ -295,7 +310,7 @@ impl Decoder {
         };
         let mut response = response(status, headers)?;
         if let (400.., None, Some(headers)) = (status, response.retry_after, headers) {
-            response.retry_after = retry_after(py, headers, now(py, clock.as_ref())?, status)?;
+            response.retry_after = retry_after(py, headers, now(py, &clock)?, status)?;
         }
         let options = Options {
             dialect: row.name,
@@ -321,6 +336,7 @@ impl Decoder {
             run_id_text: PyOnceLock::new(),
             clock,
             closed: AtomicBool::new(false),
+            torn: AtomicBool::new(false),
         })
     }
 
@@ -348,7 +364,8 @@ impl Decoder {
 
     /// Decodes the next bytes of the body, in any chunking; deltas that they complete, oldest first.
     ///
-    /// Cost is linear in the number of bytes.  The GIL is held.  After the terminal everything is ignored.
+    /// Cost is linear in the number of bytes.  The GIL is held.  After the terminal everything is ignored.  Ctrl-C ends a
+    /// feed of many megabytes; then nothing of it was read.
     ///
     /// Raises:
     ///     MisuseError: called after `close()`.
@@ -356,10 +373,23 @@ impl Decoder {
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
         self.check_open(py)?;
-        with_bytes(data, |bytes| self.batch(py, |core, batch| core.feed(bytes, batch)))
+        with_bytes(data, |bytes| {
+            self.batch(py, |core, batch| {
+                if bytes.len() <= SLICE {
+                    core.feed(bytes, batch);
+                    return Ok(());
+                }
+                let before = core.clone();
+                signals::in_slices(bytes, |slice| core.feed(slice, batch), || py.check_signals())
+                    .inspect_err(|_| *core = before)
+            })
+        })
     }
 
     /// Decodes the next bytes straight into an assembler; how many deltas it took.
+    ///
+    /// Ctrl-C ends a feed of many megabytes; what was read until then stays in the assembler, and the decoder takes no
+    /// more bytes.
     ///
     /// Raises:
     ///     ContractError: the assembler belongs to another run, or holds another stream.
@@ -373,13 +403,18 @@ impl Decoder {
     ) -> PyResult<usize> {
         self.check_open(py)?;
         with_bytes(data, |bytes| {
-            self.fold(py, assembler.get(), |core, sink| core.feed(bytes, sink))
+            self.fold(py, assembler.get(), |core, sink| {
+                signals::in_slices(bytes, |slice| core.feed(slice, sink), || py.check_signals())
+            })
         })
     }
 
     /// Takes the end of the body; after it the stream has its terminal.  A second call does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<DeltaBatch> {
-        let batch = self.batch(py, Core::close)?;
+        let batch = self.batch(py, |core, batch| {
+            core.close(batch);
+            Ok(())
+        })?;
         self.closed.store(true, Ordering::Relaxed);
         Ok(batch)
     }
@@ -391,7 +426,10 @@ impl Decoder {
         py: Python<'_>,
         assembler: &Bound<'_, MessageAssembler>,
     ) -> PyResult<usize> {
-        let taken = self.fold(py, assembler.get(), |core, sink| core.close(sink))?;
+        let taken = self.fold(py, assembler.get(), |core, sink| {
+            core.close(sink);
+            Ok(())
+        })?;
         self.closed.store(true, Ordering::Relaxed);
         Ok(taken)
     }
@@ -417,12 +455,12 @@ impl Decoder {
         &self,
         py: Python<'_>,
         code: &Bound<'_, PyString>,
-        message: &str,
+        message: &Bound<'_, PyString>,
         retryable: Option<bool>,
         retry_after: Option<f64>,
         status: Option<u16>,
-        provider_code: Option<&str>,
-        http_request_id: Option<&str>,
+        provider_code: Option<&Bound<'_, PyString>>,
+        http_request_id: Option<&Bound<'_, PyString>>,
     ) -> PyResult<DeltaBatch> {
         let name = code.to_str()?;
         let Some(code) = ErrorCode::from_wire(name) else {
@@ -436,11 +474,22 @@ impl Decoder {
             retryable: Some(retryable.unwrap_or_else(|| code.retryable())),
             retry_after,
             status,
-            provider_code: provider_code.map(Into::into),
-            http_request_id: http_request_id.map(Into::into),
-            ..Failure::new(code, message.into())
+            provider_code: text::boxed(provider_code)?,
+            http_request_id: text::boxed(http_request_id)?,
+            ..Failure::new(code, text::from_outside(message)?.into())
         };
-        self.batch(py, |core, batch| core.fail(failure, batch))
+        self.batch(py, |core, batch| {
+            core.fail(failure, batch);
+            Ok(())
+        })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.clock.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.clock.clear();
     }
 
     fn __repr__(&self) -> String {

@@ -1,5 +1,6 @@
 //! `Fold`: decoder and assembler in one object, so that a feed is one call.
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -96,6 +97,12 @@ impl Fold {
     #[getter]
     fn assembler(&self, py: Python<'_>) -> Py<MessageAssembler> {
         self.assembler.clone_ref(py)
+    }
+
+    /// The decoder holds what can be given up.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.decoder)?;
+        visit.call(&self.assembler)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
+use crate::callback::Callback;
 use crate::errors;
 
 /// Classes to a doubling are two to the power of this.
@@ -25,7 +27,7 @@ const CLASS_BITS: u32 = 3;
 ///     >>> instants.read(2)
 #[pyclass(frozen, subclass, module = "deltafold._core")]
 pub(crate) struct Instants {
-    clock: Option<Py<PyAny>>,
+    clock: Callback,
     made: Instant,
     noted: Mutex<Noted>,
 }
@@ -68,8 +70,8 @@ fn class(gap: u64) -> u32 {
 
 impl Instants {
     fn now(&self, py: Python<'_>) -> PyResult<u64> {
-        match &self.clock {
-            Some(clock) => clock.bind(py).call0()?.extract(),
+        match self.clock.get(py) {
+            Some(clock) => clock.call0()?.extract(),
             None => Ok(u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX)),
         }
     }
@@ -87,7 +89,15 @@ impl Instants {
     #[new]
     #[pyo3(signature = (clock=None))]
     fn new(clock: Option<Py<PyAny>>) -> Self {
-        Self { clock, made: Instant::now(), noted: Mutex::default() }
+        Self { clock: Callback::new(clock), made: Instant::now(), noted: Mutex::default() }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.clock.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.clock.clear();
     }
 
     /// Notes that the request goes out; the first time counts.

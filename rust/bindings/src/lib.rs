@@ -1,6 +1,7 @@
 //! `deltafold._core`: frozen classes over the core, conversion, error mapping, nothing else.
 //!
-//! Laws: no Python object is made, dropped or called while a lock is held; a lock that is busy is `MisuseError`, never a
+//! Laws: no Python object is made, dropped or called while a lock is held, except for signal handlers between the slices of
+//! a huge feed, which find the object busy; a lock that is busy is `MisuseError`, never a
 //! wait; a panic becomes `InternalError` and poisons the object that it happened in.
 
 use pyo3::prelude::*;
@@ -8,6 +9,7 @@ use pyo3::prelude::*;
 mod assembler;
 mod batch;
 mod bodies;
+mod callback;
 mod clock;
 mod decoder;
 mod delta;
@@ -21,7 +23,9 @@ mod model;
 mod partial_json;
 mod partial_tree;
 mod payload;
+mod signals;
 mod snapshot;
+mod text;
 mod tools;
 mod types;
 

@@ -3,6 +3,7 @@
 use deltafold::limits::Limits as Core;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 /// A block that is read at this depth lies a few levels deeper in a provider part, and must be read there too.
 const MAX_DEPTH: usize = deltafold::wire::MAX_DEPTH - 100;
@@ -30,6 +31,9 @@ const MAX_DEPTH: usize = deltafold::wire::MAX_DEPTH - 100;
 pub(crate) struct Limits {
     pub(crate) core: Core,
 }
+
+/// Class, arguments and keywords, as `copyreg` calls it.
+type Making<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>, Bound<'py, PyDict>);
 
 #[pymethods]
 impl Limits {
@@ -107,6 +111,25 @@ impl Limits {
     #[getter]
     fn provider_state_bytes(&self) -> usize {
         self.core.provider_state_bytes
+    }
+
+    /// For pickle and copy.
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Making<'py>)> {
+        let (py, core) = (this.py(), &this.get().core);
+        let bounds = PyDict::new(py);
+        for (name, bound) in [
+            ("event_bytes", core.event_bytes),
+            ("depth", core.depth),
+            ("message_bytes", core.message_bytes),
+            ("parts", core.parts),
+            ("tool_calls", core.tool_calls),
+            ("warnings", core.warnings),
+            ("provider_state_bytes", core.provider_state_bytes),
+        ] {
+            bounds.set_item(name, bound)?;
+        }
+        let make = py.import("copyreg")?.getattr("__newobj_ex__")?;
+        Ok((make, (this.get_type(), PyTuple::empty(py), bounds)))
     }
 
     fn __repr__(&self) -> String {

@@ -6,12 +6,13 @@
 //! The only module that calls Python's C API by itself: through callables the same steps take 0.4 µs a model more, and the
 //! message of a short stream is four models.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 use pyo3::{ffi, intern};
 
-use crate::types::Imported;
+use crate::types::{BASE_MODEL, Imported};
 
 /// A blueprint, looked up once.
 pub(crate) struct Model {
@@ -20,7 +21,7 @@ pub(crate) struct Model {
 }
 
 struct Slots {
-    class: Py<PyType>,
+    class: Plain,
     fields: Py<PyDict>,
     names: Py<PyAny>,
 }
@@ -48,7 +49,7 @@ impl Model {
         self.slots.get_or_try_init(py, || {
             let blueprint = self.blueprint.get(py)?;
             Ok(Slots {
-                class: blueprint.getattr("cls")?.cast_into::<PyType>()?.unbind(),
+                class: Plain::model(&blueprint.getattr("cls")?)?,
                 fields: blueprint.getattr("fields")?.cast_into::<PyDict>()?.unbind(),
                 names: blueprint.getattr("names")?.unbind(),
             })
@@ -75,7 +76,7 @@ impl Model {
         let slots = self.slots(py)?;
         let fields = Fields(slots.fields.bind(py).copy()?);
         fill(&fields)?;
-        let model = new(slots.class.bind(py))?;
+        let model = slots.class.instance(py)?;
         set(&model, intern!(py, "__dict__"), &fields.0)?;
         set(&model, intern!(py, "__pydantic_fields_set__"), &set_of(slots.names.bind(py))?)?;
         let none = py.None();
@@ -88,14 +89,41 @@ impl Model {
     }
 }
 
-/// `object.__new__(class)`.
-#[expect(unsafe_code, reason = "the call is half of what making a model costs")]
-pub(crate) fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
-    let (none, py) = (std::ptr::null_mut(), class.py());
-    // SAFETY: `class` is a live type, and the function looks at neither arguments nor keywords.  It returns a new reference,
-    // or null with an exception set.
-    unsafe {
-        Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericNew(class.as_type_ptr(), none, none))
+/// A class whose instances `object.__new__` makes, checked once.
+///
+/// A class of the Python half may have been replaced.  Then the check raises; without it, an instance could have a memory
+/// layout that its class does not expect.
+pub(crate) struct Plain(Py<PyType>);
+
+impl Plain {
+    /// Checks a class by letting CPython make one instance: `object.__new__` refuses any class that lays out its instances
+    /// in a way of its own.  An accepted class keeps its layout, since CPython refuses bases with another one.
+    pub(crate) fn checked(class: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Ok(class) = class.cast::<PyType>() else {
+            let kind = class.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("a class is needed, not {kind}")));
+        };
+        class.py().get_type::<PyAny>().call_method1(intern!(class.py(), "__new__"), (class,))?;
+        Ok(Self(class.clone().unbind()))
+    }
+
+    /// As [`Plain::checked`], of a pydantic model.
+    fn model(class: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let checked = Self::checked(class)?;
+        let class = checked.0.bind(class.py());
+        if class.is_subclass(BASE_MODEL.get(class.py())?)? {
+            return Ok(checked);
+        }
+        Err(PyTypeError::new_err(format!("a pydantic model is needed, not {}", class.name()?)))
+    }
+
+    /// `object.__new__(class)`.
+    #[expect(unsafe_code, reason = "the call is half of what making a model costs")]
+    pub(crate) fn instance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (none, class) = (std::ptr::null_mut(), self.0.bind(py).as_type_ptr());
+        // SAFETY: `class` is a live type of which `object.__new__` has made an instance, and it makes them by this function,
+        // which looks at neither arguments nor keywords.  It returns a new reference, or null with an exception set.
+        unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericNew(class, none, none)) }
     }
 }
 

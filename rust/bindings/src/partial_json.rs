@@ -10,6 +10,7 @@ use deltafold::assemble::partial_json::{Log, PartialJson as Core};
 use deltafold::delta::InputFormat;
 use deltafold::wire::{MAX_DEPTH, write_string};
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
@@ -17,6 +18,7 @@ use crate::assembler::Fold;
 use crate::decoder::with_bytes;
 use crate::errors;
 use crate::partial_tree::Tree;
+use crate::signals;
 
 const NAME: &str = "partial JSON";
 
@@ -212,7 +214,7 @@ impl PartialJson {
 
     /// Reads on, cut anywhere; bytes are UTF-8 and may be cut inside a character.
     ///
-    /// Cost is linear in the data.  What is wrong with the text is told by `error`.
+    /// Ctrl-C ends a feed of many megabytes and the text with it.  Cost is linear in the data.  What is wrong with the text is told by `error`.
     ///
     /// Raises:
     ///     MisuseError: this reader follows a tool call of an assembler.
@@ -222,8 +224,11 @@ impl PartialJson {
         self.check_own(py)?;
         let read = |bytes: &[u8]| {
             self.with(py, |state| {
-                state.core.feed(bytes);
-                Ok(())
+                let core = &mut state.core;
+                let read =
+                    signals::in_slices(bytes, |slice| core.feed(slice), || py.check_signals());
+                // The rest is lost, so the text ends here.
+                read.inspect_err(|_| core.close())
             })
         };
         match data.cast::<PyString>() {
@@ -296,6 +301,24 @@ impl PartialJson {
                 .error()
                 .map(|error| JsonDefect { message: error.to_string(), offset: error.offset }))
         })
+    }
+
+    /// Finished containers are shared with the caller, who may put anything into them.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.slot.try_lock().as_deref() {
+            Ok(Slot::Ready(state)) => state.tree.traverse(&visit),
+            Ok(Slot::Taken | Slot::Failed) | Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = match &*slot {
+            Slot::Ready(_) => std::mem::replace(&mut *slot, Slot::Failed),
+            Slot::Taken | Slot::Failed => return,
+        };
+        drop(slot);
+        drop(old);
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

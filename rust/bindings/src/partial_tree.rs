@@ -7,6 +7,7 @@
 //! that grows is kept in two halves, the text of the last snapshot and what came since.
 
 use deltafold::assemble::partial_json::{Event, Log};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -105,6 +106,17 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// Shows the garbage collector the containers, which the caller may have too.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for open in &self.open {
+            match open {
+                Open::Object { dict, .. } => visit.call(dict)?,
+                Open::Array(list) => visit.call(list)?,
+            }
+        }
+        visit.call(&self.root)
+    }
+
     /// Takes what became known.
     pub(crate) fn apply(&mut self, py: Python<'_>, log: &Log) -> PyResult<()> {
         for event in log.events() {

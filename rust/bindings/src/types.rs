@@ -35,12 +35,14 @@ pub(crate) static LOGPROBS_SCHEMA: Imported =
 pub(crate) static PART_FROM_WIRE: Imported = Imported::new("deltafold.parts", "part_from_wire");
 pub(crate) static RETRY_AFTER: Imported =
     Imported::new("deltafold.retry_after", "retry_after_seconds");
+pub(crate) static WELL_FORMED: Imported = Imported::new("deltafold.foreign_text", "well_formed");
 pub(crate) static JSON_DUMPS: Imported = Imported::new("json", "dumps");
 pub(crate) static JSON_LOADS: Imported = Imported::new("json", "loads");
 pub(crate) static DATETIME: Imported = Imported::new("datetime", "datetime");
 pub(crate) static TIMEDELTA: Imported = Imported::new("datetime", "timedelta");
 pub(crate) static TIMEZONE: Imported = Imported::new("datetime", "timezone");
 pub(crate) static MAPPING: Imported = Imported::new("collections.abc", "Mapping");
+pub(crate) static BASE_MODEL: Imported = Imported::new("pydantic", "BaseModel");
 pub(crate) static UUID: Imported = Imported::new("uuid", "UUID");
 pub(crate) static MAPPING_PROXY: Imported = Imported::new("types", "MappingProxyType");
 

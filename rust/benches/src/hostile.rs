@@ -46,10 +46,11 @@ pub fn usage_records(bytes: usize) -> Vec<Vec<u8>> {
     let first = record(&format!("\"prompt_tokens\":1,\"{long}\":0"));
     let count = bytes.saturating_sub(first.len()) / 60;
     let more = (0..count).map(|count| record(&format!("\"completion_tokens\":{count}")));
-    feeds(&(first + &more.collect::<String>()))
+    feeds(&more.fold(first, |body, record| body + &record))
 }
 
 /// Lines that are no field, each another one.
 pub fn noise(bytes: usize) -> Vec<Vec<u8>> {
-    feeds(&(0..bytes / 12).map(|line| format!("{line:010}x\n")).collect::<String>())
+    let lines = (0..bytes / 12).map(|line| format!("{line:010}x\n"));
+    feeds(&lines.fold(String::new(), |body, line| body + &line))
 }

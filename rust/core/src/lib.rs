@@ -31,6 +31,7 @@ pub mod laws;
 pub mod limits;
 pub mod logprobs;
 pub mod markup;
+pub mod plain;
 pub mod provider_error;
 pub mod scan;
 pub mod sniff;

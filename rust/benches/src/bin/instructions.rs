@@ -19,6 +19,8 @@ use deltafold::assemble::partial_json::{Log, PartialJson};
 use deltafold_benches::{hostile, stages, streams};
 
 type Work = Box<dyn Fn() -> usize>;
+/// Makes the feeds of a body of about so many bytes.
+type Feeds = fn(usize) -> Vec<Vec<u8>>;
 
 struct Case {
     name: String,
@@ -174,7 +176,7 @@ fn partial_json_cases(cases: &mut Vec<Case>) {
 }
 
 fn hostile_cases(cases: &mut Vec<Case>) {
-    let rows: [(&str, fn(usize) -> Vec<Vec<u8>>); 4] = [
+    let rows: [(&str, Feeds); 4] = [
         ("blank lines", hostile::blank_lines),
         ("calls with long ids by turns", hostile::long_ids),
         ("usage records after a long one", hostile::usage_records),

@@ -12,6 +12,7 @@ mod counts;
 mod digest;
 mod line;
 mod markup;
+mod notes;
 mod parts;
 
 use calls::Call;
@@ -65,8 +66,6 @@ impl Options {
     }
 }
 
-/// Characters of an unknown name that its warning shows.
-const MAX_NAME: usize = 100;
 /// The finisher's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finisher {
@@ -237,33 +236,6 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         }
     }
 
-    /// Notes a warning; one that was noted before is only counted.
-    pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
-        let max = self.options().limits.warnings;
-        if !self.finisher.warnings.note(max, code, message, offset) {
-            self.finisher.line.within("warnings", max + 1, max);
-        }
-    }
-
-    /// Notes a name that is not known: what it names, and its beginning, for it comes from the wire in any length.
-    pub fn warn_unknown(&mut self, what: &str, name: Str<'_>) {
-        let name: String = name.text().chars().take(MAX_NAME).collect();
-        self.warn("unknown_event", &format!("unknown {what} type {name:?}"), None);
-    }
-
-    /// Notes an element that is no object where the protocol has objects.
-    pub fn warn_no_object(&mut self, element: &str) {
-        let what = match element.as_bytes().first() {
-            Some(b'"') => "a string",
-            Some(b'[') => "an array",
-            Some(b't' | b'f') => "a boolean",
-            Some(b'n') => "null",
-            _ => "a number",
-        };
-        let message = format!("{what} where an object belongs was ignored");
-        self.warn("malformed_element", &message, None);
-    }
-
     /// The failure that the JSON of a provider's error tells.
     pub fn failure(&self, json: &str) -> Failure<Box<str>> {
         self.failure_of(ErrorObject::read(json).unwrap_or_default())
@@ -283,12 +255,6 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     pub fn give_back_state_bytes(&mut self, held: usize) {
         let line = &mut self.finisher.line;
         line.state_bytes = line.state_bytes.saturating_sub(held);
-    }
-
-    fn warn_lone(&mut self, carry: Carry) {
-        if carry.lone > 0 {
-            self.warn("lone_surrogate", "a lone surrogate escape became U+FFFD", None);
-        }
     }
 
     /// Opens a part; it gets its number when its first delta leaves.
@@ -497,34 +463,6 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// Parts and provider state belong to this dialect from here on: its events came inside of another's.
     pub fn speak_as(&mut self, dialect: &'static str) {
         self.finisher.line.dialect = dialect;
-    }
-
-    /// Remembers a fact that the contract has no member for, under the provider's name; `value` is a JSON value.  The first
-    /// one counts.
-    pub fn detail(&mut self, name: &'static str, value: &str) {
-        self.add_detail(name, [value]);
-    }
-
-    /// The same for a string of the wire.
-    #[inline]
-    pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) {
-        if let Some(value) = value {
-            self.add_detail(name, ["\"", value.raw, "\""]);
-        }
-    }
-
-    fn add_detail<const N: usize>(&mut self, name: &'static str, value: [&str; N]) {
-        if self.finisher.detail_names.contains(&name)
-            || !self.take_state_bytes(value.iter().map(|piece| piece.len()).sum())
-        {
-            return;
-        }
-        let Finisher { details, detail_names, .. } = &mut *self.finisher;
-        detail_names.push(name);
-        details.push(if details.is_empty() { '{' } else { ',' });
-        write_string(details, name);
-        details.push(':');
-        details.extend(value);
     }
 
     /// Remembers why the message ended; a later reason replaces an earlier one.

@@ -35,6 +35,7 @@ mod mutated;
 mod partial_json;
 mod provider_error;
 mod registry;
+mod repeating;
 mod sse;
 mod support;
 mod tables;

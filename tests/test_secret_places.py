@@ -2,10 +2,12 @@
 
 import asyncio
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import httpx
 import httpx2
 import pytest
@@ -14,6 +16,7 @@ import deltafold
 from deltafold import GeminiModel, MisuseError, ModelError, OpenAIChatModel
 from deltafold.models.hooks import Hooks
 from deltafold.models.http import HttpRequest, make_http_client
+from deltafold.models.http1 import Http1Client
 from deltafold.models.http1.request import target_of
 from deltafold.models.http1.routes import proxy_of
 from deltafold.models.secrets import Redactor, address_of, secrets_of_client, shown_url
@@ -112,7 +115,11 @@ def test_an_error_within_a_stream_is_raised_without_the_key(server: ReplayServer
         )
         with pytest.raises(ModelError, match=r"bad key \*\*\*") as raised:
             model.send_message_sync("Hello")
+        with model.stream_sync("Hello") as stream:
+            last = list(stream)[-1]
     assert "sk-in" not in repr(raised.value) + str(raised.value)
+    assert (last.error_message, last.provider_code) == ("bad key ***", None)
+    assert "sk-in" not in last.to_json()
 
 
 def test_a_response_of_the_users_is_told_without_the_key_of_its_request(
@@ -249,6 +256,26 @@ def test_what_a_client_holds_of_its_own_is_known() -> None:
     places = ("header", "query", "cookie", "auth", "address")
     assert {f"of-a-{place}" for place in places[:3]} <= found
     assert {"of-an-auth", "of-an-address"} <= found
+
+
+@pytest.mark.parametrize("client_class", [httpx.Client, httpx2.Client])
+def test_the_password_of_a_proxy_that_a_client_was_made_with_is_known(
+    client_class: Callable[..., Any],
+) -> None:
+    with client_class(verify=CERTIFICATES, proxy="http://user:of-a-proxy@127.0.0.1:9") as client:
+        assert "of-a-proxy" in set(secrets_of_client(client))
+
+
+def test_the_password_of_a_proxy_of_an_asyncio_client_is_known() -> None:
+    proxy = "http://user:of-a-proxy@127.0.0.1:9"
+
+    async def main() -> None:
+        async with Http1Client(proxy=proxy) as client:
+            assert "of-a-proxy" in set(secrets_of_client(client))
+        async with aiohttp.ClientSession(proxy=proxy) as session:
+            assert "of-a-proxy" in set(secrets_of_client(session))
+
+    asyncio.run(main())
 
 
 def test_a_recorder_that_cannot_write_warns_and_the_reader_goes_on(

@@ -205,6 +205,8 @@ class StreamCore:
         except BaseException as raised:
             self._interrupted(raised)
             raise
+        if self.decoder.finished:
+            batch = self._without_secrets(batch)
         self.assembler.consume(batch)
         self._note_read(len(batch))
         self._note_end(read)
@@ -280,6 +282,17 @@ class StreamCore:
         error.__cause__ = self._cause
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         return error
+
+    def _without_secrets(self, batch: DeltaBatch) -> DeltaBatch:
+        """Redact the error that ends a batch: a provider may repeat the key that it refuses."""
+        last = batch[-1] if len(batch) else None
+        if last is None or last.kind != DeltaKind.ERROR:
+            return batch
+        redactor, message, code = self.redactor, last.error_message or "", last.provider_code
+        texts = redactor.text(message), code and redactor.text(code)
+        if texts == (message, code):
+            return batch
+        return batch._with_error_texts(*texts) or batch  # noqa: SLF001 - made for this
 
     def _note_cause(self, failure: Exception) -> None:
         """Keep what the client raised, without secrets, as the cause of the `ModelError`s to come.

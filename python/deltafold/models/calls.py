@@ -47,7 +47,7 @@ class PreparedRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     query: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     stream: bool = True
-    content: bytes = b""
+    content: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -287,9 +287,28 @@ def secrets_of_client(client: object) -> Iterator[str]:
             for cookie in cast("Iterable[object]", cookies):
                 value = _member(cookie, "value")
                 yield from (value,) if isinstance(value, str) else ()
+    yield from _secrets_of_proxies(client)
     # The client of HTTP inside of an SDK's.
     if (inner := _member(client, "_client")) is not None:
         yield from secrets_of_client(inner)
+
+
+def _secrets_of_proxies(client: object) -> Iterator[str]:
+    """Yield the users and passwords of the proxies that a client was made with."""
+    # aiohttp
+    yield from secrets_in_url(str(_member(client, "_default_proxy") or ""))
+    yield from _secrets_of_auth(_member(client, "_default_proxy_auth"))
+    # Http1Client
+    proxy = _member(_member(client, "_routes"), "_proxy")
+    yield from secrets_in_headers({"proxy-authorization": _member(proxy, "authorization")})
+    # httpx, httpx2: a transport for each pattern of URLs, around a pool of httpcore
+    mounts = _member(client, "_mounts")
+    transports = cast("Mapping[object, object]", mounts) if isinstance(mounts, Mapping) else {}
+    for transport in (_member(client, "_transport"), *transports.values()):
+        headers = _member(_member(transport, "_pool"), "_proxy_headers")
+        for name, value in cast("Iterable[tuple[object, object]]", headers or ()):
+            if isinstance(name, bytes) and isinstance(value, bytes):
+                yield from secrets_in_headers({name.decode("latin-1"): value})
 
 
 def secrets_of_environment() -> Iterator[str]:

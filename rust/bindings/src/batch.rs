@@ -67,6 +67,17 @@ impl DeltaBatch {
         self.core.text()
     }
 
+    /// The same deltas with other words in the error that ends them: a secret that the provider repeated is left out.
+    fn _with_error_texts(
+        &self,
+        py: Python<'_>,
+        message: &str,
+        provider_code: Option<&str>,
+    ) -> Option<Self> {
+        let core = self.core.with_error_texts(message.into(), provider_code.map(Into::into))?;
+        Some(Self { core, run_id: self.run_id.clone_ref(py), now: self.now })
+    }
+
     fn __len__(&self) -> usize {
         self.core.len()
     }

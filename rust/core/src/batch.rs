@@ -106,6 +106,23 @@ impl DeltaBatch {
         }
     }
 
+    /// The same deltas with other words in the error that ends them; `None` where no error does.
+    pub fn with_error_texts(
+        &self,
+        message: Box<str>,
+        provider_code: Option<Box<str>>,
+    ) -> Option<Self> {
+        let mut changed = self.clone();
+        match changed.aside.as_deref_mut()?.rare.last_mut()? {
+            Payload::Error(failure) => {
+                failure.message = Some(message);
+                failure.provider_code = provider_code;
+            }
+            _ => return None,
+        }
+        Some(changed)
+    }
+
     /// All deltas, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Delta<&str>> {
         (0..self.len()).filter_map(|position| self.get(position))

@@ -1,15 +1,27 @@
 """Facts under the provider's names: `details` of the terminal and of the message."""
 
+from typing import Final
+
 import pytest
 
 import deltafold
 import event_stream as aws
 from deltafold import Decoder, Message, MessageDelta
-from protocol_bodies import ANTHROPIC, CHAT, DONE, anthropic, chunk, event, finish, message_start
+from protocol_bodies import (
+    ANTHROPIC,
+    CHAT,
+    DONE,
+    Wire,
+    anthropic,
+    chunk,
+    event,
+    finish,
+    message_start,
+)
 from speakers import RESPONSES, typed
 
-STOPPED = {"stop_reason": "stop_sequence", "stop_sequence": "\n\n"}
-BODIES = {
+STOPPED: Final[Wire] = {"stop_reason": "stop_sequence", "stop_sequence": "\n\n"}
+BODIES: Final[dict[str, tuple[str, bytes, dict[str, object]]]] = {
     "anthropic, streamed": (
         ANTHROPIC,
         message_start(stop_sequence=None)

@@ -372,7 +372,9 @@ def test_a_call_of_ollama_comes_whole(function: Wire) -> None:
 def test_the_last_call_of_a_whole_anthropic_body_was_cut_where_its_stop_reason_says_so(
     reason: str, runnable: bool
 ) -> None:
-    tools = [{"type": "tool_use", "id": f"c{n}", "name": "f", "input": {}} for n in range(2)]
+    tools: list[Wire] = [
+        {"type": "tool_use", "id": f"c{n}", "name": "f", "input": {}} for n in range(2)
+    ]
     body: Wire = {"type": "message", "id": "m", "model": "m", "content": tools}
     fold = Fold(ANTHROPIC)
     fold.feed(event(body | {"stop_reason": reason}).removeprefix(b"data: "))
@@ -387,7 +389,9 @@ def test_the_last_call_of_a_whole_anthropic_body_was_cut_where_its_stop_reason_s
 def test_the_last_call_of_a_whole_converse_body_was_cut_where_its_stop_reason_says_so(
     reason: str, runnable: bool
 ) -> None:
-    content = [{"toolUse": {"toolUseId": f"c{n}", "name": "f", "input": {}}} for n in range(2)]
+    content: list[Wire] = [
+        {"toolUse": {"toolUseId": f"c{n}", "name": "f", "input": {}}} for n in range(2)
+    ]
     body: Wire = {"output": {"message": {"role": "assistant", "content": content}}}
     fold = Fold(BEDROCK)
     fold.feed(event(body | {"stopReason": reason}).removeprefix(b"data: "))

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import deltafold
 from deltafold import Decoder, Fold, Limits, Message, MessageAssembler, MessageDelta, ModelError
@@ -41,9 +41,11 @@ NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 SMALL_BYTES: Final = 6 << 10
 """Larger fixtures are left out: they cost more time than they add shapes."""
 
+Json: TypeAlias = Any
+
 _TERMINALS: Final = ("done", "error")
 _BYTES: Final = b'{}[]",:\\undtfr09-+.eE \n\r\t\x00\x1f\x80\xc3\xe2\xf0\xff<=xa'
-_SCALARS: Final[tuple[object, ...]] = (
+_SCALARS: Final[tuple[Json, ...]] = (
     None,
     True,
     False,
@@ -102,8 +104,6 @@ _KEYS: Final = (
     "signature",
     "annotations",
 )
-
-Json: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +197,13 @@ def _mutate_frames(chance: random.Random, wire: bytes) -> bytes:
     header_bytes = int.from_bytes(frame[4:8], "big")
     headers, payload = frame[12 : 12 + header_bytes], frame[12 + header_bytes : -4]
     try:
-        document = json.loads(payload)
-        if isinstance(document, dict) and isinstance(document.get("bytes"), str):
+        document: Json = json.loads(payload)
+        if b'"bytes"' in payload:
             inner = json.loads(base64.b64decode(document["bytes"]))
             document["bytes"] = base64.b64encode(_dumps(_change(chance, inner))).decode()
         else:
             document = _change(chance, document)
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return mutate_bytes(chance, wire)
     frames[at] = _frame(headers, _dumps(document))
     return b"".join(frames) + rest
@@ -228,15 +228,16 @@ def _change(chance: random.Random, document: Json) -> Json:
     if not places:
         return chance.choice(_SCALARS)
     holder, key = chance.choice(places)
+    in_object = isinstance(key, str)
     match chance.randrange(6):
-        case 0 if isinstance(holder, dict):
+        case 0 if in_object:
             del holder[key]
-        case 1 if isinstance(holder, dict):
+        case 1 if in_object:
             holder[chance.choice(_KEYS)] = chance.choice(_SCALARS)
         case 2:
             other, name = chance.choice(places)
             holder[key] = json.loads(json.dumps(other[name]))
-        case 3 if isinstance(holder, list):
+        case 3 if not in_object:
             holder.insert(chance.randrange(len(holder) + 1), chance.choice(_SCALARS))
         case _:
             holder[key] = chance.choice(_SCALARS)
@@ -244,14 +245,17 @@ def _change(chance: random.Random, document: Json) -> Json:
 
 
 def _collect(value: Json, places: list[tuple[Json, Json]]) -> None:
+    for key in _keys_of(value):
+        places.append((value, key))
+        _collect(value[key], places)
+
+
+def _keys_of(value: object) -> list[Json]:
     if isinstance(value, dict):
-        for key, member in value.items():
-            places.append((value, key))
-            _collect(member, places)
-    elif isinstance(value, list):
-        for at, member in enumerate(value):
-            places.append((value, at))
-            _collect(member, places)
+        return [*cast("dict[str, object]", value)]
+    if isinstance(value, list):
+        return [*range(len(cast("list[object]", value)))]
+    return []
 
 
 def pieces_of(chance: random.Random, body: bytes) -> list[bytes]:

@@ -197,7 +197,9 @@ class Redactor:
 
     def _shows_secret(self, exception: BaseException) -> bool:
         try:
-            shown = f"{exception}\n{exception!r}\n{vars(exception).get('__notes__', '')}"
+            # A list of notes shows them escaped; a traceback shows them as they are.
+            notes = cast("list[object]", vars(exception).get("__notes__", []))
+            shown = "\n".join((str(exception), repr(exception), *map(str, notes)))
         except Exception:  # noqa: BLE001 - a text that cannot be made is shown by nobody
             return False
         return self.text(shown) is not shown
@@ -303,8 +305,10 @@ def _secrets_of_proxies(client: object) -> Iterator[str]:
     yield from secrets_in_headers({"proxy-authorization": _member(proxy, "authorization")})
     # httpx, httpx2: a transport for each pattern of URLs, around a pool of httpcore
     mounts = _member(client, "_mounts")
-    transports = cast("Mapping[object, object]", mounts) if isinstance(mounts, Mapping) else {}
-    for transport in (_member(client, "_transport"), *transports.values()):
+    transports = [_member(client, "_transport")]
+    if isinstance(mounts, Mapping):
+        transports += cast("Mapping[object, object]", mounts).values()
+    for transport in transports:
         headers = _member(_member(transport, "_pool"), "_proxy_headers")
         for name, value in cast("Iterable[tuple[object, object]]", headers or ()):
             if isinstance(name, bytes) and isinstance(value, bytes):

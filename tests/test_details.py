@@ -31,7 +31,7 @@ BODIES: Final[dict[str, tuple[str, bytes, dict[str, object]]]] = {
     ),
     "anthropic, whole": (
         ANTHROPIC,
-        event({"type": "message", "id": "m", "model": "m", "content": []} | STOPPED)[6:],
+        event({"type": "message", "id": "m", "model": "m", "content": None, **STOPPED})[6:],
         {"stop_sequence": "\n\n"},
     ),
     "anthropic, refused": (

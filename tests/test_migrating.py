@@ -333,11 +333,12 @@ def test_a_coroutine_that_was_not_awaited_is_told_so_and_closed(
 
 def test_an_async_manager_is_told_to_await(server: ReplayServer) -> None:
     async def main() -> None:
-        manager = openai_async(server).chat.completions.stream(**ASK)
-        with pytest.raises(MisuseError, match=r"astream\(await client.chat.completions.create"):
-            deltafold.astream(manager)
-        async with manager as helper, deltafold.astream(helper) as stream:
-            assert (await stream.final_message()).parts == SAID
+        async with openai_async(server) as client:
+            manager = client.chat.completions.stream(**ASK)
+            with pytest.raises(MisuseError, match=r"astream\(await client.chat.completions.create"):
+                deltafold.astream(manager)
+            async with manager as helper, deltafold.astream(helper) as stream:
+                assert (await stream.final_message()).parts == SAID
 
     asyncio.run(main())
 

@@ -344,24 +344,30 @@ def test_an_async_manager_is_told_to_await(server: ReplayServer) -> None:
 
 
 def test_the_helpers_of_the_sdks_are_read_once_they_are_entered(server: ReplayServer) -> None:
-    with openai_client(server).chat.completions.stream(**ASK) as helper:
+    with openai_client(server) as client, client.chat.completions.stream(**ASK) as helper:
         assert deltafold.stream(helper).final_message().parts == SAID
-    with anthropic_client(server).messages.stream(**ASK, max_tokens=9) as other:
-        assert deltafold.stream(other).final_message().text
+    with anthropic_client(server) as other, other.messages.stream(**ASK, max_tokens=9) as manager:
+        assert deltafold.stream(manager).final_message().text
 
 
 # Responses of which a part was read.
 
 
 def test_a_stream_of_an_sdk_that_was_read_in_part_is_refused(server: ReplayServer) -> None:
-    with openai_client(server).chat.completions.create(**ASK, stream=True) as chats:
+    told = "a part of this Response was read already"
+    with (
+        openai_client(server) as client,
+        client.chat.completions.create(**ASK, stream=True) as chats,
+    ):
         next(chats)
-        with pytest.raises(MisuseError, match="a part of this Response was read already"):
+        with pytest.raises(MisuseError, match=told):
             deltafold.stream(chats)
-    made = anthropic_client(server).messages.create(**ASK, max_tokens=9, stream=True)
-    with made as messages:
+    with (
+        anthropic_client(server) as other,
+        other.messages.create(**ASK, max_tokens=9, stream=True) as messages,
+    ):
         next(iter(messages))
-        with pytest.raises(MisuseError, match="a part of this Response was read already"):
+        with pytest.raises(MisuseError, match=told):
             deltafold.stream(messages)
 
 

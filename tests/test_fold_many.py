@@ -84,3 +84,17 @@ def test_other_python_threads_run_while_bodies_are_folded() -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_body_that_reaches_a_limit_costs_no_other_body() -> None:
+    blocks = '{"type":"text","text":"a"},' * 65_536
+    call = '{"type":"tool_use","id":"c","name":"f","input":{"a":1}}'
+    body = f'{{"type":"message","id":"m","model":"m","content":[{blocks}{call}]}}'.encode()
+    folded = deltafold.fold_many([WHOLE[ANTHROPIC], body, WHOLE[ANTHROPIC]], ANTHROPIC)
+    errors = [one.error for one in folded]
+    assert errors[0] is errors[2] is None
+    assert errors[1] is not None
+    assert errors[1].message == "limit reached: parts (65536)"
+    assert len(folded[1].snapshot().parts) == 65_536
+    with pytest.raises(deltafold.ModelError, match="limit reached"):
+        deltafold.fold(body, ANTHROPIC)

@@ -9,6 +9,7 @@ use std::thread;
 use deltafold::assemble::{FoldInto, MessageAssembler as Folded};
 use deltafold::batch::DeltaBatch as Batch;
 use deltafold::decoder::Decoder as Core;
+use deltafold::delta::{Delta, ErrorCode, Failure, Payload};
 use deltafold::detect::detect;
 use deltafold::finisher::Options;
 use pyo3::exceptions::PyValueError;
@@ -29,7 +30,6 @@ use crate::text;
 ///
 /// Raises:
 ///     ValueError: `threads` is 0.
-///     InternalError: a bug.
 #[pyfunction]
 #[pyo3(signature = (decoder, bodies, *, one_run, threads=None))]
 #[expect(clippy::needless_pass_by_value, reason = "what Python hands over")]
@@ -49,13 +49,25 @@ pub(crate) fn fold_bodies(
     let threads = threads.unwrap_or_else(cores).min(slices.len());
     let folded = py.detach(|| fold_all(&options, &slices, one_run, threads))?;
     let now = decoder.get().now(py)?;
-    folded
-        .into_iter()
-        .map(|folded| {
-            let (run_id, message) = folded.ok_or_else(|| errors::bug(py, "decoder"))?;
-            Ok(MessageAssembler::folded(&run_id, now, message))
-        })
-        .collect()
+    let folded = folded.into_iter().map(|folded| folded.unwrap_or_else(|| defect(&options)));
+    Ok(folded.map(|(run_id, message)| MessageAssembler::folded(&run_id, now, message)).collect())
+}
+
+/// The outcome of a body on which deltafold itself failed: an error of this body alone, whatever the others say.
+fn defect(options: &Options) -> (Arc<str>, Folded) {
+    let run_id = random_run_id();
+    let start = Payload::Start {
+        model_id: options.model_id.as_deref().unwrap_or(""),
+        request_id: options.request_id.as_deref().unwrap_or(&run_id),
+    };
+    let failure =
+        Failure::new(ErrorCode::ProtocolError, "a defect of deltafold: please report this body");
+    let mut message = Folded::default();
+    for (seq, payload) in (1..).zip([start, Payload::Error(failure)]) {
+        // Start and error are lawful in a new assembler.
+        let _ = message.consume(&Delta { seq, payload, provider_raw: None });
+    }
+    (run_id, message)
 }
 
 /// Decodes a whole response body with the decoder's options, into one batch.

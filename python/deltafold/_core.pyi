@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Literal, Self, Unpack, final
+from typing import Final, Literal, Self, TypedDict, Unpack, final, type_check_only
 
 from pydantic_core import CoreSchema
 from typing_extensions import disjoint_base
@@ -15,6 +15,9 @@ from deltafold.stream_core import DecoderOptions, Status
 
 __all__ = [
     "CONTRACT_VERSION",
+    "FIRST_REFUSAL",
+    "MAX_REFUSAL_BYTES",
+    "REQUEST_ID_HEADERS",
     "Decoder",
     "DeltaBatch",
     "DeltaBatchIterator",
@@ -28,16 +31,22 @@ __all__ = [
     "PartialJson",
     "ToolCallBuffer",
     "__version__",
+    "classify_refusal",
     "decode_body",
     "detect_dialects",
     "dialect_names",
+    "error_code_from_word",
     "fold_bodies",
     "markup_names",
     "read_json",
+    "seconds_until_reset",
 ]
 
 __version__: Final[str]
 CONTRACT_VERSION: Final[str]
+MAX_REFUSAL_BYTES: Final[int]
+FIRST_REFUSAL: Final[int]
+REQUEST_ID_HEADERS: Final[tuple[str, ...]]
 
 @final
 class MessageDelta:
@@ -368,6 +377,22 @@ class MessageAssembler:
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
 def dialect_names() -> list[str]: ...
+
+@type_check_only
+class _ClassifiedRefusal(TypedDict):
+    code: str
+    message: str
+    retryable: bool
+    retry_after: float | None
+    status: int | None
+    provider_code: str | None
+    http_request_id: str | None
+
+def classify_refusal(
+    status: int, headers: Mapping[str, str], body: bytes, *, fallback: str, now: float
+) -> _ClassifiedRefusal: ...
+def error_code_from_word(word: str) -> str | None: ...
+def seconds_until_reset(text: str, now: float) -> float | None: ...
 def markup_names() -> list[str]: ...
 def read_json(text: str, max_depth: int, /) -> object: ...
 def fold_bodies(

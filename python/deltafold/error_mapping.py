@@ -1,28 +1,23 @@
-"""Anybody's failure becomes one error code, with what is needed to decide what to do next.
+"""Exceptions and refused HTTP responses → `ErrorFields`: an error code and the facts to act on.
 
 In: an exception of an SDK or HTTP client, or the status, headers and body of a response.  Out:
 `ErrorFields`.
 
-Laws: `ErrorCode` is a closed list. Evidence, most specific first: a named code (`error.code`,
-`details.error_code`, an exception's name), then `error.type` or `error.status`, then a numeric
-`error.code` read as an HTTP status, then the HTTP status itself, then phrases of the message, which
-decide only between an invalid request, a context that is too long and an overload. Nothing is
-imported to recognise an exception: attributes and class names decide. `x-should-retry` overrides
-`retryable`.
+Laws: `ErrorCode` is a closed list.  The core classifies a response (`_core.classify_refusal`) by
+the rules of a body that a decoder reads; this module adds only what an exception's class says.
+An SDK or client is never imported to recognise its exceptions: attributes and class names decide.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import Final, cast
 
+from deltafold import _core
 from deltafold.contract import ErrorCode, json_array, json_object
-from deltafold.error_bodies import as_json, error_object, parse_body, shown_body
 from deltafold.error_causes import UNTRUSTED, NoConnection, address_of, causes, no_connection
 from deltafold.foreign_text import well_formed
-from deltafold.retry_after import retry_after_seconds
 
 RETRYABLE: Final[Mapping[ErrorCode, bool]] = {
     ErrorCode.AUTHENTICATION: False,
@@ -42,119 +37,10 @@ RETRYABLE: Final[Mapping[ErrorCode, bool]] = {
 }
 """Whether the same request may succeed later, where nothing more specific is known."""
 
-_STATUS_CODES: Final[Mapping[int, ErrorCode]] = {
-    400: ErrorCode.INVALID_REQUEST,
-    401: ErrorCode.AUTHENTICATION,
-    402: ErrorCode.QUOTA_EXCEEDED,
-    403: ErrorCode.PERMISSION,
-    404: ErrorCode.NOT_FOUND,
-    405: ErrorCode.INVALID_REQUEST,
-    408: ErrorCode.TIMEOUT,
-    409: ErrorCode.SERVER_ERROR,
-    413: ErrorCode.INVALID_REQUEST,
-    415: ErrorCode.INVALID_REQUEST,
-    422: ErrorCode.INVALID_REQUEST,
-    424: ErrorCode.SERVER_ERROR,
-    429: ErrorCode.RATE_LIMITED,
-    451: ErrorCode.PERMISSION,
-    498: ErrorCode.AUTHENTICATION,  # Cohere: invalid token
-    499: ErrorCode.CANCELLED,
-    501: ErrorCode.INVALID_REQUEST,
-    503: ErrorCode.OVERLOADED,
-    504: ErrorCode.TIMEOUT,
-    529: ErrorCode.OVERLOADED,
-}
-
-_NAMES: Final[Mapping[ErrorCode, tuple[str, ...]]] = {
-    ErrorCode.AUTHENTICATION: (
-        "authentication_error",
-        "invalid_api_key",
-        "UNAUTHENTICATED",
-        "API_KEY_INVALID",
-        "UnrecognizedClientException",
-        "InvalidSignatureException",
-        "ExpiredTokenException",
-        "NoCredentialsError",
-    ),
-    ErrorCode.PERMISSION: ("permission_error", "PERMISSION_DENIED", "AccessDeniedException"),
-    ErrorCode.NOT_FOUND: (
-        "not_found_error",
-        "model_not_found",
-        "NOT_FOUND",
-        "ResourceNotFoundException",
-    ),
-    ErrorCode.INVALID_REQUEST: (
-        "invalid_request_error",
-        "INVALID_ARGUMENT",
-        "FAILED_PRECONDITION",
-        "ValidationException",
-        "request_too_large",
-        "tool_use_failed",
-    ),
-    ErrorCode.CONTEXT_LENGTH_EXCEEDED: (
-        "context_length_exceeded",
-        "exceed_context_size_error",
-        "exceeds_context_size_error",
-    ),
-    ErrorCode.RATE_LIMITED: (
-        "rate_limit_error",
-        "rate_limit_exceeded",
-        "ThrottlingException",
-        "RESOURCE_EXHAUSTED",
-        "ramp_limit_exceeded",
-    ),
-    ErrorCode.QUOTA_EXCEEDED: (
-        "insufficient_quota",
-        "billing_error",
-        "billing_hard_limit_reached",
-        "credit_balance_exhausted",
-        "organization_usage_limit_exceeded",
-        "exceeded_current_quota_error",
-        "ServiceQuotaExceededException",
-    ),
-    ErrorCode.OVERLOADED: (
-        "overloaded_error",
-        "overloaded",
-        "server_is_overloaded",
-        "UNAVAILABLE",
-        "ServiceUnavailableException",
-        "ModelNotReadyException",
-        "insufficient_system_resource",
-    ),
-    ErrorCode.SERVER_ERROR: (
-        "api_error",
-        "server_error",
-        "INTERNAL",
-        "internalServerException",
-        "ModelStreamErrorException",
-        "ModelErrorException",
-        "conflict_error",
-    ),
-    ErrorCode.TIMEOUT: ("timeout_error", "DEADLINE_EXCEEDED", "ModelTimeoutException"),
-    ErrorCode.CONTENT_BLOCKED: ("content_filter", "content_policy_violation"),
-    ErrorCode.CANCELLED: ("CANCELLED",),
-}
-_CODE_OF_NAME: Final[Mapping[str, ErrorCode]] = {
-    name.lower(): code for code, names in _NAMES.items() for name in names
-}
-_CODE_OF_PATTERN: Final = (
-    (re.compile(r"(^|_)spend_limit(_|$)"), ErrorCode.QUOTA_EXCEEDED),
-    (re.compile(r"_policy(_|$)"), ErrorCode.CONTENT_BLOCKED),
-)
-_UNSPECIFIC: Final = frozenset({ErrorCode.INVALID_REQUEST, ErrorCode.SERVER_ERROR})
-"""Codes that a phrase of the message may still make more specific."""
-
-_CONTEXT_PHRASES: Final = (
-    "prompt is too long",
-    "maximum context length",
-    "input is too long",
-    "exceeds the available context size",
-    "reduce the length of the messages",
-)
-
-# Names of exception classes, looked for along the whole inheritance, timeouts first: most SDKs
-# derive theirs from their connection error.
+# Names of exception classes, looked for along the whole inheritance, timeouts before connection
+# errors: most SDKs derive the former from the latter.
 _CODE_OF_CLASS: Final[tuple[tuple[ErrorCode, frozenset[str]], ...]] = (
+    (ErrorCode.AUTHENTICATION, frozenset({"NoCredentialsError"})),
     (
         ErrorCode.CANCELLED,
         frozenset({"CancelledError", "Cancelled", "GeneratorExit", "KeyboardInterrupt"}),
@@ -211,15 +97,14 @@ _CODE_OF_CLASS: Final[tuple[tuple[ErrorCode, frozenset[str]], ...]] = (
     ),
 )
 
-_REQUEST_ID_HEADERS: Final = (
-    "request-id",
-    "x-request-id",
-    "x-amzn-requestid",
-    "apim-request-id",
-    "x-goog-request-id",
-)
+_MAX_BODY_CHARACTERS: Final = 64 * 1024
+"""Limit of `ErrorFields.body`; real ones (moderation details, echoed schemas) need a quarter."""
+
+_MAX_DEPTH: Final = 16
+"""Limit of nested values in a parsed body that JSON cannot hold whole."""
 
 _MAX_CODE_BITS: Final = 64
+"""Limit of an integer in such a body; `str` raises for one of 4,301 digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,24 +148,24 @@ class ErrorMapper:
         self._clock: Callable[[], datetime] = clock
 
     def map(self, exception: BaseException) -> ErrorFields:
-        """Say what an exception of an SDK or HTTP client means.
+        """Classify an exception of an SDK or HTTP client.
 
-        An exception with an HTTP status or an error body is mapped as that response, any other by
-        the names of its classes. One that carries no evidence at all is `server_error`, not
-        retryable: nothing says that another try would go better.
+        An exception with an HTTP status or an error body is classified as that response, any other
+        by the names of its classes. An exception without any evidence is `server_error`, not
+        retryable: nothing suggests that another try would succeed.
         """
         status = _status_of(exception)
-        headers = _headers_of(exception)
         body = _body_of(exception)
-        message = _text(getattr(exception, "message", None)) or _said_by(exception)
-        if status is not None or error_object(body) is not None:
-            fields = self.map_response(status, headers, body, message=message)
+        message = _text(getattr(exception, "message", None)) or _first_text(exception)
+        if status is not None or body is not None:
+            fields = self.map_response(status, _headers_of(exception), body, message=message)
             request_id = _text(getattr(exception, "request_id", None))
             if fields.http_request_id is None and request_id is not None:
                 return replace(fields, http_request_id=request_id)
             return fields
         name = type(exception).__name__
-        code = _code_of_name(name) or _code_of_classes(exception)
+        word = _core.error_code_from_word(name)
+        code = _code_of_classes(exception) if word is None else ErrorCode(word)
         fields = ErrorFields(
             code=code or ErrorCode.SERVER_ERROR,
             message=message or name,
@@ -301,92 +186,31 @@ class ErrorMapper:
         *,
         message: str = "",
     ) -> ErrorFields:
-        """Say what an HTTP error response means.
+        """Classify an HTTP error response.
 
-        `body` is the body as bytes, text or parsed JSON; `message` stands in where the body has
-        none.
+        Args:
+            status: the HTTP status, None when unknown.
+            headers: names in any case.
+            body: the body as bytes, text or parsed JSON.
+            message: the message of the result where the body has none.
         """
-        lowered = {name.lower(): value for name, value in (headers or {}).items()}
-        document = parse_body(body)
-        error = error_object(document) or {}
-        names = list(_names_in(error, lowered.get("x-amzn-errortype")))
-        text = _message_in(error) or _plain_text(document) or _plain_text(message) or ""
-        code = _decide(names, error, status, text)
-        retryable = RETRYABLE[code]
-        should_retry = lowered.get("x-should-retry", "").strip().lower()
-        if should_retry in {"true", "false"}:
-            retryable = should_retry == "true"
-        return ErrorFields(
-            code=code,
-            message=text or (f"HTTP {status}" if status is not None else str(code)),
-            retryable=retryable,
-            retry_after=retry_after_seconds(
-                lowered, error, text, now=self._clock(), limited=code is ErrorCode.RATE_LIMITED
-            ),
-            status=status,
-            provider_code=names[0] if names else _number_text(error.get("code")),
-            http_request_id=_request_id(lowered, document),
-            body=shown_body(body),
+        fields = _core.classify_refusal(
+            status or 0,
+            headers or {},
+            _as_bytes(body),
+            fallback=well_formed(message),
+            now=self._clock().timestamp(),
         )
-
-
-def _decide(
-    names: list[str], error: Mapping[str, object], status: int | None, message: str
-) -> ErrorCode:
-    """Weigh the evidence in the order of the module's laws."""
-    code = _refine_by_details(error, next(filter(None, map(_code_of_name, names)), None))
-    if code is None:
-        statuses = (_http_status(error.get("code")), status)
-        failed = (one for one in statuses if one is not None and one >= HTTPStatus.BAD_REQUEST)
-        code = next(map(_code_of_status, failed), ErrorCode.SERVER_ERROR)
-    return _refine_by_phrase(message, code) if code in _UNSPECIFIC else code
-
-
-def _refine_by_details(error: Mapping[str, object], code: ErrorCode | None) -> ErrorCode | None:
-    """Look where two providers keep the one fact that changes the meaning of their general code."""
-    if code is ErrorCode.RATE_LIMITED and _has_daily_quota(error.get("details")):
-        return (
-            ErrorCode.QUOTA_EXCEEDED
-        )  # Gemini: a per-day quota does not come back by waiting a moment
-    metadata = json_object(error.get("metadata")) or {}
-    forbidden = _http_status(error.get("code")) == HTTPStatus.FORBIDDEN
-    if forbidden and ("reasons" in metadata or "flagged_input" in metadata):
-        return ErrorCode.CONTENT_BLOCKED  # OpenRouter: 403 with what moderation found
-    return code
-
-
-def _has_daily_quota(details: object) -> bool:
-    found = (json_object(detail) or {} for detail in json_array(details))
-    violations = [json_array(detail.get("violations")) for detail in found]
-    return "perday" in as_json(violations).lower()
-
-
-def _code_of_name(name: str) -> ErrorCode | None:
-    lowered = name.lower()
-    known = _CODE_OF_NAME.get(lowered)
-    if known is not None:
-        return known
-    return next((code for pattern, code in _CODE_OF_PATTERN if pattern.search(lowered)), None)
-
-
-def _code_of_status(status: int) -> ErrorCode:
-    known = _STATUS_CODES.get(status)
-    if known is not None:
-        return known
-    return (
-        ErrorCode.INVALID_REQUEST
-        if status < HTTPStatus.INTERNAL_SERVER_ERROR
-        else ErrorCode.SERVER_ERROR
-    )
-
-
-def _refine_by_phrase(message: str, code: ErrorCode) -> ErrorCode:
-    lowered = message.lower()
-    if any(phrase in lowered for phrase in _CONTEXT_PHRASES):
-        return ErrorCode.CONTEXT_LENGTH_EXCEEDED
-    if code is ErrorCode.SERVER_ERROR and "overloaded" in lowered:
-        return ErrorCode.OVERLOADED
-    return code
+        return ErrorFields(
+            code=ErrorCode(fields["code"]),
+            message=fields["message"],
+            retryable=fields["retryable"],
+            retry_after=fields["retry_after"],
+            status=status,
+            provider_code=fields["provider_code"],
+            http_request_id=fields["http_request_id"],
+            body=_shown_body(body),
+        )
 
 
 def _code_of_classes(exception: BaseException) -> ErrorCode | None:
@@ -404,7 +228,7 @@ def _code_of_classes(exception: BaseException) -> ErrorCode | None:
     return found
 
 
-def _said_by(exception: BaseException) -> str:
+def _first_text(exception: BaseException) -> str:
     """Return the first text in the chain of causes: exceptions of httpx often have none."""
     return next((text for text in map(str, causes(exception)) if text), "")
 
@@ -429,45 +253,51 @@ def _of_no_connection(
     )
 
 
-def _names_in(error: Mapping[str, object], aws_header: str | None) -> Iterator[str]:
-    """Yield the words that name the failure, most specific first."""
-    details = error.get("details")
-    yield from _words((json_object(details) or {}).get("error_code"))
-    for detail in json_array(details):  # Gemini: google.rpc.ErrorInfo
-        yield from _words((json_object(detail) or {}).get("reason"))
-    for member in ("code", "Code", "type", "status"):
-        yield from _words(error.get(member))
-    if aws_header is not None:
-        yield from _words(aws_header.partition(":")[0])
+def _as_bytes(body: object) -> bytes:
+    """Return a body as the bytes that a response would have."""
+    if isinstance(body, (bytes, bytearray)):
+        return bytes(body[: _core.MAX_REFUSAL_BYTES])
+    if body is None:
+        return b""
+    text = body if isinstance(body, str) else _as_json(body) or _as_json(_encodable(body))
+    return well_formed(text[: _core.MAX_REFUSAL_BYTES]).encode()
 
 
-def _words(value: object) -> Iterator[str]:
-    if isinstance(value, str) and value and not value.isdigit():
-        yield value
+def _shown_body(body: object) -> str | None:
+    """Return the beginning of a body as text."""
+    if isinstance(body, (bytes, bytearray)):
+        body = body[: 4 * _MAX_BODY_CHARACTERS].decode("utf-8", errors="replace")
+    if body is not None and not isinstance(body, str):
+        body = _as_json(body)
+    return body[:_MAX_BODY_CHARACTERS] if body else None
 
 
-def _message_in(error: Mapping[str, object]) -> str | None:
-    members = ("message", "Message", "detail", "error")
-    return next(filter(None, (_text(error.get(member)) for member in members)), None)
+def _as_json(value: object) -> str:
+    """Return a document as JSON text, "" where it cannot be encoded."""
+    try:
+        return json.dumps(value, default=str, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
-def _plain_text(document: object) -> str | None:
-    """Return a body that is no JSON, unless it is a page: markup says nothing to a reader."""
-    if not isinstance(document, str) or document.lstrip().startswith("<"):
+def _encodable(value: object, path: frozenset[int] = frozenset()) -> object:
+    """Copy a document without what JSON cannot hold: circles, huge integers, objects."""
+    if id(value) in path or len(path) > _MAX_DEPTH:
         return None
-    return document.strip() or None
-
-
-def _request_id(headers: Mapping[str, str], document: object) -> str | None:
-    for name in _REQUEST_ID_HEADERS:
-        if headers.get(name):
-            return headers[name]
-    return _text((json_object(document) or {}).get("request_id"))
+    inner = path | {id(value)}
+    members = json_object(value)
+    if members is not None:
+        return {str(name): _encodable(member, inner) for name, member in members.items()}
+    items = json_array(value)
+    if items:
+        return [_encodable(item, inner) for item in items]
+    is_number = isinstance(value, int) and value.bit_length() <= _MAX_CODE_BITS
+    return value if is_number or isinstance(value, (str, float)) else None
 
 
 def _status_of(exception: BaseException) -> int | None:
     if type(exception.__cause__).__name__ == "HttpProcessingError":
-        return None  # aiohttp, of an answer that is no HTTP: its 400 came from nobody
+        return None  # aiohttp invents a 400 for an answer that is not HTTP
     response: object = getattr(exception, "response", None)
     candidates: tuple[object, ...] = (
         getattr(exception, "status_code", None),
@@ -497,15 +327,17 @@ def _boto_metadata(response: object) -> Mapping[str, object]:
 
 
 def _body_of(exception: BaseException) -> object:
+    """Return the body of the error response that an exception carries, None where it has none."""
+    response = json_object(getattr(exception, "response", None)) or {}
     candidates: tuple[object, ...] = (
         getattr(exception, "body", None),
-        getattr(exception, "details", None),  # google-genai keeps the whole body there
-        getattr(exception, "response", None),  # botocore keeps a mapping there
+        getattr(exception, "details", None),  # google-genai: the whole body
+        response if "Error" in response else None,  # botocore: the parsed body, with metadata
     )
     for candidate in candidates:
         if isinstance(candidate, (str, bytes)) and candidate:
-            return parse_body(candidate)
-        if error_object(candidate) is not None:
+            return candidate
+        if json_object(candidate) or json_array(candidate):
             return candidate
     return None
 
@@ -516,14 +348,6 @@ def _http_status(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and value in range(100, 600):
         return value
     return None
-
-
-def _number_text(value: object) -> str | None:
-    if isinstance(value, str):
-        return value or None
-    # Longer integers are ignored; `str` raises for one of 4,301 digits.
-    short = isinstance(value, int) and value.bit_length() <= _MAX_CODE_BITS
-    return str(value) if short else None
 
 
 def _text(value: object) -> str | None:

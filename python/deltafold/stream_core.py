@@ -11,9 +11,9 @@ nothing changes after the end.
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from http import HTTPStatus
 from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 
+from deltafold import _core
 from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, MessageDelta
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.cost import Cost, cost_of
@@ -88,9 +88,6 @@ class CallContext:
 
 
 _NO_CALL: Final = CallContext()
-
-_MAX_REFUSAL_BYTES: Final = 256 << 10
-"""Of a refusing response's body; real ones (moderation details, pages of proxies) are smaller."""
 
 
 class StreamCore:
@@ -170,7 +167,7 @@ class StreamCore:
         self.decoder = Decoder(self._dialect, **options)
         status = options.get("status", source.status)
         self.response = ResponseInfo(status, headers, self.call.invocation_state)
-        if status >= HTTPStatus.MULTIPLE_CHOICES:
+        if status >= _core.FIRST_REFUSAL:
             self._refusal = bytearray()
 
     def after_headers(self) -> Awaitable[None] | None:
@@ -308,8 +305,8 @@ class StreamCore:
         """Collect the body of a response that refuses; what it says is the error."""
         if read is not None:
             self._note_read(0)
-            body += read[: _MAX_REFUSAL_BYTES - len(body)]
-            if len(body) < _MAX_REFUSAL_BYTES:
+            body += read[: _core.MAX_REFUSAL_BYTES - len(body)]
+            if len(body) < _core.MAX_REFUSAL_BYTES:
                 return self.decoder.feed(b"")
             self.has_rest = True
         status = None if self.response is None else self.response.status

@@ -7,33 +7,25 @@ Laws: what a hook raises is the caller's own and reaches the caller; the caller'
 passes through hooks alone and never goes on the wire.
 """
 
-import math
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from deltafold import _core
 
 if TYPE_CHECKING:
     from deltafold.models.config import RequestMetadata
 
-_REQUEST_IDS: Final = (
-    "x-request-id",
-    "request-id",
-    "x-amzn-requestid",
-    "apim-request-id",
-    "x-goog-request-id",
-)
 # OpenAI and its kin: x-ratelimit-{limit,remaining,reset}-{requests,tokens}.  Anthropic:
 # anthropic-ratelimit-{requests,tokens,…}-{limit,remaining,reset}.
 _RATE_LIMIT_NAME: Final = re.compile(
     r"(?:x-ratelimit-(?P<what>limit|remaining|reset)-(?P<of>[a-z0-9-]+)"
     r"|anthropic-ratelimit-(?P<of2>[a-z0-9-]+)-(?P<what2>limit|remaining|reset))"
 )
-_DURATION: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|h|m|s|)")
 _MAX_COUNT_DIGITS: Final = 18
 """Limit of a count in a header; longer ones are ignored, `int` raises for one of 4,301 digits."""
-_UNIT_SECONDS: Final[Mapping[str, float]] = {"ms": 0.001, "": 1, "s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(slots=True)
@@ -87,7 +79,8 @@ class ResponseInfo:
     @property
     def request_id(self) -> str | None:
         """The id under which the provider finds this request, for its support."""
-        return next((self.headers[name] for name in _REQUEST_IDS if self.headers.get(name)), None)
+        found = (self.headers.get(name) for name in _core.REQUEST_ID_HEADERS)
+        return next(filter(None, found), None)
 
     @property
     def rate_limits(self) -> dict[str, RateLimit]:
@@ -129,7 +122,7 @@ def _rate_limit(values: Mapping[str, str]) -> RateLimit:
     return RateLimit(
         _count(values.get("limit")),
         _count(values.get("remaining")),
-        _seconds_until(values.get("reset")),
+        _core.seconds_until_reset(values.get("reset", ""), time.time()),
     )
 
 
@@ -137,20 +130,3 @@ def _count(value: str | None) -> int | None:
     if value is None or len(value) > _MAX_COUNT_DIGITS:
         return None
     return int(value) if value.isascii() and value.isdigit() else None
-
-
-def _seconds_until(value: str | None) -> float | None:
-    """Read OpenAI's durations ("6m0s", "120ms") and Anthropic's instants (RFC 3339)."""
-    if not value:
-        return None
-    parts = list(_DURATION.finditer(value))
-    if "".join(part[0] for part in parts) == value:
-        seconds = sum(float(part["number"]) * _UNIT_SECONDS[part["unit"]] for part in parts)
-        return seconds if math.isfinite(seconds) else None
-    try:
-        instant = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    if instant.tzinfo is None:
-        return None
-    return max(0.0, (instant - datetime.now(UTC)).total_seconds())

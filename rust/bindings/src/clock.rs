@@ -30,6 +30,11 @@ impl Moment {
         UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds)).map(Self)
     }
 
+    /// Seconds since 1970.
+    pub(crate) fn seconds(self) -> f64 {
+        self.0.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    }
+
     fn milliseconds(self) -> u64 {
         let since = self.0.duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

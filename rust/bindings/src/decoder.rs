@@ -11,12 +11,12 @@ use deltafold::delta::{ErrorCode, Failure};
 use deltafold::dialect::{self, REGISTRY};
 use deltafold::finisher::Options;
 use deltafold::markup::{self, FAMILIES, Wanted};
-use deltafold::provider_error::Response;
+use deltafold::provider_error::FIRST_REFUSAL;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
@@ -25,10 +25,10 @@ use crate::callback::Callback;
 use crate::clock::{self, Moment};
 use crate::errors;
 use crate::limits::Limits;
+use crate::refusal;
 use crate::signals::{self, SLICE};
 use crate::text;
 use crate::tools;
-use crate::types::RETRY_AFTER;
 
 /// The names of all dialects.
 #[pyfunction]
@@ -116,21 +116,6 @@ pub(crate) fn random_run_id() -> Arc<str> {
     text.into()
 }
 
-fn response(status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<Response> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    if let Some(headers) = headers {
-        for item in headers.call_method0("items")?.try_iter()? {
-            let (name, value): (Bound<'_, PyString>, Bound<'_, PyString>) = item?
-                .extract()
-                .map_err(|_| PyTypeError::new_err("headers must be a mapping of str to str"))?;
-            let (name, value) = (text::from_outside(&name)?, text::from_outside(&value)?);
-            pairs.push((name.into_owned(), value.into_owned()));
-        }
-    }
-    let borrowed = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Ok(Response::new(status, borrowed))
-}
-
 fn now(py: Python<'_>, clock: &Callback) -> PyResult<Moment> {
     given_now(py, clock).unwrap_or_else(|| Ok(Moment::now()))
 }
@@ -138,24 +123,6 @@ fn now(py: Python<'_>, clock: &Callback) -> PyResult<Moment> {
 /// The time by the caller's clock, `None` where there is none.
 fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Moment>> {
     clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
-}
-
-/// Seconds to wait by the forms that need a clock: HTTP dates, resets of rate limits.
-fn retry_after(
-    py: Python<'_>,
-    headers: &Bound<'_, PyAny>,
-    now: Moment,
-    status: u16,
-) -> PyResult<Option<f64>> {
-    let lowered = PyDict::new(py);
-    for item in headers.call_method0("items")?.try_iter()? {
-        let (name, value): (Bound<'_, PyString>, Bound<'_, PyString>) = item?.extract()?;
-        lowered.set_item(text::from_outside(&name)?.to_ascii_lowercase(), value)?;
-    }
-    let fields = PyDict::new(py);
-    fields.set_item("now", clock::to_datetime(py, now)?)?;
-    fields.set_item("limited", status == 429)?;
-    RETRY_AFTER.get(py)?.call((lowered, PyDict::new(py), ""), Some(&fields))?.extract()
 }
 
 /// The markup that is named, in the specification or beside it.
@@ -308,10 +275,8 @@ impl Decoder {
             Some(run_id) => run_id.into(),
             None => random_run_id(),
         };
-        let mut response = response(status, headers)?;
-        if let (400.., None, Some(headers)) = (status, response.retry_after, headers) {
-            response.retry_after = retry_after(py, headers, now(py, &clock)?, status)?;
-        }
+        let now = (status >= FIRST_REFUSAL).then(|| now(py, &clock)).transpose()?;
+        let response = refusal::response(status, headers, now.map(Moment::seconds))?;
         let options = Options {
             dialect: row.name,
             run_id: Arc::clone(&run_id),

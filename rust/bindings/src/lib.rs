@@ -5,6 +5,7 @@
 //! wait; a panic becomes `InternalError` and poisons the object that it happened in.
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 mod assembler;
 mod batch;
@@ -23,6 +24,7 @@ mod model;
 mod partial_json;
 mod partial_tree;
 mod payload;
+mod refusal;
 mod signals;
 mod snapshot;
 mod text;
@@ -55,14 +57,20 @@ mod _core {
     #[pymodule_export]
     use crate::partial_json::{JsonDefect, PartialJson};
     #[pymodule_export]
+    use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
+    #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
 
-    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+    use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("CONTRACT_VERSION", ::deltafold::delta::CONTRACT_VERSION)
+        module.add("CONTRACT_VERSION", ::deltafold::delta::CONTRACT_VERSION)?;
+        module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
+        module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;
+        let names = PyTuple::new(module.py(), ::deltafold::provider_error::REQUEST_ID_HEADERS)?;
+        module.add("REQUEST_ID_HEADERS", names)
     }
 }
 

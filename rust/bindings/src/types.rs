@@ -33,8 +33,6 @@ pub(crate) static DELTA_SCHEMA: Imported = Imported::new("deltafold.contract", "
 pub(crate) static LOGPROBS_SCHEMA: Imported =
     Imported::new("deltafold.contract", "logprobs_core_schema");
 pub(crate) static PART_FROM_WIRE: Imported = Imported::new("deltafold.parts", "part_from_wire");
-pub(crate) static RETRY_AFTER: Imported =
-    Imported::new("deltafold.retry_after", "retry_after_seconds");
 pub(crate) static WELL_FORMED: Imported = Imported::new("deltafold.foreign_text", "well_formed");
 pub(crate) static JSON_DUMPS: Imported = Imported::new("json", "dumps");
 pub(crate) static JSON_LOADS: Imported = Imported::new("json", "loads");

@@ -17,8 +17,8 @@
 //! | bytes that are no frame | `error{protocol_error}` |
 //! | a frame, element or line that the body's end cuts off | dropped: the stream ends as if cut there |
 //! | invalid UTF-8 | U+FFFD, one warning; outside of a string that is no JSON any more |
-//! | an HTML page, a compressed body, an empty body | `error{protocol_error}`, or by the HTTP status |
-//! | HTTP status of 400 and above, and no error in the body | an error by the status |
+//! | an HTML page, a compressed body, an empty body | `error{protocol_error}` |
+//! | the body of an HTTP status of 300 and above | collected (256 KiB); one error, see `provider_error` |
 //! | anything after the terminal | ignored |
 
 mod intake;
@@ -34,7 +34,7 @@ use crate::error::{Error, ErrorKind};
 use crate::finisher::{DeltaSink, Finisher, Options};
 use crate::framing::{Framer, Framing};
 use crate::laws::Laws;
-use crate::provider_error::{ErrorObject, Response};
+use crate::provider_error::{BODY_BYTES, ErrorObject};
 use crate::scan::{JsonScan, Verdict};
 use crate::sniff::{Guess, PAGE_BYTES, Sniff};
 use crate::wire::{Bytes, Reader};
@@ -57,6 +57,8 @@ enum Body {
     Framed(Framer),
     /// An HTML or XML page, its first bytes kept.
     Page(Vec<u8>),
+    /// The body of an HTTP refusal, its first [`BODY_BYTES`] kept.
+    Refused(Vec<u8>),
 }
 
 /// Everything behind the framing, apart from it so that frames may borrow from the framer.
@@ -111,8 +113,9 @@ impl Decoder {
     pub fn new(options: Options) -> Option<Self> {
         let row = dialect::find(options.dialect)?;
         let options = Arc::new(options);
+        let refused = options.response.is_refusal();
         Some(Self {
-            body: Body::Unknown(Sniff::default()),
+            body: if refused { Body::Refused(Vec::new()) } else { Body::Unknown(Sniff::default()) },
             usual: row.framing,
             core: Box::new(Core {
                 state: (row.state)(),
@@ -153,6 +156,13 @@ impl Decoder {
         match &mut self.body {
             Body::Framed(_) => self.framed(bytes, out),
             Body::Page(page) => keep(page, bytes),
+            Body::Refused(body) => {
+                let room = BODY_BYTES.saturating_sub(body.len());
+                body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+                if body.len() == BODY_BYTES {
+                    self.core.refused(body, out);
+                }
+            }
             Body::Unknown(_) => {}
         }
         if self.finished() {
@@ -205,6 +215,7 @@ impl Decoder {
                 let page = String::from_utf8_lossy(page).into_owned();
                 return self.core.not_a_stream(out, &page);
             }
+            Body::Refused(body) => return self.core.refused(body, out),
             Body::Unknown(_) => self.settle(Framing::Sse, out),
             Body::Framed(_) => {}
         }
@@ -268,7 +279,7 @@ impl Core {
             }
             Some(_) if name == b"error" => {
                 let message = String::from_utf8_lossy(data);
-                let error = ErrorObject::of_message(&message);
+                let error = ErrorObject::from_message(&message);
                 let failure = error.failure(&self.options.response, "");
                 self.error(out, failure);
             }
@@ -377,9 +388,6 @@ impl Core {
 
     #[inline]
     fn object(&mut self, frame: dialect::Frame<'_>, out: &mut impl Output) -> Result<(), Error> {
-        if self.options.response.status >= 400 {
-            return self.failed_response(frame, out);
-        }
         self.with_sink(out, |state, sink| {
             sink.begin_frame(frame.json);
             let read = state.frame(frame, sink);
@@ -389,21 +397,14 @@ impl Core {
         })
     }
 
-    /// An object in the body of a failed response is an error, whatever shape its sender (often a gateway) gave it.
+    /// Ends the stream with the error that the body of a refused response describes.
     #[cold]
-    fn failed_response(
-        &mut self,
-        frame: dialect::Frame<'_>,
-        out: &mut impl Output,
-    ) -> Result<(), Error> {
-        let mut reader = Reader::new(frame.json, frame.max_depth);
-        reader.skip()?;
-        reader.end()?;
-        let response = &self.options.response;
-        let failure = ErrorObject::read(frame.json)?.failure(response, &without_words(response));
-        self.with_sink(out, |_, sink| sink.begin_frame(frame.json));
+    fn refused(&mut self, body: &[u8], out: &mut impl Output) {
+        let (failure, json) = self.options.response.refusal(body, "");
+        if let Some(json) = json.filter(|json| json.starts_with('{')) {
+            self.with_sink(out, |_, sink| sink.begin_frame(&json));
+        }
         self.error(out, failure);
-        Ok(())
     }
 
     /// A line that is no field: bare JSON begins with a bracket and may go on over several lines.
@@ -476,11 +477,6 @@ impl Core {
     }
 
     fn end_of_body(&mut self, out: &mut impl Output, fed_anything: bool) {
-        let response = &self.options.response;
-        if response.status >= 400 {
-            let failure = response.failure(&without_words(response));
-            return self.error(out, failure);
-        }
         if !fed_anything {
             let mut failure = Failure::new(ErrorCode::ProtocolError, "the body is empty".into());
             failure.retryable = Some(true);
@@ -499,15 +495,9 @@ impl Core {
     }
 
     fn not_a_stream(&mut self, out: &mut impl Output, page: &str) {
-        let response = &self.options.response;
         let message = format!("the body is a page, no stream; it begins: {page}");
-        let failure = if response.status >= 400 {
-            response.failure(&message)
-        } else {
-            let mut failure = Failure::new(ErrorCode::ProtocolError, message.into());
-            failure.retryable = Some(true);
-            failure
-        };
+        let mut failure = Failure::new(ErrorCode::ProtocolError, message.into());
+        failure.retryable = Some(true);
         self.error(out, failure);
     }
 
@@ -528,8 +518,4 @@ fn keep(page: &mut Vec<u8>, bytes: &[u8]) {
     let blank = |byte: &&u8| page.is_empty() && **byte != b'<';
     let start = bytes.iter().take_while(blank).count();
     page.extend(bytes.iter().skip(start).take(room));
-}
-
-fn without_words(response: &Response) -> String {
-    format!("HTTP status {} without an error in the body", response.status)
 }

@@ -189,7 +189,7 @@ fn the_name_of_a_failed_response_may_stand_in_its_headers() {
     ] {
         let mut options = crate::support::options(CONVERSE);
         let headers = [("X-Amzn-ErrorType", name), ("x-amzn-RequestId", "r-1")];
-        options.response = deltafold::provider_error::Response::new(400, headers.into_iter());
+        options.response = deltafold::provider_error::Response::new(400, headers.into_iter(), None);
         let deltas = decode_with(Decoder::new(options).unwrap(), [&b"{\"message\":\"no\"}"[..]]);
         let failure = failure(&deltas);
         assert_eq!(failure.code.as_str(), code, "{name}");

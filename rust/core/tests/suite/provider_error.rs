@@ -12,7 +12,7 @@ const BOTH: [&str; 2] = ["anthropic-messages", "openai-chat"];
 type Told<'a> = (&'a str, Option<&'a str>, &'a str);
 
 fn response(status: u16, headers: &[(&str, &str)]) -> Response {
-    Response::new(status, headers.iter().copied())
+    Response::new(status, headers.iter().copied(), None)
 }
 
 /// The error in which a body ends.
@@ -366,7 +366,7 @@ fn a_failed_response_is_an_error_in_any_shape() {
             (
                 403,
                 r#"{"Message":"x","message":"The security token is expired","__type":"ExpiredTokenException"}"#,
-                ("permission", None, "The security token is expired"),
+                ("authentication", Some("ExpiredTokenException"), "The security token is expired"),
             ),
             (404, r#"{"detail":"Not Found"}"#, ("not_found", None, "Not Found")),
             (429, r#"{"message":"Too many","request_id":"x"}"#, ("rate_limited", None, "Too many")),
@@ -377,19 +377,33 @@ fn a_failed_response_is_an_error_in_any_shape() {
             ),
             (503, "{}", ("overloaded", None, "HTTP status 503 without an error in the body")),
             (503, "", ("overloaded", None, "HTTP status 503 without an error in the body")),
+            (502, "bad gateway\n", ("server_error", None, "bad gateway")),
+            (502, "<html>nginx</html>", ("server_error", None, "nginx")),
             (
                 502,
-                "bad gateway\n",
-                ("server_error", None, "HTTP status 502 without an error in the body"),
+                "<!DOCTYPE html>\n<html><head><title>502 Bad\nGateway</title></head><body>x</body></html>",
+                ("server_error", None, "502 Bad Gateway"),
+            ),
+            (302, "<a href=\"/\">Moved</a>.", ("server_error", None, "Moved .")),
+            // A cut document: its complete members count.
+            (
+                429,
+                "{\"error\":{\"code\":\"insufficient_quota\",\"message\":\"cut",
+                (
+                    "quota_exceeded",
+                    Some("insufficient_quota"),
+                    "HTTP status 429 and an error without a message",
+                ),
             ),
             (
-                502,
-                "<html>nginx</html>",
-                (
-                    "server_error",
-                    None,
-                    "the body is a page, no stream; it begins: <html>nginx</html>",
-                ),
+                400,
+                "{\"__type\":\"com.amazon.coral.service#ThrottlingException\",\"message\":\"m\"}",
+                ("rate_limited", Some("ThrottlingException"), "m"),
+            ),
+            (
+                402,
+                "{\"error\":{\"message\":\"Insufficient Balance\",\"type\":\"unknown_error\",\"param\":null,\"code\":\"invalid_request_error\"}}",
+                ("quota_exceeded", Some("invalid_request_error"), "Insufficient Balance"),
             ),
             (429, "data: {\"error\":{\"message\":\"m\"}}\n\n", ("rate_limited", None, "m")),
             (
@@ -492,9 +506,10 @@ fn evidence_counts_in_its_order() {
         ),
         (500, r#"{"type":"overloaded_error","status":"NOT_FOUND"}"#, "overloaded", Some(500)),
         (500, r#"{"status":"NOT_FOUND"}"#, "not_found", Some(500)),
-        (500, r#"{"code":429}"#, "rate_limited", Some(429)),
-        (500, r#"{"code":"429"}"#, "rate_limited", Some(429)),
-        (500, r#"{"code":"new_code","message":"overloaded"}"#, "server_error", Some(500)),
+        (500, r#"{"code":429}"#, "rate_limited", Some(500)),
+        (500, r#"{"code":"429"}"#, "rate_limited", Some(500)),
+        (200, r#"{"code":429}"#, "rate_limited", Some(429)),
+        (500, r#"{"code":"new_code","message":"overloaded"}"#, "overloaded", Some(500)),
         (200, r#"{"code":"new_code","message":"currently Overloaded"}"#, "overloaded", None),
         (200, r#"{"message":"input is too long for this model"}"#, "context_length_exceeded", None),
         (429, r#"{"message":"input is too long"}"#, "rate_limited", Some(429)),

@@ -223,7 +223,7 @@ impl State {
         };
         self.send_thinking_state(sink);
         if raw == "insufficient_system_resource" {
-            let mut failure = ErrorObject::of_message("the provider ran out of capacity")
+            let mut failure = ErrorObject::from_message("the provider ran out of capacity")
                 .failure(&sink.options().response, "");
             failure.code = ErrorCode::Overloaded;
             failure.provider_code = Some(raw.into());

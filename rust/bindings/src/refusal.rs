@@ -1,0 +1,85 @@
+//! HTTP refusals for Python: the one classifier of the core, for whoever holds a response and no decoder.
+//!
+//! In: status, headers, the body as bytes.  Out: the members of an error delta.
+
+use deltafold::provider_error::{self, Response};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::text;
+
+/// Reads what the core needs of a response; `now` in seconds since 1970.
+pub(crate) fn response(
+    status: u16,
+    headers: Option<&Bound<'_, PyAny>>,
+    now: Option<f64>,
+) -> PyResult<Response> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    if let Some(headers) = headers {
+        for item in headers.call_method0("items")?.try_iter()? {
+            let (name, value): (Bound<'_, PyString>, Bound<'_, PyString>) = item?
+                .extract()
+                .map_err(|_| PyTypeError::new_err("headers must be a mapping of str to str"))?;
+            let (name, value) = (text::from_outside(&name)?, text::from_outside(&value)?);
+            pairs.push((name.into_owned(), value.into_owned()));
+        }
+    }
+    let borrowed = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Ok(Response::new(status, borrowed, now))
+}
+
+/// Classifies an HTTP refusal.
+///
+/// Args:
+///     status: the HTTP status; 0 when unknown.
+///     headers: names in any case.
+///     body: the response's body: JSON, server-sent events, lines of JSON, a page or plain text.
+///     fallback: the message where the body has none.
+///     now: wall-clock time in seconds since 1970, for `retry-after` dates.
+///
+/// Returns:
+///     `code`, `message`, `retryable`, `retry_after` (seconds), `status`, `provider_code`, `http_request_id`.
+///
+/// Example:
+///     >>> fields = classify_refusal(402, {}, b"", fallback="", now=0.0)
+///     >>> fields.get("code")
+///     'quota_exceeded'
+#[pyfunction]
+#[pyo3(signature = (status, headers, body, *, fallback, now))]
+pub(crate) fn classify_refusal<'py>(
+    py: Python<'py>,
+    status: u16,
+    headers: &Bound<'py, PyAny>,
+    body: &[u8],
+    fallback: &str,
+    now: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let response = response(status, Some(headers), Some(now))?;
+    let (failure, _) = response.refusal(body, fallback);
+    let fields = PyDict::new(py);
+    fields.set_item("code", failure.code.as_str())?;
+    fields.set_item("message", failure.message.as_deref().unwrap_or_default())?;
+    fields.set_item("retryable", failure.retryable.unwrap_or_default())?;
+    fields.set_item("retry_after", failure.retry_after)?;
+    fields.set_item("status", failure.status)?;
+    fields.set_item("provider_code", failure.provider_code.as_deref())?;
+    fields.set_item("http_request_id", failure.http_request_id.as_deref())?;
+    Ok(fields)
+}
+
+/// Seconds until a rate limit resets: a duration ("6m0s", "120ms", "30") or an RFC 3339 instant; None for any other text.
+///
+/// `now` is the wall-clock time in seconds since 1970.
+#[pyfunction]
+pub(crate) fn seconds_until_reset(text: &Bound<'_, PyString>, now: f64) -> PyResult<Option<f64>> {
+    let text = text::from_outside(text)?;
+    Ok(provider_error::seconds_until_reset(&text, Some(now)))
+}
+
+/// The error code of a provider's word for an error, or of the name of an exception; None for any other word.
+#[pyfunction]
+pub(crate) fn error_code_from_word(word: &Bound<'_, PyString>) -> PyResult<Option<&'static str>> {
+    let word = text::from_outside(word)?;
+    Ok(provider_error::from_word(&word).map(deltafold::delta::ErrorCode::as_str))
+}

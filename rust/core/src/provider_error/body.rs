@@ -1,0 +1,104 @@
+//! The body of a refused HTTP response → the error object in it.
+//!
+//! In: at most [`BODY_BYTES`] bytes of JSON, server-sent events, lines of JSON, a page of markup, or plain text.  Out: an
+//! [`ErrorObject`] and the JSON document that it was read from.
+//!
+//! Laws: every body gives an error object, empty at worst.  Of several documents the first that describes an error counts.
+
+use std::borrow::Cow;
+
+use super::ErrorObject;
+use crate::wire::Reader;
+
+/// Limit of what is read of a refused body, in bytes; real ones (moderation details, echoed schemas) need a quarter of it.
+pub const BODY_BYTES: usize = 256 << 10;
+
+/// Limit of the text of a page or of plain text that becomes the message, in bytes.
+const MESSAGE_BYTES: usize = 4 << 10;
+
+/// Limit of nested JSON values; deeper bodies are read as far as they stay within it.
+const MAX_DEPTH: usize = 64;
+
+/// Reads the error in a body, and the JSON that it was read from where the body holds JSON.
+pub(super) fn read(body: &[u8]) -> (ErrorObject, Option<Cow<'_, str>>) {
+    let body = body.get(..BODY_BYTES).unwrap_or(body);
+    let text = String::from_utf8_lossy(body);
+    let trimmed = text.trim_start_matches('\u{FEFF}').trim();
+    if let Some(found) = document(trimmed) {
+        return (found, Some(Cow::Owned(trimmed.to_owned())));
+    }
+    for piece in pieces(trimmed) {
+        if let Some(found) = document(&piece).filter(ErrorObject::says_something) {
+            return (found, Some(Cow::Owned(piece.into_owned())));
+        }
+    }
+    match trimmed.as_bytes().first() {
+        // A document that was cut off: its complete members count.
+        Some(b'{' | b'[') => (ErrorObject::read_leniently(trimmed, MAX_DEPTH), None),
+        Some(b'<') => (ErrorObject::from_message(&visible_text(trimmed)), None),
+        // Compressed (gzip) or empty.
+        Some(b'\x1f') | None => (ErrorObject::default(), None),
+        Some(_) => (ErrorObject::from_message(truncated(trimmed)), None),
+    }
+}
+
+/// Reads one JSON document; `None` where the text is not one.
+fn document(text: &str) -> Option<ErrorObject> {
+    let mut reader = Reader::new(text, MAX_DEPTH);
+    reader.skip().and_then(|()| reader.end()).ok()?;
+    ErrorObject::read(text).ok()
+}
+
+/// Yields the data of each server-sent event, then each line that begins an object.
+fn pieces(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let text = if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
+    };
+    let mut found = Vec::new();
+    let mut data = String::new();
+    for line in text.split('\n').chain([""]) {
+        if let Some(value) = line.strip_prefix("data:") {
+            data.push_str(value);
+            data.push('\n');
+        } else if line.is_empty() && !data.is_empty() {
+            found.push(std::mem::take(&mut data).into());
+        }
+    }
+    found.extend(
+        text.split('\n').filter(|line| line.starts_with('{')).map(|line| line.to_owned().into()),
+    );
+    found.into_iter()
+}
+
+/// Returns the title of a page, else its text without tags.
+fn visible_text(page: &str) -> String {
+    let lowered = page.to_ascii_lowercase();
+    let title = lowered.find("<title>").and_then(|start| {
+        let start = start + "<title>".len();
+        let end = lowered.get(start..)?.find("</title>")?;
+        page.get(start..start + end)
+    });
+    let mut text = String::new();
+    let mut in_tag = false;
+    for character in title.unwrap_or(page).chars() {
+        match character {
+            '<' => in_tag = true,
+            '>' if in_tag => {
+                in_tag = false;
+                text.push(' ');
+            }
+            _ if !in_tag => text.push(character),
+            _ => {}
+        }
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    truncated(&words.join(" ")).to_owned()
+}
+
+fn truncated(text: &str) -> &str {
+    let ends = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= MESSAGE_BYTES);
+    let end = if text.len() > MESSAGE_BYTES { ends.last().unwrap_or(0) } else { text.len() };
+    text.get(..end).unwrap_or(text)
+}

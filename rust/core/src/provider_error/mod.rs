@@ -1,0 +1,399 @@
+//! A refusal or an error event of a provider, in any shape → [`Failure`] with a code of the closed list.
+//!
+//! In: the error object or string of a body or an event, the HTTP status, the headers.  Every way into the library
+//! classifies here: a decoder's body, a refused stream, an exception of an SDK.
+//!
+//! Laws: evidence counts in this order: the most specific word (`details.error_code`, a `reason` of `details`, `code`, `__type`, the
+//! header `x-amzn-errortype`, `type`, `status`), a number in the body used as HTTP status, the HTTP status, phrases of the message
+//! (context length and overload only).  "Invalid request" is what many servers call every 4xx, so a word or status
+//! that says more wins over it.  `x-should-retry` overrides `retryable`.
+//! Source: mapping of error codes and retry-after (protocols/mapping.md sections 6 and 7).
+
+mod body;
+mod codes;
+mod waits;
+
+pub use body::BODY_BYTES;
+pub use codes::from_word;
+pub use waits::{MAX_WAIT_SECONDS, seconds_until_reset};
+
+use crate::delta::{ErrorCode, Failure};
+use crate::wire::{Kind, Reader, Result, Str};
+
+/// First HTTP status that is a refusal: a redirect that the transport did not follow has no stream either.
+pub const FIRST_REFUSAL: u16 = 300;
+
+/// Headers that name a request at its provider, in lower case, the provider's own before those that proxies add.
+pub const REQUEST_ID_HEADERS: [&str; 6] = [
+    "request-id",
+    "x-amzn-requestid",
+    "apim-request-id",
+    "x-goog-request-id",
+    "x-request-id",
+    "x-generation-id",
+];
+
+/// Facts of an HTTP response that came before its body.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Response {
+    /// HTTP status; 0 when unknown.
+    pub status: u16,
+    /// Id of the request at its provider.
+    pub request_id: Option<Box<str>>,
+    /// Seconds to wait, from `retry-after-ms` or `retry-after`.
+    pub retry_after: Option<f64>,
+    /// Seconds until the last of the rate limits resets: an upper bound of the wait.
+    pub reset_after: Option<f64>,
+    /// `x-should-retry`.
+    pub should_retry: Option<bool>,
+    /// `x-amzn-errortype`: the name of the error, without the address of its documentation.
+    pub error_type: Option<Box<str>>,
+    /// Wall-clock time at which the headers came, in seconds since 1970; `None` where dates are not to be read.
+    pub now: Option<f64>,
+}
+
+impl Response {
+    /// Reads the headers that matter; names in any case.
+    pub fn new<'a>(
+        status: u16,
+        headers: impl Iterator<Item = (&'a str, &'a str)>,
+        now: Option<f64>,
+    ) -> Self {
+        let mut response = Self { status, now, ..Self::default() };
+        let mut milliseconds = None;
+        let mut best_rank = REQUEST_ID_HEADERS.len();
+        for (name, value) in headers {
+            let name = name.to_ascii_lowercase();
+            match name.as_str() {
+                "retry-after-ms" => {
+                    milliseconds =
+                        waits::number(value).and_then(|number| waits::believed(number / 1_000.0));
+                }
+                "retry-after" => response.retry_after = waits::retry_after(value, now),
+                "x-amzn-errortype" => response.error_type = aws_name(value).map(Into::into),
+                "x-should-retry" => {
+                    response.should_retry = value.trim().to_ascii_lowercase().parse().ok();
+                }
+                name if is_reset(name) => {
+                    let wait = waits::until_reset(value, now);
+                    response.reset_after =
+                        wait.into_iter().chain(response.reset_after).reduce(f64::max);
+                }
+                name => {
+                    let rank = REQUEST_ID_HEADERS.iter().position(|known| *known == name);
+                    if let Some(rank) = rank.filter(|rank| *rank < best_rank && !value.is_empty()) {
+                        best_rank = rank;
+                        response.request_id = Some(value.into());
+                    }
+                }
+            }
+        }
+        response.retry_after = milliseconds.or(response.retry_after);
+        response
+    }
+
+    /// Whether the status says that the body is no stream but the reason of a refusal.
+    pub fn is_refusal(&self) -> bool {
+        self.status >= FIRST_REFUSAL
+    }
+
+    /// Classifies the body of a refusal.
+    ///
+    /// Returns the failure, and the JSON that it was read from where the body holds JSON.  `fallback` is the message of a
+    /// body that has none.
+    ///
+    /// ```
+    /// use deltafold::provider_error::Response;
+    /// let response = Response { status: 402, ..Response::default() };
+    /// let (failure, _) = response.refusal(br#"{"error":{"message":"Insufficient Balance"}}"#, "");
+    /// assert_eq!(failure.code.as_str(), "quota_exceeded");
+    /// ```
+    pub fn refusal<'a>(
+        &self,
+        body: &'a [u8],
+        fallback: &str,
+    ) -> (Failure<Box<str>>, Option<std::borrow::Cow<'a, str>>) {
+        let (error, json) = body::read(body);
+        let without_message = if self.status == 0 {
+            "the provider sent an error without a message".to_owned()
+        } else if error.says_something() {
+            format!("HTTP status {} and an error without a message", self.status)
+        } else {
+            format!("HTTP status {} without an error in the body", self.status)
+        };
+        let fallback = if fallback.is_empty() { &without_message } else { fallback };
+        (error.failure(self, fallback), json)
+    }
+}
+
+/// Reset headers of rate limits: OpenAI and its kin name them `x-ratelimit-reset-requests`, Anthropic
+/// `anthropic-ratelimit-tokens-reset`.
+fn is_reset(name: &str) -> bool {
+    matches!(name, "x-ratelimit-reset-requests" | "x-ratelimit-reset-tokens")
+        || (name.starts_with("anthropic-ratelimit-") && name.ends_with("-reset"))
+}
+
+/// Name of an AWS error without its namespace and the address of its documentation.
+fn aws_name(text: &str) -> Option<&str> {
+    let name = text.rsplit('#').next().unwrap_or(text);
+    let name = name.split(':').next().unwrap_or(name).trim();
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// Members of an error object that decide something.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ErrorObject {
+    /// `details.error_code`, or the reason of an entry of `details`: more specific than `code`.
+    detail: Option<String>,
+    code: Option<String>,
+    kind: Option<String>,
+    status_word: Option<String>,
+    number: Option<u16>,
+    message: Option<String>,
+    /// Message as AWS spells it in places; used where there is no other.
+    capital_message: Option<String>,
+    request_id: Option<String>,
+    retry_after: Option<f64>,
+    /// When OpenRouter's rate limit resets, in seconds since 1970.
+    resets_at: Option<f64>,
+    moderated: bool,
+    daily_quota: bool,
+}
+
+impl ErrorObject {
+    /// Reads an error from the JSON of an `error` member, or of a bare error body: an object or a string.
+    pub fn read(json: &str) -> Result<Self> {
+        let mut found = Self::default();
+        let mut reader = Reader::trusted(json);
+        found.read_value(&mut reader)?;
+        Ok(found)
+    }
+
+    /// Reads as much of an error as comes before the first byte that is wrong or missing.
+    fn read_leniently(json: &str, max_depth: usize) -> Self {
+        let mut found = Self::default();
+        let mut reader = Reader::new(json, max_depth);
+        let _ = found.read_value(&mut reader);
+        found
+    }
+
+    /// An error that has nothing but a message.
+    pub fn from_message(message: &str) -> Self {
+        Self {
+            message: Some(message.to_owned()).filter(|text| !text.is_empty()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether any member describes an error.
+    fn says_something(&self) -> bool {
+        let texts = [&self.detail, &self.code, &self.kind, &self.status_word, &self.message];
+        texts.into_iter().any(Option::is_some)
+            || self.capital_message.is_some()
+            || self.number.is_some()
+    }
+
+    /// Adds the name that the framing gives the error, and a message where it has none of its own.
+    #[must_use]
+    pub fn named(mut self, code: &str, message: &str) -> Self {
+        if !code.is_empty() {
+            self.code = Some(code.to_owned());
+        }
+        if self.message.is_none() && !message.is_empty() {
+            self.message = Some(message.to_owned());
+        }
+        self
+    }
+
+    fn read_value(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        match reader.kind()? {
+            Kind::String => {
+                let text = reader.filled_string()?;
+                set(&mut self.message, text);
+                Ok(())
+            }
+            Kind::Object => reader.object(|reader, key| self.read_member(reader, key)),
+            // A list of errors: the first decides (Google's OpenAI-compatible endpoint wraps its error so).
+            Kind::Array => reader.array(|reader| self.read_value(reader)),
+            _ => reader.skip(),
+        }
+    }
+
+    fn read_member(&mut self, reader: &mut Reader<'_>, key: &str) -> Result<()> {
+        match key {
+            "error" | "errors" | "Error" => self.read_value(reader)?,
+            "Message" => set(&mut self.capital_message, reader.filled_string()?),
+            "message" | "detail" | "msg" | "error_description" => {
+                if reader.kind()? == Kind::String {
+                    set(&mut self.message, reader.filled_string()?);
+                } else {
+                    // A list of FastAPI's findings, or an error inside the message.
+                    self.read_value(reader)?;
+                }
+            }
+            "code" | "Code" | "error_code" | "status_code" | "statusCode" | "error_type" => {
+                let value = reader.scalar()?;
+                let number = value.and_then(|value| value.raw.trim().parse::<u16>().ok());
+                match number.filter(|number| (100..600).contains(number)) {
+                    Some(number) => self.number = Some(number),
+                    None => set(&mut self.code, value.filter(|value| is_code(value))),
+                }
+            }
+            // Bedrock and other services of AWS: the name of the exception behind its namespace.
+            "__type" => {
+                if let Some(text) = reader.filled_string()?.map(|text| text.text())
+                    && let Some(name) = aws_name(&text)
+                {
+                    self.code.get_or_insert_with(|| name.to_owned());
+                }
+            }
+            // The status with which the model's own server answered Bedrock.
+            "originalStatusCode" => {
+                let status = reader.count()?.and_then(|status| u16::try_from(status).ok());
+                self.number = status.or(self.number);
+            }
+            "type" => {
+                let value = reader.filled_string()?.filter(|value| value.raw != "error");
+                set(&mut self.kind, value);
+            }
+            "status" => {
+                let value = reader.scalar()?;
+                match value.and_then(|value| value.raw.parse::<u16>().ok()) {
+                    Some(number) => self.number = Some(number),
+                    None => set(&mut self.status_word, value.filter(|value| is_code(value))),
+                }
+            }
+            "details" => match reader.kind()? {
+                Kind::Object => self.read_details(reader)?,
+                Kind::Array => reader.maybe_array(|reader| self.read_detail(reader))?,
+                _ => reader.skip()?,
+            },
+            "metadata" => reader.maybe_object(|reader, key| {
+                self.moderated |= matches!(key, "reasons" | "flagged_input");
+                if key == "headers" { self.read_gateway_headers(reader) } else { reader.skip() }
+            })?,
+            "request_id" | "requestId" => set(&mut self.request_id, reader.filled_string()?),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    }
+
+    /// Reads Anthropic's `details`, an object whose `error_code` is more specific than the type.
+    fn read_details(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let mut inner = Self::default();
+        inner.read_value(reader)?;
+        self.detail = self.detail.take().or(inner.code);
+        self.kind = self.kind.take().or(inner.kind);
+        self.message = self.message.take().or(inner.message);
+        Ok(())
+    }
+
+    /// Reads one entry of Google's `details`.
+    fn read_detail(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        reader.maybe_object(|reader, key| {
+            match key {
+                "retryDelay" => {
+                    let text = reader.filled_string()?;
+                    let wait = text.and_then(|text| waits::duration(&text.text()));
+                    self.retry_after = wait.and_then(waits::believed).or(self.retry_after);
+                }
+                "reason" => set(&mut self.detail, reader.filled_string()?),
+                "violations" => {
+                    self.daily_quota |= reader.raw()?.to_ascii_lowercase().contains("perday");
+                }
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads the headers that OpenRouter copies into the body: `X-RateLimit-Reset`, milliseconds since 1970.
+    fn read_gateway_headers(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        reader.maybe_object(|reader, key| {
+            if !key.eq_ignore_ascii_case("x-ratelimit-reset") {
+                return reader.skip();
+            }
+            let value = reader.scalar()?;
+            self.resets_at =
+                value.and_then(|value| waits::number(value.raw)).map(|at| at / 1_000.0);
+            Ok(())
+        })
+    }
+
+    /// Combines the error with its response.
+    pub fn failure(mut self, response: &Response, fallback: &str) -> Failure<Box<str>> {
+        if self.code.is_none() {
+            self.code = response.error_type.as_deref().map(Into::into);
+        }
+        let own = self.message.as_deref().or(self.capital_message.as_deref());
+        let message = own.unwrap_or(fallback);
+        let code = self.classify(response.status, message);
+        let refused = Some(response.status).filter(|_| response.is_refusal());
+        let status = refused.or(self.number.filter(|number| *number >= 400));
+        // A number that is the status as well says it once.
+        let number = || self.number.filter(|_| self.number != status).map(|it| it.to_string());
+        Failure {
+            code,
+            message: Some(message.into()).filter(|_| !message.is_empty()),
+            retryable: Some(response.should_retry.unwrap_or_else(|| code.retryable())),
+            retry_after: self.wait(response, code, message),
+            status,
+            provider_code: self.words().next().cloned().or_else(number).map(Into::into),
+            http_request_id: response
+                .request_id
+                .clone()
+                .or_else(|| self.request_id.as_deref().map(Into::into)),
+            warnings: None,
+        }
+    }
+
+    /// Seconds to wait, from the most exact source that has them: the body's own delay, the headers' `retry-after`, the reset of
+    /// a rate limit, the words of the message.
+    ///
+    /// Providers send the reset headers with every answer, so they count only where a limit refused the request.
+    fn wait(&self, response: &Response, code: ErrorCode, message: &str) -> Option<f64> {
+        let gateway = || Some(self.resets_at? - response.now?);
+        let reset = || response.reset_after.or_else(gateway).and_then(waits::believed);
+        self.retry_after
+            .or(response.retry_after)
+            .or_else(|| (code == ErrorCode::RateLimited).then(reset).flatten())
+            .or_else(|| waits::in_words(message))
+    }
+
+    /// Words that name the error, most specific first.
+    fn words(&self) -> impl Iterator<Item = &String> + Clone {
+        [&self.detail, &self.code, &self.kind, &self.status_word].into_iter().flatten()
+    }
+
+    fn classify(&self, http: u16, message: &str) -> ErrorCode {
+        let known = self.words().filter_map(|word| codes::from_word(word));
+        let status = self.number.and_then(codes::from_status).or_else(|| codes::from_status(http));
+        let is_client_error = (400..500).contains(&self.number.unwrap_or(http));
+        let code = match known.clone().find(|code| *code != ErrorCode::InvalidRequest) {
+            None if known.count() > 0 && !is_client_error => Some(ErrorCode::InvalidRequest),
+            None => status,
+            found => found,
+        };
+        match code {
+            Some(ErrorCode::Permission) if self.moderated => ErrorCode::ContentBlocked,
+            // A quota of a day does not come back by waiting a moment (Gemini).
+            Some(ErrorCode::RateLimited) if self.daily_quota => ErrorCode::QuotaExceeded,
+            code => codes::refined(code.unwrap_or(ErrorCode::ServerError), message),
+        }
+    }
+}
+
+/// Whether a value names an error: neither empty nor a number too long to be a code.
+fn is_code(value: &Str<'_>) -> bool {
+    let is_number = value.raw.bytes().all(|byte| byte.is_ascii_digit());
+    !value.is_empty() && (!is_number || value.raw.len() <= MAX_CODE_DIGITS)
+}
+
+/// Limit of the digits of a number that is an error code.
+const MAX_CODE_DIGITS: usize = 20;
+
+fn set(member: &mut Option<String>, value: Option<Str<'_>>) {
+    if let (None, Some(value)) = (&member, value) {
+        *member = Some(value.text());
+    }
+}

@@ -235,9 +235,9 @@ def short(results: Results) -> str:
         "![CPU time an event by reader](docs/bench.svg)",
         "",
         *table(head, rows),
-        f"Medians of one run, in brackets the multiple of `Fold`; {machine()}.  `make bench`",
-        "repeats it; [docs/bench.md](docs/bench.md) has all of it, with the versions of everybody,",
-        "and [docs/profile.md](docs/profile.md) where the time goes that misses a target.",
+        f"Medians of one run, with the multiple of `Fold` in brackets; {machine()}. `make bench`",
+        "measures again. [docs/bench.md](docs/bench.md) has all results and versions;",
+        "[docs/profile.md](docs/profile.md) explains where the remaining time goes.",
     ]
     return "\n".join(lines)
 

@@ -2,18 +2,18 @@
 
 use std::ops::ControlFlow;
 
-use deltafold::assemble::{FoldInto, MessageAssembler, Part};
+use deltafold::contract::Delta;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Delta;
 use deltafold::dialect::{
     Frame, Protocol, Wanted, anthropic_messages, gemini, openai_chat, openai_responses,
 };
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
+use deltafold::fold::{FoldInto, MessageAssembler, Part};
 use deltafold::framing;
 use deltafold::framing::sse::Sse;
+use deltafold::json::Reader;
 use deltafold::limits::Limits;
 use deltafold::provider_error::Response;
-use deltafold::wire::Reader;
 use deltafold::{DeltaBatch, Output};
 
 /// The floor: visits the line ends (LF and CR) and validates the UTF-8 of each feed.  Returns how many line ends there are.

@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use deltafold::assemble::{FoldInto, MessageAssembler as Core, Part, Status, Terminal, ToolCall};
-use deltafold::batch::DeltaBatch as Batch;
-use deltafold::delta::{Delta, Usage};
-use deltafold::laws::Breach;
-use deltafold::logprobs::Logprobs;
+use deltafold::contract::{Breach, Delta, DeltaBatch as Batch, Logprobs, Usage};
+use deltafold::fold::{FoldInto, MessageAssembler as Core, Part, Status, Terminal, ToolCall};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;

@@ -6,12 +6,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use deltafold::assemble::{FoldInto, MessageAssembler as Folded};
-use deltafold::batch::DeltaBatch as Batch;
+use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Payload};
 use deltafold::decoder::Decoder as Core;
-use deltafold::delta::{Delta, ErrorCode, Failure, Payload};
 use deltafold::detect::detect;
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
+use deltafold::fold::{FoldInto, MessageAssembler as Folded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use deltafold::assemble::FoldInto;
-use deltafold::batch::DeltaBatch as CoreBatch;
+use deltafold::contract::{DeltaBatch as CoreBatch, ErrorCode, Failure};
 use deltafold::decoder::Decoder as Core;
-use deltafold::delta::{ErrorCode, Failure};
 use deltafold::dialect::{self, REGISTRY};
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
+use deltafold::fold::FoldInto;
 use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::Response;
 use pyo3::exceptions::{PyTypeError, PyValueError};

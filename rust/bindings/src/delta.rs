@@ -3,8 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use deltafold::CallId;
-use deltafold::delta::{Delta, DeltaKind, InputFormat, Payload, Plain, Riders};
-use deltafold::logprobs::Logprobs;
+use deltafold::contract::{Delta, DeltaKind, InputFormat, Logprobs, Payload, Plain, Riders};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};

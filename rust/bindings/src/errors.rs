@@ -3,8 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use deltafold::delta::Failure;
-use deltafold::laws::Breach;
+use deltafold::contract::{Breach, Failure};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 

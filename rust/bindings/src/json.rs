@@ -1,6 +1,6 @@
 //! JSON text ↔ Python objects.
 
-use deltafold::wire::{self, Carry, Kind, Reader, Str};
+use deltafold::json::{self, Carry, Kind, Reader, Str};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
@@ -11,7 +11,7 @@ use crate::types::JSON_DUMPS;
 /// numbers beyond a float stay text.
 pub(crate) fn to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     Making { py, strict: false, failure: None, room: Vec::new() }
-        .whole(Reader::new(text, wire::MAX_DEPTH))
+        .whole(Reader::new(text, json::MAX_DEPTH))
 }
 
 /// The Python value of a JSON text in which nothing is to be decided.
@@ -31,7 +31,7 @@ pub(crate) fn read_json<'py>(
     Making { py, strict: true, failure: None, room: Vec::new() }.whole(Reader::new(text, max_depth))
 }
 
-type Read<T> = deltafold::wire::Result<T>;
+type Read<T> = deltafold::json::Result<T>;
 
 /// What CPython makes an `int` of, unless a process lifts that bound.
 const MAX_INTEGER_DIGITS: usize = 4_300;

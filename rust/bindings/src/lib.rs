@@ -62,7 +62,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("CONTRACT_VERSION", ::deltafold::delta::CONTRACT_VERSION)
+        module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)
     }
 }
 

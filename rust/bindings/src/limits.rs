@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 /// A block that is read at this depth lies a few levels deeper in a provider part, and must be read there too.
-const MAX_DEPTH: usize = deltafold::wire::MAX_DEPTH - 100;
+const MAX_DEPTH: usize = deltafold::json::MAX_DEPTH - 100;
 
 /// Bounds of one stream; each that is reached ends it in `error{protocol_error}` that names the limit.
 ///

@@ -6,7 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use deltafold::logprobs::{Column, Fault, Logprobs as Core};
+use deltafold::contract::{Column, Fault, Logprobs as Core};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -53,7 +53,7 @@ impl Logprobs {
     }
 
     fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let core = Core::from_json(text, deltafold::wire::MAX_DEPTH)
+        let core = Core::from_json(text, deltafold::json::MAX_DEPTH)
             .map_err(|fault| wrong(py, &fault, "", None))?;
         Ok(Self::new(Arc::new(core)))
     }

@@ -6,9 +6,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use deltafold::assemble::partial_json::{Log, PartialJson as Core};
-use deltafold::delta::InputFormat;
-use deltafold::wire::{MAX_DEPTH, write_string};
+use deltafold::contract::InputFormat;
+use deltafold::fold::partial_json::{Log, PartialJson as Core};
+use deltafold::json::{MAX_DEPTH, write_string};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;

@@ -6,7 +6,7 @@
 //! shared by all snapshots; a snapshot copies the open containers, each as wide as it is, and nothing below them.  A string
 //! that grows is kept in two halves, the text of the last snapshot and what came since.
 
-use deltafold::assemble::partial_json::{Event, Log};
+use deltafold::fold::partial_json::{Event, Log};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use deltafold::delta::{
-    DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Payload, Riders, Usage,
+use deltafold::contract::{
+    DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Logprobs, Payload, Riders, Usage,
 };
-use deltafold::logprobs::Logprobs;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -343,7 +342,7 @@ impl<'a, 'py> Members<'a, 'py> {
         let Some(text) = self.object(name)? else {
             return Ok(None);
         };
-        let read = Logprobs::from_json(&text, deltafold::wire::MAX_DEPTH);
+        let read = Logprobs::from_json(&text, deltafold::json::MAX_DEPTH);
         read.map(|read| Some(Arc::new(read))).map_err(|fault| {
             let owner = format!(", in {}", self.owner);
             logprobs::wrong(self.mapping.py(), &fault, &owner, self.seq)

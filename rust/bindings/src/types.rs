@@ -1,6 +1,6 @@
 //! Python objects that are looked up once: classes of the pure-Python half, of the standard library.
 
-use deltafold::delta::{DeltaKind, ErrorCode, FinishReason};
+use deltafold::contract::{DeltaKind, ErrorCode, FinishReason};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -96,7 +96,7 @@ pub(crate) fn error_code(py: Python<'_>, code: ErrorCode) -> PyResult<Bound<'_, 
 /// The `Usage` of these counts.
 pub(crate) fn usage<'py>(
     py: Python<'py>,
-    counts: &deltafold::delta::Usage<&str>,
+    counts: &deltafold::contract::Usage<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     USAGE.make(py, |fields| {
         fields.set(intern!(py, "input_tokens"), counts.input)?;

@@ -21,23 +21,22 @@
 //! | HTTP status of 400 and above, and no error in the body | an error by the status |
 //! | anything after the terminal | ignored |
 
-mod intake;
+mod frame_handler;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use intake::{Event, Intake};
+use frame_handler::{Event, Intake};
 
-use crate::delta::{Delta, ErrorCode, Failure, Output, Plain};
+use crate::contract::{Delta, ErrorCode, Failure, Laws, Output, Plain};
 use crate::dialect::{self, State};
+use crate::emit::{DeltaSink, Finisher, Options};
 use crate::error::{Error, ErrorKind};
-use crate::finisher::{DeltaSink, Finisher, Options};
-use crate::framing::{Framer, Framing};
-use crate::laws::Laws;
+use crate::framing::sniff::{Guess, PAGE_BYTES, Sniff};
+use crate::framing::{Bytes, Framer, Framing};
+use crate::json::Reader;
+use crate::json::scan::{JsonScan, Verdict};
 use crate::provider_error::{ErrorObject, Response};
-use crate::scan::{JsonScan, Verdict};
-use crate::sniff::{Guess, PAGE_BYTES, Sniff};
-use crate::wire::{Bytes, Reader};
 
 /// Bytes in any chunking → deltas.
 #[derive(Clone, Debug, PartialEq)]

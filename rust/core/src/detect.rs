@@ -6,7 +6,7 @@
 
 use crate::framing::Frame;
 use crate::framing::aws_event_stream::AwsEventStream;
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::json::{Kind, Reader, Result, Str};
 
 use std::ops::ControlFlow;
 

@@ -4,8 +4,8 @@
 //! type or status word, number used as HTTP status, HTTP status, message phrases (context length and overload only).
 //! Source: mapping of error codes and retry-after (protocols/mapping.md sections 6 and 7).
 
-use crate::delta::{ErrorCode, Failure};
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::contract::{ErrorCode, Failure};
+use crate::json::{Kind, Reader, Result, Str};
 
 /// Longest wait in seconds that is believed.
 const MAX_RETRY_AFTER: f64 = 86_400.0;

@@ -5,11 +5,11 @@
 
 use std::fmt::Debug;
 
-use crate::delta::Output;
-use crate::finisher::DeltaSink;
-use crate::framing::Framing;
-use crate::wire::{Bytes, Reader, Result};
-use template::{Template, Templates};
+use crate::contract::Output;
+use crate::emit::DeltaSink;
+use crate::framing::{Bytes, Framing};
+use crate::json::{Reader, Result};
+use crate::template::{Template, Templates};
 
 pub mod anthropic_messages;
 pub mod bedrock_converse;
@@ -20,7 +20,6 @@ pub mod gemini_interactions;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
-pub mod template;
 
 /// One framed JSON object.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +56,7 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
     ) -> Result<Event<'a, Self>>;
 
     /// Reads the object in a frame's hole into room of its own, which counts only once an event that repeats a template
-    /// speaks of it; false for what is no valid object.  See [`template::Tokens::reads`].
+    /// speaks of it; false for what is no valid object.  See [`crate::template::Tokens::reads`].
     fn read_object(&mut self, _: &mut Reader<'_>) -> bool {
         false
     }

@@ -9,9 +9,9 @@ use super::json_calls::NAME_BYTES;
 use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};
 use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink};
-use crate::wire::{write_string, write_text};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink};
+use crate::json::{write_string, write_text};
 
 /// A call that is being read.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,8 +11,8 @@
 
 use super::literals::{Found, find, from, upto};
 use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink, PartKind};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink, PartKind};
 
 /// What stands between headers and bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

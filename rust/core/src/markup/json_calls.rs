@@ -9,8 +9,8 @@
 use super::literals::{Found, from, here};
 use super::value::Value;
 use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink};
 
 /// How a family writes its objects.
 #[derive(Debug, PartialEq)]

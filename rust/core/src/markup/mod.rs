@@ -43,8 +43,8 @@ pub use tools::{Tools, Types, coerce};
 use voice::{Next, Step, Voice, next_byte};
 use xml_calls::XmlBlock;
 
-use crate::delta::Output;
-use crate::finisher::{CallEnd, DeltaSink, PartHandle, PartKind};
+use crate::contract::Output;
+use crate::emit::{CallEnd, DeltaSink, PartHandle, PartKind};
 
 /// What the caller wants to be found in text.
 #[derive(Clone, Debug, PartialEq)]

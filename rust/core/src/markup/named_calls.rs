@@ -9,8 +9,8 @@ use super::json_calls::NAME_BYTES;
 use super::literals::{Found, from, here, upto};
 use super::value::Value;
 use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink};
 
 /// How a family writes its calls.
 #[derive(Debug, PartialEq)]

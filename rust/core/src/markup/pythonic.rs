@@ -10,8 +10,8 @@ use super::literal;
 use super::literals::{Found, from, here, upto};
 use super::value::Balance;
 use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::Output;
-use crate::finisher::DeltaSink;
+use crate::contract::Output;
+use crate::emit::DeltaSink;
 
 /// How a family writes its calls.
 #[derive(Debug, PartialEq)]

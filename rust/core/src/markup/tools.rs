@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::literal;
-use crate::wire::{Kind, Reader, Result, write_string};
+use crate::json::{Kind, Reader, Result, write_string};
 
 /// Which JSON types a value may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::literals::from;
 use super::tools::{Tools, Types};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::wire::Str;
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::Str;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Voice {

@@ -9,9 +9,9 @@
 use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};
 use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink};
-use crate::wire::{write_string, write_text};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink};
+use crate::json::{write_string, write_text};
 
 /// How a family writes its calls.
 #[derive(Debug, PartialEq)]

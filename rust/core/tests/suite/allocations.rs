@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::cost::ALLOCATIONS;
 use crate::support::binary;
 use deltafold::DeltaBatch;
-use deltafold::assemble::{FoldInto, MessageAssembler};
+use deltafold::fold::{FoldInto, MessageAssembler};
 
 fn allocations(f: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.with(Cell::get);

@@ -1,9 +1,9 @@
 //! A stream that is cut off ends in exactly one terminal, keeps what came, and makes up nothing.
 
 use crate::support::{decode, fold, options};
-use deltafold::assemble::{FoldInto, MessageAssembler};
+use deltafold::contract::DeltaKind;
 use deltafold::decoder::Decoder;
-use deltafold::delta::DeltaKind;
+use deltafold::fold::{FoldInto, MessageAssembler};
 
 /// Places where each stream is cut.
 const CUTS: usize = 50;

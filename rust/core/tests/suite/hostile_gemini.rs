@@ -4,8 +4,8 @@
 
 use crate::cost::cost;
 use crate::support::{decode, decode_with, fold, options};
+use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
 use deltafold::limits::Limits;
 use serde_json::{Value, json};
 

@@ -5,11 +5,10 @@ use std::sync::LazyLock;
 
 use crate::support::decoder;
 use crate::support::oracles::streams::{chunkings_agree, decode_lawfully};
-use deltafold::delta::{
-    Delta, ErrorCode, Failure, FinishReason, InputFormat, Payload, Riders, Usage,
+use deltafold::contract::{
+    Breach, Delta, ErrorCode, Failure, FinishReason, InputFormat, Laws, Logprobs, Payload, Place,
+    Riders, Usage,
 };
-use deltafold::laws::{Breach, Laws, Place};
-use deltafold::logprobs::Logprobs;
 use proptest::prelude::*;
 
 fn start() -> Payload<&'static str> {

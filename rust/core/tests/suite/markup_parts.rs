@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use crate::support::{Owned, decode, decode_with, options};
 use crate::tables::parts;
+use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
 use serde_json::{Value, json};
 
 fn sse(events: &[Value]) -> Vec<u8> {
@@ -160,7 +160,8 @@ fn an_error_lets_out_what_is_held() {
         &chat(&[json!({"content": "<tool_call><function=f><parameter=a>x"})])[..90],
         &mut out,
     );
-    let failure = deltafold::delta::Failure::new(deltafold::ErrorCode::Cancelled, "enough".into());
+    let failure =
+        deltafold::contract::Failure::new(deltafold::ErrorCode::Cancelled, "enough".into());
     decoder.fail(failure, &mut out);
     assert_eq!(parts(&deltas), "call f {\"a\":\"x …\nerror cancelled");
 }

@@ -1,9 +1,9 @@
 //! Memory, counted by an allocator: what a half-finished stream holds, and that what is allocated on the way grows with
 //! what comes.
 
-use deltafold::assemble::{FoldInto, MessageAssembler};
 use deltafold::decoder::Decoder;
-use deltafold::wire::write_string;
+use deltafold::fold::{FoldInto, MessageAssembler};
+use deltafold::json::write_string;
 
 use crate::cost::{LIVE, TOTAL};
 

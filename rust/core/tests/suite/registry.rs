@@ -47,9 +47,7 @@ fn an_unknown_name_finds_nothing() {
     {
         assert!(find(name).is_none(), "{name:?}");
     }
-    let options = deltafold::finisher::Options {
-        dialect: "nonsense",
-        ..crate::support::options("openai-chat")
-    };
+    let options =
+        deltafold::emit::Options { dialect: "nonsense", ..crate::support::options("openai-chat") };
     assert!(Decoder::new(options).is_none());
 }

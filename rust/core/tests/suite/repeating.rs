@@ -5,10 +5,9 @@
 use crate::cost::TOTAL;
 use crate::hostile::{ANTHROPIC, CHAT, block_start, chat, event, limited, reaches};
 use crate::support::{decode_with, options};
-use deltafold::assemble::{FoldInto, MessageAssembler};
-use deltafold::batch::DeltaBatch;
+use deltafold::contract::{DeltaBatch, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
+use deltafold::fold::{FoldInto, MessageAssembler};
 use deltafold::limits::Limits;
 
 /// Streams in which something long is named once and then spoken of in many short events.

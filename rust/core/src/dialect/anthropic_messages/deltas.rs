@@ -1,6 +1,6 @@
 //! `content_block_delta` and `message_delta`: what their `delta` holds.
 
-use crate::wire::{Reader, Result, Str};
+use crate::json::{Reader, Result, Str};
 
 /// `content_block_delta.delta`
 #[derive(Clone, Copy, Debug, PartialEq)]

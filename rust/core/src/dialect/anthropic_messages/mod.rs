@@ -18,11 +18,11 @@ use blocks::{append_member, counts, is_empty_container, provider_block};
 pub use deltas::BlockDelta;
 use deltas::{DeltaMembers, Facts, read_delta_member};
 
-use super::template::{Template, Token, Tokens};
 use super::{Frame, Protocol, Wanted};
-use crate::delta::{FinishReason, InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Carry, Kind, Reader, Result, Str};
+use crate::contract::{FinishReason, InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Carry, Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -487,7 +487,7 @@ impl State {
             (Some(Block::Provider { set, held, .. }), BlockDelta::Other(_, raw)) => {
                 if sink.take_state_bytes(raw.len()) {
                     *held += raw.len();
-                    let members = wire::members(raw).into_iter().filter(|(key, _)| key != "type");
+                    let members = json::members(raw).into_iter().filter(|(key, _)| key != "type");
                     set.extend(members.map(|(key, value)| (key.into_owned(), value.to_owned())));
                 }
             }

@@ -22,10 +22,10 @@ use read::{BlockDelta, Facts};
 pub use read::{Event, Repeat};
 
 use super::{Frame, Protocol, Wanted};
-use crate::delta::{FinishReason, InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::contract::{FinishReason, InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
-use crate::wire::{self, Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -146,7 +146,7 @@ impl State {
             (Some(Block::Opaque(block)), BlockDelta::ToolResult(list)) => block.content(list, sink),
             (Some(Block::Image(image)), BlockDelta::Image(json)) => image.more(json, sink),
             (_, BlockDelta::Unknown(json)) => {
-                let members = wire::members(json);
+                let members = json::members(json);
                 if let Some((name, _)) = members.first() {
                     sink.warn_unknown("delta", Str::plain(name));
                 }
@@ -266,7 +266,7 @@ fn read_tool_use(json: &str) -> Result<ToolUse<'_>> {
 
 /// Begins a block by the one member of its start; `None` when it says nothing, as for text.
 fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
-    let members = wire::members(start);
+    let members = json::members(start);
     let (name, json) = members.iter().find(|(_, json)| json.starts_with('{'))?;
     match name.as_ref() {
         "text" | "reasoningContent" => None,
@@ -286,7 +286,7 @@ fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Blo
 
 /// A block of a whole body.
 fn whole_block<O: Output>(block: &str, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
-    let members = wire::members(block);
+    let members = json::members(block);
     let Some((name, json)) = members.first() else { return };
     // A text that `read` validated fails only by being of another type, and says nothing then.
     match name.as_ref() {

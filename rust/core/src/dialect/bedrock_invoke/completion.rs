@@ -12,11 +12,11 @@
 //! Source: docs.aws.amazon.com, "Inference request parameters and response fields for foundation models", and recordings
 //! (Titan).
 
-use crate::delta::{ErrorCode, Failure, FinishReason, InputFormat, Output};
-use crate::dialect::template::{Template, Token, Tokens};
+use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::dialect::{Frame, Protocol, Wanted};
-use crate::finisher::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Kind, Reader, Result, Str};
+use crate::emit::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -140,7 +140,7 @@ impl Protocol for State {
             self.counts.output = event.output.or(self.counts.output);
             let number = |count: Option<u64>| count.map_or("null".to_owned(), |c| c.to_string());
             let (input, output) = (number(self.counts.input), number(self.counts.output));
-            let raw = wire::write_object(&[
+            let raw = json::write_object(&[
                 ("inputTokenCount", input.as_str()),
                 ("outputTokenCount", output.as_str()),
             ]);

@@ -13,14 +13,14 @@ mod completion;
 
 use std::borrow::Cow;
 
-use super::template::{Template, Token, Tokens};
 use super::{Frame, Protocol, Stage, Wanted, anthropic_messages, bedrock_converse, openai_chat};
 use crate::base64;
-use crate::delta::{ErrorCode, Failure, FinishReason, Output};
+use crate::contract::{ErrorCode, Failure, FinishReason, Output};
+use crate::emit::{Counts, DeltaSink};
 use crate::error::ErrorKind;
-use crate::finisher::{Counts, DeltaSink};
+use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
-use crate::wire::{Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// What every member begins with that Bedrock adds to a model's event.
 const ADDED: &str = "\"amazon-bedrock-";

@@ -16,10 +16,10 @@ mod read;
 pub use read::{Call, End, Event, Repeat};
 
 use super::{Frame, Protocol, Wanted};
-use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKind};
+use crate::contract::{ErrorCode, FinishReason, InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKind};
+use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
-use crate::wire::{Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

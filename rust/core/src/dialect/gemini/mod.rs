@@ -19,9 +19,9 @@ use read::{Candidate, FunctionCall, METADATA, OtherPart, Part, RareMembers};
 pub use read::{Event, Repeat};
 
 use super::{Frame, Protocol, Wanted};
-use crate::delta::{ErrorCode, Failure, FinishReason, InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Reader, Result, Str};
+use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -344,9 +344,9 @@ fn image<O: Output>(
         return sink.provider_part(json);
     }
     let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
-    wire::write_string(&mut part, &mime_type.text());
+    json::write_string(&mut part, &mime_type.text());
     part.push_str(",\"data\":");
-    wire::write_string(&mut part, &data);
+    json::write_string(&mut part, &data);
     part.push('}');
     if let Some(signature) = signature {
         part.push_str(",\"providerState\":");

@@ -2,10 +2,10 @@
 //!
 //! Names are in camelCase; proxies that speak Python write snake_case, and both are read.
 
-use crate::dialect::template::{Template, Token, Tokens};
+use crate::contract::Logprobs;
 use crate::dialect::{Frame, Wanted};
-use crate::logprobs::Logprobs;
-use crate::wire::{Reader, Result, Str};
+use crate::json::{Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One chunk, borrowed from its frame: what stands beside the candidates, and the candidate that is followed.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use crate::finisher::Counts;
-use crate::wire::{self, Kind, Reader, Result, Str};
+use crate::emit::Counts;
+use crate::json::{self, Kind, Reader, Result, Str};
 
 /// The records so far, merged.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,12 +80,12 @@ impl Merged {
 
     fn merge(&mut self, new: &str) -> Option<(Counts, &str)> {
         let known = if self.record.is_empty() { "{}" } else { &self.record };
-        let record = wire::merge_objects(known, new);
-        let (members, added) = (wire::members(&record), wire::members(new));
+        let record = json::merge_objects(known, new);
+        let (members, added) = (json::members(&record), json::members(new));
         let covers =
             members.len() == added.len() && added.iter().all(|(_, value)| *value != "null");
         let members = if covers { added } else { members };
-        let written = wire::write_object(&members);
+        let written = json::write_object(&members);
         self.names = members.into_iter().map(|(name, _)| name.into_owned()).collect();
         self.record = written;
         self.last = (self.record != new).then(|| new.to_owned());

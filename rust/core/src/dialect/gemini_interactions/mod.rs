@@ -20,10 +20,10 @@ use steps::Step;
 
 use super::gemini::usage::{audio, sum};
 use super::{Frame, Protocol, Wanted};
-use crate::delta::{ErrorCode, Failure, FinishReason, Output};
-use crate::finisher::{CallEnd, Counts, DeltaSink};
+use crate::contract::{ErrorCode, Failure, FinishReason, Output};
+use crate::emit::{CallEnd, Counts, DeltaSink};
+use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
-use crate::wire::{Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,8 +1,8 @@
 //! One Interactions event → [`Event`].
 
-use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Wanted};
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::json::{Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 
 use super::read::{Delta, What};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Reader, Result, Str, quoted};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Reader, Result, Str, quoted};
 
 /// Bytes that a step costs beside its text.
 const STEP_BYTES: usize = 128;
@@ -248,7 +248,7 @@ fn medium<O: Output>(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut Delta
             let image =
                 [("mimeType", mime_type), ("data", data)].map(|(key, text)| (key, quoted(text)));
             let image = image.each_ref().map(|(key, text)| (*key, text.as_str()));
-            let payload = wire::write_object(&image);
+            let payload = json::write_object(&image);
             sink.whole_part(&format!("{{\"kind\":\"image\",\"payload\":{payload}}}"));
         }
         _ => sink.provider_part(json),
@@ -280,7 +280,7 @@ fn joined(begun: &str, deltas: &[String]) -> String {
         .zip(&values)
         .map(|((key, _), value)| (key.as_str(), value.as_str()))
         .collect();
-    wire::write_object(&members)
+    json::write_object(&members)
 }
 
 fn joined_value(key: &str, values: &[&str]) -> String {

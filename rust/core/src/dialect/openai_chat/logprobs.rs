@@ -7,8 +7,8 @@
 //! where a server writes `token_id:123` for it (vLLM, `return_tokens_as_token_ids`), `token_ids` of the choice (vLLM and
 //! SGLang, `return_token_ids`).
 
-use crate::logprobs::{Column, Logprobs, NO_ID};
-use crate::wire::{Cursor, Kind, Reader, Result, Str};
+use crate::contract::{Column, Logprobs, NO_ID};
+use crate::json::{Cursor, Kind, Reader, Result, Str};
 
 /// What a choice says about its tokens.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -23,11 +23,10 @@ pub use read::{Event, Repeat};
 use reasoning::Thinking;
 
 use super::{Frame, Protocol, Wanted};
-use crate::delta::{ErrorCode, FinishReason, InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::logprobs::Logprobs;
+use crate::contract::{ErrorCode, FinishReason, InputFormat, Logprobs, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
-use crate::wire::{self, Kind, Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,7 +112,7 @@ impl Protocol for State {
             let mut block = String::from("{\"type\":\"audio\",\"id\":");
             block.push_str(audio.id.as_deref().unwrap_or("null"));
             block.push_str(",\"data\":");
-            wire::write_string(&mut block, &audio.data);
+            json::write_string(&mut block, &audio.data);
             block.push_str(",\"expires_at\":");
             block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
             block.push('}');
@@ -393,10 +392,10 @@ impl State {
                     })?;
                 }
                 if signed {
-                    let mut members = wire::members(reader.since(start));
+                    let mut members = json::members(reader.since(start));
                     members.retain(|(key, _)| key != "thinking");
                     let part = self.part(PartKind::Thinking, sink);
-                    sink.part_state(part, &wire::write_object(&members));
+                    sink.part_state(part, &json::write_object(&members));
                 }
             }
             // A citation, at its place in the text.

@@ -1,9 +1,9 @@
 //! One Chat Completions frame → [`Event`].
 
 use super::logprobs::Said;
-use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Wanted};
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::json::{Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::read::What;
-use crate::delta::{FinishReason, InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Kind, Reader, Result, Str};
+use crate::contract::{FinishReason, InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Kind, Reader, Result, Str};
 
 /// Bytes that an item costs beside its text.
 const ITEM_BYTES: usize = 256;
@@ -272,8 +272,8 @@ impl Item {
             let block = match member {
                 Some((name, text)) => {
                     let text = format!("\"{text}\"");
-                    let patch = wire::write_object(&[(*name, text.as_str())]);
-                    wire::merge_objects(begun, &patch)
+                    let patch = json::write_object(&[(*name, text.as_str())]);
+                    json::merge_objects(begun, &patch)
                 }
                 None => std::mem::take(begun),
             };
@@ -411,7 +411,7 @@ fn texts<'a>(
 
 /// The item without these members.
 fn without(item: &str, names: &[&str]) -> String {
-    let mut members = wire::members(item);
+    let mut members = json::members(item);
     members.retain(|(key, _)| !names.contains(&key.as_ref()));
-    wire::write_object(&members)
+    json::write_object(&members)
 }

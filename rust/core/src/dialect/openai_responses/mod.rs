@@ -20,10 +20,10 @@ pub use read::{Event, Place, Repeat, Stage, What};
 
 use super::openai_chat::usage::counts;
 use super::{Frame, Protocol, Wanted};
-use crate::delta::{ErrorCode, Failure, FinishReason, Output};
-use crate::finisher::DeltaSink;
+use crate::contract::{ErrorCode, Failure, FinishReason, Output};
+use crate::emit::DeltaSink;
+use crate::json::{Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
-use crate::wire::{Kind, Reader, Result, Str};
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

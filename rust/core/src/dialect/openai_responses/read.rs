@@ -1,10 +1,10 @@
 //! One Responses frame → [`Event`].
 
+use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
-use crate::dialect::template::{Template, Token, Tokens};
 use crate::dialect::{Frame, Wanted};
-use crate::logprobs::Logprobs;
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::json::{Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]

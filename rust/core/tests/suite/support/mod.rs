@@ -12,10 +12,10 @@ pub mod oracles;
 
 use std::path::PathBuf;
 
-use deltafold::assemble::{MessageAssembler, Part};
+use deltafold::contract::{Delta, Output, Payload, Riders, Usage};
 use deltafold::decoder::Decoder;
-use deltafold::delta::{Delta, Output, Payload, Riders, Usage};
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
+use deltafold::fold::{MessageAssembler, Part};
 use deltafold::framing::Framing;
 use deltafold::limits::Limits;
 use deltafold::markup::Wanted;

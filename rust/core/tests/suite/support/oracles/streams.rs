@@ -9,10 +9,9 @@
     reason = "an oracle fails loudly, and where it stands"
 )]
 
+use deltafold::contract::{Delta, Laws};
 use deltafold::decoder::Decoder;
-use deltafold::delta::Delta;
-use deltafold::finisher::Options;
-use deltafold::laws::Laws;
+use deltafold::emit::Options;
 
 use super::super::{Each, Owned, decode_with, options};
 use super::pieces;

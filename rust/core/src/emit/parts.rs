@@ -1,0 +1,57 @@
+//! Parts of a message: what they hold, and how their text leaves.
+
+use super::digest::Digest;
+use super::line::Line;
+use crate::contract::{Output, Payload, Riders};
+use crate::json::Carry;
+
+/// What a part holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// Visible text.
+    Text,
+    /// Visible text that declines.
+    Refusal,
+    /// Reasoning.
+    Thinking,
+}
+
+/// A part that a dialect opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartHandle(pub(super) usize);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    pub(super) kind: PartKind,
+    pub(super) index: Option<u32>,
+    pub(super) carry: Carry,
+    /// What it said, where the protocol says the whole once more.
+    pub(super) said: Option<Digest>,
+    /// Markup looks at its text, and says it as parts of its own.
+    pub(super) watched: bool,
+}
+
+/// Sends text of a part, or what rides on it; a part gets its number with its first delta.
+pub(super) fn send_text<O: Output>(
+    line: &mut Line,
+    out: &mut O,
+    part: &mut Part,
+    text: &str,
+    riders: Riders<&str>,
+) {
+    if part.index.is_none() {
+        part.index = line.open_part();
+    }
+    if part.index.is_none() || (text.is_empty() && !riders.carry()) {
+        return;
+    }
+    let part_index = part.index;
+    let payload = match part.kind {
+        PartKind::Text => Payload::Text { text, part_index, riders },
+        PartKind::Refusal => {
+            Payload::Text { text, part_index, riders: Riders { refusal: true, ..riders } }
+        }
+        PartKind::Thinking => Payload::Thinking { text, part_index, riders },
+    };
+    line.send(out, payload);
+}

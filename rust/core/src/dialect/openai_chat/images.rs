@@ -1,6 +1,6 @@
 //! Generated images: a list of `{image_url: {url}}`, as OpenRouter sends them.
 
-use super::State;
+use super::apply::State;
 use crate::contract::Output;
 use crate::emit::DeltaSink;
 use crate::json::{self, Reader};

@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 
 use deltafold::contract::Delta;
 use deltafold::decoder::Decoder;
-use deltafold::dialect::{
-    Frame, Protocol, Wanted, anthropic_messages, gemini, openai_chat, openai_responses,
-};
+use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
+use deltafold::dialect::{anthropic_messages, gemini, openai_chat, openai_responses};
 use deltafold::emit::Options;
 use deltafold::fold::{FoldInto, MessageAssembler, Part};
 use deltafold::framing;

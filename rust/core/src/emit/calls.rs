@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::digest::Digest;
-use super::{DeltaSink, Finisher};
+use super::sink::{DeltaSink, Finisher};
 use crate::contract::{CallId, FinishReason, InputFormat, Output, Payload, Plain};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Reader, Str};

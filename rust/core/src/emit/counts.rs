@@ -1,6 +1,6 @@
 //! Token counts as a dialect merged them, and the contract's arithmetic over them.
 
-use super::{DeltaSink, Finisher};
+use super::sink::{DeltaSink, Finisher};
 use crate::contract::{Output, Payload, Usage};
 use crate::json::{self, Result};
 

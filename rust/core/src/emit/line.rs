@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Options;
+use super::options::Options;
 use crate::contract::{Delta, Output, Payload, Plain};
 use crate::json::{Str, write_string};
 

@@ -4,8 +4,10 @@
 //! Laws: thinking and calls of the protocol itself never come here; another part ends the markup of the one before; what
 //! is held counts against the limit of the message's bytes.
 
-use super::{CallEnd, DeltaSink, PartHandle, PartKind, Riders};
-use crate::contract::{FinishReason, Output};
+use super::calls::CallEnd;
+use super::parts::{PartHandle, PartKind};
+use super::sink::DeltaSink;
+use crate::contract::{FinishReason, Output, Riders};
 use crate::json::Str;
 use crate::markup::Markup;
 

@@ -3,7 +3,7 @@
 //! In: what a dialect noticed or read.  Out: `warnings` and `details` of the terminal.
 //! Laws: a warning that was noted before is only counted; the first value of a fact counts; both are bounded by the limits.
 
-use super::{DeltaSink, Finisher};
+use super::sink::{DeltaSink, Finisher};
 use crate::contract::Output;
 use crate::json::{Carry, Str, write_string};
 

@@ -27,7 +27,7 @@ use std::ops::Range;
 use slot::{Holes, Slot};
 pub use token::{Token, Tokens};
 
-use crate::dialect::{Frame, Protocol};
+use crate::dialect::protocol::{Frame, Protocol};
 use crate::framing::Bytes;
 use crate::json::Str;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::framed::Wired;
 use super::token::{Kind, Place, Token, Tokens, is_one_line};
 use super::{MAX_TOKENS, Template};
-use crate::dialect::{Frame, Protocol};
+use crate::dialect::protocol::{Frame, Protocol};
 use crate::framing::Bytes;
 use crate::json::{Reader, Str, number_end, string_end};
 

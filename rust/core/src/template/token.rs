@@ -34,7 +34,7 @@ impl Tokens<'_> {
         self.borrowed(text, None)
     }
 
-    /// The place of an object that [`Protocol::read_object`](crate::dialect::Protocol::read_object) reads: it never stands
+    /// The place of an object that [`Protocol::read_object`](crate::dialect::protocol::Protocol::read_object) reads: it never stands
     /// for another.
     pub fn reads(&mut self, object: &str) {
         self.borrowed(Str::plain(object), Some(0));

@@ -7,7 +7,7 @@ use super::deltas::{BlockDelta, Facts};
 use super::read::{self, Event, Message, Repeat};
 
 use crate::contract::{FinishReason, InputFormat, Output};
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::json::{self, Carry, Reader, Result, Str};
 

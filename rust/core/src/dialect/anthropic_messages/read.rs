@@ -1,7 +1,7 @@
 //! One frame to an [`Event`] that borrows from it.
 
 use super::deltas::{BlockDelta, DeltaMembers, Facts, read_delta_member};
-use crate::dialect::Frame;
+use crate::dialect::protocol::Frame;
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 

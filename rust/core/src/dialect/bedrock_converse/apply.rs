@@ -6,7 +6,7 @@ use super::blocks::{Image, Opaque, counts};
 use super::read::{self, BlockDelta, Event, Facts, Repeat};
 
 use crate::contract::{FinishReason, InputFormat, Output};
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
 use crate::provider_error::ErrorObject;

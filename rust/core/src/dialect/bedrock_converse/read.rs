@@ -1,6 +1,6 @@
 //! One ConverseStream event → [`Event`].
 
-use crate::dialect::Frame;
+use crate::dialect::protocol::Frame;
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 

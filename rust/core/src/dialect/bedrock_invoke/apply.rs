@@ -6,9 +6,8 @@ use super::completion;
 use super::read::{self, Event, Repeat};
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
-use crate::dialect::{
-    Frame, Protocol, Stage, Wanted, anthropic_messages, bedrock_converse, openai_chat,
-};
+use crate::dialect::protocol::{Frame, Protocol, Stage, Wanted};
+use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::{Counts, DeltaSink};
 use crate::error::ErrorKind;
 use crate::json::{Reader, Result};
@@ -80,10 +79,10 @@ impl Protocol for State {
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         match &mut self.model {
             Model::Unknown => {}
-            Model::Anthropic(stage) => stage.protocol.close(sink),
-            Model::Chat(stage) => stage.protocol.close(sink),
-            Model::Converse(stage) => stage.protocol.close(sink),
-            Model::Completion(stage) => stage.protocol.close(sink),
+            Model::Anthropic(stage) => stage.close(sink),
+            Model::Chat(stage) => stage.close(sink),
+            Model::Converse(stage) => stage.close(sink),
+            Model::Completion(stage) => stage.close(sink),
         }
         if self.metered && self.guarded && !sink.finished() {
             sink.finish(FinishReason::ContentFilter, "INTERVENED");

@@ -13,7 +13,7 @@
 //! (Titan).
 
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};

@@ -1,6 +1,7 @@
 //! One frame to an [`Event`] that borrows from it.
 
-use crate::dialect::{Frame, bedrock_converse};
+use crate::dialect::bedrock_converse;
+use crate::dialect::protocol::Frame;
 use crate::json::{Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 

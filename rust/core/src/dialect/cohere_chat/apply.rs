@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::read::{self, Call, End, Event, Repeat};
 
 use crate::contract::{ErrorCode, FinishReason, InputFormat, Output};
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKind};
 use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;

@@ -1,7 +1,7 @@
 //! One Cohere frame → [`Event`].
 
 use crate::contract::Logprobs;
-use crate::dialect::{Frame, Wanted};
+use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 

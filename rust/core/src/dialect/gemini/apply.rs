@@ -7,7 +7,7 @@ use super::read::{
 use super::usage::Merged;
 
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
 

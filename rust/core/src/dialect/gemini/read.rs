@@ -3,7 +3,7 @@
 //! Names are in camelCase; proxies that speak Python write snake_case, and both are read.
 
 use crate::contract::Logprobs;
-use crate::dialect::{Frame, Wanted};
+use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 

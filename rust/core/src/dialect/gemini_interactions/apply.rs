@@ -7,7 +7,7 @@ use super::steps::Step;
 
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
 use crate::dialect::gemini::usage::{audio, sum};
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, DeltaSink};
 use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;

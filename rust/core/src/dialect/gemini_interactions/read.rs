@@ -1,6 +1,6 @@
 //! One Interactions event → [`Event`].
 
-use crate::dialect::{Frame, Wanted};
+use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 

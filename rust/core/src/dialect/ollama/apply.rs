@@ -2,7 +2,7 @@
 
 use super::read::{self, Event, Repeat};
 use crate::contract::{FinishReason, InputFormat, Output};
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 

@@ -10,7 +10,7 @@ use super::reasoning::Thinking;
 use super::usage;
 
 use crate::contract::{ErrorCode, FinishReason, InputFormat, Logprobs, Output};
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;

@@ -1,7 +1,7 @@
 //! One Chat Completions frame → [`Event`].
 
 use super::logprobs::Said;
-use crate::dialect::{Frame, Wanted};
+use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 

@@ -7,7 +7,7 @@ use super::read::{self, Event, Place, Repeat, Stage, What};
 
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
 use crate::dialect::openai_chat::usage::counts;
-use crate::dialect::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::DeltaSink;
 use crate::json::{Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;

@@ -2,7 +2,7 @@
 
 use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
-use crate::dialect::{Frame, Wanted};
+use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 

@@ -7,7 +7,7 @@ use deltafold::decoder::Decoder;
 use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
 use deltafold::dialect::{anthropic_messages, gemini, openai_chat, openai_responses};
 use deltafold::emit::Options;
-use deltafold::fold::{FoldInto, MessageAssembler, Part};
+use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 use deltafold::framing;
 use deltafold::framing::sse::Sse;
 use deltafold::json::Reader;
@@ -129,9 +129,9 @@ pub fn fold(options: Options, feeds: &[Vec<u8>]) -> MessageAssembler {
     let mut assembler = MessageAssembler::default();
     if let Some(mut decoder) = Decoder::new(options) {
         for feed in feeds {
-            decoder.feed(feed, &mut FoldInto::new(&mut assembler));
+            decoder.feed(feed, &mut FoldingOutput::new(&mut assembler));
         }
-        decoder.close(&mut FoldInto::new(&mut assembler));
+        decoder.close(&mut FoldingOutput::new(&mut assembler));
     }
     assembler
 }

@@ -10,7 +10,7 @@ use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Payloa
 use deltafold::decoder::Decoder as Core;
 use deltafold::detect::detect;
 use deltafold::emit::Options;
-use deltafold::fold::{FoldInto, MessageAssembler as Folded};
+use deltafold::fold::{FoldingOutput, MessageAssembler as Folded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
@@ -194,7 +194,7 @@ fn fold_one<E>(
         let run_id = options.run_id.clone();
         let Some(mut decoder) = Core::new(options) else { return Ok(None) };
         let mut message = Folded::default();
-        let mut sink = FoldInto::new(&mut message);
+        let mut sink = FoldingOutput::new(&mut message);
         signals::in_slices(body, |slice| decoder.feed(slice, &mut sink), look)?;
         decoder.close(&mut sink);
         // The decoder's deltas are lawful, and the assembler is new.

@@ -10,7 +10,7 @@ use crate::types::JSON_DUMPS;
 /// The Python value of a JSON text.  Lone surrogate escapes become U+FFFD; integers beyond CPython's limit and
 /// numbers beyond a float stay text.
 pub(crate) fn to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    Making { py, strict: false, failure: None, room: Vec::new() }
+    PythonBuilder { py, strict: false, failure: None, room: Vec::new() }
         .whole(Reader::new(text, json::MAX_DEPTH))
 }
 
@@ -28,7 +28,8 @@ pub(crate) fn read_json<'py>(
     text: &str,
     max_depth: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    Making { py, strict: true, failure: None, room: Vec::new() }.whole(Reader::new(text, max_depth))
+    PythonBuilder { py, strict: true, failure: None, room: Vec::new() }
+        .whole(Reader::new(text, max_depth))
 }
 
 type Read<T> = deltafold::json::Result<T>;
@@ -37,7 +38,7 @@ type Read<T> = deltafold::json::Result<T>;
 const MAX_INTEGER_DIGITS: usize = 4_300;
 
 /// Python values in the making.
-struct Making<'py> {
+struct PythonBuilder<'py> {
     py: Python<'py>,
     /// Whether what needs a decision is a failure.
     strict: bool,
@@ -47,7 +48,7 @@ struct Making<'py> {
     room: Vec<u8>,
 }
 
-impl<'py> Making<'py> {
+impl<'py> PythonBuilder<'py> {
     fn whole(mut self, mut reader: Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
         let value = self.value(&mut reader).and_then(|value| {
             if self.strict {

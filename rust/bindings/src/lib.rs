@@ -15,7 +15,6 @@ mod decoder;
 mod delta;
 mod errors;
 mod fold;
-mod instants;
 mod json;
 mod limits;
 mod logprobs;
@@ -25,6 +24,7 @@ mod partial_tree;
 mod payload;
 mod signals;
 mod snapshot;
+mod stream_timer;
 mod text;
 mod tools;
 mod types;
@@ -45,8 +45,6 @@ mod _core {
     #[pymodule_export]
     use crate::fold::Fold;
     #[pymodule_export]
-    use crate::instants::Instants;
-    #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]
     use crate::limits::Limits;
@@ -56,6 +54,8 @@ mod _core {
     use crate::partial_json::{JsonDefect, PartialJson};
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
+    #[pymodule_export]
+    use crate::stream_timer::{StreamTimer, StreamTimes};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

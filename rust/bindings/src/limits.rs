@@ -33,7 +33,7 @@ pub(crate) struct Limits {
 }
 
 /// Class, arguments and keywords, as `copyreg` calls it.
-type Making<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>, Bound<'py, PyDict>);
+type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>, Bound<'py, PyDict>);
 
 #[pymethods]
 impl Limits {
@@ -114,7 +114,7 @@ impl Limits {
     }
 
     /// For pickle and copy.
-    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Making<'py>)> {
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Reduced<'py>)> {
         let (py, core) = (this.py(), &this.get().core);
         let bounds = PyDict::new(py);
         for (name, bound) in [

@@ -1,7 +1,7 @@
 //! DeltaBatch: the deltas of one feed in one arena of text and small records, immutable after its feed.
 //!
 //! Laws: text, thinking and argument deltas that carry nothing but text cost no allocation of their own; everything rare
-//! is kept whole, aside.  The seq of a batch rises by one from its first.
+//! is kept whole, in a list of its own.  The seq of a batch rises by one from its first.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::call_id::CallId;
 use super::delta::{Delta, DeltaKind, Payload};
 use super::output::Output;
-use super::text_only::Plain;
+use super::text_only::TextOnlyDelta;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Record {
@@ -28,12 +28,12 @@ pub struct DeltaBatch {
     first: Option<Record>,
     more: Vec<Record>,
     /// Behind a pointer, because a batch is moved more often than it holds any of it.
-    aside: Option<Box<Aside>>,
+    rare_fields: Option<Box<RareFields>>,
 }
 
 /// What few batches hold.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Aside {
+struct RareFields {
     rare: Vec<Payload<Box<str>>>,
     /// Frame JSON by record number.
     raw: Vec<(usize, Box<str>)>,
@@ -79,7 +79,7 @@ impl DeltaBatch {
     }
 
     fn rare(&self, at: usize) -> Option<&Payload<Box<str>>> {
-        self.aside.as_ref()?.rare.get(at)
+        self.rare_fields.as_ref()?.rare.get(at)
     }
 
     /// The seq of the delta at `position`.
@@ -93,18 +93,18 @@ impl DeltaBatch {
         let record = self.record(position)?;
         let payload = match record {
             Record::Rare(at) => self.rare(*at)?.as_deref(),
-            record => self.plain_of(record)?.into(),
+            record => self.as_text_only(record)?.into(),
         };
-        let raw = self.aside.as_deref().and_then(|aside| aside.raw_of(position));
+        let raw = self.rare_fields.as_deref().and_then(|rare_fields| rare_fields.raw_of(position));
         Some(Delta { seq: self.seq(position), payload, provider_raw: raw })
     }
 
     /// The delta at `position`, if there is one and nothing but text is in it: no frame JSON rides on it either.
     #[inline]
-    pub fn plain(&self, position: usize) -> Option<Plain<'_>> {
-        match &self.aside {
-            Some(aside) if !aside.raw.is_empty() => None,
-            _ => self.plain_of(self.record(position)?),
+    pub fn text_only(&self, position: usize) -> Option<TextOnlyDelta<'_>> {
+        match &self.rare_fields {
+            Some(rare_fields) if !rare_fields.raw.is_empty() => None,
+            _ => self.as_text_only(self.record(position)?),
         }
     }
 
@@ -115,7 +115,7 @@ impl DeltaBatch {
         provider_code: Option<Box<str>>,
     ) -> Option<Self> {
         let mut changed = self.clone();
-        match changed.aside.as_deref_mut()?.rare.last_mut()? {
+        match changed.rare_fields.as_deref_mut()?.rare.last_mut()? {
             Payload::Error(failure) => {
                 failure.message = Some(message);
                 failure.provider_code = provider_code;
@@ -133,8 +133,8 @@ impl DeltaBatch {
     /// Says everything again, oldest first.
     pub fn replay(&self, out: &mut impl Output) {
         for position in 0..self.len() {
-            if let Some(plain) = self.plain(position) {
-                out.plain(self.seq(position), plain);
+            if let Some(plain) = self.text_only(position) {
+                out.text_only(self.seq(position), plain);
             } else if let Some(delta) = self.get(position) {
                 out.delta(&delta);
             }
@@ -151,13 +151,15 @@ impl DeltaBatch {
     }
 
     #[inline]
-    fn plain_of<'a>(&'a self, record: &'a Record) -> Option<Plain<'a>> {
+    fn as_text_only<'a>(&'a self, record: &'a Record) -> Option<TextOnlyDelta<'a>> {
         Some(match record {
-            Record::Text { part, text } => Plain::Text { part: *part, text: self.slice(text) },
-            Record::Thinking { part, text } => {
-                Plain::Thinking { part: *part, text: self.slice(text) }
+            Record::Text { part, text } => {
+                TextOnlyDelta::Text { part: *part, text: self.slice(text) }
             }
-            Record::Args { id, text } => Plain::Args { id, text: self.slice(text) },
+            Record::Thinking { part, text } => {
+                TextOnlyDelta::Thinking { part: *part, text: self.slice(text) }
+            }
+            Record::Args { id, text } => TextOnlyDelta::Args { id, text: self.slice(text) },
             Record::Rare(_) => return None,
         })
     }
@@ -184,12 +186,12 @@ impl DeltaBatch {
         start..self.arena.len()
     }
 
-    fn aside(&mut self) -> &mut Aside {
-        self.aside.get_or_insert_default()
+    fn rare_fields(&mut self) -> &mut RareFields {
+        self.rare_fields.get_or_insert_default()
     }
 }
 
-impl Aside {
+impl RareFields {
     fn raw_of(&self, position: usize) -> Option<&str> {
         let at = self.raw.binary_search_by_key(&position, |(at, _)| *at).ok()?;
         self.raw.get(at).map(|(_, raw)| raw.as_ref())
@@ -200,23 +202,27 @@ impl Output for DeltaBatch {
     fn delta(&mut self, delta: &Delta<&str>) {
         if let Some(raw) = delta.provider_raw {
             let position = self.len();
-            self.aside().raw.push((position, raw.into()));
+            self.rare_fields().raw.push((position, raw.into()));
         }
-        if let Some(plain) = delta.payload.plain() {
-            return self.plain(delta.seq, plain);
+        if let Some(plain) = delta.payload.text_only() {
+            return self.text_only(delta.seq, plain);
         }
-        let rare = &mut self.aside().rare;
+        let rare = &mut self.rare_fields().rare;
         rare.push(delta.payload.to_owned());
         let record = Record::Rare(rare.len() - 1);
         self.push(delta.seq, record);
     }
 
     #[inline]
-    fn plain(&mut self, seq: u64, plain: Plain<'_>) {
-        let record = match plain {
-            Plain::Text { part, text } => Record::Text { part, text: self.keep(text) },
-            Plain::Thinking { part, text } => Record::Thinking { part, text: self.keep(text) },
-            Plain::Args { id, text } => Record::Args { id: id.clone(), text: self.keep(text) },
+    fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
+        let record = match delta {
+            TextOnlyDelta::Text { part, text } => Record::Text { part, text: self.keep(text) },
+            TextOnlyDelta::Thinking { part, text } => {
+                Record::Thinking { part, text: self.keep(text) }
+            }
+            TextOnlyDelta::Args { id, text } => {
+                Record::Args { id: id.clone(), text: self.keep(text) }
+            }
         };
         self.push(seq, record);
     }

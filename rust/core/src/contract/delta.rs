@@ -205,7 +205,7 @@ impl Text for Box<str> {
 
 /// What rides on a text or thinking delta beside its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Riders<S: Text, L = <S as Text>::Logprobs> {
+pub struct TextAttributes<S: Text, L = <S as Text>::Logprobs> {
     /// JSON array of citations and the like.
     pub annotations: Option<S>,
     /// The text is a refusal.
@@ -218,7 +218,7 @@ pub struct Riders<S: Text, L = <S as Text>::Logprobs> {
     pub provider_state: Option<S>,
 }
 
-impl<S: Text, L> Default for Riders<S, L> {
+impl<S: Text, L> Default for TextAttributes<S, L> {
     fn default() -> Self {
         Self {
             annotations: None,
@@ -230,9 +230,9 @@ impl<S: Text, L> Default for Riders<S, L> {
     }
 }
 
-impl<S: Text, L> Riders<S, L> {
+impl<S: Text, L> TextAttributes<S, L> {
     /// Whether an empty `textDelta` may leave with them.
-    pub fn carry(&self) -> bool {
+    pub fn allow_empty_text(&self) -> bool {
         self.annotations.is_some()
             || self.redacted
             || self.logprobs.is_some()
@@ -294,7 +294,7 @@ pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
         /// The part it belongs to.
         part_index: Option<u32>,
         /// What rides on it.
-        riders: Riders<S, L>,
+        attributes: TextAttributes<S, L>,
     },
     /// `{"textDelta": "Let me see", "partIndex": 0}`
     Thinking {
@@ -303,7 +303,7 @@ pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
         /// The part it belongs to.
         part_index: Option<u32>,
         /// What rides on it.
-        riders: Riders<S, L>,
+        attributes: TextAttributes<S, L>,
     },
     /// `{"toolCallId": "call_1", "toolName": "add", "partIndex": 1}`
     ToolCallStart {
@@ -399,13 +399,13 @@ impl Usage<String> {
     }
 }
 
-impl<S: Text> Riders<S> {
+impl<S: Text> TextAttributes<S> {
     fn map<'a, T: Text>(
         &'a self,
         f: &mut impl FnMut(&'a S) -> T,
         logprobs: impl FnOnce(&'a Logprobs) -> T::Logprobs,
-    ) -> Riders<T> {
-        Riders {
+    ) -> TextAttributes<T> {
+        TextAttributes {
             annotations: self.annotations.as_ref().map(&mut *f),
             refusal: self.refusal,
             redacted: self.redacted,
@@ -459,13 +459,13 @@ impl<S: Text> Payload<S> {
             Self::Start { model_id, request_id } => {
                 Payload::Start { model_id: f(model_id), request_id: f(request_id) }
             }
-            Self::Text { text, part_index, riders } => {
-                let riders = riders.map(f, logprobs);
-                Payload::Text { text: f(text), part_index: *part_index, riders }
+            Self::Text { text, part_index, attributes } => {
+                let attributes = attributes.map(f, logprobs);
+                Payload::Text { text: f(text), part_index: *part_index, attributes }
             }
-            Self::Thinking { text, part_index, riders } => {
-                let riders = riders.map(f, logprobs);
-                Payload::Thinking { text: f(text), part_index: *part_index, riders }
+            Self::Thinking { text, part_index, attributes } => {
+                let attributes = attributes.map(f, logprobs);
+                Payload::Thinking { text: f(text), part_index: *part_index, attributes }
             }
             Self::ToolCallStart { id, name, part_index, input_format, provider_state } => {
                 Payload::ToolCallStart {

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::delta::{Delta, DeltaKind, Payload, Riders};
+use super::delta::{Delta, DeltaKind, Payload, TextAttributes};
 
 /// A broken law.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Breach {
+pub struct ContractViolation {
     /// The delta that broke it.
     pub seq: u64,
     /// The law, in words.
@@ -19,17 +19,17 @@ pub struct Breach {
     pub field: Option<&'static str>,
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for ContractViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "delta {}: {}", self.seq, self.law)
     }
 }
 
-impl std::error::Error for Breach {}
+impl std::error::Error for ContractViolation {}
 
 /// Where a lawful delta belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Destination {
     /// To the stream as a whole.
     Stream,
     /// To a new part with this number.
@@ -72,9 +72,12 @@ impl Laws {
     }
 
     /// Takes the next delta.
-    pub fn check(&mut self, delta: &Delta<&str>) -> Result<Place, Breach> {
-        let place =
-            self.judge(delta).map_err(|(field, law)| Breach { seq: delta.seq, law, field })?;
+    pub fn check(&mut self, delta: &Delta<&str>) -> Result<Destination, ContractViolation> {
+        let destination = self.judge(delta).map_err(|(field, law)| ContractViolation {
+            seq: delta.seq,
+            law,
+            field,
+        })?;
         self.last_seq = delta.seq;
         match delta.payload {
             Payload::Start { .. } => self.started = true,
@@ -91,10 +94,10 @@ impl Laws {
             }
             _ => {}
         }
-        if let Place::NewPart(_) = place {
+        if let Destination::NewPart(_) = destination {
             self.parts.push(delta.payload.kind());
         }
-        Ok(place)
+        Ok(destination)
     }
 
     /// Takes a delta that is nothing but more text of a part that exists; false, and nothing taken, for any other: then
@@ -123,7 +126,7 @@ impl Laws {
         self.started && !self.ended && seq > self.last_seq && !text.is_empty()
     }
 
-    fn judge(&self, delta: &Delta<&str>) -> Result<Place, (Option<&'static str>, String)> {
+    fn judge(&self, delta: &Delta<&str>) -> Result<Destination, (Option<&'static str>, String)> {
         let broken = |field, law: &str| Err((field, law.to_owned()));
         if self.ended {
             return broken(None, "nothing may follow the terminal");
@@ -137,9 +140,9 @@ impl Laws {
             return broken(Some("kind"), law);
         }
         match delta.payload {
-            Payload::Text { text, part_index, riders }
-            | Payload::Thinking { text, part_index, riders } => {
-                self.text_place(kind, text, part_index, &riders)
+            Payload::Text { text, part_index, attributes }
+            | Payload::Thinking { text, part_index, attributes } => {
+                self.text_destination(kind, text, part_index, &attributes)
             }
             Payload::ToolCallStart { id, part_index, .. } => {
                 if self.calls.contains_key(id) {
@@ -152,7 +155,7 @@ impl Laws {
             }
             Payload::ToolCallArgs { id, .. } | Payload::ToolCallEnd { id, .. } => {
                 match self.calls.get(id) {
-                    Some(call) if call.open => Ok(Place::Part(call.part)),
+                    Some(call) if call.open => Ok(Destination::Part(call.part)),
                     Some(_) => Err((Some("toolCallId"), format!("tool call {id:?} has ended"))),
                     None => Err((Some("toolCallId"), format!("tool call {id:?} has not started"))),
                 }
@@ -164,28 +167,28 @@ impl Laws {
             Payload::Start { .. }
             | Payload::Usage(_)
             | Payload::Done { .. }
-            | Payload::Error(_) => Ok(Place::Stream),
+            | Payload::Error(_) => Ok(Destination::Stream),
         }
     }
 
-    fn new_part(&self, index: Option<u32>) -> Result<Place, (Option<&'static str>, String)> {
+    fn new_part(&self, index: Option<u32>) -> Result<Destination, (Option<&'static str>, String)> {
         let next = self.parts.len();
         match index {
             Some(index) if index as usize != next => {
                 Err((Some("partIndex"), format!("a new part must be number {next}, not {index}")))
             }
-            _ => Ok(Place::NewPart(next)),
+            _ => Ok(Destination::NewPart(next)),
         }
     }
 
-    fn text_place(
+    fn text_destination(
         &self,
         kind: DeltaKind,
         text: &str,
         index: Option<u32>,
-        riders: &Riders<&str>,
-    ) -> Result<Place, (Option<&'static str>, String)> {
-        if text.is_empty() && !riders.carry() {
+        attributes: &TextAttributes<&str>,
+    ) -> Result<Destination, (Option<&'static str>, String)> {
+        if text.is_empty() && !attributes.allow_empty_text() {
             return Err((Some("textDelta"), "an empty textDelta carries nothing".to_owned()));
         }
         let next = self.parts.len();
@@ -195,7 +198,7 @@ impl Laws {
             None => next,
         };
         match self.parts.get(at) {
-            Some(known) if *known == kind => Ok(Place::Part(at)),
+            Some(known) if *known == kind => Ok(Destination::Part(at)),
             Some(known) => {
                 let law = format!("part {at} is {}, not {}", known.as_str(), kind.as_str());
                 Err((Some("partIndex"), law))

@@ -334,14 +334,17 @@ impl Logprobs {
     ///
     /// # Errors
     /// A member of the wrong type or length, or a text that is no JSON.
-    pub fn from_json(text: &str, max_depth: usize) -> Result<Self, Fault> {
+    pub fn from_json(text: &str, max_depth: usize) -> Result<Self, LogprobsError> {
         let mut wire = Wire::default();
         let mut reader = Reader::new(text, max_depth);
         let read = wire.read(&mut reader).and_then(|()| reader.end());
         if let Some(fault) = wire.fault {
             return Err(fault);
         }
-        read.map_err(|error| Fault { place: "the text".to_owned(), wrong: error.to_string() })?;
+        read.map_err(|error| LogprobsError {
+            place: "the text".to_owned(),
+            wrong: error.to_string(),
+        })?;
         wire.join()
     }
 }
@@ -372,20 +375,20 @@ fn write_list<T>(
 
 /// A wire form that is none: what is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct LogprobsError {
     /// `tokens[3]`
     pub place: String,
     /// `must be a string or null`
     pub wrong: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LogprobsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.place, self.wrong)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for LogprobsError {}
 
 /// The members of a wire form as they are read.
 #[derive(Default)]
@@ -394,13 +397,15 @@ struct Wire {
     logprobs: Option<Vec<f64>>,
     ids: Option<Vec<i64>>,
     top: Option<(Column, Vec<i64>)>,
-    fault: Option<Fault>,
+    fault: Option<LogprobsError>,
 }
 
 impl Wire {
     fn wrong(&mut self, place: impl FnOnce() -> String, want: &str) {
-        self.fault
-            .get_or_insert_with(|| Fault { place: place(), wrong: format!("must be {want}") });
+        self.fault.get_or_insert_with(|| LogprobsError {
+            place: place(),
+            wrong: format!("must be {want}"),
+        });
     }
 
     fn read(&mut self, reader: &mut Reader<'_>) -> Read<()> {
@@ -534,7 +539,7 @@ impl Wire {
     }
 
     /// Puts the lists side by side.
-    fn join(self) -> Result<Logprobs, Fault> {
+    fn join(self) -> Result<Logprobs, LogprobsError> {
         let lengths = [
             ("tokens", self.tokens.as_ref().map(Column::len)),
             ("logprobs", self.logprobs.as_ref().map(Vec::len)),
@@ -546,7 +551,7 @@ impl Wire {
             match (known, length) {
                 (Some((first, wanted)), Some(length)) if length != wanted => {
                     let wrong = format!("must be as long as {first} ({wanted}), not {length}");
-                    return Err(Fault { place: name.to_owned(), wrong });
+                    return Err(LogprobsError { place: name.to_owned(), wrong });
                 }
                 (None, Some(length)) => known = Some((name, length)),
                 _ => {}

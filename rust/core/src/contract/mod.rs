@@ -15,10 +15,10 @@ pub use batch::DeltaBatch;
 pub use call_id::CallId;
 pub use delta::{
     CONTRACT_VERSION, Delta, DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Payload,
-    Riders, Text, Usage,
+    Text, TextAttributes, Usage,
 };
-pub use laws::{Breach, Laws, Place};
-pub use logprobs::{Column, Fault, Logprobs, NO_ID};
+pub use laws::{ContractViolation, Destination, Laws};
+pub use logprobs::{Column, Logprobs, LogprobsError, NO_ID};
 pub use output::Output;
-pub use text_only::Plain;
+pub use text_only::TextOnlyDelta;
 pub use warnings::Warnings;

@@ -1,7 +1,7 @@
 //! Receiver of finished deltas.
 
 use super::delta::Delta;
-use super::text_only::Plain;
+use super::text_only::TextOnlyDelta;
 
 /// Where finished deltas go: a [`crate::contract::DeltaBatch`], a [`crate::fold::MessageAssembler`], or any closure.
 pub trait Output {
@@ -10,8 +10,8 @@ pub trait Output {
 
     /// Takes the next delta, which is plain: the same as [`Output::delta`], without making the delta where that is cheaper.
     #[inline]
-    fn plain(&mut self, seq: u64, plain: Plain<'_>) {
-        self.delta(&Delta { seq, payload: plain.into(), provider_raw: None });
+    fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
+        self.delta(&Delta { seq, payload: delta.into(), provider_raw: None });
     }
 }
 

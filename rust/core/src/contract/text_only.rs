@@ -1,11 +1,11 @@
 //! Deltas that are nothing but new text, as nearly all are: small enough to pass without making a [`Payload`].
 
 use super::call_id::CallId;
-use super::delta::{Payload, Riders};
+use super::delta::{Payload, TextAttributes};
 
 /// A payload that is nothing but new text, as nearly all are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plain<'a> {
+pub enum TextOnlyDelta<'a> {
     /// Visible text.
     Text {
         /// The part it belongs to.
@@ -32,30 +32,34 @@ pub enum Plain<'a> {
 impl<'a> Payload<&'a str> {
     /// The payload, if it is nothing but new text of a part.  Arguments are plain only where their call's id is shared.
     #[inline]
-    pub fn plain(&self) -> Option<Plain<'a>> {
+    pub fn text_only(&self) -> Option<TextOnlyDelta<'a>> {
         match *self {
-            Self::Text { text, part_index: Some(part), riders } if riders == Riders::default() => {
-                Some(Plain::Text { part, text })
-            }
-            Self::Thinking { text, part_index: Some(part), riders }
-                if riders == Riders::default() =>
+            Self::Text { text, part_index: Some(part), attributes }
+                if attributes == TextAttributes::default() =>
             {
-                Some(Plain::Thinking { part, text })
+                Some(TextOnlyDelta::Text { part, text })
+            }
+            Self::Thinking { text, part_index: Some(part), attributes }
+                if attributes == TextAttributes::default() =>
+            {
+                Some(TextOnlyDelta::Thinking { part, text })
             }
             _ => None,
         }
     }
 }
 
-impl<'a> From<Plain<'a>> for Payload<&'a str> {
-    fn from(plain: Plain<'a>) -> Self {
-        let riders = Riders::default();
-        match plain {
-            Plain::Text { part, text } => Self::Text { text, part_index: Some(part), riders },
-            Plain::Thinking { part, text } => {
-                Self::Thinking { text, part_index: Some(part), riders }
+impl<'a> From<TextOnlyDelta<'a>> for Payload<&'a str> {
+    fn from(delta: TextOnlyDelta<'a>) -> Self {
+        let attributes = TextAttributes::default();
+        match delta {
+            TextOnlyDelta::Text { part, text } => {
+                Self::Text { text, part_index: Some(part), attributes }
             }
-            Plain::Args { id, text } => Self::ToolCallArgs { id: id.as_ref(), text },
+            TextOnlyDelta::Thinking { part, text } => {
+                Self::Thinking { text, part_index: Some(part), attributes }
+            }
+            TextOnlyDelta::Args { id, text } => Self::ToolCallArgs { id: id.as_ref(), text },
         }
     }
 }

@@ -7,13 +7,13 @@ use crate::contract::{ErrorCode, Failure, Output};
 use crate::framing::{self, Bytes, Feed, Receiver};
 
 /// What takes the frames of a feed.
-pub(super) struct Intake<'a, O> {
+pub(super) struct FrameHandler<'a, O> {
     core: &'a mut Core,
     out: &'a mut O,
     feed: Feed<'a>,
 }
 
-impl<'a, O> Intake<'a, O> {
+impl<'a, O> FrameHandler<'a, O> {
     /// For the frames of this feed.
     pub(super) fn new(core: &'a mut Core, out: &'a mut O, feed: &'a [u8]) -> Self {
         Self { core, out, feed: Feed::new(feed) }
@@ -21,17 +21,17 @@ impl<'a, O> Intake<'a, O> {
 
     #[inline]
     fn flow(&self) -> ControlFlow<()> {
-        if self.core.finisher.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.core.emitter.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-impl<O: Output> Receiver for Intake<'_, O> {
+impl<O: Output> Receiver for FrameHandler<'_, O> {
     #[inline]
     fn frame(&mut self, frame: framing::Frame<'_>) -> ControlFlow<()> {
         use framing::Frame;
         match frame {
             Frame::Event { name, data, wire, .. }
-                if self.core.repeated(name, data, wire, self.out) => {}
+                if self.core.apply_template(name, data, wire, self.out) => {}
             Frame::Event { name, data, offset, closed, wire } => {
                 let [name, data, wire] = [name, data, wire].map(|bytes| self.feed.known(bytes));
                 let event = Event { name, data, offset, closed, wire };
@@ -62,8 +62,9 @@ impl<O: Output> Receiver for Intake<'_, O> {
             return ControlFlow::Continue(0);
         }
         let bytes = self.feed.beginning(bytes);
-        let taken =
-            self.core.with_sink(self.out, |state, sink| state.repeated_unframed(bytes, sink));
+        let taken = self
+            .core
+            .with_sink(self.out, |state, sink| state.apply_templates_unframed(bytes, sink));
         self.flow().map_continue(|()| taken)
     }
 }
@@ -80,7 +81,7 @@ pub(super) struct Event<'a> {
 
 impl<'a> Event<'a> {
     /// One without a name, of data that stood elsewhere.
-    pub(super) fn of(data: &'a [u8]) -> Self {
+    pub(super) fn from_data(data: &'a [u8]) -> Self {
         let nothing = Bytes::Valid("");
         let data = Bytes::Unchecked(data);
         Self { name: nothing, data, offset: 0, closed: true, wire: nothing }

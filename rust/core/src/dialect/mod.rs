@@ -1,13 +1,13 @@
 //! The registry: one row a wire protocol.
 //!
 //! A dialect is two functions.  `read(frame)` is pure, borrows from the frame and knows no state; `apply(event, sink)`
-//! owns all state.  The finisher alone owns seq, ids, pairing and the terminal.
+//! owns all state.  The emitter alone owns seq, ids, pairing and the terminal.
 
 use crate::contract::Output;
 use crate::emit::DeltaSink;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
-use protocol::Stage;
+use protocol::ProtocolDriver;
 
 pub mod anthropic_messages;
 pub mod bedrock_converse;
@@ -46,13 +46,13 @@ macro_rules! registry {
         /// The state of one stream's dialect.  Boxed: the largest is ten times the smallest, and what holds it is moved.
         #[derive(Clone, Debug, PartialEq)]
         pub enum State {
-            $($(#[$doc])* $protocol(Box<Stage<$state>>),)+
+            $($(#[$doc])* $protocol(Box<ProtocolDriver<$state>>),)+
         }
 
         impl State {
             /// Applies a frame that repeats a template; false for any other.
             #[inline]
-            pub fn repeated<O: Output>(
+            pub fn apply_template<O: Output>(
                 &mut self,
                 name: &[u8],
                 frame: &[u8],
@@ -60,20 +60,20 @@ macro_rules! registry {
                 sink: &mut DeltaSink<'_, O>,
             ) -> bool {
                 match self {
-                    $(Self::$protocol(stage) => stage.repeated(name, frame, wire, sink),)+
+                    $(Self::$protocol(driver) => driver.apply_template(name, frame, wire, sink),)+
                 }
             }
 
             /// Applies the events at the start of what is not framed yet, as far as they repeat templates; how many bytes
             /// they are.
             #[inline]
-            pub fn repeated_unframed<O: Output>(
+            pub fn apply_templates_unframed<O: Output>(
                 &mut self,
                 bytes: Bytes<'_>,
                 sink: &mut DeltaSink<'_, O>,
             ) -> usize {
                 match self {
-                    $(Self::$protocol(stage) => stage.repeated_unframed(bytes, sink),)+
+                    $(Self::$protocol(driver) => driver.apply_templates_unframed(bytes, sink),)+
                 }
             }
 
@@ -84,14 +84,14 @@ macro_rules! registry {
                 sink: &mut DeltaSink<'_, O>,
             ) -> Result<()> {
                 match self {
-                    $(Self::$protocol(stage) => stage.frame(frame, sink),)+
+                    $(Self::$protocol(driver) => driver.frame(frame, sink),)+
                 }
             }
 
             /// Says what the state still holds back; no frame follows.
             pub fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
                 match self {
-                    $(Self::$protocol(stage) => stage.close(sink),)+
+                    $(Self::$protocol(driver) => driver.close(sink),)+
                 }
             }
         }

@@ -33,7 +33,7 @@ pub struct Wanted {
 /// A wire protocol: the state of one stream, and the two functions.
 pub trait Protocol: Clone + Debug + Default + PartialEq {
     /// The events that come again and again, all alike.
-    type Repeat: Template;
+    type EventTemplate: Template;
 
     /// Reads a frame.
     fn read<'a>(
@@ -43,7 +43,7 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
     ) -> Result<Event<'a, Self>>;
 
     /// Reads the object in a frame's hole into room of its own, which counts only once an event that repeats a template
-    /// speaks of it; false for what is no valid object.  See [`crate::template::Tokens::reads`].
+    /// speaks of it; false for what is no valid object.  See [`crate::template::Tokens::parsed_object`].
     fn read_object(&mut self, _: &mut Reader<'_>) -> bool {
         false
     }
@@ -56,24 +56,24 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
 }
 
 /// What a protocol reads of a frame.
-pub type Event<'a, P> = <<P as Protocol>::Repeat as Template>::Event<'a>;
+pub type Event<'a, P> = <<P as Protocol>::EventTemplate as Template>::Event<'a>;
 
 /// A protocol at work: its state, and the templates that its frames repeat.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stage<P: Protocol> {
+pub struct ProtocolDriver<P: Protocol> {
     protocol: P,
-    templates: Templates<P::Repeat>,
+    templates: Templates<P::EventTemplate>,
 }
 
-impl<P: Protocol> Default for Stage<P> {
+impl<P: Protocol> Default for ProtocolDriver<P> {
     fn default() -> Self {
         Self { protocol: P::default(), templates: Templates::default() }
     }
 }
 
-impl<P: Protocol> Stage<P> {
+impl<P: Protocol> ProtocolDriver<P> {
     #[inline]
-    pub(super) fn repeated<O: Output>(
+    pub(super) fn apply_template<O: Output>(
         &mut self,
         name: &[u8],
         frame: &[u8],
@@ -86,7 +86,7 @@ impl<P: Protocol> Stage<P> {
 
     /// Applies the events at the start of what is not framed yet, as far as they repeat templates; how many bytes they are.
     #[inline]
-    pub(super) fn repeated_unframed<O: Output>(
+    pub(super) fn apply_templates_unframed<O: Output>(
         &mut self,
         bytes: Bytes<'_>,
         sink: &mut DeltaSink<'_, O>,

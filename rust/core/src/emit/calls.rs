@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::digest::Digest;
-use super::sink::{DeltaSink, Finisher};
-use crate::contract::{CallId, FinishReason, InputFormat, Output, Payload, Plain};
+use super::sink::{DeltaSink, Emitter};
+use crate::contract::{CallId, FinishReason, InputFormat, Output, Payload, TextOnlyDelta};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Reader, Str};
 
@@ -57,7 +57,7 @@ pub(super) struct Call {
     id: CallId,
     given_id: bool,
     name: Option<String>,
-    stage: Stage,
+    stage: CallStage,
     format: InputFormat,
     scan: JsonScan,
     said: Digest,
@@ -95,17 +95,17 @@ impl Call {
     }
 
     fn says_again(&self, text: &str) -> bool {
-        if Digest::of(text) == self.said {
+        if Digest::from_text(text) == self.said {
             return true;
         }
         let mut reader = Reader::new(text, 1);
         let encoded = reader.string().and_then(|token| reader.end().map(|()| token.text()));
-        encoded.is_ok_and(|encoded| Digest::of(&encoded) == self.said)
+        encoded.is_ok_and(|encoded| Digest::from_text(&encoded) == self.said)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum CallStage {
     Waiting,
     Started,
     Ended,
@@ -126,13 +126,13 @@ impl<O: Output> DeltaSink<'_, O> {
     fn add_call(&mut self, format: InputFormat, verbatim: bool) -> CallHandle {
         self.end_markup(CallEnd::Provider);
         let bound = self.options().limits.tool_calls;
-        let used = self.finisher.calls.len() + 1;
-        if self.finisher.line.within("tool_calls", used, bound) {
-            self.finisher.calls.push(Call {
+        let used = self.emitter.calls.len() + 1;
+        if self.emitter.deltas.within("tool_calls", used, bound) {
+            self.emitter.calls.push(Call {
                 id: CallId::default(),
                 given_id: false,
                 name: None,
-                stage: Stage::Waiting,
+                stage: CallStage::Waiting,
                 format,
                 scan: JsonScan::default(),
                 said: Digest::default(),
@@ -151,32 +151,32 @@ impl<O: Output> DeltaSink<'_, O> {
         if !self.is_open() {
             return;
         }
-        let Finisher { line, calls, .. } = &mut *self.finisher;
+        let Emitter { deltas, calls, .. } = &mut *self.emitter;
         let Some(state) = calls.get_mut(call.0) else {
             return;
         };
         let mut late = None;
         // Some servers write `"null"` for an id that they have not.
         if let Some(id) = id.filter(|id| !id.is_empty() && id.raw != "null") {
-            if !state.given_id && state.stage == Stage::Waiting {
-                if !line.take_identifier(id) {
+            if !state.given_id && state.stage == CallStage::Waiting {
+                if !deltas.take_identifier(id) {
                     return;
                 }
                 state.id = CallId::from(id.text().as_str());
                 state.given_id = true;
-            } else if state.stage != Stage::Waiting && !state.given_id {
+            } else if state.stage != CallStage::Waiting && !state.given_id {
                 late = Some("an id that came after its tool call had started was ignored");
             }
         }
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             match &state.name {
-                None if line.take_identifier(name) => state.name = Some(name.text()),
+                None if deltas.take_identifier(name) => state.name = Some(name.text()),
                 None => return,
                 Some(known) if name.is(known) => {}
                 Some(_) => late = Some("a second, different name of a tool call was ignored"),
             }
         }
-        let ready = state.stage == Stage::Waiting
+        let ready = state.stage == CallStage::Waiting
             && state.name.is_some()
             && (state.given_id || !state.pending.is_empty());
         if let Some(message) = late {
@@ -189,9 +189,9 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Sets what the provider must get back with this call; `data` is a JSON value.
     pub fn call_state(&mut self, call: CallHandle, data: &str) {
-        let state = self.finisher.line.provider_state(data);
-        if self.finisher.line.take_state_bytes(state.len())
-            && let Some(call) = self.finisher.calls.get_mut(call.0)
+        let state = self.emitter.deltas.provider_state(data);
+        if self.emitter.deltas.take_state_bytes(state.len())
+            && let Some(call) = self.emitter.calls.get_mut(call.0)
         {
             call.provider_state = Some(state);
         }
@@ -203,8 +203,9 @@ impl<O: Output> DeltaSink<'_, O> {
         if text.is_empty() || !self.is_open() {
             return;
         }
-        let Finisher { line, calls, scratch, .. } = &mut *self.finisher;
-        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage != Stage::Ended) else {
+        let Emitter { deltas, calls, scratch, .. } = &mut *self.emitter;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage != CallStage::Ended)
+        else {
             return;
         };
         let lone = state.carry.lone;
@@ -215,7 +216,7 @@ impl<O: Output> DeltaSink<'_, O> {
             text.decode_into(scratch, &mut state.carry);
             scratch.as_str()
         };
-        if plain.is_empty() || !line.take_message_bytes(plain.len()) {
+        if plain.is_empty() || !deltas.take_message_bytes(plain.len()) {
             return;
         }
         if state.sent && state.repeats(plain) {
@@ -238,10 +239,10 @@ impl<O: Output> DeltaSink<'_, O> {
             && plain == "{}"
         {
             state.pending.push_str(plain);
-            if state.stage == Stage::Waiting {
+            if state.stage == CallStage::Waiting {
                 self.start_call(call);
             }
-        } else if state.stage == Stage::Waiting {
+        } else if state.stage == CallStage::Waiting {
             let held = plain.to_owned();
             self.start_call(call);
             self.send_args(call, &held);
@@ -252,7 +253,7 @@ impl<O: Output> DeltaSink<'_, O> {
                 state.take_instead(plain);
             }
             state.sent = true;
-            line.send_plain(self.out, Plain::Args { id: &state.id, text: plain });
+            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text: plain });
         }
         if lone_now.lone > lone {
             self.warn_lone(lone_now);
@@ -266,8 +267,9 @@ impl<O: Output> DeltaSink<'_, O> {
         if !self.is_open() {
             return;
         }
-        let calls = &mut self.finisher.calls;
-        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage != Stage::Ended) else {
+        let calls = &mut self.emitter.calls;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage != CallStage::Ended)
+        else {
             return;
         };
         match state.said.rest_of(&text).map(str::to_owned) {
@@ -289,7 +291,7 @@ impl<O: Output> DeltaSink<'_, O> {
     /// Whether the call's arguments are one whole JSON value, so that arguments under `name` are another call's.  A
     /// held `{}` counts only before another name: under its own it may give way to what follows.
     pub fn is_whole_before(&self, call: CallHandle, name: Option<Str<'_>>) -> bool {
-        self.finisher.calls.get(call.0).is_some_and(|call| {
+        self.emitter.calls.get(call.0).is_some_and(|call| {
             let renamed =
                 name.is_some_and(|name| !call.name.as_deref().is_some_and(|n| name.is(n)));
             (call.sent || renamed) && call.scan.verdict() == Verdict::Complete
@@ -297,41 +299,41 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     fn send_args(&mut self, call: CallHandle, text: &str) {
-        let Finisher { line, calls, .. } = &mut *self.finisher;
+        let Emitter { deltas, calls, .. } = &mut *self.emitter;
         // A call does not start where the limit of parts is reached.
         if let Some(state) = calls.get_mut(call.0)
-            && state.stage == Stage::Started
+            && state.stage == CallStage::Started
             && !text.is_empty()
         {
             state.sent = true;
-            line.send_plain(self.out, Plain::Args { id: &state.id, text });
+            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text });
         }
     }
 
     /// Lets a call start that has a name, id or not.
     pub(crate) fn start_call(&mut self, call: CallHandle) {
-        let Finisher { line, calls, ids, started_calls, .. } = &mut *self.finisher;
-        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == Stage::Waiting)
+        let Emitter { deltas, calls, ids, started_calls, .. } = &mut *self.emitter;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == CallStage::Waiting)
         else {
             return;
         };
-        let Some(index) = line.open_part() else {
+        let Some(index) = deltas.open_part() else {
             return;
         };
         // Made-up ids derive from the response id, so `start` settles that first.
-        line.start(self.out);
+        deltas.start(self.out);
         if !state.given_id {
-            let id = made_up_id(&line.options.run_id, &line.response_id, call.0);
+            let id = made_up_id(&deltas.options.run_id, &deltas.response_id, call.0);
             state.id = CallId::from(id.as_str());
         }
         if let Some(other) = unique(ids, &state.id) {
             state.id = CallId::from(other.as_str());
         }
-        state.stage = Stage::Started;
+        state.stage = CallStage::Started;
         *started_calls += 1;
         let provider_state = state.provider_state.take();
-        let options = Arc::clone(&line.options);
-        line.send(
+        let options = Arc::clone(&deltas.options);
+        deltas.send(
             self.out,
             Payload::ToolCallStart {
                 id: state.id.as_ref(),
@@ -354,22 +356,22 @@ impl<O: Output> DeltaSink<'_, O> {
         if self.ended() {
             return;
         }
-        let Some(state) = self.finisher.calls.get_mut(call.0) else {
+        let Some(state) = self.emitter.calls.get_mut(call.0) else {
             return;
         };
-        if state.stage == Stage::Waiting {
+        if state.stage == CallStage::Waiting {
             if !state.given_id && state.name.is_none() && state.pending.is_empty() {
-                state.stage = Stage::Ended;
+                state.stage = CallStage::Ended;
                 return;
             }
             self.start_call(call);
         }
-        let Finisher { line, calls, scratch, .. } = &mut *self.finisher;
-        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == Stage::Started)
+        let Emitter { deltas, calls, scratch, .. } = &mut *self.emitter;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == CallStage::Started)
         else {
             return;
         };
-        state.stage = Stage::Ended;
+        state.stage = CallStage::Ended;
         let held = std::mem::take(&mut state.pending);
         scratch.clear();
         scratch.push_str(&held);
@@ -380,7 +382,7 @@ impl<O: Output> DeltaSink<'_, O> {
             if held.is_empty() {
                 state.scan.feed(scratch.as_bytes());
             }
-            line.send_plain(self.out, Plain::Args { id: &state.id, text: scratch });
+            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text: scratch });
         }
         // The name may be still to come, and arguments may follow where none came.
         let unsure = state.name.is_none()
@@ -390,7 +392,7 @@ impl<O: Output> DeltaSink<'_, O> {
         let open = state.format == InputFormat::Json && state.scan.verdict() == Verdict::Open;
         let incomplete = how == CallEnd::Abandoned || open || (unsure && !how.says_done());
         let provider_state = state.provider_state.take();
-        line.send(
+        deltas.send(
             self.out,
             Payload::ToolCallEnd {
                 id: state.id.as_ref(),
@@ -407,16 +409,16 @@ impl<O: Output> DeltaSink<'_, O> {
     /// Ends every call that is open, in the order in which they were opened.
     pub fn end_calls(&mut self, how: CallEnd) {
         self.end_markup(how);
-        for position in self.finisher.first_open..self.finisher.calls.len() {
+        for position in self.emitter.first_open..self.emitter.calls.len() {
             self.end_call(CallHandle(position), how);
         }
-        self.finisher.first_open = self.finisher.calls.len();
+        self.emitter.first_open = self.emitter.calls.len();
     }
 }
 
 /// The id of a call that has none: the same for the same run, response and ordinal.
 fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
-    let said = Digest::of(&format!("{run_id}\0{response_id}\0{ordinal}\0"));
+    let said = Digest::from_text(&format!("{run_id}\0{response_id}\0{ordinal}\0"));
     format!("call_{:016x}", said.hash())
 }
 

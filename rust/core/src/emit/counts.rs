@@ -1,6 +1,6 @@
 //! Token counts as a dialect merged them, and the contract's arithmetic over them.
 
-use super::sink::{DeltaSink, Finisher};
+use super::sink::{DeltaSink, Emitter};
 use crate::contract::{Output, Payload, Usage};
 use crate::json::{self, Result};
 
@@ -128,12 +128,12 @@ impl<O: Output> DeltaSink<'_, O> {
         if self.ended() || counts.is_empty() {
             return;
         }
-        let Finisher { line, usage, scratch, .. } = &mut *self.finisher;
+        let Emitter { deltas, usage, scratch, .. } = &mut *self.emitter;
         let later = counts.to_usage(std::mem::take(scratch), raw);
         if usage.as_ref() == Some(&later) {
             *scratch = later.details.unwrap_or_default();
         } else {
-            line.send(self.out, Payload::Usage(later.map(String::as_str)));
+            deltas.send(self.out, Payload::Usage(later.map(String::as_str)));
             // The memory of the record before is that of the next.
             let before = usage.replace(later);
             *scratch = before.and_then(|usage| usage.details).unwrap_or_default();
@@ -143,7 +143,7 @@ impl<O: Output> DeltaSink<'_, O> {
     /// Takes counts from beside the message: at its end they stand in for those that its own record leaves out.
     pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
         if !counts.is_empty() && self.take_state_bytes(raw.len()) {
-            self.finisher.usage_beside = Some(Box::new((counts, raw.to_owned())));
+            self.emitter.usage_beside = Some(Box::new((counts, raw.to_owned())));
         }
     }
 }

@@ -14,7 +14,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         let mut digest = Self::default();
         digest.take(text);
         digest
@@ -35,6 +35,6 @@ impl Digest {
     /// What `whole` says after this text; `None` when it does not begin with it.
     pub(super) fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
         let (begun, rest) = whole.split_at_checked(self.length)?;
-        (Self::of(begun) == *self).then_some(rest)
+        (Self::from_text(begun) == *self).then_some(rest)
     }
 }

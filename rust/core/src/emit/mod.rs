@@ -6,8 +6,8 @@
 
 mod calls;
 mod counts;
+mod delta_emitter;
 mod digest;
-mod line;
 mod markup;
 mod notes;
 mod options;
@@ -21,4 +21,4 @@ pub use calls::{CallEnd, CallHandle};
 pub use counts::Counts;
 pub use options::Options;
 pub use parts::{PartHandle, PartKind};
-pub use sink::{DeltaSink, Finisher};
+pub use sink::{DeltaSink, Emitter};

@@ -3,7 +3,7 @@
 //! In: what a dialect noticed or read.  Out: `warnings` and `details` of the terminal.
 //! Laws: a warning that was noted before is only counted; the first value of a fact counts; both are bounded by the limits.
 
-use super::sink::{DeltaSink, Finisher};
+use super::sink::{DeltaSink, Emitter};
 use crate::contract::Output;
 use crate::json::{Carry, Str, write_string};
 
@@ -14,8 +14,8 @@ impl<O: Output> DeltaSink<'_, O> {
     /// Notes a warning; one that was noted before is only counted.
     pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
         let max = self.options().limits.warnings;
-        if !self.finisher.warnings.note(max, code, message, offset) {
-            self.finisher.line.within("warnings", max + 1, max);
+        if !self.emitter.warnings.note(max, code, message, offset) {
+            self.emitter.deltas.within("warnings", max + 1, max);
         }
     }
 
@@ -59,12 +59,12 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     fn add_detail<const N: usize>(&mut self, name: &'static str, value: [&str; N]) {
-        if self.finisher.detail_names.contains(&name)
+        if self.emitter.detail_names.contains(&name)
             || !self.take_state_bytes(value.iter().map(|piece| piece.len()).sum())
         {
             return;
         }
-        let Finisher { details, detail_names, .. } = &mut *self.finisher;
+        let Emitter { details, detail_names, .. } = &mut *self.emitter;
         detail_names.push(name);
         details.push(if details.is_empty() { '{' } else { ',' });
         write_string(details, name);

@@ -1,8 +1,8 @@
 //! Parts of a message: what they hold, and how their text leaves.
 
+use super::delta_emitter::DeltaEmitter;
 use super::digest::Digest;
-use super::line::Line;
-use crate::contract::{Output, Payload, Riders};
+use crate::contract::{Output, Payload, TextAttributes};
 use crate::json::Carry;
 
 /// What a part holds.
@@ -33,25 +33,27 @@ pub(super) struct Part {
 
 /// Sends text of a part, or what rides on it; a part gets its number with its first delta.
 pub(super) fn send_text<O: Output>(
-    line: &mut Line,
+    deltas: &mut DeltaEmitter,
     out: &mut O,
     part: &mut Part,
     text: &str,
-    riders: Riders<&str>,
+    attributes: TextAttributes<&str>,
 ) {
     if part.index.is_none() {
-        part.index = line.open_part();
+        part.index = deltas.open_part();
     }
-    if part.index.is_none() || (text.is_empty() && !riders.carry()) {
+    if part.index.is_none() || (text.is_empty() && !attributes.allow_empty_text()) {
         return;
     }
     let part_index = part.index;
     let payload = match part.kind {
-        PartKind::Text => Payload::Text { text, part_index, riders },
-        PartKind::Refusal => {
-            Payload::Text { text, part_index, riders: Riders { refusal: true, ..riders } }
-        }
-        PartKind::Thinking => Payload::Thinking { text, part_index, riders },
+        PartKind::Text => Payload::Text { text, part_index, attributes },
+        PartKind::Refusal => Payload::Text {
+            text,
+            part_index,
+            attributes: TextAttributes { refusal: true, ..attributes },
+        },
+        PartKind::Thinking => Payload::Thinking { text, part_index, attributes },
     };
-    line.send(out, payload);
+    deltas.send(out, payload);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::calls::Call;
 use super::counts::Counts;
-use super::line::{Line, Phase};
+use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::Options;
 use super::parts::{Part, PartHandle};
 use crate::contract::{ErrorCode, Failure, FinishReason, Output, Usage, Warnings};
@@ -13,10 +13,10 @@ use crate::json::Str;
 use crate::markup::Markup;
 use crate::provider_error::ErrorObject;
 
-/// The finisher's state.
+/// The emitter's state.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finisher {
-    pub(super) line: Line,
+pub struct Emitter {
+    pub(super) deltas: DeltaEmitter,
     pub(super) parts: Vec<Part>,
     pub(super) calls: Vec<Call>,
     /// Every call before it has ended.
@@ -39,12 +39,12 @@ pub struct Finisher {
     pub(super) scratch: String,
 }
 
-impl Finisher {
+impl Emitter {
     /// Before the first byte.
     pub fn new(options: Arc<Options>) -> Self {
         Self {
             markup: options.markup.as_ref().map(|wanted| Box::new(Markup::new(wanted))),
-            line: Line {
+            deltas: DeltaEmitter {
                 dialect: options.dialect,
                 options,
                 phase: Phase::Waiting,
@@ -57,7 +57,7 @@ impl Finisher {
                 state_bytes: 0,
                 raw: None,
                 raw_of_end: None,
-                breach: None,
+                limit_reached: None,
             },
             marked: None,
             parts: Vec::new(),
@@ -79,62 +79,64 @@ impl Finisher {
 
     /// Whether the terminal has left.
     pub fn ended(&self) -> bool {
-        self.line.phase == Phase::Ended
+        self.deltas.phase == Phase::Ended
     }
 
     /// The seq of the last delta that left.
     pub fn last_seq(&self) -> u64 {
-        self.line.seq
+        self.deltas.seq
     }
 }
 
 /// What `apply` may say.
 pub struct DeltaSink<'a, O> {
-    pub(super) finisher: &'a mut Finisher,
+    pub(super) emitter: &'a mut Emitter,
     pub(super) out: &'a mut O,
 }
 
 impl<'a, O: Output> DeltaSink<'a, O> {
-    /// Lets `finisher` speak to `out`.
-    pub fn new(finisher: &'a mut Finisher, out: &'a mut O) -> Self {
-        Self { finisher, out }
+    /// Lets `emitter` speak to `out`.
+    pub fn new(emitter: &'a mut Emitter, out: &'a mut O) -> Self {
+        Self { emitter, out }
     }
 
     /// What the caller knew before the first byte.
     pub fn options(&self) -> &Options {
-        &self.finisher.line.options
+        &self.emitter.deltas.options
     }
 
     /// Whether the terminal has left.
     pub fn ended(&self) -> bool {
-        self.finisher.ended()
+        self.emitter.ended()
     }
 
     /// Whether content may still leave: no terminal, no limit reached, no error remembered.
     pub(super) fn is_open(&self) -> bool {
-        !self.ended() && self.finisher.line.breach.is_none() && self.finisher.deferred.is_none()
+        !self.ended()
+            && self.emitter.deltas.limit_reached.is_none()
+            && self.emitter.deferred.is_none()
     }
 
     /// Keeps the frame's JSON for its first delta, when asked for.
     pub fn begin_frame(&mut self, json: &str) {
         if self.options().provider_raw {
-            self.finisher.line.raw = Some(json.to_owned());
+            self.emitter.deltas.raw = Some(json.to_owned());
         }
     }
 
     /// After each frame: a limit that was reached ends the stream.
     #[inline]
     pub fn end_frame(&mut self) {
-        let line = &self.finisher.line;
-        if line.raw.is_some() || line.breach.is_some() {
+        let deltas = &self.emitter.deltas;
+        if deltas.raw.is_some() || deltas.limit_reached.is_some() {
             self.settle_frame();
         }
     }
 
     #[cold]
     fn settle_frame(&mut self) {
-        self.finisher.line.raw = None;
-        if let Some(message) = self.finisher.line.breach.take() {
+        self.emitter.deltas.raw = None;
+        if let Some(message) = self.emitter.deltas.limit_reached.take() {
             self.error(Failure::new(ErrorCode::ProtocolError, message.into()));
         }
     }
@@ -142,44 +144,46 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     /// Names model and response id; the first name of each counts.  `start` leaves once both are known.
     #[inline]
     pub fn identity(&mut self, model: Option<Str<'_>>, response_id: Option<Str<'_>>) {
-        let line = &self.finisher.line;
+        let deltas = &self.emitter.deltas;
         // Most frames name again what is known.
-        if line.phase == Phase::Waiting || (line.phase == Phase::Running && line.model.is_empty()) {
+        if deltas.phase == Phase::Waiting
+            || (deltas.phase == Phase::Running && deltas.model.is_empty())
+        {
             self.learn_identity(model, response_id);
         }
     }
 
     fn learn_identity(&mut self, model: Option<Str<'_>>, response_id: Option<Str<'_>>) {
-        let line = &mut self.finisher.line;
+        let deltas = &mut self.emitter.deltas;
         if let Some(model) = model
-            && line.model.is_empty()
-            && line.is_identifier(model)
+            && deltas.model.is_empty()
+            && deltas.is_identifier(model)
         {
-            line.model = model.text();
+            deltas.model = model.text();
         }
-        if line.phase == Phase::Waiting {
+        if deltas.phase == Phase::Waiting {
             if let Some(id) = response_id
-                && line.response_id.is_empty()
-                && line.is_identifier(id)
+                && deltas.response_id.is_empty()
+                && deltas.is_identifier(id)
             {
-                line.response_id = id.text();
+                deltas.response_id = id.text();
             }
-            if !line.model.is_empty() && !line.response_id.is_empty() {
-                line.start(self.out);
+            if !deltas.model.is_empty() && !deltas.response_id.is_empty() {
+                deltas.start(self.out);
             }
         }
     }
 
     /// The message began anew: why an earlier one ended says nothing any more.
     pub fn restart(&mut self) {
-        self.finisher.finish = None;
+        self.emitter.finish = None;
     }
 
     /// Another model took over.
     pub fn model_changed(&mut self, model: Str<'_>) {
-        let line = &mut self.finisher.line;
-        if line.is_identifier(model) {
-            line.model = model.text();
+        let deltas = &mut self.emitter.deltas;
+        if deltas.is_identifier(model) {
+            deltas.model = model.text();
         }
     }
 
@@ -195,12 +199,12 @@ impl<'a, O: Output> DeltaSink<'a, O> {
 
     /// Counts bytes that a dialect holds for a provider part; false when the limit is reached.
     pub fn take_state_bytes(&mut self, added: usize) -> bool {
-        self.finisher.line.take_state_bytes(added)
+        self.emitter.deltas.take_state_bytes(added)
     }
 
     /// Gives back what was counted for a block that leaves as a part, which is counted itself.
     pub fn give_back_state_bytes(&mut self, held: usize) {
-        let line = &mut self.finisher.line;
-        line.state_bytes = line.state_bytes.saturating_sub(held);
+        let deltas = &mut self.emitter.deltas;
+        deltas.state_bytes = deltas.state_bytes.saturating_sub(held);
     }
 }

@@ -1,45 +1,45 @@
 //! The terminal: finish reason, deferred errors, and the one `done` or `error` of a stream.
 
 use super::calls::CallEnd;
-use super::line::Phase;
+use super::delta_emitter::Phase;
 use super::parts::PartHandle;
-use super::sink::{DeltaSink, Finisher};
+use super::sink::{DeltaSink, Emitter};
 use crate::contract::{ErrorCode, Failure, FinishReason, Output, Payload};
 
 impl<O: Output> DeltaSink<'_, O> {
     /// Remembers why the message ended; a later reason replaces an earlier one.
     pub fn finish(&mut self, reason: FinishReason, raw: &str) {
         self.keep_frame_for_end();
-        self.finisher.finish = Some((reason, raw.to_owned()));
+        self.emitter.finish = Some((reason, raw.to_owned()));
     }
 
     /// Whether a finish reason was seen.
     pub fn finished(&self) -> bool {
-        self.finisher.finish.is_some()
+        self.emitter.finish.is_some()
     }
 
     /// Whether the finish reason that was seen says that the model ended by itself.
     pub fn finished_whole(&self) -> bool {
-        self.finisher.finish.as_ref().is_some_and(|(reason, _)| reason.says_done())
+        self.emitter.finish.as_ref().is_some_and(|(reason, _)| reason.says_done())
     }
 
     /// The message holds refusal text.
     pub fn refused(&mut self) {
-        self.finisher.refused = true;
+        self.emitter.refused = true;
     }
 
     /// Remembers an error that the protocol lets other events follow: content is dropped from here on, usage is merged,
     /// and the error ends the stream at its real end.
     pub fn defer_error(&mut self, failure: Failure<Box<str>>) {
         self.keep_frame_for_end();
-        self.finisher.deferred.get_or_insert_with(|| Box::new(failure));
+        self.emitter.deferred.get_or_insert_with(|| Box::new(failure));
     }
 
     /// Keeps the frame's JSON for the terminal, unless a delta of the frame took it.
     fn keep_frame_for_end(&mut self) {
-        let line = &mut self.finisher.line;
-        if line.raw.is_some() {
-            line.raw_of_end.clone_from(&line.raw);
+        let deltas = &mut self.emitter.deltas;
+        if deltas.raw.is_some() {
+            deltas.raw_of_end.clone_from(&deltas.raw);
         }
     }
 
@@ -49,15 +49,15 @@ impl<O: Output> DeltaSink<'_, O> {
             return;
         }
         self.settle(CallEnd::Cut);
-        let warnings = self.finisher.warnings.to_json();
+        let warnings = self.emitter.warnings.to_json();
         let mut failure = failure;
         let request_id = &self.options().response.request_id;
         failure.http_request_id = failure.http_request_id.or_else(|| request_id.clone());
         failure.warnings = None;
         let mut payload = failure.map(&mut AsRef::as_ref);
         payload.warnings = warnings.as_deref();
-        self.finisher.line.send(self.out, Payload::Error(payload));
-        self.finisher.line.phase = Phase::Ended;
+        self.emitter.deltas.send(self.out, Payload::Error(payload));
+        self.emitter.deltas.phase = Phase::Ended;
     }
 
     /// The provider's end marker: the stream is whole.
@@ -65,34 +65,34 @@ impl<O: Output> DeltaSink<'_, O> {
         if self.ended() {
             return;
         }
-        if let Some(message) = self.finisher.line.breach.take() {
+        if let Some(message) = self.emitter.deltas.limit_reached.take() {
             // What did not fit was dropped in this very frame: that is no normal end.
             return self.error(Failure::new(ErrorCode::ProtocolError, message.into()));
         }
-        if let Some(failure) = self.finisher.deferred.take() {
+        if let Some(failure) = self.emitter.deferred.take() {
             return self.error(*failure);
         }
-        let (reason, raw) = match self.finisher.finish.take() {
+        let (reason, raw) = match self.emitter.finish.take() {
             Some((reason, raw)) => (Some(reason), Some(raw).filter(|raw| !raw.is_empty())),
             None => (None, None),
         };
         self.settle(reason.map_or(CallEnd::EndMarker, CallEnd::Finish));
-        let called = self.finisher.started_calls > 0;
+        let called = self.emitter.started_calls > 0;
         let finish_reason = match reason {
             None | Some(FinishReason::Stop) if called => FinishReason::ToolCalls,
-            None | Some(FinishReason::Stop) if self.finisher.refused => FinishReason::Refusal,
+            None | Some(FinishReason::Stop) if self.emitter.refused => FinishReason::Refusal,
             Some(reason) => reason,
             None => FinishReason::Other,
         };
-        let warnings = self.finisher.warnings.to_json();
-        let details = Some(std::mem::take(&mut self.finisher.details));
+        let warnings = self.emitter.warnings.to_json();
+        let details = Some(std::mem::take(&mut self.emitter.details));
         let details = details.filter(|details| !details.is_empty()).map(|details| details + "}");
-        let line = &mut self.finisher.line;
-        line.start(self.out);
-        let model = Some(&line.model)
-            .filter(|model| !model.is_empty() && **model != line.started_model)
+        let deltas = &mut self.emitter.deltas;
+        deltas.start(self.out);
+        let model = Some(&deltas.model)
+            .filter(|model| !model.is_empty() && **model != deltas.started_model)
             .cloned();
-        line.send(
+        deltas.send(
             self.out,
             Payload::Done {
                 finish_reason,
@@ -102,7 +102,7 @@ impl<O: Output> DeltaSink<'_, O> {
                 warnings: warnings.as_deref(),
             },
         );
-        line.phase = Phase::Ended;
+        deltas.phase = Phase::Ended;
     }
 
     /// The body stopped: a stream that said its finish reason is done, any other was lost.
@@ -110,7 +110,7 @@ impl<O: Output> DeltaSink<'_, O> {
         if self.ended() {
             return;
         }
-        if self.finisher.deferred.is_some() || self.finished() {
+        if self.emitter.deferred.is_some() || self.finished() {
             self.end();
         } else {
             self.error(lost);
@@ -119,19 +119,19 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Leaves nothing open before the terminal.
     fn settle(&mut self, how: CallEnd) {
-        let line = &mut self.finisher.line;
-        line.raw = line.raw.take().or(line.raw_of_end.take());
+        let deltas = &mut self.emitter.deltas;
+        deltas.raw = deltas.raw.take().or(deltas.raw_of_end.take());
         self.settle_markup(how);
-        for position in 0..self.finisher.parts.len() {
+        for position in 0..self.emitter.parts.len() {
             self.flush_part(PartHandle(position));
         }
         self.end_calls(how);
-        let Finisher { line, usage, usage_beside, .. } = &mut *self.finisher;
+        let Emitter { deltas, usage, usage_beside, .. } = &mut *self.emitter;
         if let Some(beside) = usage_beside.take() {
             let (counts, raw) = *beside;
             let filled = counts.fill(usage.as_ref(), &raw);
             if usage.as_ref() != Some(&filled) {
-                line.send(self.out, Payload::Usage(filled.map(String::as_str)));
+                deltas.send(self.out, Payload::Usage(filled.map(String::as_str)));
                 *usage = Some(filled);
             }
         }

@@ -3,8 +3,8 @@
 use super::calls::CallEnd;
 use super::digest::Digest;
 use super::parts::{Part, PartHandle, PartKind, send_text};
-use super::sink::{DeltaSink, Finisher};
-use crate::contract::{Logprobs, Output, Plain, Riders};
+use super::sink::{DeltaSink, Emitter};
+use crate::contract::{Logprobs, Output, TextAttributes, TextOnlyDelta};
 use crate::json::{Carry, Str};
 
 impl<O: Output> DeltaSink<'_, O> {
@@ -22,10 +22,10 @@ impl<O: Output> DeltaSink<'_, O> {
         self.end_markup(CallEnd::Provider);
         let watched = self.watches(kind);
         let bound = self.options().limits.parts;
-        let used = self.finisher.parts.len() + 1;
+        let used = self.emitter.parts.len() + 1;
         // Parts that stay empty get no number, but they take memory.
-        if self.finisher.line.within("parts", used, bound) {
-            self.finisher.parts.push(Part {
+        if self.emitter.deltas.within("parts", used, bound) {
+            self.emitter.parts.push(Part {
                 kind,
                 index: None,
                 carry: Carry::default(),
@@ -42,7 +42,7 @@ impl<O: Output> DeltaSink<'_, O> {
         if text.is_empty() || !self.is_open() {
             return;
         }
-        let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
+        let Emitter { deltas, parts, scratch, .. } = &mut *self.emitter;
         let handle = part;
         let Some(part) = parts.get_mut(part.0) else {
             return;
@@ -58,18 +58,20 @@ impl<O: Output> DeltaSink<'_, O> {
             text.decode_into(scratch, &mut part.carry);
             scratch.as_str()
         };
-        if !plain.is_empty() && line.take_message_bytes(plain.len()) {
+        if !plain.is_empty() && deltas.take_message_bytes(plain.len()) {
             if let Some(said) = &mut part.said {
                 said.take(plain);
             }
             let delta = match (part.kind, part.index) {
-                (PartKind::Text, Some(part)) => Some(Plain::Text { part, text: plain }),
-                (PartKind::Thinking, Some(part)) => Some(Plain::Thinking { part, text: plain }),
+                (PartKind::Text, Some(part)) => Some(TextOnlyDelta::Text { part, text: plain }),
+                (PartKind::Thinking, Some(part)) => {
+                    Some(TextOnlyDelta::Thinking { part, text: plain })
+                }
                 _ => None,
             };
             match delta {
-                Some(delta) => line.send_plain(self.out, delta),
-                None => send_text(line, self.out, part, plain, Riders::default()),
+                Some(delta) => deltas.send_text_only(self.out, delta),
+                None => send_text(deltas, self.out, part, plain, TextAttributes::default()),
             }
         }
         if part.carry.lone > lone {
@@ -81,7 +83,7 @@ impl<O: Output> DeltaSink<'_, O> {
     /// The whole of a part's text, which came in pieces before, or not at all: what is missing of it is sent.  Where the
     /// pieces say something else they stand, and a warning says so.
     pub fn text_whole(&mut self, part: PartHandle, whole: Str<'_>) {
-        let Some(state) = self.finisher.parts.get_mut(part.0) else { return };
+        let Some(state) = self.emitter.parts.get_mut(part.0) else { return };
         let whole = whole.text();
         match state.said.unwrap_or_default().rest_of(&whole) {
             Some("") => {}
@@ -97,7 +99,7 @@ impl<O: Output> DeltaSink<'_, O> {
     /// Another paragraph of a part begins, which will be said once more by itself.
     pub fn begin_paragraph(&mut self, part: PartHandle) {
         self.flush_part(part);
-        if let Some(part) = self.finisher.parts.get_mut(part.0) {
+        if let Some(part) = self.emitter.parts.get_mut(part.0) {
             part.said = Some(Digest::default());
         }
     }
@@ -108,23 +110,23 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     /// What rides on a part beside its text, on an empty delta.
-    fn ride(&mut self, part: PartHandle, riders: Riders<&str>) {
+    fn send_attributes(&mut self, part: PartHandle, attributes: TextAttributes<&str>) {
         if !self.is_open() {
             return;
         }
-        let part = self.ridden(part, &riders);
-        if riders.logprobs.is_none() {
+        let part = self.attribute_part(part, &attributes);
+        if attributes.logprobs.is_none() {
             // Log probabilities come between the halves of a text; everything else stands at its place in it.
             self.flush_part(part);
         }
-        let Finisher { line, parts, .. } = &mut *self.finisher;
-        let texts = [riders.annotations, riders.provider_state];
+        let Emitter { deltas, parts, .. } = &mut *self.emitter;
+        let texts = [attributes.annotations, attributes.provider_state];
         let texts: usize = texts.iter().flatten().map(|text| text.len()).sum();
-        let bytes = texts + riders.logprobs.map_or(0, Logprobs::bytes);
+        let bytes = texts + attributes.logprobs.map_or(0, Logprobs::bytes);
         if let Some(part) = parts.get_mut(part.0)
-            && line.take_state_bytes(bytes)
+            && deltas.take_state_bytes(bytes)
         {
-            send_text(line, self.out, part, "", riders);
+            send_text(deltas, self.out, part, "", attributes);
         }
     }
 
@@ -137,27 +139,40 @@ impl<O: Output> DeltaSink<'_, O> {
             list = format!("[{annotations}]");
             &list
         };
-        self.ride(part, Riders { annotations: Some(annotations), ..Riders::default() });
+        self.send_attributes(
+            part,
+            TextAttributes { annotations: Some(annotations), ..TextAttributes::default() },
+        );
     }
 
     /// Adds log probabilities.
     pub fn logprobs(&mut self, part: PartHandle, logprobs: &Logprobs) {
-        self.ride(part, Riders { logprobs: Some(logprobs), ..Riders::default() });
+        self.send_attributes(
+            part,
+            TextAttributes { logprobs: Some(logprobs), ..TextAttributes::default() },
+        );
     }
 
     /// Sets what the provider must get back with this part; `data` is a JSON value.
     pub fn part_state(&mut self, part: PartHandle, data: &str) {
-        let state = self.finisher.line.provider_state(data);
-        self.ride(part, Riders { provider_state: Some(&state), ..Riders::default() });
+        let state = self.emitter.deltas.provider_state(data);
+        self.send_attributes(
+            part,
+            TextAttributes { provider_state: Some(&state), ..TextAttributes::default() },
+        );
     }
 
     /// A thinking part of which only the provider state exists.
     pub fn redacted(&mut self, data: &str) -> PartHandle {
         let part = self.open_part(PartKind::Thinking);
-        let state = self.finisher.line.provider_state(data);
-        self.ride(
+        let state = self.emitter.deltas.provider_state(data);
+        self.send_attributes(
             part,
-            Riders { redacted: true, provider_state: Some(&state), ..Riders::default() },
+            TextAttributes {
+                redacted: true,
+                provider_state: Some(&state),
+                ..TextAttributes::default()
+            },
         );
         part
     }
@@ -167,7 +182,7 @@ impl<O: Output> DeltaSink<'_, O> {
         if self.flush_watched(part) {
             return;
         }
-        let Finisher { line, parts, scratch, .. } = &mut *self.finisher;
+        let Emitter { deltas, parts, scratch, .. } = &mut *self.emitter;
         let Some(part) = parts.get_mut(part.0) else {
             return;
         };
@@ -177,7 +192,7 @@ impl<O: Output> DeltaSink<'_, O> {
         scratch.clear();
         part.carry.flush(scratch);
         let carry = part.carry;
-        send_text(line, self.out, part, scratch, Riders::default());
+        send_text(deltas, self.out, part, scratch, TextAttributes::default());
         self.warn_lone(carry);
     }
 }

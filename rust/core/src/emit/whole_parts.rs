@@ -8,17 +8,17 @@ use crate::json::write_string;
 impl<O: Output> DeltaSink<'_, O> {
     /// What the provider must get back with a whole part, as its member `providerState`; `data` is a JSON value.
     pub fn provider_state(&self, data: &str) -> String {
-        self.finisher.line.provider_state(data)
+        self.emitter.deltas.provider_state(data)
     }
 
     /// A whole part at once; `part` is a JSON object `{kind, payload}`.
     pub fn whole_part(&mut self, part: &str) {
         self.end_markup(CallEnd::Provider);
-        if !self.is_open() || !self.finisher.line.take_state_bytes(part.len()) {
+        if !self.is_open() || !self.emitter.deltas.take_state_bytes(part.len()) {
             return;
         }
-        if let Some(index) = self.finisher.line.open_part() {
-            self.finisher.line.send(self.out, Payload::Part { part_index: Some(index), part });
+        if let Some(index) = self.emitter.deltas.open_part() {
+            self.emitter.deltas.send(self.out, Payload::Part { part_index: Some(index), part });
         }
     }
 
@@ -29,7 +29,7 @@ impl<O: Output> DeltaSink<'_, O> {
             return self.warn_no_object(block);
         }
         let mut part = String::from("{\"kind\":\"provider\",\"payload\":{\"dialect\":");
-        write_string(&mut part, self.finisher.line.dialect);
+        write_string(&mut part, self.emitter.deltas.dialect);
         part.push_str(",\"block\":");
         part.push_str(block);
         part.push_str("}}");
@@ -38,6 +38,6 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Parts and provider state belong to this dialect from here on: its events came inside of another's.
     pub fn speak_as(&mut self, dialect: &'static str) {
-        self.finisher.line.dialect = dialect;
+        self.emitter.deltas.dialect = dialect;
     }
 }

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::contract::{
-    Breach, CallId, Delta, DeltaKind, Failure, FinishReason, InputFormat, Laws, Logprobs, Payload,
-    Place, Plain, Riders, Usage,
+    CallId, ContractViolation, Delta, DeltaKind, Destination, Failure, FinishReason, InputFormat,
+    Laws, Logprobs, Payload, TextAttributes, TextOnlyDelta, Usage,
 };
 
 /// Where a message stands.
@@ -53,15 +53,15 @@ pub struct TextPart {
 }
 
 impl TextPart {
-    fn append(&mut self, text: &str, riders: &Riders<&str>) {
+    fn append(&mut self, text: &str, attributes: &TextAttributes<&str>) {
         self.text.push_str(text);
-        if *riders == Riders::default() {
+        if *attributes == TextAttributes::default() {
             return;
         }
-        self.annotations.extend(riders.annotations.map(Into::into));
-        self.refusal |= riders.refusal;
-        self.redacted |= riders.redacted;
-        if let Some(state) = riders.provider_state {
+        self.annotations.extend(attributes.annotations.map(Into::into));
+        self.refusal |= attributes.refusal;
+        self.redacted |= attributes.redacted;
+        if let Some(state) = attributes.provider_state {
             self.provider_state = Some(state.into());
         }
     }
@@ -216,9 +216,13 @@ impl MessageAssembler {
 
     /// Takes the next delta, which is plain; the same as [`Self::consume`].
     #[inline]
-    pub fn consume_plain(&mut self, seq: u64, plain: Plain<'_>) -> Result<(), Breach> {
-        match plain {
-            Plain::Text { part: at, text } => {
+    pub fn consume_text_only(
+        &mut self,
+        seq: u64,
+        delta: TextOnlyDelta<'_>,
+    ) -> Result<(), ContractViolation> {
+        match delta {
+            TextOnlyDelta::Text { part: at, text } => {
                 if let Some(Part::Text(part)) = self.parts.get_mut(at as usize)
                     && self.laws.more_text(seq, DeltaKind::Text, at as usize, text)
                 {
@@ -226,7 +230,7 @@ impl MessageAssembler {
                     return Ok(());
                 }
             }
-            Plain::Thinking { part: at, text } => {
+            TextOnlyDelta::Thinking { part: at, text } => {
                 if let Some(Part::Thinking(part)) = self.parts.get_mut(at as usize)
                     && self.laws.more_text(seq, DeltaKind::Thinking, at as usize, text)
                 {
@@ -234,7 +238,7 @@ impl MessageAssembler {
                     return Ok(());
                 }
             }
-            Plain::Args { id, text } => {
+            TextOnlyDelta::Args { id, text } => {
                 // Most arguments are the last part's.
                 let last = self.parts.len().saturating_sub(1);
                 for at in [Some(last), self.interleaved.0.get(&id.address()).copied()] {
@@ -250,13 +254,18 @@ impl MessageAssembler {
                 return self.consume_first_args(seq, id, text);
             }
         }
-        self.consume(&Delta { seq, payload: plain.into(), provider_raw: None })
+        self.consume(&Delta { seq, payload: delta.into(), provider_raw: None })
     }
 
     /// Takes arguments under an id whose address is new here, and remembers the address: the next arguments of the call are
     /// found by it, without a look at the text of the id.
     #[cold]
-    fn consume_first_args(&mut self, seq: u64, id: &CallId, text: &str) -> Result<(), Breach> {
+    fn consume_first_args(
+        &mut self,
+        seq: u64,
+        id: &CallId,
+        text: &str,
+    ) -> Result<(), ContractViolation> {
         let last = self.parts.len().saturating_sub(1);
         if let Some(Part::ToolCall(call)) = self.parts.get_mut(last)
             && call.id == *id
@@ -267,7 +276,11 @@ impl MessageAssembler {
             call.id = id.clone();
             return Ok(());
         }
-        self.consume(&Delta { seq, payload: Plain::Args { id, text }.into(), provider_raw: None })?;
+        self.consume(&Delta {
+            seq,
+            payload: TextOnlyDelta::Args { id, text }.into(),
+            provider_raw: None,
+        })?;
         if let Some(at) = self.laws.call_part(id)
             && let Some(Part::ToolCall(call)) = self.parts.get_mut(at)
         {
@@ -278,22 +291,22 @@ impl MessageAssembler {
     }
 
     /// Takes the next delta; one that breaks a law changes nothing.
-    pub fn consume(&mut self, delta: &Delta<&str>) -> Result<(), Breach> {
-        let place = self.laws.check(delta)?;
-        match (delta.payload, place) {
+    pub fn consume(&mut self, delta: &Delta<&str>) -> Result<(), ContractViolation> {
+        let destination = self.laws.check(delta)?;
+        match (delta.payload, destination) {
             (Payload::Start { model_id, request_id }, _) => {
                 self.status = Status::Started;
                 self.model_id = model_id.into();
                 self.request_id = request_id.into();
             }
             (
-                Payload::Text { text, riders, .. } | Payload::Thinking { text, riders, .. },
-                place,
+                Payload::Text { text, attributes, .. } | Payload::Thinking { text, attributes, .. },
+                destination,
             ) => {
-                if let Some(logprobs) = riders.logprobs {
+                if let Some(logprobs) = attributes.logprobs {
                     Arc::make_mut(self.logprobs.get_or_insert_default()).append(logprobs);
                 }
-                self.text_part(&delta.payload, place, text, &riders);
+                self.text_part(&delta.payload, destination, text, &attributes);
             }
             (Payload::ToolCallStart { id, name, input_format, provider_state, .. }, _) => {
                 self.calls.push(self.parts.len());
@@ -307,12 +320,12 @@ impl MessageAssembler {
                     provider_state: provider_state.map(Into::into),
                 }));
             }
-            (Payload::ToolCallArgs { text, .. }, Place::Part(at)) => {
+            (Payload::ToolCallArgs { text, .. }, Destination::Part(at)) => {
                 if let Some(Part::ToolCall(call)) = self.parts.get_mut(at) {
                     call.args.push_str(text);
                 }
             }
-            (Payload::ToolCallEnd { incomplete, provider_state, .. }, Place::Part(at)) => {
+            (Payload::ToolCallEnd { incomplete, provider_state, .. }, Destination::Part(at)) => {
                 if let Some(Part::ToolCall(call)) = self.parts.get_mut(at) {
                     call.ended = true;
                     call.incomplete = incomplete;
@@ -353,19 +366,19 @@ impl MessageAssembler {
     fn text_part(
         &mut self,
         payload: &Payload<&str>,
-        place: Place,
+        destination: Destination,
         text: &str,
-        riders: &Riders<&str>,
+        attributes: &TextAttributes<&str>,
     ) {
-        if let Place::Part(at) = place {
+        if let Destination::Part(at) = destination {
             if let Some(Part::Text(part) | Part::Thinking(part)) = self.parts.get_mut(at) {
-                part.append(text, riders);
+                part.append(text, attributes);
             }
             return;
         }
         let text_so_far = String::with_capacity(text.len().max(FIRST_BYTES));
         let mut part = TextPart { text: text_so_far, ..TextPart::default() };
-        part.append(text, riders);
+        part.append(text, attributes);
         self.parts.push(match payload {
             Payload::Thinking { .. } => Part::Thinking(part),
             _ => Part::Text(part),

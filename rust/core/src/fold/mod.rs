@@ -5,4 +5,4 @@ mod output;
 pub mod partial_json;
 
 pub use assembler::{MessageAssembler, Part, Status, Terminal, TextPart, ToolCall};
-pub use output::FoldInto;
+pub use output::FoldingOutput;

@@ -1,51 +1,51 @@
 //! A decoder's output that folds each delta as it leaves.
 
 use super::assembler::MessageAssembler;
-use crate::contract::{Breach, Delta, Output, Plain};
+use crate::contract::{ContractViolation, Delta, Output, TextOnlyDelta};
 
 /// A decoder's output folded as it comes.  What the assembler refuses ends the folding; the rest of the feed is dropped.
 #[derive(Debug)]
-pub struct FoldInto<'a> {
+pub struct FoldingOutput<'a> {
     assembler: &'a mut MessageAssembler,
     taken: usize,
-    breach: Option<Breach>,
+    violation: Option<ContractViolation>,
 }
 
-impl<'a> FoldInto<'a> {
+impl<'a> FoldingOutput<'a> {
     /// Folds into `assembler`.
     pub fn new(assembler: &'a mut MessageAssembler) -> Self {
-        Self { assembler, taken: 0, breach: None }
+        Self { assembler, taken: 0, violation: None }
     }
 
     /// How many deltas were folded, or what the assembler refused.
-    pub fn finish(self) -> Result<usize, Breach> {
-        self.breach.map_or(Ok(self.taken), Err)
+    pub fn finish(self) -> Result<usize, ContractViolation> {
+        self.violation.map_or(Ok(self.taken), Err)
     }
 }
 
-impl FoldInto<'_> {
+impl FoldingOutput<'_> {
     #[inline]
-    fn took(&mut self, verdict: Result<(), Breach>) {
+    fn took(&mut self, verdict: Result<(), ContractViolation>) {
         match verdict {
             Ok(()) => self.taken += 1,
-            Err(breach) => self.breach = Some(breach),
+            Err(violation) => self.violation = Some(violation),
         }
     }
 }
 
-impl Output for FoldInto<'_> {
+impl Output for FoldingOutput<'_> {
     #[inline]
     fn delta(&mut self, delta: &Delta<&str>) {
-        if self.breach.is_none() {
+        if self.violation.is_none() {
             let verdict = self.assembler.consume(delta);
             self.took(verdict);
         }
     }
 
     #[inline]
-    fn plain(&mut self, seq: u64, plain: Plain<'_>) {
-        if self.breach.is_none() {
-            let verdict = self.assembler.consume_plain(seq, plain);
+    fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
+        if self.violation.is_none() {
+            let verdict = self.assembler.consume_text_only(seq, delta);
             self.took(verdict);
         }
     }

@@ -44,7 +44,7 @@ pub enum Event<'a> {
 
 /// An event whose text lies in the log's arena and ends there at the number given.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Mark {
+enum LogRecord {
     Object,
     Array,
     End,
@@ -62,48 +62,48 @@ enum Mark {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
     arena: String,
-    marks: Vec<Mark>,
+    records: Vec<LogRecord>,
 }
 
 impl Log {
     /// Whether nothing became known.
     pub fn is_empty(&self) -> bool {
-        self.marks.is_empty()
+        self.records.is_empty()
     }
 
     /// Forgets the events and keeps the room they took.
     pub fn clear(&mut self) {
         self.arena.clear();
-        self.marks.clear();
+        self.records.clear();
     }
 
     /// The events, oldest first.  Neighbouring pieces of one string are one event.
     pub fn events(&self) -> impl Iterator<Item = Event<'_>> {
         let mut from = 0;
-        self.marks.iter().map(move |mark| {
+        self.records.iter().map(move |record| {
             let mut text = |end: usize| {
                 let text = self.arena.get(from..end).unwrap_or("");
                 from = end;
                 text
             };
-            match *mark {
-                Mark::Object => Event::Object,
-                Mark::Array => Event::Array,
-                Mark::End => Event::End,
-                Mark::Key(end) => Event::Key(text(end)),
-                Mark::String => Event::String,
-                Mark::Text(end) => Event::Text(text(end)),
-                Mark::StringEnd => Event::StringEnd,
-                Mark::Integer(end) => Event::Integer(text(end)),
-                Mark::Float(number) => Event::Float(number),
-                Mark::Bool(truth) => Event::Bool(truth),
-                Mark::Null => Event::Null,
+            match *record {
+                LogRecord::Object => Event::Object,
+                LogRecord::Array => Event::Array,
+                LogRecord::End => Event::End,
+                LogRecord::Key(end) => Event::Key(text(end)),
+                LogRecord::String => Event::String,
+                LogRecord::Text(end) => Event::Text(text(end)),
+                LogRecord::StringEnd => Event::StringEnd,
+                LogRecord::Integer(end) => Event::Integer(text(end)),
+                LogRecord::Float(number) => Event::Float(number),
+                LogRecord::Bool(truth) => Event::Bool(truth),
+                LogRecord::Null => Event::Null,
             }
         })
     }
 
-    fn mark(&mut self, mark: Mark) {
-        self.marks.push(mark);
+    fn record(&mut self, record: LogRecord) {
+        self.records.push(record);
     }
 
     /// Notes that the string grew to the arena's end, if it did grow.
@@ -112,17 +112,17 @@ impl Log {
         if end == from {
             return;
         }
-        if let Some(Mark::Text(known)) = self.marks.last_mut() {
+        if let Some(LogRecord::Text(known)) = self.records.last_mut() {
             *known = end;
         } else {
-            self.marks.push(Mark::Text(end));
+            self.records.push(LogRecord::Text(end));
         }
     }
 }
 
 /// The text of the string that is being read, as far as it is no text yet.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Held {
+struct PendingText {
     /// The first bytes of a UTF-8 character.
     character: Vec<u8>,
     /// The value of the hexadecimal digits read of an escape.
@@ -131,7 +131,7 @@ struct Held {
     carry: Carry,
 }
 
-impl Held {
+impl PendingText {
     /// What was held and will not be completed becomes U+FFFD.
     fn flush(&mut self, out: &mut String) {
         self.carry.flush(out);
@@ -201,7 +201,7 @@ pub struct PartialJson {
     /// Bytes read.
     offset: usize,
     error: Option<Error>,
-    held: Held,
+    held: PendingText,
     /// The member's name or the number that is being read.
     token: String,
     /// How much of the token is a number by itself.
@@ -217,7 +217,7 @@ impl PartialJson {
             max_depth,
             offset: 0,
             error: None,
-            held: Held::default(),
+            held: PendingText::default(),
             token: String::new(),
             number: 0,
             log: Log::default(),
@@ -280,7 +280,7 @@ impl PartialJson {
     pub fn open_number(&self) -> Option<Event<'_>> {
         let text = self.token.get(..self.number)?;
         // Where an exponent or a fraction makes it too large for a double, what stands before is shown.
-        let before = |mark: &[char]| text.split(mark).next().unwrap_or(text);
+        let before = |record: &[char]| text.split(record).next().unwrap_or(text);
         number(text).or_else(|| number(before(&['e', 'E']))).or_else(|| number(before(&['.'])))
     }
 
@@ -319,15 +319,19 @@ impl PartialJson {
         match before {
             State::Text | State::Escape | State::Hex(_) => self.in_string(before, byte, in_key),
             State::Literal(word, _) if !matches!(after, State::Literal(..)) => {
-                self.log.mark(if word == "null" { Mark::Null } else { Mark::Bool(word == "true") });
+                self.log.record(if word == "null" {
+                    LogRecord::Null
+                } else {
+                    LogRecord::Bool(word == "true")
+                });
             }
             _ if in_number(after) => self.token.push(char::from(byte)),
             _ if in_number(before) => {
-                let Some(mark) = self.number_mark() else {
+                let Some(record) = self.number_mark() else {
                     return self
                         .fail(ErrorKind::NumberTooLarge, self.offset + at - self.token.len());
                 };
-                self.log.mark(mark);
+                self.log.record(record);
                 self.token.clear();
                 self.number = 0;
             }
@@ -338,10 +342,12 @@ impl PartialJson {
             self.number = self.token.len();
         }
         match after {
-            State::FirstKey if byte == b'{' => self.log.mark(Mark::Object),
-            State::FirstItem if byte == b'[' => self.log.mark(Mark::Array),
-            State::Text if !in_string(before) && !self.scan.in_key() => self.log.mark(Mark::String),
-            _ if self.scan.depth() < depth => self.log.mark(Mark::End),
+            State::FirstKey if byte == b'{' => self.log.record(LogRecord::Object),
+            State::FirstItem if byte == b'[' => self.log.record(LogRecord::Array),
+            State::Text if !in_string(before) && !self.scan.in_key() => {
+                self.log.record(LogRecord::String);
+            }
+            _ if self.scan.depth() < depth => self.log.record(LogRecord::End),
             _ => {}
         }
     }
@@ -381,23 +387,23 @@ impl PartialJson {
             if (before, byte) == (State::Text, b'"') {
                 self.log.arena.push_str(&self.token);
                 self.token.clear();
-                self.log.mark(Mark::Key(self.log.arena.len()));
+                self.log.record(LogRecord::Key(self.log.arena.len()));
             }
             return;
         }
         self.log.grown(from);
         if (before, byte) == (State::Text, b'"') {
-            self.log.mark(Mark::StringEnd);
+            self.log.record(LogRecord::StringEnd);
         }
     }
 
     /// Moves the number that was read into the log; nothing for one that is too large.
-    fn number_mark(&mut self) -> Option<Mark> {
+    fn number_mark(&mut self) -> Option<LogRecord> {
         if let Event::Float(value) = number(&self.token)? {
-            return Some(Mark::Float(value));
+            return Some(LogRecord::Float(value));
         }
         self.log.arena.push_str(&self.token);
-        Some(Mark::Integer(self.log.arena.len()))
+        Some(LogRecord::Integer(self.log.arena.len()))
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! What is this body?  Told from its first bytes that are no white space.
 //!
-//! In: the first bytes, and how the protocol's bodies are framed.  Out: a [`Guess`], once.  A protocol of text may come in
+//! In: the first bytes, and how the protocol's bodies are framed.  Out: a [`BodyKind`], once.  A protocol of text may come in
 //! every framing of text (a proxy changes it), one of binary frames as text (errors and whole bodies are JSON).  An HTML
 //! page and a compressed body are named for what they are.  A JSON body, pretty-printed or not, needs no framing of its
 //! own: a framer of lines hands it over as stray lines.
@@ -21,7 +21,7 @@ pub const PAGE_BYTES: usize = 512;
 
 /// What the body turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guess {
+pub enum BodyKind {
     /// Events in this framing.
     Framed(Framing),
     /// An HTML or XML page.
@@ -32,38 +32,38 @@ pub enum Guess {
 
 /// The first bytes, as long as they decide nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sniff {
+pub struct BodySniffer {
     /// All bytes so far: the framing that is chosen gets them too.
     seen: Vec<u8>,
     /// An opening bracket is among them.
     bracket: bool,
 }
 
-impl Sniff {
+impl BodySniffer {
     /// Looks at the next bytes of a body whose protocol is framed as `usual`; `max_bytes` of white space are nothing.
-    pub fn look(&mut self, bytes: &[u8], usual: Framing, max_bytes: usize) -> Option<Guess> {
+    pub fn inspect(&mut self, bytes: &[u8], usual: Framing, max_bytes: usize) -> Option<BodyKind> {
         let room = max_bytes.saturating_sub(self.seen.len());
         for byte in bytes.iter().take(room) {
-            if let Some(guess) = self.byte(*byte, usual) {
-                return Some(guess);
+            if let Some(kind) = self.byte(*byte, usual) {
+                return Some(kind);
             }
         }
         if bytes.len() > room {
-            return Some(Guess::Framed(Framing::Sse));
+            return Some(BodyKind::Framed(Framing::Sse));
         }
         self.seen.extend_from_slice(bytes);
         None
     }
 
-    fn byte(&mut self, byte: u8, usual: Framing) -> Option<Guess> {
+    fn byte(&mut self, byte: u8, usual: Framing) -> Option<BodyKind> {
         let framing = match byte {
             b' ' | b'\t' | b'\n' | b'\r' => return None,
             b'{' if self.bracket => Framing::JsonArray,
             _ if self.bracket => Framing::Sse,
             // The bytes of a BOM decide nothing either.
             0xEF | 0xBB | 0xBF => return None,
-            b'<' => return Some(Guess::Page),
-            0x1F => return Some(Guess::Compressed),
+            b'<' => return Some(BodyKind::Page),
+            0x1F => return Some(BodyKind::Compressed),
             b'[' => {
                 self.bracket = true;
                 return None;
@@ -73,7 +73,7 @@ impl Sniff {
             b':' | b'd' | b'e' | b'i' | b'r' => Framing::Sse,
             _ => usual,
         };
-        Some(Guess::Framed(framing))
+        Some(BodyKind::Framed(framing))
     }
 
     /// The bytes that were looked at before those that decided.

@@ -1,6 +1,6 @@
 //! Where a JSON text stands that arrives in pieces: empty, open, complete, or wrong.
 //!
-//! One pass, each byte looked at once, one byte of memory a nesting level.  The finisher asks it whether a tool call's
+//! One pass, each byte looked at once, one byte of memory a nesting level.  The emitter asks it whether a tool call's
 //! arguments were cut; the decoder asks it where a JSON body that is no event stream ends.
 
 /// What a text read so far is.

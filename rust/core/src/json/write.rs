@@ -53,7 +53,7 @@ struct Members<'a> {
 type Member<'a> = (Cow<'a, str>, &'a str);
 
 impl<'a> Members<'a> {
-    fn of(object: &'a str) -> Self {
+    fn from_object(object: &'a str) -> Self {
         let mut found = Self::default();
         found.add(object, |_| true);
         found
@@ -93,7 +93,7 @@ impl<'a> Members<'a> {
 
 /// The members of an object by key, each value as its text.  Empty for a text that is no object.
 pub fn members(object: &str) -> Vec<(Cow<'_, str>, &str)> {
-    Members::of(object).list
+    Members::from_object(object).list
 }
 
 /// A string of the wire as a JSON value again, its escapes as they were.
@@ -103,7 +103,7 @@ pub fn quoted(text: Str<'_>) -> String {
 
 /// The object `base` with the members of `patch` put over it; null members of `patch` change nothing.
 pub fn merge_objects(base: &str, patch: &str) -> String {
-    let mut merged = Members::of(base);
+    let mut merged = Members::from_object(base);
     merged.add(patch, |value| value != "null");
     write_object(&merged.list)
 }
@@ -124,7 +124,7 @@ pub fn merge_deep(base: &str, patch: &str) -> String {
     if !patch.get(1..).is_some_and(|members| members.contains('{')) {
         return merge_objects(base, patch);
     }
-    let mut merged = Members::of(base);
+    let mut merged = Members::from_object(base);
     let patch = members(patch);
     let inner: Vec<Option<String>> = patch
         .iter()

@@ -14,17 +14,17 @@
 //! A frame that stood whole in a feed is kept with what framed it.  No hole takes a line end, so that where all of its
 //! literals stand, framing would have found this event and no other: such an event is taken before it is framed.
 //!
-//! Learned per stream, at most [`SLOTS`] at a time.  Held equal to `read` by property tests and fuzzing; without this file
+//! Learned per stream, at most [`MAX_TEMPLATES`] at a time.  Held equal to `read` by property tests and fuzzing; without this file
 //! everything works as before.
 
-mod framed;
-mod slot;
+mod compiled;
+mod framed_json;
 mod token;
 
 use std::fmt::Debug;
 use std::ops::Range;
 
-use slot::{Holes, Slot};
+use compiled::{CompiledTemplate, Holes};
 pub use token::{Token, Tokens};
 
 use crate::dialect::protocol::{Frame, Protocol};
@@ -32,7 +32,7 @@ use crate::framing::Bytes;
 use crate::json::Str;
 
 /// Templates kept at a time: the kinds of event that alternate in one stretch of a stream.
-const SLOTS: usize = 3;
+const MAX_TEMPLATES: usize = 3;
 /// Tokens of a frame that may become holes; a frame with more is not worth a template.
 const MAX_TOKENS: usize = 48;
 /// Hits that pay for a study: it costs a few reads and allocations, and a template that thrashes must not cost more.
@@ -40,32 +40,32 @@ const STUDY: u32 = 16;
 /// What a stream has before its first hit, and can save at the most.
 const CREDIT: u32 = 16 * STUDY;
 
-/// An event whose tokens are places, so that it outlives its frame.
+/// An event whose tokens are spans, so that it outlives its frame.
 pub trait Template: Clone + Debug + PartialEq + Sized {
     /// The event over borrowed tokens.
     type Event<'a>;
 
-    /// The event over places; `None` for one of a kind that does not come again and again, all alike.
-    fn of(event: &Self::Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self>;
+    /// The event over spans; `None` for one of a kind that does not come again and again, all alike.
+    fn from_event(event: &Self::Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self>;
 
-    /// The event over the tokens that stand in these places.
+    /// The event over the tokens that stand in these spans.
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Self::Event<'a>;
 }
 
 /// The templates of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Templates<E> {
-    slots: Vec<Slot<E>>,
+    compiled: Vec<CompiledTemplate<E>>,
     recent: usize,
     /// What is left for studies.
     credit: u32,
-    /// Memory for the places in a frame that is studied.
-    places: Vec<Range<usize>>,
+    /// Memory for the spans in a frame that is studied.
+    spans: Vec<Range<usize>>,
 }
 
 impl<E> Default for Templates<E> {
     fn default() -> Self {
-        Self { slots: Vec::new(), recent: 0, credit: CREDIT, places: Vec::new() }
+        Self { compiled: Vec::new(), recent: 0, credit: CREDIT, spans: Vec::new() }
     }
 }
 
@@ -73,7 +73,7 @@ impl<E: Template> Templates<E> {
     /// Hands the event of a frame that repeats a template to `apply`, where it is made: an event is large, and to return it
     /// would be to copy it.  False for any other frame.
     #[inline]
-    pub fn hit<'a, P: Protocol<Repeat = E>>(
+    pub fn hit<'a, P: Protocol<EventTemplate = E>>(
         &mut self,
         name: &[u8],
         frame: &'a [u8],
@@ -81,38 +81,38 @@ impl<E: Template> Templates<E> {
         protocol: &mut P,
         apply: impl FnOnce(&mut P, &E::Event<'_>),
     ) -> bool {
-        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>, protocol: &mut P| {
+        let matches = |template: &CompiledTemplate<E>, holes: &mut Holes<'a>, protocol: &mut P| {
             // An event that was framed in the same way was compared before.
-            let new = wire.is_empty() || !slot.frame.is_framed_as(wire, frame.len());
-            let (start, end) = (slot.frame.start, slot.frame.end);
+            let new = wire.is_empty() || !template.frame.is_framed_as(wire, frame.len());
+            let (start, end) = (template.frame.start, template.frame.end);
             let bytes = Bytes::Unchecked(frame);
             let repeats = new
-                && slot.is_named(name)
-                && slot.matches(start, end, bytes, holes, protocol)? == frame.len();
+                && template.is_named(name)
+                && template.matches(start, end, bytes, holes, protocol)? == frame.len();
             repeats.then_some(())
         };
         let hit = self.find(protocol, matches, apply).is_some();
         if hit
             && !wire.is_empty()
-            && let Some(slot) = self.slots.get_mut(self.recent)
+            && let Some(template) = self.compiled.get_mut(self.recent)
         {
-            slot.know_framing(std::str::from_utf8(wire).unwrap_or(""), frame);
+            template.know_framing(std::str::from_utf8(wire).unwrap_or(""), frame);
         }
         hit
     }
 
     /// Like [`Self::hit`] for the event that a feed's rest begins with, with what frames it: how many bytes that is.
     #[inline]
-    pub fn hit_unframed<'a, P: Protocol<Repeat = E>>(
+    pub fn hit_unframed<'a, P: Protocol<EventTemplate = E>>(
         &mut self,
         rest: Bytes<'a>,
         max_bytes: usize,
         protocol: &mut P,
         apply: impl FnOnce(&mut P, &E::Event<'_>),
     ) -> Option<usize> {
-        let matches = |slot: &Slot<E>, holes: &mut Holes<'a>, protocol: &mut P| {
-            let end = slot.matches(0, slot.frame.wire.len(), rest, holes, protocol)?;
-            (slot.frame.is_framed() && end <= max_bytes).then_some(end)
+        let matches = |template: &CompiledTemplate<E>, holes: &mut Holes<'a>, protocol: &mut P| {
+            let end = template.matches(0, template.frame.wire.len(), rest, holes, protocol)?;
+            (template.frame.is_framed() && end <= max_bytes).then_some(end)
         };
         self.find(protocol, matches, apply)
     }
@@ -121,31 +121,33 @@ impl<E: Template> Templates<E> {
     fn find<'a, P, T>(
         &mut self,
         protocol: &mut P,
-        matches: impl Fn(&Slot<E>, &mut Holes<'a>, &mut P) -> Option<T>,
+        matches: impl Fn(&CompiledTemplate<E>, &mut Holes<'a>, &mut P) -> Option<T>,
         apply: impl FnOnce(&mut P, &E::Event<'_>),
     ) -> Option<T> {
         let mut holes = Holes::default();
-        let found = matches(self.slots.get(self.recent)?, &mut holes, protocol).or_else(|| {
-            let recent = self.recent;
-            let mut others = self.slots.iter().enumerate().filter(|(at, _)| *at != recent);
-            let (at, found) =
-                others.find_map(|(at, slot)| Some((at, matches(slot, &mut holes, protocol)?)))?;
-            self.recent = at;
-            Some(found)
-        })?;
+        let found =
+            matches(self.compiled.get(self.recent)?, &mut holes, protocol).or_else(|| {
+                let recent = self.recent;
+                let mut others = self.compiled.iter().enumerate().filter(|(at, _)| *at != recent);
+                let (at, found) = others.find_map(|(at, template)| {
+                    Some((at, matches(template, &mut holes, protocol)?))
+                })?;
+                self.recent = at;
+                Some(found)
+            })?;
         self.credit = self.credit.saturating_add(1).min(CREDIT);
-        let slot = self.slots.get_mut(self.recent)?;
-        if slot.has_objects {
-            slot.keep_objects(&holes);
+        let template = self.compiled.get_mut(self.recent)?;
+        if template.has_objects {
+            template.keep_objects(&holes);
         }
-        let slot = &*slot;
-        apply(protocol, &slot.event.fill(|token| slot.text(token, &holes)));
+        let template = &*template;
+        apply(protocol, &template.event.fill(|token| template.text(token, &holes)));
         Some(found)
     }
 
-    /// Memory for the places that `read` ignores, if it is worth studying another frame.
+    /// Memory for the spans that `read` ignores, if it is worth studying another frame.
     pub fn curious(&mut self) -> Option<Vec<Range<usize>>> {
-        (self.credit >= STUDY).then(|| std::mem::take(&mut self.places))
+        (self.credit >= STUDY).then(|| std::mem::take(&mut self.spans))
     }
 
     /// Studies a frame that was no hit: `ignored` are the scalars in it that `read` ignored.
@@ -159,24 +161,26 @@ impl<E: Template> Templates<E> {
         self.credit = self.credit.saturating_sub(if studied { STUDY } else { 0 });
         ignored.clear();
         ignored.shrink_to(MAX_TOKENS);
-        self.places = ignored;
+        self.spans = ignored;
     }
 
     fn learn(&mut self, frame: Frame<'_>, event: &E::Event<'_>, ignored: &[Range<usize>]) -> bool {
-        for slot in self.slots.iter_mut().filter(|slot| slot.is_named(frame.name.as_bytes())) {
-            if slot.widen(frame.json.as_bytes()) {
-                slot.know_framing(frame.wire, frame.json.as_bytes());
+        for template in
+            self.compiled.iter_mut().filter(|template| template.is_named(frame.name.as_bytes()))
+        {
+            if template.widen(frame.json.as_bytes()) {
+                template.know_framing(frame.wire, frame.json.as_bytes());
                 return true;
             }
         }
-        let Some(mut slot) = Slot::new(frame, event, ignored) else { return false };
-        if self.slots.len() < SLOTS {
-            slot.cut();
-            self.slots.push(slot);
-        } else if let Some(oldest) = self.slots.get_mut((self.recent + 1) % SLOTS) {
-            slot.segments = std::mem::take(&mut oldest.segments);
-            slot.cut();
-            *oldest = slot;
+        let Some(mut template) = CompiledTemplate::new(frame, event, ignored) else { return false };
+        if self.compiled.len() < MAX_TEMPLATES {
+            template.cut();
+            self.compiled.push(template);
+        } else if let Some(oldest) = self.compiled.get_mut((self.recent + 1) % MAX_TEMPLATES) {
+            template.segments = std::mem::take(&mut oldest.segments);
+            template.cut();
+            *oldest = template;
         }
         true
     }

@@ -7,7 +7,7 @@ use crate::json::{Str, number_end, string_end, value_end};
 /// Nesting of an object in a frame that may become a template: that of log probabilities.
 const MAX_LEVELS: u8 = 6;
 
-/// A place in a template: the number of its token.
+/// The number of a token span of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token(pub(super) u8);
 
@@ -15,45 +15,45 @@ pub struct Token(pub(super) u8);
 #[derive(Debug)]
 pub struct Tokens<'a> {
     pub(super) frame: &'a str,
-    /// How many more places there are.
+    /// How many more spans there are.
     pub(super) ignored: usize,
-    pub(super) places: Vec<Place>,
+    pub(super) spans: Vec<TokenSpan>,
     /// Whether all of them were found.
     pub(super) fit: bool,
 }
 
 impl Tokens<'_> {
     /// The place of what is new in each event: nobody waits until two of them differ.
-    pub fn says(&mut self, text: Str<'_>) -> Token {
+    pub fn changing(&mut self, text: Str<'_>) -> Token {
         // Numbered when the frame is cut.
         self.borrowed(text, Some(0))
     }
 
     /// The place of what mostly stays as it is.
-    pub fn names(&mut self, text: Str<'_>) -> Token {
+    pub fn rarely_changing(&mut self, text: Str<'_>) -> Token {
         self.borrowed(text, None)
     }
 
     /// The place of an object that [`Protocol::read_object`](crate::dialect::protocol::Protocol::read_object) reads: it never stands
     /// for another.
-    pub fn reads(&mut self, object: &str) {
+    pub fn parsed_object(&mut self, object: &str) {
         self.borrowed(Str::plain(object), Some(0));
-        match self.places.last_mut() {
-            Some(place) if let Kind::Object(levels) = place.kind => place.kind = Kind::Read(levels),
+        match self.spans.last_mut() {
+            Some(span) if let Kind::Object(levels) = span.kind => span.kind = Kind::Read(levels),
             _ => self.fit = false,
         }
     }
 
     fn borrowed(&mut self, text: Str<'_>, hole: Option<u8>) -> Token {
-        let place = Place::borrowed(self.frame, text);
-        self.fit &= place.is_some();
+        let span = TokenSpan::borrowed(self.frame, text);
+        self.fit &= span.is_some();
         let hole = hole.filter(|_| !text.is_empty());
-        if self.places.is_empty() {
+        if self.spans.is_empty() {
             // Most frames are of no kind that comes again, and borrow nothing.
-            self.places.reserve_exact(self.ignored + 4);
+            self.spans.reserve_exact(self.ignored + 4);
         }
-        self.places.extend(place.map(|place| Place { hole, ..place }));
-        Token(u8::try_from(self.places.len().saturating_sub(1)).unwrap_or(u8::MAX))
+        self.spans.extend(span.map(|span| TokenSpan { hole, ..span }));
+        Token(u8::try_from(self.spans.len().saturating_sub(1)).unwrap_or(u8::MAX))
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) enum Kind {
 
 /// A token of the template's frame.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct TokenSpan {
     pub(super) range: Range<usize>,
     pub(super) kind: Kind,
     pub(super) escaped: bool,
@@ -85,7 +85,7 @@ pub(super) struct Place {
     pub(super) hole: Option<u8>,
 }
 
-impl Place {
+impl TokenSpan {
     pub(super) fn ignored(frame: &str, token: &Range<usize>) -> Self {
         let text = frame.get(token.clone()).unwrap_or("");
         let (range, kind) = match text.as_bytes().first() {

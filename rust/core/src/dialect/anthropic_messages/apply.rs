@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::blocks::{append_member, counts, is_empty_container, provider_block};
 use super::deltas::{BlockDelta, Facts};
-use super::read::{self, Event, Message, Repeat};
+use super::read::{self, Event, EventTemplate, Message};
 
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
@@ -43,7 +43,7 @@ enum Block {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader)

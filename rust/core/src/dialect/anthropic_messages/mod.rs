@@ -16,4 +16,4 @@ mod read;
 
 pub use apply::State;
 pub use deltas::{BlockDelta, Facts};
-pub use read::{Event, Message, Repeat};
+pub use read::{Event, EventTemplate, Message};

@@ -86,42 +86,42 @@ impl<'a> Message<'a> {
 
 /// The deltas that repeat: text, thinking, arguments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repeat {
+pub struct EventTemplate {
     index: Option<i64>,
-    kind: RepeatKind,
+    kind: TemplateKind,
     text: Token,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum RepeatKind {
+enum TemplateKind {
     Text,
     Thinking,
     InputJson,
 }
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event::BlockDelta { index, delta } = event else { return None };
         let (kind, text) = match delta {
-            BlockDelta::Text(text) => (RepeatKind::Text, text),
-            BlockDelta::Thinking(text) => (RepeatKind::Thinking, text),
-            BlockDelta::InputJson(text) => (RepeatKind::InputJson, text),
+            BlockDelta::Text(text) => (TemplateKind::Text, text),
+            BlockDelta::Thinking(text) => (TemplateKind::Thinking, text),
+            BlockDelta::InputJson(text) => (TemplateKind::InputJson, text),
             BlockDelta::Signature(_) | BlockDelta::Citation(_) | BlockDelta::Other(..) => {
                 return None;
             }
         };
-        Some(Self { index: *index, kind, text: tokens.says(*text) })
+        Some(Self { index: *index, kind, text: tokens.changing(*text) })
     }
 
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         let text = text(self.text);
         let delta = match self.kind {
-            RepeatKind::Text => BlockDelta::Text(text),
-            RepeatKind::Thinking => BlockDelta::Thinking(text),
-            RepeatKind::InputJson => BlockDelta::InputJson(text),
+            TemplateKind::Text => BlockDelta::Text(text),
+            TemplateKind::Thinking => BlockDelta::Thinking(text),
+            TemplateKind::InputJson => BlockDelta::InputJson(text),
         };
         Event::BlockDelta { index: self.index, delta }
     }
@@ -157,7 +157,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
     reader.end()?;
     let kind = kind.unwrap_or(Str::plain(if error { "error" } else { frame.name }));
     Ok(match kind.raw {
-        "content_block_delta" => BlockDelta::of(&delta, delta_raw)
+        "content_block_delta" => BlockDelta::from_members(&delta, delta_raw)
             .map_or(Event::Ping, |delta| Event::BlockDelta { index, delta }),
         "content_block_start" => Event::BlockStart { index, block },
         "content_block_stop" => Event::BlockStop { index },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blocks::{Image, Opaque, counts};
-use super::read::{self, BlockDelta, Event, Facts, Repeat};
+use super::read::{self, BlockDelta, Event, EventTemplate, Facts};
 
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
@@ -29,7 +29,7 @@ enum Block {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader)

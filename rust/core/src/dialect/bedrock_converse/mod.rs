@@ -17,4 +17,4 @@ mod read;
 
 pub use apply::State;
 pub(super) use read::member_name;
-pub use read::{Event, Repeat};
+pub use read::{Event, EventTemplate};

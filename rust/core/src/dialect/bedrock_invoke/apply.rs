@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::completion;
-use super::read::{self, Event, Repeat};
+use super::read::{self, Event, EventTemplate};
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
-use crate::dialect::protocol::{Frame, Protocol, Stage, Wanted};
+use crate::dialect::protocol::{Frame, Protocol, ProtocolDriver, Wanted};
 use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::{Counts, DeltaSink};
 use crate::error::ErrorKind;
@@ -22,10 +22,10 @@ const ADDED: &str = "\"amazon-bedrock-";
 enum Model {
     #[default]
     Unknown,
-    Anthropic(Stage<anthropic_messages::State>),
-    Chat(Stage<openai_chat::State>),
-    Converse(Stage<bedrock_converse::State>),
-    Completion(Stage<completion::State>),
+    Anthropic(ProtocolDriver<anthropic_messages::State>),
+    Chat(ProtocolDriver<openai_chat::State>),
+    Converse(ProtocolDriver<bedrock_converse::State>),
+    Completion(ProtocolDriver<completion::State>),
 }
 
 /// The state of a stream.
@@ -40,7 +40,7 @@ pub struct State {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader)
@@ -79,10 +79,10 @@ impl Protocol for State {
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         match &mut self.model {
             Model::Unknown => {}
-            Model::Anthropic(stage) => stage.close(sink),
-            Model::Chat(stage) => stage.close(sink),
-            Model::Converse(stage) => stage.close(sink),
-            Model::Completion(stage) => stage.close(sink),
+            Model::Anthropic(driver) => driver.close(sink),
+            Model::Chat(driver) => driver.close(sink),
+            Model::Converse(driver) => driver.close(sink),
+            Model::Completion(driver) => driver.close(sink),
         }
         if self.metered && self.guarded && !sink.finished() {
             sink.finish(FinishReason::ContentFilter, "INTERVENED");
@@ -119,7 +119,7 @@ impl State {
         }
         let max_depth = sink.options().limits.depth;
         let added = json.contains(ADDED);
-        if !added && !sink.options().provider_raw && self.model.repeated(json, sink) {
+        if !added && !sink.options().provider_raw && self.model.apply_template(json, sink) {
             return;
         }
         let seen = if added { self.added(json, max_depth, sink) } else { Ok(()) };
@@ -161,13 +161,13 @@ impl State {
 }
 
 impl Model {
-    fn repeated<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> bool {
+    fn apply_template<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> bool {
         match self {
             Self::Unknown => false,
-            Self::Anthropic(stage) => stage.repeated(b"", json.as_bytes(), b"", sink),
-            Self::Chat(stage) => stage.repeated(b"", json.as_bytes(), b"", sink),
-            Self::Converse(stage) => stage.repeated(b"", json.as_bytes(), b"", sink),
-            Self::Completion(stage) => stage.repeated(b"", json.as_bytes(), b"", sink),
+            Self::Anthropic(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
+            Self::Chat(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
+            Self::Converse(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
+            Self::Completion(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
         }
     }
 
@@ -184,10 +184,10 @@ impl Model {
                 sink.warn("unknown_event", "an event of a model that is not known", None);
                 Ok(())
             }
-            Self::Anthropic(stage) => stage.frame(frame, sink),
-            Self::Chat(stage) => stage.frame(frame, sink),
-            Self::Converse(stage) => stage.frame(frame, sink),
-            Self::Completion(stage) => stage.frame(frame, sink),
+            Self::Anthropic(driver) => driver.frame(frame, sink),
+            Self::Chat(driver) => driver.frame(frame, sink),
+            Self::Converse(driver) => driver.frame(frame, sink),
+            Self::Completion(driver) => driver.frame(frame, sink),
         }
     }
 
@@ -202,12 +202,14 @@ impl Model {
                     // Claude's text completions have a type too.
                     let kind = reader.opt_string()?;
                     if found == Self::Unknown && kind.is_some_and(|kind| kind.raw != "completion") {
-                        found = Self::Anthropic(Stage::default());
+                        found = Self::Anthropic(ProtocolDriver::default());
                     }
                     return Ok(());
                 }
                 "messageStart" | "contentBlockStart" | "contentBlockDelta" | "contentBlockStop"
-                | "messageStop" | "metadata" | "output" => Self::Converse(Stage::default()),
+                | "messageStop" | "metadata" | "output" => {
+                    Self::Converse(ProtocolDriver::default())
+                }
                 "choices" => {
                     reader.maybe_array(|reader| {
                         reader.maybe_object(|reader, key| {
@@ -215,7 +217,7 @@ impl Model {
                             reader.skip()
                         })
                     })?;
-                    Self::Completion(Stage::default())
+                    Self::Completion(ProtocolDriver::default())
                 }
                 "object" => {
                     let object = reader.opt_string()?;
@@ -224,7 +226,7 @@ impl Model {
                 }
                 "outputText" | "results" | "generation" | "completion" | "outputs" | "text"
                 | "event_type" | "generations" | "is_finished" | "error" => {
-                    Self::Completion(Stage::default())
+                    Self::Completion(ProtocolDriver::default())
                 }
                 _ => return reader.skip(),
             };
@@ -238,7 +240,7 @@ impl Model {
         })?;
         reader.end()?;
         if chunk {
-            found = Self::Chat(Stage::default());
+            found = Self::Chat(ProtocolDriver::default());
         }
         let name = match found {
             Self::Anthropic(_) => Some("anthropic-messages"),

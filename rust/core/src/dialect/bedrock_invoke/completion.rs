@@ -88,15 +88,15 @@ impl<'a> Event<'a> {
 
 /// The events that repeat: text alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Repeat(Token);
+pub(super) struct EventTemplate(Token);
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let text = event.text?;
         let alone = *event == Event { text: Some(text), ..Event::default() };
-        alone.then(|| Self(tokens.says(text)))
+        alone.then(|| Self(tokens.changing(text)))
     }
 
     #[inline]
@@ -113,7 +113,7 @@ pub(super) struct State {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(_: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         let mut event = Event::default();

@@ -1,7 +1,7 @@
 //! Amazon Bedrock InvokeModelWithResponseStream → deltas.
 //!
 //! In: `chunk` frames whose base64 holds one event of the model's own protocol; also a whole InvokeModel body.  Out: what
-//! the stage of that protocol says.
+//! the deltas of that protocol.
 //!
 //! Laws: the first event that tells its protocol settles it; parts and provider state are that protocol's, so that its
 //! renderer takes them back; the counts that Bedrock adds to the last event only fill gaps; a guardrail that intervened is
@@ -14,4 +14,4 @@ mod completion;
 mod read;
 
 pub use apply::State;
-pub use read::{Event, Repeat};
+pub use read::{Event, EventTemplate};

@@ -20,14 +20,14 @@ pub enum Event<'a> {
 
 /// The frames that repeat: chunks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repeat(Token);
+pub struct EventTemplate(Token);
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match event {
-            Event::Chunk(text) => Some(Self(tokens.says(*text))),
+            Event::Chunk(text) => Some(Self(tokens.changing(*text))),
             Event::Bare(_) | Event::Error(..) | Event::Unknown(_) => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::read::{self, Call, End, Event, Repeat};
+use super::read::{self, Call, End, Event, EventTemplate};
 
 use crate::contract::{ErrorCode, FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
@@ -24,7 +24,7 @@ pub struct State {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader, wanted)

@@ -13,4 +13,4 @@ mod apply;
 mod read;
 
 pub use apply::State;
-pub use read::{Call, End, Event, Repeat};
+pub use read::{Call, End, Event, EventTemplate};

@@ -2,7 +2,7 @@
 
 use super::partial_args::PartialArgs;
 use super::read::{
-    self, Candidate, Event, FunctionCall, METADATA, OtherPart, Part, RareMembers, Repeat,
+    self, Candidate, Event, EventTemplate, FunctionCall, METADATA, OtherPart, Part, RareMembers,
 };
 use super::usage::Merged;
 
@@ -41,7 +41,7 @@ impl OpenCall {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader, wanted)

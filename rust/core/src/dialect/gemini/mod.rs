@@ -16,4 +16,4 @@ mod read;
 pub(super) mod usage;
 
 pub use apply::State;
-pub use read::{Event, Repeat};
+pub use read::{Event, EventTemplate};

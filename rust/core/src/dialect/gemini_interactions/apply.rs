@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::read::{self, Delta, Event, News, Repeat, What};
+use super::read::{self, Change, Content, Delta, Event, EventTemplate};
 use super::steps::Step;
 
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
@@ -25,7 +25,7 @@ pub struct State {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader, wanted)
@@ -35,31 +35,31 @@ impl Protocol for State {
         if let Some(usage) = event.usage {
             self.merge_usage(usage, sink);
         }
-        match event.news {
-            News::More { what, index, text } => self.more(what, index, text, sink),
+        match event.change {
+            Change::More { content, index, text } => self.more(content, index, text, sink),
             // What `read` validated fails only by being no object.
-            News::Delta { index, delta } => {
+            Change::Delta { index, delta } => {
                 let _ = self.delta(index, delta, sink);
             }
-            News::Start { index, step } => self.start(index, step, sink),
-            News::Stop { index } => {
+            Change::Start { index, step } => self.start(index, step, sink),
+            Change::Stop { index } => {
                 if let Some(step) = self.place(index).and_then(|at| self.steps.remove(&at)) {
                     step.stop(sink);
                 }
             }
-            News::Status(status) => {
+            Change::Status(status) => {
                 self.status = Some(status.text()).filter(|status| !goes_on(status));
             }
-            News::Interaction { last, interaction } => {
+            Change::Interaction { last, interaction } => {
                 let _ = self.interaction(last, interaction, sink);
             }
-            News::Failed(json) => {
+            Change::Failed(json) => {
                 self.status = None;
                 self.close(sink);
                 sink.error(sink.failure(json));
             }
-            News::Progress => {}
-            News::Unknown(kind) => {
+            Change::Progress => {}
+            Change::Unknown(kind) => {
                 sink.warn_unknown("event", kind);
             }
         }
@@ -85,21 +85,21 @@ impl State {
     #[inline]
     fn more<O: Output>(
         &mut self,
-        what: What,
+        content: Content,
         index: Option<i64>,
         text: Str<'_>,
         sink: &mut DeltaSink<'_, O>,
     ) {
         let at = self.place(index).unwrap_or(0);
         let known = self.steps.get_mut(&at);
-        if known.is_none_or(|step| !step.more(what, text, sink)) {
-            let kind = match what {
-                What::Text => "text",
-                What::Thought => "thought_summary",
-                What::Arguments => "arguments_delta",
+        if known.is_none_or(|step| !step.more(content, text, sink)) {
+            let kind = match content {
+                Content::Text => "text",
+                Content::Thought => "thought_summary",
+                Content::Arguments => "arguments_delta",
             };
             if let Some(step) = self.stray(at, kind, sink) {
-                step.more(what, text, sink);
+                step.more(content, text, sink);
             }
         }
     }
@@ -134,7 +134,7 @@ impl State {
             abandon(step, sink);
         }
         self.last = Some(at);
-        let step = Step::of(kind, sink)?;
+        let step = Step::from_kind(kind, sink)?;
         Some(self.steps.entry(at).or_insert(step))
     }
 

@@ -14,4 +14,4 @@ mod read;
 mod steps;
 
 pub use apply::State;
-pub use read::{Event, Repeat};
+pub use read::{Event, EventTemplate};

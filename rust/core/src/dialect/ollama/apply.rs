@@ -1,6 +1,6 @@
 //! State of a stream, and the application of an event to it.
 
-use super::read::{self, Event, Repeat};
+use super::read::{self, Event, EventTemplate};
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
@@ -24,7 +24,7 @@ pub struct State {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader, wanted)

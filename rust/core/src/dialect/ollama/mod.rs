@@ -13,4 +13,4 @@ mod apply;
 mod read;
 
 pub use apply::State;
-pub use read::{Event, Repeat};
+pub use read::{Event, EventTemplate};

@@ -24,22 +24,22 @@ pub struct Event<'a> {
 
 /// The lines that repeat: text or thinking and nothing beside it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repeat {
+pub struct EventTemplate {
     model: Option<Token>,
     thinking: Option<Token>,
     text: Option<Token>,
 }
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event { model, thinking, text, .. } = *event;
         let alone = *event == Event { model, thinking, text, ..Event::default() };
         (alone && (thinking.is_some() || text.is_some())).then(|| Self {
-            model: model.map(|model| tokens.names(model)),
-            thinking: thinking.map(|text| tokens.says(text)),
-            text: text.map(|text| tokens.says(text)),
+            model: model.map(|model| tokens.rarely_changing(model)),
+            thinking: thinking.map(|text| tokens.changing(text)),
+            text: text.map(|text| tokens.changing(text)),
         })
     }
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::logprobs::Tokens;
 use super::read::{
-    self, Arguments, Choice, Chunk, Event, Message, RareContent, RareMembers, Repeat, ToolCall,
+    self, Arguments, Choice, Chunk, Event, EventTemplate, Message, RareContent, RareMembers,
+    ToolCall,
 };
 use super::reasoning::Thinking;
 use super::usage;
@@ -51,7 +52,7 @@ struct Audio {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader, wanted)

@@ -17,4 +17,4 @@ mod reasoning;
 pub(super) mod usage;
 
 pub use apply::State;
-pub use read::{Event, Repeat};
+pub use read::{Event, EventTemplate};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::items::{Actor, Item, ItemMembers};
-use super::read::{self, Event, Place, Repeat, Stage, What};
+use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
 use crate::dialect::openai_chat::usage::counts;
@@ -30,7 +30,7 @@ pub struct State {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader, wanted)
@@ -40,30 +40,32 @@ impl Protocol for State {
     #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         match *event {
-            Event::More { what, place, text, ref logprobs } => {
-                self.take(what, place, text, false, sink);
+            Event::More { content, position, text, ref logprobs } => {
+                self.take(content, position, text, false, sink);
                 if let Some(logprobs) = logprobs
                     && let Some(Item::Message { last: Some((_, part)), .. }) = self.last()
                 {
                     sink.logprobs(*part, logprobs);
                 }
             }
-            Event::Whole { what, place, text } => self.take(what, place, text, true, sink),
-            Event::Annotation { place, annotation } => {
-                let at = self.find(place);
+            Event::Whole { content, position, text } => {
+                self.take(content, position, text, true, sink);
+            }
+            Event::Annotation { position, annotation } => {
+                let at = self.find(position);
                 if let Some(Item::Message { contents, last }) = at.and_then(|at| self.items.get(at))
                 {
-                    let named = place.index.and_then(|index| contents.get(&(index, false)));
+                    let named = position.index.and_then(|index| contents.get(&(index, false)));
                     let part = named.copied().or(last.map(|(_, part)| part));
                     if let Some(part) = part {
                         sink.annotate(part, annotation);
                     }
                 }
             }
-            Event::ItemAdded { place, item } => self.add(place, item, sink),
-            Event::ItemDone { place, item } => {
+            Event::ItemAdded { position, item } => self.add(position, item, sink),
+            Event::ItemDone { position, item } => {
                 // An item that `read` validated fails only by being no object.
-                let _ = self.done(place, item, sink);
+                let _ = self.done(position, item, sink);
             }
             Event::Response { stage, response } => {
                 let _ = self.response(stage, response, sink);
@@ -100,10 +102,10 @@ impl State {
         self.recent.and_then(|(_, at)| self.items.get(at))
     }
 
-    /// The item at a place, when it is known.
+    /// The item at a position, when it is known.
     #[inline]
-    fn find(&self, place: Place<'_>) -> Option<usize> {
-        match (place.output_index, place.item_id) {
+    fn find(&self, position: ItemPosition<'_>) -> Option<usize> {
+        match (position.output_index, position.item_id) {
             (Some(index), _) => match self.recent {
                 Some((Some(recent), at)) if recent == index => Some(at),
                 _ => self.by_index.get(&index).copied(),
@@ -113,14 +115,19 @@ impl State {
         }
     }
 
-    fn insert<O: Output>(&mut self, place: Place<'_>, item: Item, sink: &mut DeltaSink<'_, O>) {
-        if !Item::count(place.item_id, sink) {
+    fn insert<O: Output>(
+        &mut self,
+        position: ItemPosition<'_>,
+        item: Item,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        if !Item::count(position.item_id, sink) {
             return;
         }
         let at = self.items.len();
         self.items.push(item);
-        self.recent = Some((place.output_index, at));
-        match (place.output_index, place.item_id) {
+        self.recent = Some((position.output_index, at));
+        match (position.output_index, position.item_id) {
             (Some(index), _) => {
                 self.by_index.insert(index, at);
             }
@@ -134,61 +141,66 @@ impl State {
     #[inline]
     fn take<O: Output>(
         &mut self,
-        what: What,
-        place: Place<'_>,
+        content: Content,
+        position: ItemPosition<'_>,
         text: Str<'_>,
         whole: bool,
         sink: &mut DeltaSink<'_, O>,
     ) {
-        if what == What::Audio {
+        if content == Content::Audio {
             if !whole && sink.take_state_bytes(text.raw.len()) {
                 self.audio.push_str(text.raw);
             }
             return;
         }
-        let known = self.find(place).or_else(|| {
-            let item = Item::of(what, sink)?;
-            self.insert(place, item, sink);
-            self.find(place)
+        let known = self.find(position).or_else(|| {
+            let item = Item::from_content(content, sink)?;
+            self.insert(position, item, sink);
+            self.find(position)
         });
         if let Some(at) = known
             && let Some(item) = self.items.get_mut(at)
         {
-            item.take(what, place.index, text, whole, sink);
-            self.recent = Some((place.output_index, at));
+            item.take(content, position.index, text, whole, sink);
+            self.recent = Some((position.output_index, at));
         }
     }
 
-    fn add<O: Output>(&mut self, place: Place<'_>, item: &str, sink: &mut DeltaSink<'_, O>) {
+    fn add<O: Output>(
+        &mut self,
+        position: ItemPosition<'_>,
+        item: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
         let Ok(members) = ItemMembers::read(item) else { return };
-        let place = Place { item_id: place.item_id.or(members.id), ..place };
-        if self.known_item(place).is_some() {
+        let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
+        if self.known_item(position).is_some() {
             sink.warn("repeated_item", "an output item was announced twice", None);
             return;
         }
         let opened = Item::open(&members, item, self.declared.as_deref(), sink);
-        self.insert(place, opened, sink);
+        self.insert(position, opened, sink);
     }
 
     /// The item that an event about a whole item names: never the last one for want of a name.
-    fn known_item(&self, place: Place<'_>) -> Option<usize> {
-        let named = place.output_index.is_some() || place.item_id.is_some();
-        self.find(place).filter(|_| named)
+    fn known_item(&self, position: ItemPosition<'_>) -> Option<usize> {
+        let named = position.output_index.is_some() || position.item_id.is_some();
+        self.find(position).filter(|_| named)
     }
 
     fn done<O: Output>(
         &mut self,
-        place: Place<'_>,
+        position: ItemPosition<'_>,
         json: &str,
         sink: &mut DeltaSink<'_, O>,
     ) -> Result<()> {
         let members = ItemMembers::read(json)?;
-        let place = Place { item_id: place.item_id.or(members.id), ..place };
-        if self.known_item(place).is_none() {
+        let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
+        if self.known_item(position).is_none() {
             let opened = Item::open(&members, json, self.declared.as_deref(), sink);
-            self.insert(place, opened, sink);
+            self.insert(position, opened, sink);
         }
-        let at = self.known_item(place).or(self.recent.map(|(_, at)| at));
+        let at = self.known_item(position).or(self.recent.map(|(_, at)| at));
         if let Some(item) = at.and_then(|at| self.items.get_mut(at)) {
             if matches!(item, Item::Provider { .. }) {
                 let actor = members.actor();
@@ -202,7 +214,7 @@ impl State {
 
     fn response<O: Output>(
         &mut self,
-        stage: Stage,
+        stage: ResponseStage,
         json: &str,
         sink: &mut DeltaSink<'_, O>,
     ) -> Result<()> {
@@ -240,7 +252,7 @@ impl State {
         if let (None, Some(tools)) = (&self.declared, tools) {
             self.declared = Some(custom_tools(tools, sink)?);
         }
-        if stage == Stage::Running {
+        if stage == ResponseStage::Running {
             return Ok(());
         }
         // The first events repeat the tier that was asked for; the last one names the tier that served the request.
@@ -248,9 +260,10 @@ impl State {
         if let (true, Some(output)) = (self.items.is_empty(), output) {
             let mut index = 0;
             Reader::trusted(output).maybe_array(|reader| {
-                let place = Place { output_index: Some(index), ..Place::default() };
+                let position =
+                    ItemPosition { output_index: Some(index), ..ItemPosition::default() };
                 index += 1;
-                self.done(place, reader.raw()?, sink)
+                self.done(position, reader.raw()?, sink)
             })?;
         }
         if let Some(usage) = usage {
@@ -259,17 +272,17 @@ impl State {
         self.close(sink);
         let status = status.map_or("", |status| status.raw);
         match (stage, status) {
-            (Stage::Failed, _) | (_, "failed" | "cancelled") => {
+            (ResponseStage::Failed, _) | (_, "failed" | "cancelled") => {
                 sink.defer_error(ended_badly(status, error, sink));
             }
-            (Stage::Incomplete, _) | (_, "incomplete") => {
+            (ResponseStage::Incomplete, _) | (_, "incomplete") => {
                 let reason = reason.map_or_else(|| "incomplete".to_owned(), |reason| reason.text());
                 sink.finish(cut_short(&reason), &reason);
             }
-            (_, "queued" | "in_progress") if stage == Stage::Body => {
+            (_, "queued" | "in_progress") if stage == ResponseStage::Body => {
                 sink.finish(FinishReason::Other, status);
             }
-            (_, "") | (Stage::Completed, _) => sink.finish(self.completed(), "completed"),
+            (_, "") | (ResponseStage::Completed, _) => sink.finish(self.completed(), "completed"),
             (_, status) => sink.finish(self.completed(), status),
         }
         sink.end();

@@ -1,7 +1,7 @@
 //! OpenAI Responses stream, and every compatible server's → deltas.
 //!
 //! In: SSE frames, one JSON object each, discriminated by `type` (by the event's name where `type` is missing); also a
-//! whole response body.  Out: what [`DeltaSink`] takes.
+//! whole response body.  Out: operations of [`DeltaSink`].
 //!
 //! Laws: an item is known by `output_index` (one gateway gives it another id with every event), by its id where that is
 //! missing; deltas may be missing, then the `.done` event or the item says the whole; deltas that differ from it stand;
@@ -15,4 +15,4 @@ mod items;
 mod read;
 
 pub use apply::State;
-pub use read::{Event, Place, Repeat, Stage, What};
+pub use read::{Content, Event, EventTemplate, ItemPosition, ResponseStage};

@@ -24,8 +24,8 @@ pub fn decode_lawfully<'a>(
     let mut deltas: Vec<Owned> = Vec::new();
     let mut laws = Laws::default();
     let mut take = |delta: &Delta<&str>| {
-        if let Err(breach) = laws.check(delta) {
-            panic!("{breach}");
+        if let Err(violation) = laws.check(delta) {
+            panic!("{violation}");
         }
         deltas.push(delta.to_owned());
     };

@@ -13,7 +13,7 @@ use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
 use crate::json::Str;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Voice {
+pub(super) struct MarkupWriter {
     tools: Option<Arc<Tools>>,
     /// The part that text of its kind still extends.
     part: Option<(PartKind, PartHandle)>,
@@ -26,7 +26,7 @@ pub(super) struct Voice {
     began: bool,
 }
 
-impl Voice {
+impl MarkupWriter {
     pub(super) fn new(tools: Option<Arc<Tools>>) -> Self {
         Self { tools, ..Self::default() }
     }
@@ -42,7 +42,7 @@ impl Voice {
     }
 
     /// More text or thinking.
-    pub(super) fn say<O: Output>(
+    pub(super) fn write_text<O: Output>(
         &mut self,
         kind: PartKind,
         text: &str,
@@ -75,7 +75,7 @@ impl Voice {
     }
 
     /// The part that what rides on the text belongs to: citations to text, everything else to the latest part.
-    pub(super) fn rider_part<O: Output>(
+    pub(super) fn attribute_part<O: Output>(
         &mut self,
         citations: bool,
         sink: &mut DeltaSink<'_, O>,
@@ -92,34 +92,34 @@ impl Voice {
     }
 
     /// What is read from here on may be a call, or prose.
-    pub(super) fn suppose(&mut self, lead: &str) {
+    pub(super) fn begin_candidate(&mut self, lead: &str) {
         self.candidate = Some(lead.to_owned());
     }
 
     /// Whether what is read may still be prose.
-    pub(super) fn supposes(&self) -> bool {
+    pub(super) fn has_candidate(&self) -> bool {
         self.candidate.is_some()
     }
 
     /// Keeps what was read, as long as it may be prose.
-    pub(super) fn record(&mut self, text: &str) {
+    pub(super) fn extend_candidate(&mut self, text: &str) {
         if let Some(candidate) = &mut self.candidate {
             candidate.push_str(text);
         }
     }
 
     /// What was no call after all.
-    pub(super) fn recall(&mut self) -> Option<String> {
+    pub(super) fn take_candidate(&mut self) -> Option<String> {
         self.candidate.take()
     }
 
     /// Bytes that are kept.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.candidate.as_ref().map_or(0, String::len)
     }
 
     /// Whether a call began since this was last asked.
-    pub(super) fn take_began(&mut self) -> bool {
+    pub(super) fn take_call_began(&mut self) -> bool {
         std::mem::take(&mut self.began)
     }
 
@@ -131,7 +131,7 @@ impl Voice {
         format: InputFormat,
         sink: &mut DeltaSink<'_, O>,
     ) {
-        self.abandon(sink);
+        self.abandon_call(sink);
         let call = sink.open_verbatim_call(format);
         sink.name_call(call, id.map(Str::plain), Some(Str::plain(name)));
         sink.start_call(call);
@@ -142,7 +142,7 @@ impl Voice {
     }
 
     /// Whether a call is open.
-    pub(super) fn calling(&self) -> bool {
+    pub(super) fn has_open_call(&self) -> bool {
         self.call.is_some()
     }
 
@@ -161,7 +161,7 @@ impl Voice {
     }
 
     /// A call that is still open stays half of one.
-    pub(super) fn abandon<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn abandon_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         self.end_call(CallEnd::Abandoned, sink);
     }
 

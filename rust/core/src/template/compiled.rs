@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::framed::Wired;
-use super::token::{Kind, Place, Token, Tokens, is_one_line};
+use super::framed_json::FramedJson;
+use super::token::{Kind, Token, TokenSpan, Tokens, is_one_line};
 use super::{MAX_TOKENS, Template};
 use crate::dialect::protocol::{Frame, Protocol};
 use crate::framing::Bytes;
@@ -15,13 +15,13 @@ const MAX_HOLES: usize = 8;
 /// A hole; literals stand between two of them.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
-    /// Its place, counted from where begins what frames the template's own frame.
+    /// Its span, counted from where begins what frames the template's own frame.
     hole: Range<usize>,
     kind: Kind,
     object: Option<Box<Object>>,
 }
 
-/// Where holes stand is told by the places of their template.
+/// Where holes stand is told by the spans of their template.
 impl PartialEq for Segment {
     fn eq(&self, other: &Self) -> bool {
         let last = |segment: &Self| segment.object.as_ref().map(|object| object.last.clone());
@@ -41,10 +41,10 @@ struct Object {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Slot<E> {
+pub(super) struct CompiledTemplate<E> {
     name: Box<str>,
-    pub(super) frame: Wired,
-    places: Vec<Place>,
+    pub(super) frame: FramedJson,
+    spans: Vec<TokenSpan>,
     pub(super) segments: Vec<Segment>,
     /// Whether some of them are objects.
     pub(super) has_objects: bool,
@@ -64,7 +64,7 @@ impl Default for Holes<'_> {
     }
 }
 
-impl<E: Template> Slot<E> {
+impl<E: Template> CompiledTemplate<E> {
     pub(super) fn new(
         frame: Frame<'_>,
         event: &E::Event<'_>,
@@ -72,25 +72,25 @@ impl<E: Template> Slot<E> {
     ) -> Option<Self> {
         let Frame { name, json, wire, .. } = frame;
         let mut tokens =
-            Tokens { frame: json, ignored: ignored.len(), places: Vec::new(), fit: true };
-        let event = E::of(event, &mut tokens)?;
-        let Tokens { mut places, fit, .. } = tokens;
-        places.extend(ignored.iter().map(|range| Place::ignored(json, range)));
+            Tokens { frame: json, ignored: ignored.len(), spans: Vec::new(), fit: true };
+        let event = E::from_event(event, &mut tokens)?;
+        let Tokens { mut spans, fit, .. } = tokens;
+        spans.extend(ignored.iter().map(|range| TokenSpan::ignored(json, range)));
         let closing = json.rfind('}')?;
         let padding = json.get(..closing)?.trim_end().len();
-        places.push(Place {
+        spans.push(TokenSpan {
             range: padding..closing,
             kind: Kind::Space,
             escaped: false,
             hole: None,
         });
-        if !fit || places.len() > MAX_TOKENS {
+        if !fit || spans.len() > MAX_TOKENS {
             return None;
         }
         Some(Self {
             name: name.into(),
-            frame: Wired::new(json, wire),
-            places,
+            frame: FramedJson::new(json, wire),
+            spans,
             segments: Vec::new(),
             has_objects: false,
             event,
@@ -104,18 +104,18 @@ impl<E: Template> Slot<E> {
         if name.is_empty() { self.name.is_empty() } else { *self.name.as_bytes() == *name }
     }
 
-    /// What stands in a place: in the template's own frame, or in the hole.
+    /// What stands in a span: in the template's own frame, or in the hole.
     #[inline]
     pub(super) fn text<'a>(&'a self, token: Token, holes: &Holes<'a>) -> Str<'a> {
         let nothing = Str::plain("");
-        let Some(place) = self.places.get(usize::from(token.0)) else { return nothing };
-        let Some(hole) = place.hole else {
-            let range = moved(&place.range, self.frame.start);
+        let Some(span) = self.spans.get(usize::from(token.0)) else { return nothing };
+        let Some(hole) = span.hole else {
+            let range = moved(&span.range, self.frame.start);
             let raw = self.frame.wire.get(range).unwrap_or("");
-            return Str { raw, escaped: place.escaped };
+            return Str { raw, escaped: span.escaped };
         };
         let hole = usize::from(hole);
-        if let Kind::Object(_) = place.kind {
+        if let Kind::Object(_) = span.kind {
             let object = self.segments.get(hole).and_then(|segment| segment.object.as_ref());
             return Str::plain(object.map_or("", |object| &object.last));
         }
@@ -123,22 +123,22 @@ impl<E: Template> Slot<E> {
         Str { raw, escaped: holes.escaped & (1 << hole) != 0 }
     }
 
-    /// Cuts the frame at the places that have become holes.
+    /// Cuts the frame at the spans that have become holes.
     pub(super) fn cut(&mut self) {
-        let mut holes: Vec<usize> = (0..self.places.len())
-            .filter(|at| self.places.get(*at).is_some_and(|p| p.hole.is_some()))
+        let mut holes: Vec<usize> = (0..self.spans.len())
+            .filter(|at| self.spans.get(*at).is_some_and(|p| p.hole.is_some()))
             .collect();
-        holes.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
+        holes.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
         self.segments.clear();
         self.has_objects = false;
         for (number, at) in (0..).zip(holes) {
-            if let Some(place) = self.places.get_mut(at) {
-                place.hole = Some(number);
-                let hole = moved(&place.range, self.frame.start);
-                let object = matches!(place.kind, Kind::Object(_))
+            if let Some(span) = self.spans.get_mut(at) {
+                span.hole = Some(number);
+                let hole = moved(&span.range, self.frame.start);
+                let object = matches!(span.kind, Kind::Object(_))
                     .then(|| Object::new(&self.frame.wire, hole.clone()).into());
                 self.has_objects |= object.is_some();
-                self.segments.push(Segment { hole, kind: place.kind, object });
+                self.segments.push(Segment { hole, kind: span.kind, object });
             }
         }
     }
@@ -177,7 +177,7 @@ impl<E: Template> Slot<E> {
         end: usize,
         bytes: Bytes<'a>,
         holes: &mut Holes<'a>,
-        protocol: &mut impl Protocol<Repeat = E>,
+        protocol: &mut impl Protocol<EventTemplate = E>,
     ) -> Option<usize> {
         let text = bytes.as_bytes();
         holes.escaped = 0;
@@ -236,42 +236,41 @@ impl<E: Template> Slot<E> {
         (text.get(at..end)? == self.frame.wire.as_bytes().get(literal)?).then_some(end)
     }
 
-    /// Makes holes of the places in which `frame` differs; false when it is of another skeleton.  A skeleton in which too
+    /// Makes holes of the spans in which `frame` differs; false when it is of another skeleton.  A skeleton in which too
     /// much differs stays as it is.
     pub(super) fn widen(&mut self, frame: &[u8]) -> bool {
-        let mut order: Vec<usize> = (0..self.places.len()).collect();
-        order.sort_by_key(|at| self.places.get(*at).map(|place| place.range.start));
+        let mut order: Vec<usize> = (0..self.spans.len()).collect();
+        order.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
         let behind = self.frame.start;
         let (mut mine, mut at, mut differing) = (behind, 0, Vec::new());
         for number in order {
-            let Some(place) = self.places.get(number).filter(|place| place.kind != Kind::Fixed)
-            else {
+            let Some(span) = self.spans.get(number).filter(|span| span.kind != Kind::Fixed) else {
                 continue;
             };
             let step = || {
-                let start = self.literal(mine..behind + place.range.start, frame, at)?;
-                let (end, _) = place.kind.end(frame, start)?;
+                let start = self.literal(mine..behind + span.range.start, frame, at)?;
+                let (end, _) = span.kind.end(frame, start)?;
                 Some((start, end))
             };
             let Some((start, end)) = step() else { return false };
-            let own = self.frame.frame().as_bytes().get(place.range.clone());
-            if place.hole.is_none() && frame.get(start..end) != own {
+            let own = self.frame.frame().as_bytes().get(span.range.clone());
+            if span.hole.is_none() && frame.get(start..end) != own {
                 differing.push(number);
             }
-            mine = behind + place.range.end;
+            mine = behind + span.range.end;
             at = end;
         }
         let end = self.literal(mine..self.frame.end, frame, at);
         if end != Some(frame.len()) {
             return false;
         }
-        let holes = self.places.iter().filter(|place| place.hole.is_some()).count();
+        let holes = self.spans.iter().filter(|span| span.hole.is_some()).count();
         if holes + differing.len() > MAX_HOLES {
             return true;
         }
         for number in differing {
-            if let Some(place) = self.places.get_mut(number) {
-                place.hole = Some(0);
+            if let Some(span) = self.spans.get_mut(number) {
+                span.hole = Some(0);
             }
         }
         self.cut();

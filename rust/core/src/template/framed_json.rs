@@ -2,7 +2,7 @@
 
 /// A frame between what framed it, where that is known.
 #[derive(Clone, Debug)]
-pub(super) struct Wired {
+pub(super) struct FramedJson {
     pub(super) wire: Box<str>,
     /// Where in it the frame begins, and where it ends.
     pub(super) start: usize,
@@ -10,13 +10,13 @@ pub(super) struct Wired {
 }
 
 /// Frames are equal whatever framed them: a cut hides that, and it decides nothing.
-impl PartialEq for Wired {
+impl PartialEq for FramedJson {
     fn eq(&self, other: &Self) -> bool {
         self.frame() == other.frame()
     }
 }
 
-impl Wired {
+impl FramedJson {
     pub(super) fn new(frame: &str, wire: &str) -> Self {
         let found = place(frame.as_bytes(), wire);
         let (wire, start) = found.map_or((frame, 0), |start| (wire, start));

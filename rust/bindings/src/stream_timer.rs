@@ -1,7 +1,7 @@
-//! `Instants`: when the reads of one stream came, noted at the cost of a clock.
+//! `StreamTimer`: the times at which the reads of one stream arrived.
 //!
-//! Laws: memory does not grow with the stream.  Gaps between reads that brought deltas are counted in classes, eight to
-//! each doubling of their nanoseconds, so that what is said of them is right within 6 %.
+//! Laws: memory does not grow with the stream.  Gaps between reads that completed deltas are counted in classes, eight to
+//! each doubling of their nanoseconds.  A quantile of the gaps is therefore exact within 6 %.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -22,42 +22,56 @@ const CLASS_BITS: u32 = 3;
 ///     clock: returns nanoseconds and never goes back; the system's monotonic clock if not given.
 ///
 /// Example:
-///     >>> instants = Instants()
-///     >>> instants.start()
-///     >>> instants.read(2)
+///     >>> timer = StreamTimer()
+///     >>> timer.start()
+///     >>> timer.read(2)
 #[pyclass(frozen, subclass, module = "deltafold._core")]
-pub(crate) struct Instants {
+pub(crate) struct StreamTimer {
     clock: Callback,
     made: Instant,
-    noted: Mutex<Noted>,
+    state: Mutex<TimerState>,
 }
 
-#[derive(Debug, Default)]
-struct Noted {
+/// Times of one stream in nanoseconds of the timer's clock.
+#[pyclass(frozen, get_all, module = "deltafold._core")]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamTimes {
+    /// When the request went out.
     started: Option<u64>,
     first_byte: Option<u64>,
     first_delta: Option<u64>,
     first_text: Option<u64>,
     last_delta: u64,
-    ended: Option<u64>,
-    longest: u64,
-    classes: BTreeMap<u32, u64>,
+    /// The end of the stream, or the present while the stream runs; 0 before the start.
+    until: u64,
+    longest_gap: u64,
+    /// Number of gaps by class, in ascending order of the class.
+    gaps: Vec<(u32, u64)>,
 }
 
-impl Noted {
+/// State behind the timer's lock.
+#[derive(Debug, Default)]
+struct TimerState {
+    times: StreamTimes,
+    ended: Option<u64>,
+    gaps: BTreeMap<u32, u64>,
+}
+
+impl TimerState {
     fn read(&mut self, now: u64, deltas: usize) {
-        self.first_byte.get_or_insert(now);
+        let times = &mut self.times;
+        times.first_byte.get_or_insert(now);
         if deltas == 0 {
             return;
         }
-        if self.first_delta.is_none() {
-            self.first_delta = Some(now);
+        if times.first_delta.is_none() {
+            times.first_delta = Some(now);
         } else {
-            let gap = now.saturating_sub(self.last_delta);
-            self.longest = self.longest.max(gap);
-            *self.classes.entry(class(gap)).or_default() += 1;
+            let gap = now.saturating_sub(times.last_delta);
+            times.longest_gap = times.longest_gap.max(gap);
+            *self.gaps.entry(class(gap)).or_default() += 1;
         }
-        self.last_delta = now;
+        times.last_delta = now;
     }
 }
 
@@ -68,7 +82,7 @@ fn class(gap: u64) -> u32 {
     (doublings << CLASS_BITS) | u32::try_from(eighth).unwrap_or(0)
 }
 
-impl Instants {
+impl StreamTimer {
     fn now(&self, py: Python<'_>) -> PyResult<u64> {
         match self.clock.get(py) {
             Some(clock) => clock.call0()?.extract(),
@@ -76,20 +90,17 @@ impl Instants {
         }
     }
 
-    fn note<R>(&self, py: Python<'_>, f: impl FnOnce(&mut Noted) -> R) -> PyResult<R> {
-        Ok(f(&mut *errors::lock(py, &self.noted, "stopwatch")?))
+    fn with<R>(&self, py: Python<'_>, f: impl FnOnce(&mut TimerState) -> R) -> PyResult<R> {
+        Ok(f(&mut *errors::lock(py, &self.state, "stopwatch")?))
     }
 }
 
-/// Started, first byte, first delta, first text, last delta, end or now, longest gap, gaps by class.
-type Told = (Option<u64>, Option<u64>, Option<u64>, Option<u64>, u64, u64, u64, Vec<(u32, u64)>);
-
 #[pymethods]
-impl Instants {
+impl StreamTimer {
     #[new]
     #[pyo3(signature = (clock=None))]
     fn new(clock: Option<Py<PyAny>>) -> Self {
-        Self { clock: Callback::new(clock), made: Instant::now(), noted: Mutex::default() }
+        Self { clock: Callback::new(clock), made: Instant::now(), state: Mutex::default() }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -103,8 +114,8 @@ impl Instants {
     /// Notes that the request goes out; the first time counts.
     fn start(&self, py: Python<'_>) -> PyResult<()> {
         let now = self.now(py)?;
-        self.note(py, |noted| {
-            noted.started.get_or_insert(now);
+        self.with(py, |state| {
+            state.times.started.get_or_insert(now);
         })
     }
 
@@ -112,20 +123,20 @@ impl Instants {
     #[pyo3(signature = (deltas, /))]
     fn read(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
         let now = self.now(py)?;
-        self.note(py, |noted| noted.read(now, deltas))
+        self.with(py, |state| state.read(now, deltas))
     }
 
     /// Notes that the deltas of the last read brought the first text.
     fn text_came(&self, py: Python<'_>) -> PyResult<()> {
-        self.note(py, |noted| noted.first_text = Some(noted.last_delta))
+        self.with(py, |state| state.times.first_text = Some(state.times.last_delta))
     }
 
     /// Notes the end; the first time counts.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
         let now = self.now(py)?;
-        self.note(py, |noted| {
-            if noted.started.is_some() {
-                noted.ended.get_or_insert(now);
+        self.with(py, |state| {
+            if state.times.started.is_some() {
+                state.ended.get_or_insert(now);
             }
         })
     }
@@ -133,27 +144,19 @@ impl Instants {
     /// Whether no text has come.
     #[getter]
     fn wants_text(&self, py: Python<'_>) -> PyResult<bool> {
-        self.note(py, |noted| noted.first_text.is_none())
+        self.with(py, |state| state.times.first_text.is_none())
     }
 
-    /// What was noted, in nanoseconds: the start, the first byte, delta and text, the last delta, the end or while the
-    /// stream runs the present, the longest gap, and the gaps by class.
-    fn noted(&self, py: Python<'_>) -> PyResult<Told> {
-        let until = match self.note(py, |noted| (noted.started, noted.ended))? {
+    /// The times so far.
+    fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
+        let until = match self.with(py, |state| (state.times.started, state.ended))? {
             (Some(_), None) => self.now(py)?,
             (_, ended) => ended.unwrap_or(0),
         };
-        self.note(py, |noted| {
-            (
-                noted.started,
-                noted.first_byte,
-                noted.first_delta,
-                noted.first_text,
-                noted.last_delta,
-                until,
-                noted.longest,
-                noted.classes.iter().map(|(class, count)| (*class, *count)).collect(),
-            )
+        self.with(py, |state| StreamTimes {
+            until,
+            gaps: state.gaps.iter().map(|(class, count)| (*class, *count)).collect(),
+            ..state.times.clone()
         })
     }
 }

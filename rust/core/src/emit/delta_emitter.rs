@@ -1,9 +1,9 @@
-//! The outgoing side of the finisher: numbering, `start`, limits.
+//! The outgoing side of the emitter: numbering, `start`, limits.
 
 use std::sync::Arc;
 
 use super::options::Options;
-use crate::contract::{Delta, Output, Payload, Plain};
+use crate::contract::{Delta, Output, Payload, TextOnlyDelta};
 use crate::json::{Str, write_string};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Phase {
 
 /// The outgoing side: numbering, `start`, limits.  Apart from parts and calls so that a payload may borrow from those.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct DeltaEmitter {
     /// Whose parts and provider state these are.
     pub(super) dialect: &'static str,
     pub(super) options: Arc<Options>,
@@ -33,10 +33,10 @@ pub(super) struct Line {
     /// at the end of the body.
     pub(super) raw_of_end: Option<String>,
     /// The limit that was reached.
-    pub(super) breach: Option<String>,
+    pub(super) limit_reached: Option<String>,
 }
 
-impl Line {
+impl DeltaEmitter {
     pub(super) fn send<O: Output>(&mut self, out: &mut O, payload: Payload<&str>) {
         if self.phase == Phase::Waiting {
             self.start(out);
@@ -48,12 +48,12 @@ impl Line {
 
     /// Sends a delta of nothing but text.
     #[inline]
-    pub(super) fn send_plain<O: Output>(&mut self, out: &mut O, plain: Plain<'_>) {
+    pub(super) fn send_text_only<O: Output>(&mut self, out: &mut O, delta: TextOnlyDelta<'_>) {
         if self.phase == Phase::Waiting || self.raw.is_some() {
-            return self.send(out, plain.into());
+            return self.send(out, delta.into());
         }
         self.seq += 1;
-        out.plain(self.seq, plain);
+        out.text_only(self.seq, delta);
     }
 
     pub(super) fn start<O: Output>(&mut self, out: &mut O) {
@@ -82,15 +82,15 @@ impl Line {
     #[inline]
     pub(super) fn within(&mut self, which: &str, used: usize, bound: usize) -> bool {
         if used > bound {
-            self.reached(which, bound);
+            self.note_limit(which, bound);
         }
-        self.breach.is_none()
+        self.limit_reached.is_none()
     }
 
     #[cold]
-    fn reached(&mut self, which: &str, bound: usize) {
-        if self.breach.is_none() {
-            self.breach = Some(format!("limit reached: {which} ({bound})"));
+    fn note_limit(&mut self, which: &str, bound: usize) {
+        if self.limit_reached.is_none() {
+            self.limit_reached = Some(format!("limit reached: {which} ({bound})"));
         }
     }
 

@@ -16,7 +16,7 @@ use crate::emit::{CallEnd, DeltaSink, PartKind};
 
 /// What stands between headers and bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum Marker {
     Start,
     Channel,
     Constrain,
@@ -24,14 +24,14 @@ pub(super) enum Mark {
     End,
 }
 
-const MARKS: &[(&str, Mark)] = &[
-    (START, Mark::Start),
-    (CHANNEL, Mark::Channel),
-    ("<|constrain|>", Mark::Constrain),
-    ("<|message|>", Mark::Message),
-    ("<|end|>", Mark::End),
-    ("<|call|>", Mark::End),
-    ("<|return|>", Mark::End),
+const MARKERS: &[(&str, Marker)] = &[
+    (START, Marker::Start),
+    (CHANNEL, Marker::Channel),
+    ("<|constrain|>", Marker::Constrain),
+    ("<|message|>", Marker::Message),
+    ("<|end|>", Marker::End),
+    ("<|call|>", Marker::End),
+    ("<|return|>", Marker::End),
 ];
 
 /// Begins a message.
@@ -66,22 +66,22 @@ enum HarmonyState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
-    Said(PartKind),
+    Text(PartKind),
     Call,
 }
 
 impl HarmonyBlock {
-    /// Behind the mark that begins a header.
-    pub(super) fn new(mark: &str) -> Self {
+    /// Behind the marker that begins a header.
+    pub(super) fn new(marker: &str) -> Self {
         let mut block =
             Self { state: HarmonyState::Header, header: String::new(), body: None, begun: false };
-        block.begin_header(mark);
+        block.begin_header(marker);
         block
     }
 
     /// In the middle of an analysis.
     pub(super) fn thinking() -> Self {
-        let body = Some(Body::Said(PartKind::Thinking));
+        let body = Some(Body::Text(PartKind::Thinking));
         Self { state: HarmonyState::Body, header: String::new(), body, begun: false }
     }
 
@@ -92,7 +92,7 @@ impl HarmonyBlock {
     /// What the text that is being read is.
     pub(super) fn kind(&self) -> Option<PartKind> {
         match (self.state, self.body) {
-            (HarmonyState::Body | HarmonyState::Header, Some(Body::Said(kind))) => Some(kind),
+            (HarmonyState::Body | HarmonyState::Header, Some(Body::Text(kind))) => Some(kind),
             _ => None,
         }
     }
@@ -102,10 +102,10 @@ impl HarmonyBlock {
         if self.begun { how } else { CallEnd::Abandoned }
     }
 
-    fn begin_header(&mut self, mark: &str) {
+    fn begin_header(&mut self, marker: &str) {
         self.state = HarmonyState::Header;
         self.header.clear();
-        if mark == CHANNEL {
+        if marker == CHANNEL {
             self.header.push_str(CHANNEL);
         }
     }
@@ -121,7 +121,7 @@ impl HarmonyBlock {
             HarmonyState::Body => self.body(input, writer, sink),
             HarmonyState::Between => match next_byte(input) {
                 Next::Step(step) => step,
-                Next::Byte(_) => match super::literals::here(input, 0, MARKS, begins) {
+                Next::Byte(_) => match super::literals::here(input, 0, MARKERS, begins) {
                     Found::Partial(_) => Step::Wait,
                     Found::At { end, .. } => {
                         writer.begin_candidate("");
@@ -140,7 +140,7 @@ impl HarmonyBlock {
         writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let found = find(input, 0, MARKS, |_, _| true);
+        let found = find(input, 0, MARKERS, |_, _| true);
         let end = match found {
             Found::At { start, .. } | Found::Partial(start) => start,
             Found::Nothing => input.len(),
@@ -150,7 +150,7 @@ impl HarmonyBlock {
             return self.no_header(upto(input, end), writer, sink);
         }
         match found {
-            Found::At { end, role: Mark::Message, .. } => match self.read_header() {
+            Found::At { end, role: Marker::Message, .. } => match self.read_header() {
                 Some(header) => {
                     writer.end_call(CallEnd::Provider, sink);
                     writer.leave_part();
@@ -161,7 +161,7 @@ impl HarmonyBlock {
                             writer.begin_call(&name, None, format, sink);
                             self.body = Some(Body::Call);
                         }
-                        None => self.body = Some(Body::Said(header.kind)),
+                        None => self.body = Some(Body::Text(header.kind)),
                     }
                     self.state = HarmonyState::Body;
                     self.begun = false;
@@ -169,7 +169,7 @@ impl HarmonyBlock {
                 }
                 None => self.no_header(upto(input, end), writer, sink),
             },
-            Found::At { end: taken, role: Mark::Channel | Mark::Constrain, .. } => {
+            Found::At { end: taken, role: Marker::Channel | Marker::Constrain, .. } => {
                 self.header.push_str(upto(from(input, end), taken - end));
                 Step::Take(taken)
             }
@@ -238,7 +238,7 @@ impl HarmonyBlock {
         writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let found = find(input, 0, MARKS, |mark, _| begins(mark) || mark == Mark::End);
+        let found = find(input, 0, MARKERS, |marker, _| begins(marker) || marker == Marker::End);
         let end = match found {
             Found::At { start, .. } | Found::Partial(start) => start,
             Found::Nothing => input.len(),
@@ -248,7 +248,7 @@ impl HarmonyBlock {
             write_text(body, upto(input, end), writer, sink);
         }
         match found {
-            Found::At { end, role: Mark::End, .. } => {
+            Found::At { end, role: Marker::End, .. } => {
                 writer.end_call(CallEnd::Provider, sink);
                 writer.leave_part();
                 self.body = None;
@@ -274,8 +274,8 @@ struct Header {
     format: InputFormat,
 }
 
-fn begins(mark: Mark) -> bool {
-    matches!(mark, Mark::Start | Mark::Channel)
+fn begins(marker: Marker) -> bool {
+    matches!(marker, Marker::Start | Marker::Channel)
 }
 
 fn write_text<O: Output>(
@@ -285,7 +285,7 @@ fn write_text<O: Output>(
     sink: &mut DeltaSink<'_, O>,
 ) {
     match body {
-        Body::Said(kind) => writer.write_text(kind, text, sink),
+        Body::Text(kind) => writer.write_text(kind, text, sink),
         Body::Call => writer.args(text, sink),
     }
 }

@@ -14,7 +14,7 @@ import pytest
 
 import deltafold
 from deltafold import Decoder, Fold, MessageAssembler, PartialJson
-from deltafold._core import Instants
+from deltafold._core import StreamTimer
 from deltafold.stream_core import StreamCore
 from protocol_bodies import CHAT, WHOLE
 
@@ -63,8 +63,8 @@ def fold_of_a_subclass(owner: Owner) -> object:
     return made
 
 
-def instants(owner: Owner) -> object:
-    made = Instants(owner.nanoseconds)
+def stream_timer(owner: Owner) -> object:
+    made = StreamTimer(owner.nanoseconds)
     made.start()
     return made
 
@@ -118,7 +118,7 @@ MAKERS: Final[list[Callable[[Owner], object]]] = [
     batch,
     fold,
     fold_of_a_subclass,
-    instants,
+    stream_timer,
     stream_core,
     stream,
     partial_json,

@@ -22,13 +22,14 @@ __all__ = [
     "DeltaBatch",
     "DeltaBatchIterator",
     "Fold",
-    "Instants",
     "JsonDefect",
     "Limits",
     "Logprobs",
     "MessageAssembler",
     "MessageDelta",
     "PartialJson",
+    "StreamTimer",
+    "StreamTimes",
     "ToolCallBuffer",
     "__version__",
     "classify_refusal",
@@ -283,7 +284,7 @@ class Fold:
     def snapshot(self) -> Message: ...
 
 @disjoint_base
-class Instants:
+class StreamTimer:
     def __new__(cls, clock: Callable[[], int] | None = None) -> Self: ...
     @property
     def wants_text(self) -> bool: ...
@@ -291,18 +292,26 @@ class Instants:
     def read(self, deltas: int, /) -> None: ...
     def text_came(self) -> None: ...
     def end(self) -> None: ...
-    def noted(
-        self,
-    ) -> tuple[
-        int | None,
-        int | None,
-        int | None,
-        int | None,
-        int,
-        int,
-        int,
-        list[tuple[int, int]],
-    ]: ...
+    def times(self) -> StreamTimes: ...
+
+@final
+class StreamTimes:
+    @property
+    def started(self) -> int | None: ...
+    @property
+    def first_byte(self) -> int | None: ...
+    @property
+    def first_delta(self) -> int | None: ...
+    @property
+    def first_text(self) -> int | None: ...
+    @property
+    def last_delta(self) -> int: ...
+    @property
+    def until(self) -> int: ...
+    @property
+    def longest_gap(self) -> int: ...
+    @property
+    def gaps(self) -> list[tuple[int, int]]: ...
 
 @final
 class JsonDefect:

@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from deltafold._core import Instants
+from deltafold._core import StreamTimer
 
-# How `Instants` counts gaps.
+# Classes of gaps, as `StreamTimer` counts them.
 _CLASSES_A_DOUBLING: Final = 8
 _CLASS_BITS: Final = 3
 
@@ -53,16 +53,15 @@ class Timing:
     tokens_per_second: float | None = None
 
 
-class Stopwatch(Instants):
-    """Notes the instants of one stream, and says how fast it is; `clock` counts nanoseconds."""
+class Stopwatch(StreamTimer):
+    """Timer of one stream that computes its `Timing`; `clock` counts nanoseconds."""
 
     __slots__ = ()
 
     def timing(self, output_tokens: int | None) -> Timing:
-        """Say what was noted so far."""
-        started, first_byte, first_delta, first_text, last_delta, until, longest, gaps = (
-            self.noted()
-        )
+        """Return the timing so far."""
+        times = self.times()
+        started, first_delta, last_delta = times.started, times.first_delta, times.last_delta
         if started is None:
             return Timing()
 
@@ -73,11 +72,11 @@ class Stopwatch(Instants):
         if output_tokens is not None and first_delta is not None and last_delta > first_delta:
             tokens_per_second = output_tokens / ((last_delta - first_delta) / 1e9)
         return Timing(
-            time_to_first_byte=since_start(first_byte),
+            time_to_first_byte=since_start(times.first_byte),
             time_to_first_delta=since_start(first_delta),
-            time_to_first_text=since_start(first_text),
-            duration=since_start(until),
-            gaps=_gaps(gaps, longest),
+            time_to_first_text=since_start(times.first_text),
+            duration=since_start(times.until),
+            gaps=_gaps(times.gaps, times.longest_gap),
             tokens_per_second=tokens_per_second,
         )
 

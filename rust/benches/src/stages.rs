@@ -2,18 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use deltafold::assemble::{FoldInto, MessageAssembler, Part};
+use deltafold::contract::Delta;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Delta;
-use deltafold::dialect::{
-    Frame, Protocol, Wanted, anthropic_messages, gemini, openai_chat, openai_responses,
-};
-use deltafold::finisher::Options;
+use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
+use deltafold::dialect::{anthropic_messages, gemini, openai_chat, openai_responses};
+use deltafold::emit::Options;
+use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 use deltafold::framing;
 use deltafold::framing::sse::Sse;
+use deltafold::json::Reader;
 use deltafold::limits::Limits;
 use deltafold::provider_error::Response;
-use deltafold::wire::Reader;
 use deltafold::{DeltaBatch, Output};
 
 /// The floor: visits the line ends (LF and CR) and validates the UTF-8 of each feed.  Returns how many line ends there are.
@@ -130,9 +129,9 @@ pub fn fold(options: Options, feeds: &[Vec<u8>]) -> MessageAssembler {
     let mut assembler = MessageAssembler::default();
     if let Some(mut decoder) = Decoder::new(options) {
         for feed in feeds {
-            decoder.feed(feed, &mut FoldInto::new(&mut assembler));
+            decoder.feed(feed, &mut FoldingOutput::new(&mut assembler));
         }
-        decoder.close(&mut FoldInto::new(&mut assembler));
+        decoder.close(&mut FoldingOutput::new(&mut assembler));
     }
     assembler
 }

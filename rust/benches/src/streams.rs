@@ -3,7 +3,7 @@
 //! In: a dialect and a size.  Out: the events, each of the size that real ones have (301 bytes for Chat with its padding
 //! member, 126 for Anthropic, 297 for Responses, 287 for Gemini), and the same bytes in feeds.
 
-use deltafold::wire::write_string;
+use deltafold::json::write_string;
 
 /// The dialects that are measured in every respect.
 pub const DIALECTS: [&str; 2] = ["anthropic-messages", "openai-chat"];

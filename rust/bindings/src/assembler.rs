@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use deltafold::assemble::{FoldInto, MessageAssembler as Core, Part, Status, Terminal, ToolCall};
-use deltafold::batch::DeltaBatch as Batch;
-use deltafold::delta::{Delta, Usage};
-use deltafold::laws::Breach;
-use deltafold::logprobs::Logprobs;
+use deltafold::contract::{ContractViolation, Delta, DeltaBatch as Batch, Logprobs, Usage};
+use deltafold::fold::{FoldingOutput, MessageAssembler as Core, Part, Status, Terminal, ToolCall};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -17,20 +14,20 @@ use pyo3::types::{PyDict, PyList};
 use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
-use crate::clock::{self, Moment};
+use crate::clock::{self, Timestamp};
 use crate::delta::MessageDelta;
 use crate::errors;
 use crate::json;
 use crate::logprobs;
-use crate::model::{self, Fields, Model, Plain};
-use crate::partial_json::{PartialJson, Tail};
+use crate::model::{self, CheckedClass, Fields, Model};
+use crate::partial_json::{PartialJson, UnreadArguments};
 use crate::snapshot::{self, ToolCallBuffer};
 use crate::types::{self, MAPPING, MAPPING_PROXY, UUID};
 
 static META: Model = Model::new("deltafold.messages", "META_BLUEPRINT");
 static MESSAGE: Model = Model::new("deltafold.messages", "MESSAGE_BLUEPRINT");
 
-static UUID_CLASS: PyOnceLock<Plain> = PyOnceLock::new();
+static UUID_CLASS: PyOnceLock<CheckedClass> = PyOnceLock::new();
 
 /// `uuid.SafeUUID.unknown`.
 static SAFETY_UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -40,7 +37,7 @@ fn message_id(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let unknown = SAFETY_UNKNOWN.get_or_try_init(py, || {
         py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown").map(Bound::unbind)
     })?;
-    let class = UUID_CLASS.get_or_try_init(py, || Plain::checked(UUID.get(py)?))?;
+    let class = UUID_CLASS.get_or_try_init(py, || CheckedClass::checked(UUID.get(py)?))?;
     let id = class.instance(py)?;
     let number = Uuid::new_v4().as_u128().into_pyobject(py)?;
     model::set(&id, intern!(py, "int"), &number)?;
@@ -81,7 +78,7 @@ pub(crate) struct Fold {
     core: Core,
     run_id: Option<Arc<str>>,
     /// The timestamp of the first delta.
-    began: Option<Moment>,
+    began: Option<Timestamp>,
     /// How often it was reset.
     generation: u64,
 }
@@ -92,9 +89,14 @@ impl Fold {
     }
 
     /// The arguments of a call from byte `from` on; nothing when the message was reset since.
-    pub(crate) fn tail(&self, generation: u64, part: usize, from: usize) -> Option<Tail> {
+    pub(crate) fn unread_arguments(
+        &self,
+        generation: u64,
+        part: usize,
+        from: usize,
+    ) -> Option<UnreadArguments> {
         match self.core.parts().get(part) {
-            Some(Part::ToolCall(call)) if generation == self.generation => Some(Tail {
+            Some(Part::ToolCall(call)) if generation == self.generation => Some(UnreadArguments {
                 text: call.args.get(from..)?.to_owned(),
                 input_format: call.input_format,
                 ended: call.ended,
@@ -107,11 +109,11 @@ impl Fold {
     pub(crate) fn enter(
         &mut self,
         run_id: &str,
-        now: impl FnOnce() -> Moment,
+        now: impl FnOnce() -> Timestamp,
         seq: u64,
-    ) -> Result<(), Breach> {
+    ) -> Result<(), ContractViolation> {
         match &self.run_id {
-            Some(known) if known.as_ref() != run_id => Err(Breach {
+            Some(known) if known.as_ref() != run_id => Err(ContractViolation {
                 seq,
                 law: format!("the delta belongs to run {run_id:?}, this message to {known:?}"),
                 field: Some("runId"),
@@ -130,7 +132,12 @@ impl Fold {
         &mut self.core
     }
 
-    fn take_batch(&mut self, run_id: &str, now: Moment, batch: &Batch) -> Result<(), Breach> {
+    fn take_batch(
+        &mut self,
+        run_id: &str,
+        now: Timestamp,
+        batch: &Batch,
+    ) -> Result<(), ContractViolation> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -138,7 +145,7 @@ impl Fold {
         let first = batch.get(0).map_or(0, |delta| delta.seq);
         let before = self.core.last_seq();
         self.enter(run_id, || now, first)?;
-        let mut sink = FoldInto::new(&mut self.core);
+        let mut sink = FoldingOutput::new(&mut self.core);
         batch.replay(&mut sink);
         sink.finish().map(drop).inspect_err(|_| {
             if self.core.last_seq() == before {
@@ -147,7 +154,12 @@ impl Fold {
         })
     }
 
-    fn take(&mut self, run_id: &str, now: Moment, delta: &Delta<&str>) -> Result<(), Breach> {
+    fn take(
+        &mut self,
+        run_id: &str,
+        now: Timestamp,
+        delta: &Delta<&str>,
+    ) -> Result<(), ContractViolation> {
         let known = self.known();
         self.enter(run_id, || now, delta.seq)?;
         self.core.consume(delta).inspect_err(|_| self.forget_all_but(known))
@@ -166,7 +178,7 @@ impl Fold {
 }
 
 /// What a snapshot copies out of the lock.
-struct View {
+struct FoldView {
     parts: Vec<Part>,
     usage: Option<Usage<String>>,
     terminal: Option<Terminal>,
@@ -177,19 +189,19 @@ struct View {
     model_id: Box<str>,
     request_id: Box<str>,
     run_id: Option<Arc<str>>,
-    began: Option<Moment>,
+    began: Option<Timestamp>,
 }
 
 impl MessageAssembler {
     /// The assembler of a stream that was folded elsewhere.
-    pub(crate) fn folded(run_id: &str, now: Moment, core: Core) -> Self {
+    pub(crate) fn folded(run_id: &str, now: Timestamp, core: Core) -> Self {
         let run_id: Option<Arc<str>> = Some(run_id.into());
         let began = Some(now);
         Self::over(Fold { core, run_id: run_id.clone(), began, generation: 0 }, run_id)
     }
 
     /// The assembler of a run.
-    pub(crate) fn of_run(run_id: &Arc<str>) -> Self {
+    pub(crate) fn from_run_id(run_id: &Arc<str>) -> Self {
         let run_id = Some(Arc::clone(run_id));
         Self::over(Fold::new(run_id.clone(), 0), run_id)
     }
@@ -211,8 +223,8 @@ impl MessageAssembler {
         Ok(f(&*errors::lock(py, &self.fold, "assembler")?))
     }
 
-    fn view(&self, py: Python<'_>) -> PyResult<View> {
-        self.read(py, |fold| View {
+    fn view(&self, py: Python<'_>) -> PyResult<FoldView> {
+        self.read(py, |fold| FoldView {
             parts: fold.core.parts().to_vec(),
             usage: fold.core.usage().map(|usage| usage.map(|text| (*text).to_owned())),
             terminal: fold.core.terminal().cloned(),
@@ -247,7 +259,7 @@ impl MessageAssembler {
         Ok(made)
     }
 
-    fn message<'py>(&self, py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyAny>> {
+    fn message<'py>(&self, py: Python<'py>, view: &FoldView) -> PyResult<Bound<'py, PyAny>> {
         let parts = snapshot::parts(py, &view.parts)?;
         let folded = PyDict::new(py);
         folded.set_item(intern!(py, "_folded_parts"), parts.to_tuple())?;
@@ -257,7 +269,7 @@ impl MessageAssembler {
             Some(PyDict::new(py)),
             Some(folded),
         )?;
-        let began = view.began.unwrap_or_else(Moment::now);
+        let began = view.began.unwrap_or_else(Timestamp::now);
         MESSAGE.make(py, |fields| {
             fields.set(intern!(py, "id"), self.message_id(py, view.status)?)?;
             fields.set(intern!(py, "run_id"), view.run_id.as_deref())?;
@@ -267,7 +279,7 @@ impl MessageAssembler {
         })
     }
 
-    fn meta<'py>(py: Python<'py>, fields: &Fields<'py>, view: &View) -> PyResult<()> {
+    fn meta<'py>(py: Python<'py>, fields: &Fields<'py>, view: &FoldView) -> PyResult<()> {
         if let Some(usage) = &view.usage {
             fields.set(intern!(py, "usage"), types::usage(py, &usage.map(AsRef::as_ref))?)?;
         }
@@ -448,7 +460,7 @@ impl MessageAssembler {
                 fold.take(run_id, delta.now(), &core)
             })?
         };
-        outcome.map_err(|breach| errors::breach(py, &breach))
+        outcome.map_err(|violation| errors::contract_violation(py, &violation))
     }
 
     /// The message so far; in `idle` an empty assistant message.

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use deltafold::batch::DeltaBatch as Core;
+use deltafold::contract::DeltaBatch as Core;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::clock::{self, Moment};
+use crate::clock::{self, Timestamp};
 use crate::delta::MessageDelta;
 
 /// The deltas of one feed, oldest first: a sequence that makes its `MessageDelta` objects when they are looked at.
@@ -21,11 +21,11 @@ use crate::delta::MessageDelta;
 pub(crate) struct DeltaBatch {
     pub(crate) core: Core,
     run_id: Py<PyString>,
-    pub(crate) now: Moment,
+    pub(crate) now: Timestamp,
 }
 
 impl DeltaBatch {
-    pub(crate) fn new(core: Core, run_id: Py<PyString>, now: Moment) -> Self {
+    pub(crate) fn new(core: Core, run_id: Py<PyString>, now: Timestamp) -> Self {
         Self { core, run_id, now }
     }
 
@@ -39,8 +39,9 @@ impl DeltaBatch {
         position: usize,
     ) -> PyResult<Option<Bound<'py, MessageDelta>>> {
         let (core, now) = (&self.core, self.now);
-        if let Some(plain) = core.plain(position) {
-            return MessageDelta::plain(py, &self.run_id, core.seq(position), plain, now).map(Some);
+        if let Some(delta) = core.text_only(position) {
+            return MessageDelta::from_text_only(py, &self.run_id, core.seq(position), delta, now)
+                .map(Some);
         }
         core.get(position)
             .map(|delta| MessageDelta::from_core(py, &self.run_id, &delta, now))

@@ -6,12 +6,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use deltafold::assemble::{FoldInto, MessageAssembler as Folded};
-use deltafold::batch::DeltaBatch as Batch;
+use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Payload};
 use deltafold::decoder::Decoder as Core;
-use deltafold::delta::{Delta, ErrorCode, Failure, Payload};
 use deltafold::detect::detect;
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
+use deltafold::fold::{FoldingOutput, MessageAssembler as Folded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
@@ -195,7 +194,7 @@ fn fold_one<E>(
         let run_id = options.run_id.clone();
         let Some(mut decoder) = Core::new(options) else { return Ok(None) };
         let mut message = Folded::default();
-        let mut sink = FoldInto::new(&mut message);
+        let mut sink = FoldingOutput::new(&mut message);
         signals::in_slices(body, |slice| decoder.feed(slice, &mut sink), look)?;
         decoder.close(&mut sink);
         // The decoder's deltas are lawful, and the assembler is new.

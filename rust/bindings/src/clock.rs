@@ -16,9 +16,9 @@ const DAY_SECONDS: u64 = 86_400;
 
 /// A time as the system told it: what it is in milliseconds takes half as long again as asking, and few want to know.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment(SystemTime);
+pub(crate) struct Timestamp(SystemTime);
 
-impl Moment {
+impl Timestamp {
     /// Now, by the system's clock.
     #[inline]
     pub(crate) fn now() -> Self {
@@ -26,7 +26,7 @@ impl Moment {
     }
 
     /// So many milliseconds after 1970 began in UTC; `None` beyond what the system can tell.
-    fn of_milliseconds(milliseconds: u64) -> Option<Self> {
+    fn from_milliseconds(milliseconds: u64) -> Option<Self> {
         UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds)).map(Self)
     }
 
@@ -42,13 +42,13 @@ impl Moment {
 }
 
 /// To the millisecond, as they are told.
-impl PartialEq for Moment {
+impl PartialEq for Timestamp {
     fn eq(&self, other: &Self) -> bool {
         self.milliseconds() == other.milliseconds()
     }
 }
 
-impl Hash for Moment {
+impl Hash for Timestamp {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.milliseconds().hash(state);
     }
@@ -64,8 +64,8 @@ fn epoch(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 }
 
 /// An aware datetime in UTC.  By adding to 1970: `fromtimestamp` takes four times as long.
-pub(crate) fn to_datetime(py: Python<'_>, moment: Moment) -> PyResult<Bound<'_, PyAny>> {
-    let since = Duration::from_millis(moment.milliseconds());
+pub(crate) fn to_datetime(py: Python<'_>, timestamp: Timestamp) -> PyResult<Bound<'_, PyAny>> {
+    let since = Duration::from_millis(timestamp.milliseconds());
     let days = i32::try_from(since.as_secs() / DAY_SECONDS).unwrap_or(i32::MAX);
     let seconds = i32::try_from(since.as_secs() % DAY_SECONDS).unwrap_or_default();
     let micros = i32::try_from(since.subsec_micros()).unwrap_or_default();
@@ -73,15 +73,15 @@ pub(crate) fn to_datetime(py: Python<'_>, moment: Moment) -> PyResult<Bound<'_, 
 }
 
 /// RFC 3339 with milliseconds, in UTC.
-pub(crate) fn to_text(py: Python<'_>, moment: Moment) -> PyResult<String> {
+pub(crate) fn to_text(py: Python<'_>, timestamp: Timestamp) -> PyResult<String> {
     let fields = PyDict::new(py);
     fields.set_item("timespec", "milliseconds")?;
-    let text = to_datetime(py, moment)?.call_method("isoformat", (), Some(&fields))?;
+    let text = to_datetime(py, timestamp)?.call_method("isoformat", (), Some(&fields))?;
     Ok(text.cast::<PyString>()?.to_str()?.replace("+00:00", "Z"))
 }
 
-/// The moment of an aware datetime or of RFC 3339 text, to the millisecond.
-pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Moment> {
+/// The timestamp of an aware datetime or of RFC 3339 text, to the millisecond.
+pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Timestamp> {
     let py = value.py();
     let datetime = if let Ok(text) = value.cast::<PyString>() {
         DATETIME.get(py)?.call_method1("fromisoformat", (text,)).map_err(|error| {
@@ -106,6 +106,6 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Moment> {
         .call_method1("__floordiv__", (unit,))?
         .extract()
         .map_err(|_| PyValueError::new_err("timestamp lies before 1970"))?;
-    Moment::of_milliseconds(milliseconds)
+    Timestamp::from_milliseconds(milliseconds)
         .ok_or_else(|| PyValueError::new_err("timestamp lies beyond the system's clock"))
 }

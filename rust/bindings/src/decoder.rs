@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use deltafold::assemble::FoldInto;
-use deltafold::batch::DeltaBatch as CoreBatch;
+use deltafold::contract::{DeltaBatch as CoreBatch, ErrorCode, Failure};
 use deltafold::decoder::Decoder as Core;
-use deltafold::delta::{ErrorCode, Failure};
 use deltafold::dialect::{self, REGISTRY};
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
+use deltafold::fold::FoldingOutput;
 use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::FIRST_REFUSAL;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -22,7 +21,7 @@ use uuid::Uuid;
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
 use crate::callback::Callback;
-use crate::clock::{self, Moment};
+use crate::clock::{self, Timestamp};
 use crate::errors;
 use crate::limits::Limits;
 use crate::refusal;
@@ -116,12 +115,12 @@ pub(crate) fn random_run_id() -> Arc<str> {
     text.into()
 }
 
-fn now(py: Python<'_>, clock: &Callback) -> PyResult<Moment> {
-    given_now(py, clock).unwrap_or_else(|| Ok(Moment::now()))
+fn now(py: Python<'_>, clock: &Callback) -> PyResult<Timestamp> {
+    given_now(py, clock).unwrap_or_else(|| Ok(Timestamp::now()))
 }
 
 /// The time by the caller's clock, `None` where there is none.
-fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Moment>> {
+fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Timestamp>> {
     clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
 }
 
@@ -165,7 +164,7 @@ fn wanted(
 
 impl Decoder {
     /// A decoder of which nothing but the dialect is said.
-    pub(crate) fn of_dialect(py: Python<'_>, dialect: &str) -> PyResult<Self> {
+    pub(crate) fn from_dialect(py: Python<'_>, dialect: &str) -> PyResult<Self> {
         Self::new(
             py, dialect, None, None, None, 200, None, None, None, false, None, 0, false, false,
             None, None,
@@ -182,7 +181,7 @@ impl Decoder {
     }
 
     /// When a feed would be.
-    pub(crate) fn now(&self, py: Python<'_>) -> PyResult<Moment> {
+    pub(crate) fn now(&self, py: Python<'_>) -> PyResult<Timestamp> {
         now(py, &self.clock)
     }
 
@@ -218,7 +217,7 @@ impl Decoder {
         &self,
         py: Python<'_>,
         assembler: &MessageAssembler,
-        f: impl FnOnce(&mut Core, &mut FoldInto<'_>) -> PyResult<()>,
+        f: impl FnOnce(&mut Core, &mut FoldingOutput<'_>) -> PyResult<()>,
     ) -> PyResult<usize> {
         // Only the first delta's time stays.
         let given = given_now(py, &self.clock).transpose()?;
@@ -227,14 +226,15 @@ impl Decoder {
             (&self.core, "decoder"),
             (assembler.fold(), "assembler"),
             |core, fold| {
-                let now = || given.unwrap_or_else(Moment::now);
+                let now = || given.unwrap_or_else(Timestamp::now);
                 fold.enter(&self.run_id, now, core.last_seq() + 1)?;
-                let mut sink = FoldInto::new(fold.core());
+                let mut sink = FoldingOutput::new(fold.core());
                 let read = f(core, &mut sink);
                 sink.finish().map(|count| (count, read))
             },
         )?;
-        let (count, read) = outcome.map_err(|breach| errors::breach(py, &breach))?;
+        let (count, read) =
+            outcome.map_err(|violation| errors::contract_violation(py, &violation))?;
         read.inspect_err(|_| self.torn.store(true, Ordering::Relaxed))?;
         Ok(count)
     }
@@ -276,7 +276,7 @@ impl Decoder {
             None => random_run_id(),
         };
         let now = (status >= FIRST_REFUSAL).then(|| now(py, &clock)).transpose()?;
-        let response = refusal::response(status, headers, now.map(Moment::seconds))?;
+        let response = refusal::response(status, headers, now.map(Timestamp::seconds))?;
         let options = Options {
             dialect: row.name,
             run_id: Arc::clone(&run_id),

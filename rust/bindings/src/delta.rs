@@ -3,8 +3,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use deltafold::CallId;
-use deltafold::delta::{Delta, DeltaKind, InputFormat, Payload, Plain, Riders};
-use deltafold::logprobs::Logprobs;
+use deltafold::contract::{
+    Delta, DeltaKind, InputFormat, Logprobs, Payload, TextAttributes, TextOnlyDelta,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
@@ -36,7 +37,7 @@ pub(crate) struct MessageDelta {
     #[pyo3(get)]
     text: Py<PyAny>,
     seq: u64,
-    now: clock::Moment,
+    now: clock::Timestamp,
     body: Body,
 }
 
@@ -69,25 +70,25 @@ struct Rare {
 
 impl MessageDelta {
     /// A delta of nothing but text.
-    pub(crate) fn plain<'py>(
+    pub(crate) fn from_text_only<'py>(
         py: Python<'py>,
         run_id: &Py<PyString>,
         seq: u64,
-        plain: Plain<'_>,
-        now: clock::Moment,
+        delta: TextOnlyDelta<'_>,
+        now: clock::Timestamp,
     ) -> PyResult<Bound<'py, Self>> {
         let string = |text: &str| PyString::new(py, text).unbind();
         let make = |text, body| {
             Bound::new(py, Self { run_id: run_id.clone_ref(py), text, seq, now, body })
         };
-        match plain {
-            Plain::Text { part, text } => {
+        match delta {
+            TextOnlyDelta::Text { part, text } => {
                 make(string(text).into_any(), Body::Text { part_index: part })
             }
-            Plain::Thinking { part, text } => {
+            TextOnlyDelta::Thinking { part, text } => {
                 make(string(text).into_any(), Body::Thinking { part_index: part })
             }
-            Plain::Args { id, text } => {
+            TextOnlyDelta::Args { id, text } => {
                 make(py.None(), Body::Args { id: shown_id(py, id), text: string(text) })
             }
         }
@@ -97,10 +98,10 @@ impl MessageDelta {
         py: Python<'py>,
         run_id: &Py<PyString>,
         delta: &Delta<&str>,
-        now: clock::Moment,
+        now: clock::Timestamp,
     ) -> PyResult<Bound<'py, Self>> {
-        if let (Some(plain), None) = (delta.payload.plain(), delta.provider_raw) {
-            return Self::plain(py, run_id, delta.seq, plain, now);
+        if let (Some(text_only), None) = (delta.payload.text_only(), delta.provider_raw) {
+            return Self::from_text_only(py, run_id, delta.seq, text_only, now);
         }
         if let (Payload::ToolCallArgs { id, text }, None) = (delta.payload, delta.provider_raw) {
             let [id, text] = [id, text].map(|text| PyString::new(py, text).unbind());
@@ -120,7 +121,7 @@ impl MessageDelta {
         Bound::new(py, Self { run_id: run_id.clone_ref(py), text, seq: delta.seq, now, body })
     }
 
-    pub(crate) fn now(&self) -> clock::Moment {
+    pub(crate) fn now(&self) -> clock::Timestamp {
         self.now
     }
 
@@ -130,14 +131,14 @@ impl MessageDelta {
 
     /// The delta as the core sees it, borrowed from here.
     pub(crate) fn as_core<'a>(&'a self, py: Python<'a>) -> PyResult<Delta<&'a str>> {
-        let riders = Riders::default();
+        let attributes = TextAttributes::default();
         let text = || -> PyResult<&'a str> { self.text.bind(py).cast::<PyString>()?.to_str() };
         let payload = match &self.body {
             Body::Text { part_index } => {
-                Payload::Text { text: text()?, part_index: Some(*part_index), riders }
+                Payload::Text { text: text()?, part_index: Some(*part_index), attributes }
             }
             Body::Thinking { part_index } => {
-                Payload::Thinking { text: text()?, part_index: Some(*part_index), riders }
+                Payload::Thinking { text: text()?, part_index: Some(*part_index), attributes }
             }
             Body::Args { id, text } => {
                 Payload::ToolCallArgs { id: id.to_str(py)?, text: text.to_str(py)? }
@@ -172,9 +173,11 @@ impl MessageDelta {
     }
 
     /// What rides on a text or thinking delta.
-    fn riders(&self) -> Option<&Riders<Box<str>>> {
+    fn attributes(&self) -> Option<&TextAttributes<Box<str>>> {
         match self.rare() {
-            Some(Payload::Text { riders, .. } | Payload::Thinking { riders, .. }) => Some(riders),
+            Some(Payload::Text { attributes, .. } | Payload::Thinking { attributes, .. }) => {
+                Some(attributes)
+            }
             _ => None,
         }
     }
@@ -221,7 +224,7 @@ impl MessageDelta {
         };
         let payload = payload::from_mapping(kind, Some(seq), mapping)?;
         let now = match timestamp {
-            None => clock::Moment::now(),
+            None => clock::Timestamp::now(),
             Some(timestamp) => clock::from_python(timestamp).map_err(|error| {
                 errors::contract(py, &error.value(py).to_string(), Some(seq), Some("timestamp"))
             })?,
@@ -306,22 +309,22 @@ impl MessageDelta {
 
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        optional(py, self.riders().and_then(|riders| riders.annotations.as_deref()))
+        optional(py, self.attributes().and_then(|attributes| attributes.annotations.as_deref()))
     }
 
     #[getter]
     fn refusal(&self) -> bool {
-        self.riders().is_some_and(|riders| riders.refusal)
+        self.attributes().is_some_and(|attributes| attributes.refusal)
     }
 
     #[getter]
     fn redacted(&self) -> bool {
-        self.riders().is_some_and(|riders| riders.redacted)
+        self.attributes().is_some_and(|attributes| attributes.redacted)
     }
 
     #[getter]
     fn logprobs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let logprobs = self.riders().and_then(|riders| riders.logprobs.as_deref());
+        let logprobs = self.attributes().and_then(|attributes| attributes.logprobs.as_deref());
         optional(py, logprobs.map(Logprobs::to_json).as_deref())
     }
 
@@ -332,7 +335,7 @@ impl MessageDelta {
                 Payload::ToolCallStart { provider_state, .. }
                 | Payload::ToolCallEnd { provider_state, .. },
             ) => provider_state.as_deref(),
-            _ => self.riders().and_then(|riders| riders.provider_state.as_deref()),
+            _ => self.attributes().and_then(|attributes| attributes.provider_state.as_deref()),
         };
         optional(py, state)
     }

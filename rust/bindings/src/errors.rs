@@ -3,21 +3,20 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use deltafold::delta::Failure;
-use deltafold::laws::Breach;
+use deltafold::contract::{ContractViolation, Failure};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use crate::json;
-use crate::types::Imported;
+use crate::types::LazyImport;
 
-static MISUSE: Imported = Imported::new("deltafold.errors", "MisuseError");
-static INTERNAL: Imported = Imported::new("deltafold.errors", "InternalError");
-static CONTRACT: Imported = Imported::new("deltafold.errors", "ContractError");
-static UNKNOWN_DIALECT: Imported = Imported::new("deltafold.errors", "UnknownDialectError");
-static MODEL_ERROR: Imported = Imported::new("deltafold.errors", "model_error_from_fold");
+static MISUSE: LazyImport = LazyImport::new("deltafold.errors", "MisuseError");
+static INTERNAL: LazyImport = LazyImport::new("deltafold.errors", "InternalError");
+static CONTRACT: LazyImport = LazyImport::new("deltafold.errors", "ContractError");
+static UNKNOWN_DIALECT: LazyImport = LazyImport::new("deltafold.errors", "UnknownDialectError");
+static MODEL_ERROR: LazyImport = LazyImport::new("deltafold.errors", "model_error_from_fold");
 
-fn raised(py: Python<'_>, class: &Imported, message: &str) -> PyErr {
+fn raised(py: Python<'_>, class: &LazyImport, message: &str) -> PyErr {
     match class.get(py).and_then(|class| Ok(class.cast::<PyType>()?.clone())) {
         Ok(class) => PyErr::from_type(class, (message.to_owned(),)),
         Err(error) => error,
@@ -51,8 +50,8 @@ pub(crate) fn contract(
 }
 
 /// A broken law.
-pub(crate) fn breach(py: Python<'_>, breach: &Breach) -> PyErr {
-    contract(py, &breach.to_string(), Some(breach.seq), breach.field)
+pub(crate) fn contract_violation(py: Python<'_>, violation: &ContractViolation) -> PyErr {
+    contract(py, &violation.to_string(), Some(violation.seq), violation.field)
 }
 
 /// The `ModelError` of a failed stream.

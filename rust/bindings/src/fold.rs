@@ -40,9 +40,9 @@ impl Fold {
         let decoder = if options.is_some() {
             py.get_type::<Decoder>().call((dialect,), options)?.cast_into::<Decoder>()?.unbind()
         } else {
-            Py::new(py, Decoder::of_dialect(py, dialect.extract()?)?)?
+            Py::new(py, Decoder::from_dialect(py, dialect.extract()?)?)?
         };
-        let assembler = Py::new(py, MessageAssembler::of_run(decoder.get().run()))?;
+        let assembler = Py::new(py, MessageAssembler::from_run_id(decoder.get().run()))?;
         Ok(Self { decoder, assembler })
     }
 

@@ -1,6 +1,6 @@
 //! JSON text ↔ Python objects.
 
-use deltafold::wire::{self, Carry, Kind, Reader, Str};
+use deltafold::json::{self, Carry, Kind, Reader, Str};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
@@ -10,8 +10,8 @@ use crate::types::JSON_DUMPS;
 /// The Python value of a JSON text.  Lone surrogate escapes become U+FFFD; integers beyond CPython's limit and
 /// numbers beyond a float stay text.
 pub(crate) fn to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    Making { py, strict: false, failure: None, room: Vec::new() }
-        .whole(Reader::new(text, wire::MAX_DEPTH))
+    PythonBuilder { py, strict: false, failure: None, room: Vec::new() }
+        .whole(Reader::new(text, json::MAX_DEPTH))
 }
 
 /// The Python value of a JSON text in which nothing is to be decided.
@@ -28,16 +28,17 @@ pub(crate) fn read_json<'py>(
     text: &str,
     max_depth: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    Making { py, strict: true, failure: None, room: Vec::new() }.whole(Reader::new(text, max_depth))
+    PythonBuilder { py, strict: true, failure: None, room: Vec::new() }
+        .whole(Reader::new(text, max_depth))
 }
 
-type Read<T> = deltafold::wire::Result<T>;
+type Read<T> = deltafold::json::Result<T>;
 
 /// What CPython makes an `int` of, unless a process lifts that bound.
 const MAX_INTEGER_DIGITS: usize = 4_300;
 
 /// Python values in the making.
-struct Making<'py> {
+struct PythonBuilder<'py> {
     py: Python<'py>,
     /// Whether what needs a decision is a failure.
     strict: bool,
@@ -47,7 +48,7 @@ struct Making<'py> {
     room: Vec<u8>,
 }
 
-impl<'py> Making<'py> {
+impl<'py> PythonBuilder<'py> {
     fn whole(mut self, mut reader: Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
         let value = self.value(&mut reader).and_then(|value| {
             if self.strict {

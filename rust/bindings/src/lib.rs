@@ -16,7 +16,6 @@ mod decoder;
 mod delta;
 mod errors;
 mod fold;
-mod instants;
 mod json;
 mod limits;
 mod logprobs;
@@ -27,6 +26,7 @@ mod payload;
 mod refusal;
 mod signals;
 mod snapshot;
+mod stream_timer;
 mod text;
 mod tools;
 mod types;
@@ -47,8 +47,6 @@ mod _core {
     #[pymodule_export]
     use crate::fold::Fold;
     #[pymodule_export]
-    use crate::instants::Instants;
-    #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]
     use crate::limits::Limits;
@@ -60,13 +58,15 @@ mod _core {
     use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
+    #[pymodule_export]
+    use crate::stream_timer::{StreamTimer, StreamTimes};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("CONTRACT_VERSION", ::deltafold::delta::CONTRACT_VERSION)?;
+        module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)?;
         module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
         module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;
         let names = PyTuple::new(module.py(), ::deltafold::provider_error::REQUEST_ID_HEADERS)?;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 /// A block that is read at this depth lies a few levels deeper in a provider part, and must be read there too.
-const MAX_DEPTH: usize = deltafold::wire::MAX_DEPTH - 100;
+const MAX_DEPTH: usize = deltafold::json::MAX_DEPTH - 100;
 
 /// Bounds of one stream; each that is reached ends it in `error{protocol_error}` that names the limit.
 ///
@@ -33,7 +33,7 @@ pub(crate) struct Limits {
 }
 
 /// Class, arguments and keywords, as `copyreg` calls it.
-type Making<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>, Bound<'py, PyDict>);
+type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>, Bound<'py, PyDict>);
 
 #[pymethods]
 impl Limits {
@@ -114,7 +114,7 @@ impl Limits {
     }
 
     /// For pickle and copy.
-    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Making<'py>)> {
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Reduced<'py>)> {
         let (py, core) = (this.py(), &this.get().core);
         let bounds = PyDict::new(py);
         for (name, bound) in [

@@ -6,7 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use deltafold::logprobs::{Column, Fault, Logprobs as Core};
+use deltafold::contract::{Column, Logprobs as Core, LogprobsError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -53,14 +53,14 @@ impl Logprobs {
     }
 
     fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let core = Core::from_json(text, deltafold::wire::MAX_DEPTH)
+        let core = Core::from_json(text, deltafold::json::MAX_DEPTH)
             .map_err(|fault| wrong(py, &fault, "", None))?;
         Ok(Self::new(Arc::new(core)))
     }
 }
 
 /// What is wrong with log probabilities of `owner`.
-pub(crate) fn wrong(py: Python<'_>, fault: &Fault, owner: &str, seq: Option<u64>) -> PyErr {
+pub(crate) fn wrong(py: Python<'_>, fault: &LogprobsError, owner: &str, seq: Option<u64>) -> PyErr {
     let message = format!("logprobs: {} {}{owner}", fault.place, fault.wrong);
     errors::contract(py, &message, seq, Some("logprobs"))
 }

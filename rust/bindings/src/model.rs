@@ -12,16 +12,16 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 use pyo3::{ffi, intern};
 
-use crate::types::{BASE_MODEL, Imported};
+use crate::types::{BASE_MODEL, LazyImport};
 
 /// A blueprint, looked up once.
 pub(crate) struct Model {
-    blueprint: Imported,
+    blueprint: LazyImport,
     slots: PyOnceLock<Slots>,
 }
 
 struct Slots {
-    class: Plain,
+    class: CheckedClass,
     fields: Py<PyDict>,
     names: Py<PyAny>,
 }
@@ -42,14 +42,14 @@ impl<'py> Fields<'py> {
 
 impl Model {
     pub(crate) const fn new(module: &'static str, name: &'static str) -> Self {
-        Self { blueprint: Imported::new(module, name), slots: PyOnceLock::new() }
+        Self { blueprint: LazyImport::new(module, name), slots: PyOnceLock::new() }
     }
 
     fn slots(&self, py: Python<'_>) -> PyResult<&Slots> {
         self.slots.get_or_try_init(py, || {
             let blueprint = self.blueprint.get(py)?;
             Ok(Slots {
-                class: Plain::model(&blueprint.getattr("cls")?)?,
+                class: CheckedClass::model(&blueprint.getattr("cls")?)?,
                 fields: blueprint.getattr("fields")?.cast_into::<PyDict>()?.unbind(),
                 names: blueprint.getattr("names")?.unbind(),
             })
@@ -93,9 +93,9 @@ impl Model {
 ///
 /// A class of the Python half may have been replaced.  Then the check raises; without it, an instance could have a memory
 /// layout that its class does not expect.
-pub(crate) struct Plain(Py<PyType>);
+pub(crate) struct CheckedClass(Py<PyType>);
 
-impl Plain {
+impl CheckedClass {
     /// Checks a class by letting CPython make one instance: `object.__new__` refuses any class that lays out its instances
     /// in a way of its own.  An accepted class keeps its layout, since CPython refuses bases with another one.
     pub(crate) fn checked(class: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -107,7 +107,7 @@ impl Plain {
         Ok(Self(class.clone().unbind()))
     }
 
-    /// As [`Plain::checked`], of a pydantic model.
+    /// As [`CheckedClass::checked`], of a pydantic model.
     fn model(class: &Bound<'_, PyAny>) -> PyResult<Self> {
         let checked = Self::checked(class)?;
         let class = checked.0.bind(class.py());

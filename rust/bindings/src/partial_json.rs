@@ -6,9 +6,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use deltafold::assemble::partial_json::{Log, PartialJson as Core};
-use deltafold::delta::InputFormat;
-use deltafold::wire::{MAX_DEPTH, write_string};
+use deltafold::contract::InputFormat;
+use deltafold::fold::partial_json::{Log, PartialJson as Core};
+use deltafold::json::{MAX_DEPTH, write_string};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ const NAME: &str = "partial JSON";
 const DEPTH: usize = 128;
 
 /// A tool call of an assembler, whose arguments are read.
-struct Source {
+struct FollowedCall {
     fold: Arc<Mutex<Fold>>,
     generation: u64,
     /// The number of its part.
@@ -37,7 +37,7 @@ struct Source {
 }
 
 /// What an assembler has of a call that was not read yet.
-pub(crate) struct Tail {
+pub(crate) struct UnreadArguments {
     pub(crate) text: String,
     pub(crate) input_format: InputFormat,
     pub(crate) ended: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Tail {
 struct State {
     core: Core,
     tree: Tree,
-    source: Option<Source>,
+    source: Option<FollowedCall>,
     early_numbers: bool,
     /// An empty log with room, for the core to go on with.
     spare: Log,
@@ -63,19 +63,19 @@ impl State {
         if source.ended {
             return Ok(());
         }
-        let tail = errors::lock(py, &source.fold, "assembler")?.tail(
+        let unread = errors::lock(py, &source.fold, "assembler")?.unread_arguments(
             source.generation,
             source.part,
             source.read,
         );
-        let Some(tail) = tail else {
+        let Some(unread) = unread else {
             return Ok(());
         };
-        match tail.input_format {
+        match unread.input_format {
             InputFormat::Json => {
-                self.core.feed(tail.text.as_bytes());
+                self.core.feed(unread.text.as_bytes());
                 // A call without any text is one without arguments, not half of one.
-                if tail.ended && self.core.bytes() > 0 {
+                if unread.ended && self.core.bytes() > 0 {
                     self.core.close();
                 }
             }
@@ -85,16 +85,16 @@ impl State {
                     self.core.feed(b"{\"input\":\"");
                 }
                 let mut quoted = String::new();
-                write_string(&mut quoted, &tail.text);
+                write_string(&mut quoted, &unread.text);
                 let escaped = quoted.get(1..quoted.len() - 1).unwrap_or("");
                 self.core.feed(escaped.as_bytes());
-                if tail.ended {
+                if unread.ended {
                     self.core.feed(b"\"}");
                 }
             }
         }
-        source.read += tail.text.len();
-        source.ended = tail.ended;
+        source.read += unread.text.len();
+        source.ended = unread.ended;
         Ok(())
     }
 
@@ -157,7 +157,7 @@ pub(crate) struct PartialJson {
 }
 
 impl PartialJson {
-    fn over(core: Core, source: Option<Source>, early_numbers: bool) -> Self {
+    fn over(core: Core, source: Option<FollowedCall>, early_numbers: bool) -> Self {
         let follows = source.is_some();
         let state = State {
             core,
@@ -172,7 +172,7 @@ impl PartialJson {
 
     /// A reader of a tool call's arguments.
     pub(crate) fn following(fold: Arc<Mutex<Fold>>, generation: u64, part: usize) -> Self {
-        let source = Source { fold, generation, part, read: 0, ended: false };
+        let source = FollowedCall { fold, generation, part, read: 0, ended: false };
         Self::over(Core::new(DEPTH), Some(source), false)
     }
 

@@ -6,7 +6,7 @@
 //! shared by all snapshots; a snapshot copies the open containers, each as wide as it is, and nothing below them.  A string
 //! that grows is kept in two halves, the text of the last snapshot and what came since.
 
-use deltafold::assemble::partial_json::{Event, Log};
+use deltafold::fold::partial_json::{Event, Log};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -19,7 +19,7 @@ enum Open {
 
 impl Open {
     /// The place of the value that comes next, or is being written.
-    fn place<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+    fn next_key<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         match self {
             Self::Object { key, .. } => key.bind(py).clone().into_any(),
             Self::Array(list) => PyInt::new(py, list.bind(py).len()).into_any(),
@@ -55,14 +55,14 @@ impl Open {
 
 /// A string that is being written.
 #[derive(Default)]
-struct Growing {
+struct GrowingString {
     /// As it was when somebody looked.
     shown: Option<Py<PyString>>,
     /// What came since.
     since: String,
 }
 
-impl Growing {
+impl GrowingString {
     /// The string so far.  What was shown before is copied, never decoded again.
     fn text<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = match &self.shown {
@@ -98,11 +98,11 @@ pub(crate) struct Tree {
     open: Vec<Open>,
     /// The outermost value, once it is finished.
     root: Option<Py<PyAny>>,
-    growing: Option<Growing>,
+    growing: Option<GrowingString>,
     /// Since the last look at the changes; nothing is noted before the first.
     changes: Option<Vec<Change>>,
-    /// The unfinished number that the last change told.
-    told: Option<Py<PyAny>>,
+    /// Unfinished number that the last change reported.
+    reported_number: Option<Py<PyAny>>,
 }
 
 impl Tree {
@@ -142,7 +142,7 @@ impl Tree {
                 }
                 Event::String => {
                     self.note(py, |path| Change::Text(path, String::new()))?;
-                    self.growing = Some(Growing::default());
+                    self.growing = Some(GrowingString::default());
                 }
                 Event::Text(text) => self.grow(py, text)?,
                 Event::StringEnd => {
@@ -153,7 +153,7 @@ impl Tree {
                 }
                 Event::Integer(_) | Event::Float(_) | Event::Bool(_) | Event::Null => {
                     let value = scalar(py, event)?;
-                    self.told = None;
+                    self.reported_number = None;
                     self.note(py, |path| Change::Set(path, value.clone().unbind()))?;
                     self.put(py, value)?;
                 }
@@ -188,7 +188,7 @@ impl Tree {
     /// The place of the value that is being written: `inside` an open container if one of its values has begun.
     pub(crate) fn path(&self, py: Python<'_>, inside: bool) -> PyResult<Path> {
         let containers = if inside { self.open.len() } else { self.open.len().saturating_sub(1) };
-        let places = self.open.iter().take(containers).map(|open| open.place(py));
+        let places = self.open.iter().take(containers).map(|open| open.next_key(py));
         Ok(PyTuple::new(py, places.collect::<Vec<_>>())?.unbind())
     }
 
@@ -243,12 +243,15 @@ impl Tree {
         };
         if let Some(number) = number {
             let number = scalar(py, number)?;
-            let known = match &self.told {
-                Some(told) => number.eq(told)? && number.get_type().is(told.bind(py).get_type()),
+            let known = match &self.reported_number {
+                Some(reported_number) => {
+                    number.eq(reported_number)?
+                        && number.get_type().is(reported_number.bind(py).get_type())
+                }
                 None => false,
             };
             if !known {
-                self.told = Some(number.clone().unbind());
+                self.reported_number = Some(number.clone().unbind());
                 changes.push(Change::Set(self.path(py, true)?, number.unbind()));
             }
         }
@@ -283,7 +286,7 @@ impl Tree {
                 Open::Array(list) => list.bind(py).as_any(),
             };
             walk(path.clone(), container, &mut changes)?;
-            path = below(&path, open.place(py))?;
+            path = below(&path, open.next_key(py))?;
         }
         if let Some(growing) = &mut self.growing {
             let text = growing.text(py)?;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use deltafold::delta::{
-    DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Payload, Riders, Usage,
+use deltafold::contract::{
+    DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Logprobs, Payload, TextAttributes,
+    Usage,
 };
-use deltafold::logprobs::Logprobs;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -20,30 +20,30 @@ pub(crate) fn to_dict<'py>(
     payload: &Payload<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let put = Put { py, dict: &dict };
+    let writer = DictWriter { py, dict: &dict };
     match payload {
         Payload::Start { model_id, request_id } => {
             dict.set_item("modelId", model_id)?;
             dict.set_item("requestId", request_id)?;
         }
-        Payload::Text { text, part_index, riders }
-        | Payload::Thinking { text, part_index, riders } => {
+        Payload::Text { text, part_index, attributes }
+        | Payload::Thinking { text, part_index, attributes } => {
             dict.set_item("textDelta", text)?;
-            put.some("partIndex", *part_index)?;
-            put.json("annotations", riders.annotations)?;
-            put.flag("refusal", riders.refusal)?;
-            put.flag("redacted", riders.redacted)?;
-            put.json("logprobs", riders.logprobs.map(Logprobs::to_json).as_deref())?;
-            put.json("providerState", riders.provider_state)?;
+            writer.some("partIndex", *part_index)?;
+            writer.json("annotations", attributes.annotations)?;
+            writer.flag("refusal", attributes.refusal)?;
+            writer.flag("redacted", attributes.redacted)?;
+            writer.json("logprobs", attributes.logprobs.map(Logprobs::to_json).as_deref())?;
+            writer.json("providerState", attributes.provider_state)?;
         }
         Payload::ToolCallStart { id, name, part_index, input_format, provider_state } => {
             dict.set_item("toolCallId", id)?;
             dict.set_item("toolName", name)?;
-            put.some("partIndex", *part_index)?;
+            writer.some("partIndex", *part_index)?;
             if *input_format != InputFormat::Json {
                 dict.set_item("inputFormat", input_format.as_str())?;
             }
-            put.json("providerState", *provider_state)?;
+            writer.json("providerState", *provider_state)?;
         }
         Payload::ToolCallArgs { id, text } => {
             dict.set_item("toolCallId", id)?;
@@ -51,50 +51,50 @@ pub(crate) fn to_dict<'py>(
         }
         Payload::ToolCallEnd { id, incomplete, provider_state } => {
             dict.set_item("toolCallId", id)?;
-            put.flag("incomplete", *incomplete)?;
-            put.json("providerState", *provider_state)?;
+            writer.flag("incomplete", *incomplete)?;
+            writer.json("providerState", *provider_state)?;
         }
         Payload::Usage(usage) => {
             dict.set_item("inputTokens", usage.input)?;
             dict.set_item("outputTokens", usage.output)?;
             dict.set_item("totalTokens", usage.total)?;
-            put.some("cost", usage.cost)?;
-            put.some("cacheReadTokens", usage.cache_read)?;
-            put.some("cacheWriteTokens", usage.cache_write)?;
-            put.some("reasoningTokens", usage.reasoning)?;
-            put.json("details", usage.details)?;
+            writer.some("cost", usage.cost)?;
+            writer.some("cacheReadTokens", usage.cache_read)?;
+            writer.some("cacheWriteTokens", usage.cache_write)?;
+            writer.some("reasoningTokens", usage.reasoning)?;
+            writer.json("details", usage.details)?;
         }
         Payload::Done { finish_reason, raw_finish_reason, model_id, details, warnings } => {
             dict.set_item("finishReason", finish_reason.as_str())?;
-            put.some("rawFinishReason", *raw_finish_reason)?;
-            put.some("modelId", *model_id)?;
-            put.json("details", *details)?;
-            put.json("warnings", *warnings)?;
+            writer.some("rawFinishReason", *raw_finish_reason)?;
+            writer.some("modelId", *model_id)?;
+            writer.json("details", *details)?;
+            writer.json("warnings", *warnings)?;
         }
         Payload::Error(failure) => {
             dict.set_item("errorCode", failure.code.as_str())?;
-            put.some("message", failure.message)?;
-            put.some("retryable", failure.retryable)?;
-            put.some("retryAfter", failure.retry_after)?;
-            put.some("status", failure.status)?;
-            put.some("providerCode", failure.provider_code)?;
-            put.some("httpRequestId", failure.http_request_id)?;
-            put.json("warnings", failure.warnings)?;
+            writer.some("message", failure.message)?;
+            writer.some("retryable", failure.retryable)?;
+            writer.some("retryAfter", failure.retry_after)?;
+            writer.some("status", failure.status)?;
+            writer.some("providerCode", failure.provider_code)?;
+            writer.some("httpRequestId", failure.http_request_id)?;
+            writer.json("warnings", failure.warnings)?;
         }
         Payload::Part { part_index, part } => {
-            put.some("partIndex", *part_index)?;
-            put.json("part", Some(part))?;
+            writer.some("partIndex", *part_index)?;
+            writer.json("part", Some(part))?;
         }
     }
     Ok(dict)
 }
 
-struct Put<'a, 'py> {
+struct DictWriter<'a, 'py> {
     py: Python<'py>,
     dict: &'a Bound<'py, PyDict>,
 }
 
-impl<'py> Put<'_, 'py> {
+impl<'py> DictWriter<'_, 'py> {
     fn some<T: IntoPyObject<'py>>(&self, name: &str, value: Option<T>) -> PyResult<()> {
         value.map_or(Ok(()), |value| self.dict.set_item(name, value))
     }
@@ -126,12 +126,12 @@ pub(crate) fn from_mapping(
         DeltaKind::Text => Payload::Text {
             text: members.text("textDelta")?,
             part_index: members.index("partIndex")?,
-            riders: riders(&members)?,
+            attributes: attributes(&members)?,
         },
         DeltaKind::Thinking => Payload::Thinking {
             text: members.text("textDelta")?,
             part_index: members.index("partIndex")?,
-            riders: riders(&members)?,
+            attributes: attributes(&members)?,
         },
         DeltaKind::ToolCallStart => Payload::ToolCallStart {
             id: members.text("toolCallId")?,
@@ -192,8 +192,8 @@ pub(crate) fn from_mapping(
     })
 }
 
-fn riders(members: &Members<'_, '_>) -> PyResult<Riders<Box<str>>> {
-    Ok(Riders {
+fn attributes(members: &Members<'_, '_>) -> PyResult<TextAttributes<Box<str>>> {
+    Ok(TextAttributes {
         annotations: members.array("annotations")?,
         refusal: members.flag("refusal")?.unwrap_or(false),
         redacted: members.flag("redacted")?.unwrap_or(false),
@@ -343,7 +343,7 @@ impl<'a, 'py> Members<'a, 'py> {
         let Some(text) = self.object(name)? else {
             return Ok(None);
         };
-        let read = Logprobs::from_json(&text, deltafold::wire::MAX_DEPTH);
+        let read = Logprobs::from_json(&text, deltafold::json::MAX_DEPTH);
         read.map(|read| Some(Arc::new(read))).map_err(|fault| {
             let owner = format!(", in {}", self.owner);
             logprobs::wrong(self.mapping.py(), &fault, &owner, self.seq)

@@ -81,5 +81,5 @@ pub(crate) fn seconds_until_reset(text: &Bound<'_, PyString>, now: f64) -> PyRes
 #[pyfunction]
 pub(crate) fn error_code_from_word(word: &Bound<'_, PyString>) -> PyResult<Option<&'static str>> {
     let word = text::from_outside(word)?;
-    Ok(provider_error::from_word(&word).map(deltafold::delta::ErrorCode::as_str))
+    Ok(provider_error::from_word(&word).map(deltafold::contract::ErrorCode::as_str))
 }

@@ -1,6 +1,6 @@
 //! A message that is being folded, as Python sees it: its parts, and tool call buffers.
 
-use deltafold::assemble::{Part, TextPart, ToolCall};
+use deltafold::fold::{Part, TextPart, ToolCall};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;

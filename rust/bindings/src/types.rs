@@ -1,6 +1,6 @@
 //! Python objects that are looked up once: classes of the pure-Python half, of the standard library.
 
-use deltafold::delta::{DeltaKind, ErrorCode, FinishReason};
+use deltafold::contract::{DeltaKind, ErrorCode, FinishReason};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -9,13 +9,13 @@ use pyo3::sync::PyOnceLock;
 use crate::model::Model;
 
 /// A name in a module, imported at first use.
-pub(crate) struct Imported {
+pub(crate) struct LazyImport {
     module: &'static str,
     name: &'static str,
     value: PyOnceLock<Py<PyAny>>,
 }
 
-impl Imported {
+impl LazyImport {
     pub(crate) const fn new(module: &'static str, name: &'static str) -> Self {
         Self { module, name, value: PyOnceLock::new() }
     }
@@ -29,30 +29,32 @@ impl Imported {
 }
 
 static USAGE: Model = Model::new("deltafold.contract", "USAGE_BLUEPRINT");
-pub(crate) static DELTA_SCHEMA: Imported = Imported::new("deltafold.contract", "delta_core_schema");
-pub(crate) static LOGPROBS_SCHEMA: Imported =
-    Imported::new("deltafold.contract", "logprobs_core_schema");
-pub(crate) static PART_FROM_WIRE: Imported = Imported::new("deltafold.parts", "part_from_wire");
-pub(crate) static WELL_FORMED: Imported = Imported::new("deltafold.foreign_text", "well_formed");
-pub(crate) static JSON_DUMPS: Imported = Imported::new("json", "dumps");
-pub(crate) static JSON_LOADS: Imported = Imported::new("json", "loads");
-pub(crate) static DATETIME: Imported = Imported::new("datetime", "datetime");
-pub(crate) static TIMEDELTA: Imported = Imported::new("datetime", "timedelta");
-pub(crate) static TIMEZONE: Imported = Imported::new("datetime", "timezone");
-pub(crate) static MAPPING: Imported = Imported::new("collections.abc", "Mapping");
-pub(crate) static BASE_MODEL: Imported = Imported::new("pydantic", "BaseModel");
-pub(crate) static UUID: Imported = Imported::new("uuid", "UUID");
-pub(crate) static MAPPING_PROXY: Imported = Imported::new("types", "MappingProxyType");
+pub(crate) static DELTA_SCHEMA: LazyImport =
+    LazyImport::new("deltafold.contract", "delta_core_schema");
+pub(crate) static LOGPROBS_SCHEMA: LazyImport =
+    LazyImport::new("deltafold.contract", "logprobs_core_schema");
+pub(crate) static PART_FROM_WIRE: LazyImport = LazyImport::new("deltafold.parts", "part_from_wire");
+pub(crate) static WELL_FORMED: LazyImport =
+    LazyImport::new("deltafold.foreign_text", "well_formed");
+pub(crate) static JSON_DUMPS: LazyImport = LazyImport::new("json", "dumps");
+pub(crate) static JSON_LOADS: LazyImport = LazyImport::new("json", "loads");
+pub(crate) static DATETIME: LazyImport = LazyImport::new("datetime", "datetime");
+pub(crate) static TIMEDELTA: LazyImport = LazyImport::new("datetime", "timedelta");
+pub(crate) static TIMEZONE: LazyImport = LazyImport::new("datetime", "timezone");
+pub(crate) static MAPPING: LazyImport = LazyImport::new("collections.abc", "Mapping");
+pub(crate) static BASE_MODEL: LazyImport = LazyImport::new("pydantic", "BaseModel");
+pub(crate) static UUID: LazyImport = LazyImport::new("uuid", "UUID");
+pub(crate) static MAPPING_PROXY: LazyImport = LazyImport::new("types", "MappingProxyType");
 
 /// A closed list of the contract as Python's enum: its members, made once.
 pub(crate) struct ClosedList {
-    class: Imported,
+    class: LazyImport,
     members: PyOnceLock<Vec<Py<PyAny>>>,
 }
 
 impl ClosedList {
     const fn new(name: &'static str) -> Self {
-        Self { class: Imported::new("deltafold.contract", name), members: PyOnceLock::new() }
+        Self { class: LazyImport::new("deltafold.contract", name), members: PyOnceLock::new() }
     }
 
     /// The member that stands at `position` in the core's list, which `names` spells out.
@@ -94,7 +96,7 @@ pub(crate) fn error_code(py: Python<'_>, code: ErrorCode) -> PyResult<Bound<'_, 
 /// The `Usage` of these counts.
 pub(crate) fn usage<'py>(
     py: Python<'py>,
-    counts: &deltafold::delta::Usage<&str>,
+    counts: &deltafold::contract::Usage<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     USAGE.make(py, |fields| {
         fields.set(intern!(py, "input_tokens"), counts.input)?;

@@ -21,23 +21,22 @@
 //! | the body of an HTTP status of 300 and above | collected (256 KiB); one error, see `provider_error` |
 //! | anything after the terminal | ignored |
 
-mod intake;
+mod frame_handler;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use intake::{Event, Intake};
+use frame_handler::{Event, FrameHandler};
 
-use crate::delta::{Delta, ErrorCode, Failure, Output, Plain};
+use crate::contract::{Delta, ErrorCode, Failure, Laws, Output, TextOnlyDelta};
 use crate::dialect::{self, State};
+use crate::emit::{DeltaSink, Emitter, Options};
 use crate::error::{Error, ErrorKind};
-use crate::finisher::{DeltaSink, Finisher, Options};
-use crate::framing::{Framer, Framing};
-use crate::laws::Laws;
+use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
+use crate::framing::{Bytes, Framer, Framing};
+use crate::json::Reader;
+use crate::json::scan::{JsonScan, Verdict};
 use crate::provider_error::{BODY_BYTES, ErrorObject};
-use crate::scan::{JsonScan, Verdict};
-use crate::sniff::{Guess, PAGE_BYTES, Sniff};
-use crate::wire::{Bytes, Reader};
 
 /// Bytes in any chunking → deltas.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +52,7 @@ pub struct Decoder {
 /// What the body is, as far as that is known.
 #[derive(Clone, Debug, PartialEq)]
 enum Body {
-    Unknown(Sniff),
+    Unknown(BodySniffer),
     Framed(Framer),
     /// An HTML or XML page, its first bytes kept.
     Page(Vec<u8>),
@@ -66,8 +65,8 @@ enum Body {
 struct Core {
     options: Arc<Options>,
     state: State,
-    finisher: Finisher,
-    stray: Stray,
+    emitter: Emitter,
+    stray: BareJson,
     /// A line was named `data` but for its case.
     misspelt: bool,
     /// Checks every delta in debug builds.
@@ -76,18 +75,18 @@ struct Core {
 
 /// Bare JSON that is being gathered.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Stray {
+struct BareJson {
     text: Vec<u8>,
     scan: JsonScan,
     offset: u64,
 }
 
-struct Checked<'a, O> {
+struct CheckedOutput<'a, O> {
     out: &'a mut O,
     laws: Option<&'a mut Laws>,
 }
 
-impl<O: Output> Output for Checked<'_, O> {
+impl<O: Output> Output for CheckedOutput<'_, O> {
     #[inline]
     fn delta(&mut self, delta: &Delta<&str>) {
         if let Some(laws) = &mut self.laws {
@@ -98,13 +97,13 @@ impl<O: Output> Output for Checked<'_, O> {
     }
 
     #[inline]
-    fn plain(&mut self, seq: u64, plain: Plain<'_>) {
+    fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
         if let Some(laws) = &mut self.laws {
-            let delta = Delta { seq, payload: plain.into(), provider_raw: None };
+            let delta = Delta { seq, payload: delta.into(), provider_raw: None };
             let verdict = laws.check(&delta);
             debug_assert!(verdict.is_ok(), "{verdict:?}");
         }
-        self.out.plain(seq, plain);
+        self.out.text_only(seq, delta);
     }
 }
 
@@ -115,13 +114,17 @@ impl Decoder {
         let options = Arc::new(options);
         let refused = options.response.is_refusal();
         Some(Self {
-            body: if refused { Body::Refused(Vec::new()) } else { Body::Unknown(Sniff::default()) },
+            body: if refused {
+                Body::Refused(Vec::new())
+            } else {
+                Body::Unknown(BodySniffer::default())
+            },
             usual: row.framing,
             core: Box::new(Core {
                 state: (row.state)(),
-                finisher: Finisher::new(Arc::clone(&options)),
+                emitter: Emitter::new(Arc::clone(&options)),
                 options,
-                stray: Stray::default(),
+                stray: BareJson::default(),
                 misspelt: false,
                 laws: cfg!(debug_assertions).then(Box::default),
             }),
@@ -136,12 +139,12 @@ impl Decoder {
 
     /// Whether the terminal has left.
     pub fn finished(&self) -> bool {
-        self.core.finisher.ended()
+        self.core.emitter.ended()
     }
 
     /// The seq of the last delta that left.
     pub fn last_seq(&self) -> u64 {
-        self.core.finisher.last_seq()
+        self.core.emitter.last_seq()
     }
 
     /// Takes the next bytes of the body, in any chunking.  Cost is linear in their number.
@@ -167,16 +170,16 @@ impl Decoder {
         }
         if self.finished() {
             // What follows the terminal is ignored: neither its bytes nor their number stay, wherever the feed was cut.
-            self.body = Body::Unknown(Sniff::default());
-            self.core.stray = Stray::default();
+            self.body = Body::Unknown(BodySniffer::default());
+            self.core.stray = BareJson::default();
         }
     }
 
     fn framed(&mut self, bytes: &[u8], out: &mut impl Output) {
         if let Body::Framed(framer) = &mut self.body
-            && !self.core.finisher.ended()
+            && !self.core.emitter.ended()
         {
-            let _ = framer.feed(bytes, Intake::new(&mut self.core, out, bytes));
+            let _ = framer.feed(bytes, FrameHandler::new(&mut self.core, out, bytes));
         }
     }
 
@@ -184,12 +187,12 @@ impl Decoder {
     fn begin(&mut self, bytes: &[u8], out: &mut impl Output) {
         let Body::Unknown(sniff) = &mut self.body else { return };
         let max_bytes = self.core.options.limits.event_bytes;
-        match sniff.look(bytes, self.usual, max_bytes) {
+        match sniff.inspect(bytes, self.usual, max_bytes) {
             None => {}
-            Some(Guess::Framed(framing)) => self.settle(framing, out),
+            Some(BodyKind::Framed(framing)) => self.settle(framing, out),
             // What comes before the page is white space, here or in earlier feeds.
-            Some(Guess::Page) => self.body = Body::Page(Vec::new()),
-            Some(Guess::Compressed) => {
+            Some(BodyKind::Page) => self.body = Body::Page(Vec::new()),
+            Some(BodyKind::Compressed) => {
                 let message =
                     "the body is compressed (gzip); the transport must undo the content encoding";
                 self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
@@ -220,8 +223,8 @@ impl Decoder {
             Body::Framed(_) => {}
         }
         if let Body::Framed(framer) = &mut self.body {
-            let intake = Intake::new(&mut self.core, out, b"");
-            if framer.close(intake).is_break() {
+            let handler = FrameHandler::new(&mut self.core, out, b"");
+            if framer.close(handler).is_break() {
                 return;
             }
         }
@@ -239,20 +242,26 @@ impl Core {
     fn with_sink<O: Output, R>(
         &mut self,
         out: &mut O,
-        f: impl FnOnce(&mut State, &mut DeltaSink<'_, Checked<'_, O>>) -> R,
+        f: impl FnOnce(&mut State, &mut DeltaSink<'_, CheckedOutput<'_, O>>) -> R,
     ) -> R {
         let laws = self.laws.as_deref_mut().filter(|_| cfg!(debug_assertions));
-        let mut checked = Checked { out, laws };
-        let mut sink = DeltaSink::new(&mut self.finisher, &mut checked);
+        let mut checked = CheckedOutput { out, laws };
+        let mut sink = DeltaSink::new(&mut self.emitter, &mut checked);
         f(&mut self.state, &mut sink)
     }
 
     /// Applies an event that repeats a template; false for any other.
     #[inline]
-    fn repeated(&mut self, name: &[u8], data: &[u8], wire: &[u8], out: &mut impl Output) -> bool {
+    fn apply_template(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        wire: &[u8],
+        out: &mut impl Output,
+    ) -> bool {
         !self.options.provider_raw
             && self.with_sink(out, |state, sink| {
-                let repeated = state.repeated(name, data.trim_ascii(), wire, sink);
+                let repeated = state.apply_template(name, data.trim_ascii(), wire, sink);
                 if repeated {
                     sink.end_frame();
                 }
@@ -333,9 +342,9 @@ impl Core {
             for line in data.split(|byte| *byte == b'\n') {
                 let line = line.trim_ascii();
                 if line.starts_with(b"[DONE]") {
-                    self.event(Event { name, offset, ..Event::of(line) }, out);
+                    self.event(Event { name, offset, ..Event::from_data(line) }, out);
                 } else if !line.is_empty()
-                    && let Err(found) = self.json(&Event { name, ..Event::of(line) }, out)
+                    && let Err(found) = self.json(&Event { name, ..Event::from_data(line) }, out)
                 {
                     error = Some(found);
                     break;
@@ -429,8 +438,8 @@ impl Core {
         // Nearly always one line is the whole body, and reading it is the cheapest way to find out.
         if self.stray.text.is_empty()
             && trimmed.first() == Some(&b'{')
-            && (self.repeated(b"", trimmed, b"", out)
-                || self.json(&Event::of(trimmed), out).is_ok())
+            && (self.apply_template(b"", trimmed, b"", out)
+                || self.json(&Event::from_data(trimmed), out).is_ok())
         {
             return;
         }
@@ -440,14 +449,14 @@ impl Core {
         }
         self.gather(line, record, out);
         if self.stray.text.is_empty() {
-            self.stray = Stray::default();
+            self.stray = BareJson::default();
         }
     }
 
     /// More of bare JSON.  A value that becomes whole is read; another may follow it without anything in between.
     fn gather(&mut self, bytes: &[u8], record: bool, out: &mut impl Output) {
         let mut rest = bytes;
-        while !rest.is_empty() && !self.finisher.ended() {
+        while !rest.is_empty() && !self.emitter.ended() {
             let end = self.stray.scan.feed_value(rest);
             let (value, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
             self.stray.text.extend_from_slice(value);
@@ -460,7 +469,10 @@ impl Core {
                     let stray = std::mem::take(&mut self.stray);
                     self.stray.offset = stray.offset;
                     if verdict == Verdict::Complete || record {
-                        self.event(Event { offset: stray.offset, ..Event::of(&stray.text) }, out);
+                        self.event(
+                            Event { offset: stray.offset, ..Event::from_data(&stray.text) },
+                            out,
+                        );
                     } else {
                         self.noise(stray.offset, out);
                     }
@@ -482,7 +494,7 @@ impl Core {
             failure.retryable = Some(true);
             return self.error(out, failure);
         }
-        if self.misspelt && self.finisher.last_seq() == 0 {
+        if self.misspelt && self.emitter.last_seq() == 0 {
             let message = "no field is named `data`, only others that differ in case";
             return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
         }

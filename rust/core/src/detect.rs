@@ -6,7 +6,7 @@
 
 use crate::framing::Frame;
 use crate::framing::aws_event_stream::AwsEventStream;
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::json::{Kind, Reader, Result, Str};
 
 use std::ops::ControlFlow;
 
@@ -45,7 +45,7 @@ pub fn detect(first_bytes: &[u8], content_type: Option<&str>) -> Vec<&'static st
     let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let mut doubt = Vec::new();
     for (name, json) in events(text).into_iter().take(EVENTS) {
-        let found = Members::of(name, json).dialects();
+        let found = Members::from_event(name, json).dialects();
         if found.len() == 1 {
             return found;
         }
@@ -107,7 +107,7 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn of(name: &'a str, json: &'a str) -> Self {
+    fn from_event(name: &'a str, json: &'a str) -> Self {
         let mut found = Self { name, ..Self::default() };
         // What was read before the cut stays.
         let _: Result<()> = Reader::new(json, DEPTH).entries(|reader, key| {
@@ -209,7 +209,7 @@ impl<'a> Members<'a> {
                 Vec::new()
             };
         };
-        let inner = Members::of("", error);
+        let inner = Members::from_event("", error);
         if inner.has("status") {
             // Google's OpenAI-compatible endpoint sends the same errors.
             return vec![GEMINI, CHAT];

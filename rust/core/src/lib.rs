@@ -1,7 +1,7 @@
 //! deltafold: any LLM provider's byte stream → one delta contract → the final message.
 //!
 //! ```text
-//! bytes ─► framing ─► dialect.read ─► dialect.apply ─► markup? ─► finisher ─► Output
+//! bytes ─► framing ─► dialect.read ─► dialect.apply ─► markup? ─► emitter ─► Output
 //!          SSE         borrows an       owns the          think,      seq, ids,   DeltaBatch, or the
 //!          NDJSON      Event from a     dialect's         Qwen …      pairing,    MessageAssembler itself
 //!          JSON array  frame's JSON     state                         terminal
@@ -16,32 +16,24 @@
 
 #![forbid(unsafe_code)]
 
-pub mod assemble;
 pub mod base64;
-pub mod batch;
-pub mod call_id;
+pub mod contract;
 pub mod decoder;
-pub mod delta;
 pub mod detect;
 pub mod dialect;
+pub mod emit;
 pub mod error;
-pub mod finisher;
+pub mod fold;
 pub mod framing;
-pub mod laws;
+pub mod json;
 pub mod limits;
-pub mod logprobs;
 pub mod markup;
-pub mod plain;
 pub mod provider_error;
-pub mod scan;
-pub mod sniff;
-pub mod warnings;
-pub mod wire;
+pub mod template;
 
-pub use assemble::MessageAssembler;
-pub use batch::DeltaBatch;
-pub use call_id::CallId;
+pub use contract::{
+    CallId, Delta, DeltaBatch, DeltaKind, ErrorCode, FinishReason, Logprobs, Output, Payload,
+};
 pub use decoder::Decoder;
-pub use delta::{Delta, DeltaKind, ErrorCode, FinishReason, Output, Payload};
+pub use fold::MessageAssembler;
 pub use limits::Limits;
-pub use logprobs::Logprobs;

@@ -15,7 +15,7 @@
 
 use std::process::ExitCode;
 
-use deltafold::assemble::partial_json::{Log, PartialJson};
+use deltafold::fold::partial_json::{Log, PartialJson};
 use deltafold_benches::{hostile, stages, streams};
 
 type Work = Box<dyn Fn() -> usize>;

@@ -16,7 +16,7 @@ pub struct JsonArray {
     fed: u64,
     /// Whether the outer array is open.
     inside: bool,
-    place: Place,
+    state: ArrayState,
     /// What of the current element came in earlier feeds.
     held: Vec<u8>,
     /// Where the current element begins.
@@ -26,7 +26,7 @@ pub struct JsonArray {
 
 /// Where the next byte stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum ArrayState {
     /// Between elements.
     #[default]
     Between,
@@ -57,49 +57,49 @@ impl JsonArray {
         let (mut start, mut at) = (0, 0);
         while let Some(&byte) = bytes.get(at) {
             let mut whole = false;
-            match self.place {
-                Place::Between => {
+            match self.state {
+                ArrayState::Between => {
                     if self.begins(byte) {
                         start = at;
                         self.offset = fed.saturating_add(at as u64);
                     }
                     at += 1;
                 }
-                Place::Bare => {
+                ArrayState::Bare => {
                     whole = matches!(byte, b',' | b']') || byte.is_ascii_whitespace();
                     at += usize::from(!whole);
                 }
-                Place::Nested(depth) => {
+                ArrayState::Nested(depth) => {
                     at += 1;
                     match byte {
-                        b'"' => self.place = Place::Text(depth),
-                        b'{' | b'[' => self.place = Place::Nested(depth.saturating_add(1)),
-                        b'}' | b']' if depth > 1 => self.place = Place::Nested(depth - 1),
+                        b'"' => self.state = ArrayState::Text(depth),
+                        b'{' | b'[' => self.state = ArrayState::Nested(depth.saturating_add(1)),
+                        b'}' | b']' if depth > 1 => self.state = ArrayState::Nested(depth - 1),
                         b'}' | b']' => whole = true,
                         _ => {}
                     }
                 }
-                Place::Text(depth) => {
+                ArrayState::Text(depth) => {
                     let rest = bytes.get(at..).unwrap_or(&[]);
                     let found = memchr::memchr2(b'"', b'\\', rest);
                     at = found.map_or(bytes.len(), |found| at + found + 1);
                     match found.and_then(|found| rest.get(found)) {
                         Some(b'"') if depth == 0 => whole = true,
-                        Some(b'"') => self.place = Place::Nested(depth),
-                        Some(_) => self.place = Place::Escape(depth),
+                        Some(b'"') => self.state = ArrayState::Nested(depth),
+                        Some(_) => self.state = ArrayState::Escape(depth),
                         None => {}
                     }
                 }
-                Place::Escape(depth) => {
+                ArrayState::Escape(depth) => {
                     at += 1;
-                    self.place = Place::Text(depth);
+                    self.state = ArrayState::Text(depth);
                 }
             }
             if whole {
                 self.element(bytes.get(start..at).unwrap_or(&[]), &mut sink)?;
             }
         }
-        if self.place != Place::Between {
+        if self.state != ArrayState::Between {
             self.held.extend_from_slice(bytes.get(start..).unwrap_or(&[]));
             if self.held.len() > self.max_bytes {
                 return sink(Frame::TooLong);
@@ -110,23 +110,23 @@ impl JsonArray {
 
     /// Takes a byte between elements; true when it begins one.
     fn begins(&mut self, byte: u8) -> bool {
-        self.place = match byte {
+        self.state = match byte {
             b'[' if !self.inside => {
                 self.inside = true;
-                Place::Between
+                ArrayState::Between
             }
             b']' => {
                 self.inside = false;
-                Place::Between
+                ArrayState::Between
             }
             // The bytes of a BOM say nothing either.
-            b',' | 0xEF | 0xBB | 0xBF => Place::Between,
-            byte if byte.is_ascii_whitespace() => Place::Between,
-            b'{' | b'[' => Place::Nested(1),
-            b'"' => Place::Text(0),
-            _ => Place::Bare,
+            b',' | 0xEF | 0xBB | 0xBF => ArrayState::Between,
+            byte if byte.is_ascii_whitespace() => ArrayState::Between,
+            b'{' | b'[' => ArrayState::Nested(1),
+            b'"' => ArrayState::Text(0),
+            _ => ArrayState::Bare,
         };
-        self.place != Place::Between
+        self.state != ArrayState::Between
     }
 
     fn element(
@@ -134,7 +134,7 @@ impl JsonArray {
         piece: &[u8],
         sink: &mut impl FnMut(Frame<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.place = Place::Between;
+        self.state = ArrayState::Between;
         let offset = std::mem::take(&mut self.offset);
         if self.held.len().saturating_add(piece.len()) > self.max_bytes {
             return sink(Frame::TooLong);

@@ -1,13 +1,16 @@
 //! Bytes in any chunking to frames.  A framer knows neither JSON's meaning nor providers.
 
 pub mod aws_event_stream;
+mod bytes;
 pub mod json_array;
 pub mod ndjson;
+pub mod sniff;
 pub mod sse;
 
 use std::ops::ControlFlow;
 
 use aws_event_stream::AwsEventStream;
+pub use bytes::{Bytes, Feed};
 use json_array::JsonArray;
 use ndjson::Ndjson;
 use sse::Sse;

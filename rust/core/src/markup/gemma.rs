@@ -8,15 +8,15 @@
 use super::json_calls::NAME_BYTES;
 use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};
-use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink};
-use crate::wire::{write_string, write_text};
+use super::writer::{MarkupWriter, Next, Step, next_byte};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink};
+use crate::json::{write_string, write_text};
 
 /// A call that is being read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct GemmaBlock {
-    place: Place,
+    state: GemmaState,
     word: String,
     /// What is open: `true` is an object.
     open: Vec<bool>,
@@ -27,7 +27,7 @@ pub(super) struct GemmaBlock {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum GemmaState {
     /// In `call:f`.
     Name,
     Key,
@@ -53,7 +53,7 @@ const BARE_BYTES: usize = 4_096;
 impl GemmaBlock {
     pub(super) fn new() -> Self {
         Self {
-            place: Place::Name,
+            state: GemmaState::Name,
             word: String::new(),
             open: Vec::new(),
             mark: "",
@@ -69,58 +69,58 @@ impl GemmaBlock {
     pub(super) fn step<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        match self.place {
-            Place::Name => return self.name(input, voice, sink),
-            Place::Text => return self.text(input, voice, sink),
-            Place::BareKey | Place::BareValue => return self.bare(input, voice, sink),
+        match self.state {
+            GemmaState::Name => return self.name(input, writer, sink),
+            GemmaState::Text => return self.text(input, writer, sink),
+            GemmaState::BareKey | GemmaState::BareValue => return self.bare(input, writer, sink),
             _ => {}
         }
         let byte = match next_byte(input) {
             Next::Step(step) => return step,
             Next::Byte(byte) => byte,
         };
-        match (self.place, byte) {
-            (Place::Key, b'}') | (Place::Comma, b'}' | b']') | (Place::Value, b']') => {
-                self.close(byte, voice, sink)
-            }
-            (Place::Comma, b',') => {
+        match (self.state, byte) {
+            (GemmaState::Key, b'}')
+            | (GemmaState::Comma, b'}' | b']')
+            | (GemmaState::Value, b']') => self.close(byte, writer, sink),
+            (GemmaState::Comma, b',') => {
                 self.first = false;
                 let object = self.open.last() == Some(&true);
-                self.place = if object { Place::Key } else { Place::Value };
+                self.state = if object { GemmaState::Key } else { GemmaState::Value };
                 Step::Take(1)
             }
-            (Place::Colon, b':') => {
-                voice.args(":", sink);
+            (GemmaState::Colon, b':') => {
+                writer.args(":", sink);
                 self.first = true;
-                self.place = Place::Value;
+                self.state = GemmaState::Value;
                 Step::Take(1)
             }
-            (Place::Value, b'{' | b'[') => {
-                self.comma(voice, sink);
-                self.open(byte, voice, sink)
+            (GemmaState::Value, b'{' | b'[') => {
+                self.comma(writer, sink);
+                self.open(byte, writer, sink)
             }
-            (Place::Key | Place::Value, _) => match here(input, 0, MARKS, |_| true) {
+            (GemmaState::Key | GemmaState::Value, _) => match here(input, 0, MARKS, |_| true) {
                 Found::Partial(_) => Step::Wait,
                 Found::At { end, role, .. } => {
-                    self.comma(voice, sink);
-                    voice.args("\"", sink);
+                    self.comma(writer, sink);
+                    writer.args("\"", sink);
                     self.mark = role;
-                    self.is_key = self.place == Place::Key;
-                    self.place = Place::Text;
+                    self.is_key = self.state == GemmaState::Key;
+                    self.state = GemmaState::Text;
                     Step::Take(end)
                 }
                 Found::Nothing => {
-                    self.comma(voice, sink);
+                    self.comma(writer, sink);
                     self.word.clear();
-                    let key = self.place == Place::Key;
-                    self.place = if key { Place::BareKey } else { Place::BareValue };
+                    let key = self.state == GemmaState::Key;
+                    self.state = if key { GemmaState::BareKey } else { GemmaState::BareValue };
                     Step::Take(0)
                 }
             },
-            (Place::After, _) => match here(input, 0, ENDS, |()| true) {
+            (GemmaState::After, _) => match here(input, 0, ENDS, |()| true) {
                 Found::Partial(_) => Step::Wait,
                 Found::At { end, .. } => Step::Leave(end),
                 Found::Nothing => Step::Leave(0),
@@ -132,7 +132,7 @@ impl GemmaBlock {
     fn name<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let part = |character: char| character.is_alphanumeric() || "_-.:/".contains(character);
@@ -146,8 +146,8 @@ impl GemmaBlock {
         match from(input, run).bytes().next() {
             None => Step::Take(run),
             Some(b'{') if !name.is_empty() => {
-                voice.begin_call(name, None, InputFormat::Json, sink);
-                match self.open(b'{', voice, sink) {
+                writer.begin_call(name, None, InputFormat::Json, sink);
+                match self.open(b'{', writer, sink) {
                     Step::Take(_) => Step::Take(run + 1),
                     _ => Step::Prose(run),
                 }
@@ -156,16 +156,16 @@ impl GemmaBlock {
         }
     }
 
-    fn comma<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+    fn comma<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut DeltaSink<'_, O>) {
         if !std::mem::replace(&mut self.first, true) {
-            voice.args(",", sink);
+            writer.args(",", sink);
         }
     }
 
     fn open<O: Output>(
         &mut self,
         bracket: u8,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         if self.open.len() >= sink.options().limits.depth {
@@ -174,25 +174,25 @@ impl GemmaBlock {
         let object = bracket == b'{';
         self.open.push(object);
         self.first = true;
-        self.place = if object { Place::Key } else { Place::Value };
-        voice.args(if object { "{" } else { "[" }, sink);
+        self.state = if object { GemmaState::Key } else { GemmaState::Value };
+        writer.args(if object { "{" } else { "[" }, sink);
         Step::Take(1)
     }
 
     fn close<O: Output>(
         &mut self,
         bracket: u8,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         if self.open.pop() != Some(bracket == b'}') {
             return Step::Prose(0);
         }
-        voice.args(if bracket == b'}' { "}" } else { "]" }, sink);
-        self.place = Place::Comma;
+        writer.args(if bracket == b'}' { "}" } else { "]" }, sink);
+        self.state = GemmaState::Comma;
         if self.open.is_empty() {
-            voice.end_call(CallEnd::Provider, sink);
-            self.place = Place::After;
+            writer.end_call(CallEnd::Provider, sink);
+            self.state = GemmaState::After;
         }
         Step::Take(1)
     }
@@ -200,7 +200,7 @@ impl GemmaBlock {
     fn text<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let found = if self.mark == "\"" {
@@ -218,19 +218,19 @@ impl GemmaBlock {
         write_text(&mut out, upto(input, end));
         if over {
             out.push('"');
-            self.place = if self.is_key { Place::Colon } else { Place::Comma };
+            self.state = if self.is_key { GemmaState::Colon } else { GemmaState::Comma };
         }
-        voice.args(&out, sink);
+        writer.args(&out, sink);
         if taken == 0 { Step::Wait } else { Step::Take(taken) }
     }
 
     fn bare<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let key = self.place == Place::BareKey;
+        let key = self.state == GemmaState::BareKey;
         let ends: &[char] = if key { &[':', ',', '}', '<', '\n'] } else { &[',', '}', ']', '<'] };
         let end = input.find(ends);
         let run = end.unwrap_or(input.len());
@@ -246,8 +246,8 @@ impl GemmaBlock {
             } else {
                 out = tools::coerce(Types::ANY, word.trim(), sink.options().limits.depth);
             }
-            voice.args(&out, sink);
-            self.place = if key { Place::Colon } else { Place::Comma };
+            writer.args(&out, sink);
+            self.state = if key { GemmaState::Colon } else { GemmaState::Comma };
         }
         Step::Take(run)
     }

@@ -10,13 +10,13 @@
 //! Source: inline-markup.md section 9; cookbook.openai.com, "OpenAI harmony response format".
 
 use super::literals::{Found, find, from, upto};
-use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink, PartKind};
+use super::writer::{MarkupWriter, Next, Step, next_byte};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink, PartKind};
 
 /// What stands between headers and bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum Marker {
     Start,
     Channel,
     Constrain,
@@ -24,14 +24,14 @@ pub(super) enum Mark {
     End,
 }
 
-const MARKS: &[(&str, Mark)] = &[
-    (START, Mark::Start),
-    (CHANNEL, Mark::Channel),
-    ("<|constrain|>", Mark::Constrain),
-    ("<|message|>", Mark::Message),
-    ("<|end|>", Mark::End),
-    ("<|call|>", Mark::End),
-    ("<|return|>", Mark::End),
+const MARKERS: &[(&str, Marker)] = &[
+    (START, Marker::Start),
+    (CHANNEL, Marker::Channel),
+    ("<|constrain|>", Marker::Constrain),
+    ("<|message|>", Marker::Message),
+    ("<|end|>", Marker::End),
+    ("<|call|>", Marker::End),
+    ("<|return|>", Marker::End),
 ];
 
 /// Begins a message.
@@ -50,7 +50,7 @@ const HEADER_BYTES: usize = 512;
 /// A conversation's messages.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HarmonyBlock {
-    place: Place,
+    state: HarmonyState,
     header: String,
     body: Option<Body>,
     /// Something of the body came.
@@ -58,7 +58,7 @@ pub(super) struct HarmonyBlock {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum HarmonyState {
     Header,
     Body,
     Between,
@@ -66,23 +66,23 @@ enum Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
-    Said(PartKind),
+    Text(PartKind),
     Call,
 }
 
 impl HarmonyBlock {
-    /// Behind the mark that begins a header.
-    pub(super) fn new(mark: &str) -> Self {
+    /// Behind the marker that begins a header.
+    pub(super) fn new(marker: &str) -> Self {
         let mut block =
-            Self { place: Place::Header, header: String::new(), body: None, begun: false };
-        block.begin_header(mark);
+            Self { state: HarmonyState::Header, header: String::new(), body: None, begun: false };
+        block.begin_header(marker);
         block
     }
 
     /// In the middle of an analysis.
     pub(super) fn thinking() -> Self {
-        let body = Some(Body::Said(PartKind::Thinking));
-        Self { place: Place::Body, header: String::new(), body, begun: false }
+        let body = Some(Body::Text(PartKind::Thinking));
+        Self { state: HarmonyState::Body, header: String::new(), body, begun: false }
     }
 
     pub(super) fn held(&self) -> usize {
@@ -91,8 +91,8 @@ impl HarmonyBlock {
 
     /// What the text that is being read is.
     pub(super) fn kind(&self) -> Option<PartKind> {
-        match (self.place, self.body) {
-            (Place::Body | Place::Header, Some(Body::Said(kind))) => Some(kind),
+        match (self.state, self.body) {
+            (HarmonyState::Body | HarmonyState::Header, Some(Body::Text(kind))) => Some(kind),
             _ => None,
         }
     }
@@ -102,10 +102,10 @@ impl HarmonyBlock {
         if self.begun { how } else { CallEnd::Abandoned }
     }
 
-    fn begin_header(&mut self, mark: &str) {
-        self.place = Place::Header;
+    fn begin_header(&mut self, marker: &str) {
+        self.state = HarmonyState::Header;
         self.header.clear();
-        if mark == CHANNEL {
+        if marker == CHANNEL {
             self.header.push_str(CHANNEL);
         }
     }
@@ -113,18 +113,18 @@ impl HarmonyBlock {
     pub(super) fn step<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        match self.place {
-            Place::Header => self.header(input, voice, sink),
-            Place::Body => self.body(input, voice, sink),
-            Place::Between => match next_byte(input) {
+        match self.state {
+            HarmonyState::Header => self.header(input, writer, sink),
+            HarmonyState::Body => self.body(input, writer, sink),
+            HarmonyState::Between => match next_byte(input) {
                 Next::Step(step) => step,
-                Next::Byte(_) => match super::literals::here(input, 0, MARKS, begins) {
+                Next::Byte(_) => match super::literals::here(input, 0, MARKERS, begins) {
                     Found::Partial(_) => Step::Wait,
                     Found::At { end, .. } => {
-                        voice.suppose("");
+                        writer.begin_candidate("");
                         self.begin_header(upto(input, end));
                         Step::Take(end)
                     }
@@ -137,43 +137,43 @@ impl HarmonyBlock {
     fn header<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let found = find(input, 0, MARKS, |_, _| true);
+        let found = find(input, 0, MARKERS, |_, _| true);
         let end = match found {
             Found::At { start, .. } | Found::Partial(start) => start,
             Found::Nothing => input.len(),
         };
         self.header.push_str(upto(input, end));
         if self.header.len() > HEADER_BYTES || !self.is_header() {
-            return self.no_header(upto(input, end), voice, sink);
+            return self.no_header(upto(input, end), writer, sink);
         }
         match found {
-            Found::At { end, role: Mark::Message, .. } => match self.read_header() {
+            Found::At { end, role: Marker::Message, .. } => match self.read_header() {
                 Some(header) => {
-                    voice.end_call(CallEnd::Provider, sink);
-                    voice.leave_part();
-                    voice.recall();
+                    writer.end_call(CallEnd::Provider, sink);
+                    writer.leave_part();
+                    writer.take_candidate();
                     match header.recipient {
                         Some(name) => {
                             let format = header.format;
-                            voice.begin_call(&name, None, format, sink);
+                            writer.begin_call(&name, None, format, sink);
                             self.body = Some(Body::Call);
                         }
-                        None => self.body = Some(Body::Said(header.kind)),
+                        None => self.body = Some(Body::Text(header.kind)),
                     }
-                    self.place = Place::Body;
+                    self.state = HarmonyState::Body;
                     self.begun = false;
                     Step::Take(end)
                 }
-                None => self.no_header(upto(input, end), voice, sink),
+                None => self.no_header(upto(input, end), writer, sink),
             },
-            Found::At { end: taken, role: Mark::Channel | Mark::Constrain, .. } => {
+            Found::At { end: taken, role: Marker::Channel | Marker::Constrain, .. } => {
                 self.header.push_str(upto(from(input, end), taken - end));
                 Step::Take(taken)
             }
-            Found::At { .. } => self.no_header(upto(input, end), voice, sink),
+            Found::At { .. } => self.no_header(upto(input, end), writer, sink),
             Found::Partial(0) => Step::Wait,
             Found::Partial(_) | Found::Nothing => Step::Take(end),
         }
@@ -183,14 +183,14 @@ impl HarmonyBlock {
     fn no_header<O: Output>(
         &mut self,
         read: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let Some(body) = self.body else { return Step::Prose(read.len()) };
-        let mut text = voice.recall().unwrap_or_default();
+        let mut text = writer.take_candidate().unwrap_or_default();
         text.push_str(read);
-        self.place = Place::Body;
-        say(body, &text, voice, sink);
+        self.state = HarmonyState::Body;
+        write_text(body, &text, writer, sink);
         Step::Take(read.len())
     }
 
@@ -235,30 +235,30 @@ impl HarmonyBlock {
     fn body<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let found = find(input, 0, MARKS, |mark, _| begins(mark) || mark == Mark::End);
+        let found = find(input, 0, MARKERS, |marker, _| begins(marker) || marker == Marker::End);
         let end = match found {
             Found::At { start, .. } | Found::Partial(start) => start,
             Found::Nothing => input.len(),
         };
         if let Some(body) = self.body {
             self.begun |= end > 0;
-            say(body, upto(input, end), voice, sink);
+            write_text(body, upto(input, end), writer, sink);
         }
         match found {
-            Found::At { end, role: Mark::End, .. } => {
-                voice.end_call(CallEnd::Provider, sink);
-                voice.leave_part();
+            Found::At { end, role: Marker::End, .. } => {
+                writer.end_call(CallEnd::Provider, sink);
+                writer.leave_part();
                 self.body = None;
-                self.place = Place::Between;
+                self.state = HarmonyState::Between;
                 Step::Take(end)
             }
             Found::At { start, .. } if start > 0 => Step::Take(start),
             Found::At { end, .. } => {
                 // The end before it may have been left out.
-                voice.suppose("");
+                writer.begin_candidate("");
                 self.begin_header(upto(input, end));
                 Step::Take(end)
             }
@@ -274,14 +274,19 @@ struct Header {
     format: InputFormat,
 }
 
-fn begins(mark: Mark) -> bool {
-    matches!(mark, Mark::Start | Mark::Channel)
+fn begins(marker: Marker) -> bool {
+    matches!(marker, Marker::Start | Marker::Channel)
 }
 
-fn say<O: Output>(body: Body, text: &str, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+fn write_text<O: Output>(
+    body: Body,
+    text: &str,
+    writer: &mut MarkupWriter,
+    sink: &mut DeltaSink<'_, O>,
+) {
     match body {
-        Body::Said(kind) => voice.say(kind, text, sink),
-        Body::Call => voice.args(text, sink),
+        Body::Text(kind) => writer.write_text(kind, text, sink),
+        Body::Call => writer.args(text, sink),
     }
 }
 

@@ -8,9 +8,9 @@
 
 use super::literals::{Found, from, here};
 use super::value::Value;
-use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink};
+use super::writer::{MarkupWriter, Next, Step, next_byte};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink};
 
 /// How a family writes its objects.
 #[derive(Debug, PartialEq)]
@@ -38,13 +38,13 @@ pub(super) enum Tag {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct JsonBlock {
     grammar: &'static JsonGrammar,
-    place: Place,
+    state: JsonCallsState,
     array: bool,
     object: Object,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum JsonCallsState {
     Before,
     Inside,
     After,
@@ -53,7 +53,7 @@ enum Place {
 impl JsonBlock {
     pub(super) fn new(grammar: &'static JsonGrammar) -> Self {
         let object = Object::new(grammar);
-        Self { grammar, place: Place::Before, array: false, object }
+        Self { grammar, state: JsonCallsState::Before, array: false, object }
     }
 
     pub(super) fn held(&self) -> usize {
@@ -61,60 +61,64 @@ impl JsonBlock {
     }
 
     /// No more text comes: a call that waits for its id has none.
-    pub(super) fn finish<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
-        if self.place == Place::Inside && !self.grammar.held && !self.object.begun {
-            self.object.begin_without_id(voice, sink);
+    pub(super) fn finish<O: Output>(
+        &mut self,
+        writer: &mut MarkupWriter,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        if self.state == JsonCallsState::Inside && !self.grammar.held && !self.object.begun {
+            self.object.begin_without_id(writer, sink);
         }
     }
 
     pub(super) fn step<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        if self.place == Place::Inside {
-            return self.inside(input, voice, sink);
+        if self.state == JsonCallsState::Inside {
+            return self.inside(input, writer, sink);
         }
         let byte = match next_byte(input) {
             Next::Step(step) => return step,
             Next::Byte(byte) => byte,
         };
-        match (byte, self.place) {
-            (b'{', place) => {
-                if place == Place::After {
-                    voice.suppose("");
+        match (byte, self.state) {
+            (b'{', state) => {
+                if state == JsonCallsState::After {
+                    writer.begin_candidate("");
                 }
                 self.object = Object::new(self.grammar);
-                self.place = Place::Inside;
+                self.state = JsonCallsState::Inside;
                 return Step::Take(0);
             }
-            (b'[', Place::Before) if !self.array => {
+            (b'[', JsonCallsState::Before) if !self.array => {
                 self.array = true;
                 return Step::Take(1);
             }
             (b']', _) if self.array => {
                 self.array = false;
                 let over = !self.grammar.tags.iter().any(|(_, tag)| *tag == Tag::Close);
-                self.place = Place::After;
+                self.state = JsonCallsState::After;
                 return if over { Step::Leave(1) } else { Step::Take(1) };
             }
-            (b',' | b';' | b'}', Place::After) => return Step::Take(1),
+            (b',' | b';' | b'}', JsonCallsState::After) => return Step::Take(1),
             _ => {}
         }
         match here(input, 0, self.grammar.tags, |_| true) {
             Found::Partial(_) => Step::Wait,
             Found::At { end, role: Tag::Fence, .. } => Step::Take(end),
-            Found::At { end, role: Tag::Close, .. } if self.place == Place::After => {
+            Found::At { end, role: Tag::Close, .. } if self.state == JsonCallsState::After => {
                 Step::Leave(end)
             }
-            Found::At { end, role: Tag::Open, .. } if self.place == Place::After => {
-                voice.suppose("");
-                self.place = Place::Before;
+            Found::At { end, role: Tag::Open, .. } if self.state == JsonCallsState::After => {
+                writer.begin_candidate("");
+                self.state = JsonCallsState::Before;
                 self.array = false;
                 Step::Take(end)
             }
-            _ if self.place == Place::After => Step::Leave(0),
+            _ if self.state == JsonCallsState::After => Step::Leave(0),
             _ => Step::Prose(0),
         }
     }
@@ -122,15 +126,15 @@ impl JsonBlock {
     fn inside<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        let (taken, status) = self.object.feed(input, voice, sink);
+        let (taken, status) = self.object.feed(input, writer, sink);
         match status {
             Status::Open if taken == 0 => Step::Wait,
             Status::Open => Step::Take(taken),
             Status::Whole => {
-                self.place = Place::After;
+                self.state = JsonCallsState::After;
                 Step::Take(taken)
             }
             Status::Wrong => Step::Prose(taken),
@@ -211,7 +215,7 @@ impl Object {
     fn feed<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> (usize, Status) {
         let mut at = 0;
@@ -235,7 +239,7 @@ impl Object {
                     self.at = At::Comma;
                 }
                 (At::Key | At::Comma, b'}') => {
-                    let status = self.whole(voice, sink);
+                    let status = self.whole(writer, sink);
                     return (at + 1, status);
                 }
                 (At::Colon, b':') => {
@@ -263,7 +267,7 @@ impl Object {
                     continue;
                 }
                 (At::InValue, _) => {
-                    let (taken, fits) = self.in_value(rest, voice, sink);
+                    let (taken, fits) = self.in_value(rest, writer, sink);
                     at += taken;
                     if !fits {
                         return (at, Status::Wrong);
@@ -295,7 +299,7 @@ impl Object {
     fn in_value<O: Output>(
         &mut self,
         rest: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> (usize, bool) {
         let mut said = String::new();
@@ -307,7 +311,7 @@ impl Object {
             Member::Other => {}
             Member::Arguments => {
                 if self.begun {
-                    voice.args(&said, sink);
+                    writer.args(&said, sink);
                 } else {
                     self.args.push_str(&said);
                 }
@@ -321,9 +325,9 @@ impl Object {
         }
         if over {
             self.at = At::Comma;
-            let fits = self.take_member(voice);
+            let fits = self.take_member(writer);
             if fits {
-                self.begin(false, voice, sink);
+                self.begin(false, writer, sink);
             }
             return (taken, fits);
         }
@@ -331,13 +335,13 @@ impl Object {
     }
 
     /// A member's value is whole; false when the object can be no call.
-    fn take_member(&mut self, voice: &Voice) -> bool {
+    fn take_member(&mut self, writer: &MarkupWriter) -> bool {
         match self.member {
             Member::Name | Member::Function => {
                 let name = std::mem::take(&mut self.word);
                 let fits = self.value.is_text()
                     && !name.is_empty()
-                    && (!self.grammar.held || voice.offers(&name));
+                    && (!self.grammar.held || writer.offers(&name));
                 self.name = Some(name);
                 fits
             }
@@ -354,35 +358,48 @@ impl Object {
     }
 
     /// Begins the call if enough is known, and ends it if its arguments are over.
-    fn begin<O: Output>(&mut self, whole: bool, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+    fn begin<O: Output>(
+        &mut self,
+        whole: bool,
+        writer: &mut MarkupWriter,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
         let known = !self.grammar.held && (self.grammar.id.is_none() || self.id.is_some());
         if !self.begun && (whole || known) {
-            self.begin_without_id(voice, sink);
+            self.begin_without_id(writer, sink);
         }
         if self.begun && (self.args_over || whole) {
-            voice.end_call(CallEnd::Provider, sink);
+            writer.end_call(CallEnd::Provider, sink);
         }
     }
 
     /// Begins the call if its name is known, whatever else is not.
-    fn begin_without_id<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+    fn begin_without_id<O: Output>(
+        &mut self,
+        writer: &mut MarkupWriter,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
         if let Some(name) = &self.name {
             let id = self.id.as_deref().filter(|id| !id.is_empty());
-            voice.begin_call(name, id, InputFormat::Json, sink);
+            writer.begin_call(name, id, InputFormat::Json, sink);
             self.begun = true;
-            voice.args(&std::mem::take(&mut self.args), sink);
+            writer.args(&std::mem::take(&mut self.args), sink);
             if self.args_over {
-                voice.end_call(CallEnd::Provider, sink);
+                writer.end_call(CallEnd::Provider, sink);
             }
         }
     }
 
-    fn whole<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) -> Status {
+    fn whole<O: Output>(
+        &mut self,
+        writer: &mut MarkupWriter,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Status {
         // Llama's objects are calls by their two members alone: an answer in JSON may have a name.
         if self.name.is_none() || (self.grammar.held && !self.args_over) {
             return Status::Wrong;
         }
-        self.begin(true, voice, sink);
+        self.begin(true, writer, sink);
         Status::Whole
     }
 }

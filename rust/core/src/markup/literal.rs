@@ -7,7 +7,7 @@
 //! Source: inline-markup.md section 7; docs.python.org, "Lexical analysis: literals".
 
 use super::literals::{blanks, from, upto};
-use crate::wire::{Carry, MAX_DEPTH, number_end, write_string};
+use crate::json::{Carry, MAX_DEPTH, number_end, write_string};
 
 /// A literal as JSON.
 pub(super) fn to_json(text: &str, max_depth: usize) -> Option<String> {

@@ -28,7 +28,7 @@ mod named_calls;
 mod pythonic;
 mod tools;
 mod value;
-mod voice;
+mod writer;
 mod xml_calls;
 
 use families::Role;
@@ -40,11 +40,11 @@ use literals::{Found, blanks, from, is_blank, upto};
 use named_calls::NamedBlock;
 use pythonic::PythonicBlock;
 pub use tools::{Tools, Types, coerce};
-use voice::{Next, Step, Voice, next_byte};
+use writer::{MarkupWriter, Next, Step, next_byte};
 use xml_calls::XmlBlock;
 
-use crate::delta::Output;
-use crate::finisher::{CallEnd, DeltaSink, PartHandle, PartKind};
+use crate::contract::Output;
+use crate::emit::{CallEnd, DeltaSink, PartHandle, PartKind};
 
 /// What the caller wants to be found in text.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +73,7 @@ const ANY_PAIR: u8 = u8::MAX;
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Markup {
     family: &'static Family,
-    voice: Voice,
+    writer: MarkupWriter,
     block: Block,
     /// What is read where no block is: prose, or thinking between a pair of tags.
     thinking: Option<u8>,
@@ -125,7 +125,7 @@ impl Markup {
         let block = if harmony { Block::Harmony(HarmonyBlock::thinking()) } else { Block::Nothing };
         Self {
             family: wanted.family,
-            voice: Voice::new(wanted.tools.clone()),
+            writer: MarkupWriter::new(wanted.tools.clone()),
             block,
             thinking: (wanted.starts_in_thinking && !harmony).then_some(ANY_PAIR),
             rest: String::new(),
@@ -171,16 +171,16 @@ impl Markup {
             Block::Gemma(block) => block.held(),
             Block::Harmony(block) => block.held(),
         };
-        self.rest.len() + self.voice.held() + block
+        self.rest.len() + self.writer.held_bytes() + block
     }
 
     /// The part that what rides on the text belongs to.
-    pub(crate) fn rider_part<O: Output>(
+    pub(crate) fn attribute_part<O: Output>(
         &mut self,
         citations: bool,
         sink: &mut DeltaSink<'_, O>,
     ) -> PartHandle {
-        self.voice.rider_part(citations, sink)
+        self.writer.attribute_part(citations, sink)
     }
 
     /// Whether thinking was still open where its text ended.
@@ -193,8 +193,8 @@ impl Markup {
         let mut kind = self.kind();
         let mut end = CallEnd::Abandoned;
         match &mut self.block {
-            Block::Named(block) => block.finish(&mut self.voice, sink),
-            Block::Json(block) => block.finish(&mut self.voice, sink),
+            Block::Named(block) => block.finish(&mut self.writer, sink),
+            Block::Json(block) => block.finish(&mut self.writer, sink),
             Block::Harmony(block) => {
                 kind = block.kind().unwrap_or(kind);
                 end = block.end(how);
@@ -202,13 +202,13 @@ impl Markup {
             _ => {}
         }
         let rest = std::mem::take(&mut self.rest);
-        let read = self.voice.recall().unwrap_or_default();
+        let read = self.writer.take_candidate().unwrap_or_default();
         self.block = Block::Nothing;
-        if self.voice.calling() {
-            self.voice.end_call(end, sink);
+        if self.writer.has_open_call() {
+            self.writer.end_call(end, sink);
         } else {
-            self.say(kind, &read, sink);
-            self.say(kind, &rest, sink);
+            self.write_text(kind, &read, sink);
+            self.write_text(kind, &rest, sink);
         }
         self.unclosed |= kind == PartKind::Thinking;
         self.thinking = None;
@@ -216,7 +216,7 @@ impl Markup {
         self.skip_blanks = false;
         self.owed = None;
         self.wrapped = false;
-        self.voice.leave_part();
+        self.writer.leave_part();
     }
 
     fn kind(&self) -> PartKind {
@@ -224,9 +224,9 @@ impl Markup {
     }
 
     /// Says text or thinking, after which no tag of the beginning counts any more.
-    fn say<O: Output>(&mut self, kind: PartKind, text: &str, sink: &mut DeltaSink<'_, O>) {
+    fn write_text<O: Output>(&mut self, kind: PartKind, text: &str, sink: &mut DeltaSink<'_, O>) {
         if !text.is_empty() {
-            self.voice.say(kind, text, sink);
+            self.writer.write_text(kind, text, sink);
             self.fresh = false;
             self.untouched = false;
             self.answered |= kind == PartKind::Text;
@@ -271,7 +271,7 @@ impl Markup {
                     return None;
                 }
                 Some(byte @ (b'{' | b'[')) => {
-                    self.voice.suppose(upto(input, space));
+                    self.writer.begin_candidate(upto(input, space));
                     self.block = Undecided::PythonTag.decide(byte);
                     return Some(space);
                 }
@@ -300,7 +300,7 @@ impl Markup {
         };
         let waits = self.strips || (self.fresh && solid == 0);
         let said = if waits { solid } else { end };
-        self.say(PartKind::Text, upto(input, said), sink);
+        self.write_text(PartKind::Text, upto(input, said), sink);
         if let Found::At { start, end, role } = found {
             self.enter(role, from(upto(input, start), said), from(upto(input, end), start));
             return Some(end);
@@ -325,8 +325,8 @@ impl Markup {
             Role::Answer => self.wrapped = true,
             Role::AnswerEnd => self.wrapped = false,
             Role::Calls(grammar) => {
-                self.voice.suppose(lead);
-                self.voice.record(literal);
+                self.writer.begin_candidate(lead);
+                self.writer.extend_candidate(literal);
                 self.block = grammar.block();
                 return;
             }
@@ -352,7 +352,7 @@ impl Markup {
             Found::At { start, .. } | Found::Partial(start) => start,
             Found::Nothing => input.len(),
         };
-        self.say(PartKind::Thinking, upto(input, end), sink);
+        self.write_text(PartKind::Thinking, upto(input, end), sink);
         if let Found::At { start, end, role } = found {
             self.enter(role, "", from(upto(input, end), start));
             return Some(end);
@@ -361,7 +361,7 @@ impl Markup {
     }
 
     fn in_block<O: Output>(&mut self, input: &str, sink: &mut DeltaSink<'_, O>) -> Option<usize> {
-        let voice = &mut self.voice;
+        let writer = &mut self.writer;
         let step = match &mut self.block {
             Block::Nothing => Step::Leave(0),
             Block::Undecided(which) => match next_byte(input) {
@@ -371,25 +371,25 @@ impl Markup {
                     Step::Take(0)
                 }
             },
-            Block::Json(block) => block.step(input, voice, sink),
-            Block::Named(block) => block.step(input, voice, sink),
-            Block::Xml(block) => block.step(input, voice, sink),
-            Block::Pythonic(block) => block.step(input, voice, sink),
-            Block::Gemma(block) => block.step(input, voice, sink),
-            Block::Harmony(block) => block.step(input, voice, sink),
+            Block::Json(block) => block.step(input, writer, sink),
+            Block::Named(block) => block.step(input, writer, sink),
+            Block::Xml(block) => block.step(input, writer, sink),
+            Block::Pythonic(block) => block.step(input, writer, sink),
+            Block::Gemma(block) => block.step(input, writer, sink),
+            Block::Harmony(block) => block.step(input, writer, sink),
         };
-        if voice.take_began() {
+        if writer.take_call_began() {
             self.owed = self.thinking.take();
             self.fresh = false;
             self.untouched = false;
         }
         match step {
             Step::Take(taken) => {
-                self.voice.record(upto(input, taken));
+                self.writer.extend_candidate(upto(input, taken));
                 Some(taken)
             }
             Step::Wait => None,
-            Step::Leave(taken) if !self.voice.supposes() => {
+            Step::Leave(taken) if !self.writer.has_candidate() => {
                 self.block = Block::Nothing;
                 self.skip_blanks = true;
                 self.fresh = self.family.interleaved;
@@ -398,12 +398,12 @@ impl Markup {
             Step::Leave(taken) | Step::Prose(taken) => {
                 self.block = Block::Nothing;
                 // Where a call began, what broke it belongs to it.
-                if let Some(mut read) = self.voice.recall() {
+                if let Some(mut read) = self.writer.take_candidate() {
                     read.push_str(upto(input, taken));
-                    self.voice.abandon(sink);
-                    self.say(self.kind(), &read, sink);
+                    self.writer.abandon_call(sink);
+                    self.write_text(self.kind(), &read, sink);
                 } else {
-                    self.voice.abandon(sink);
+                    self.writer.abandon_call(sink);
                     self.skip_blanks = true;
                 }
                 Some(taken)

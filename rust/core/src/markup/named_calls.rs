@@ -8,9 +8,9 @@
 use super::json_calls::NAME_BYTES;
 use super::literals::{Found, from, here, upto};
 use super::value::Value;
-use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink};
+use super::writer::{MarkupWriter, Next, Step, next_byte};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink};
 
 /// How a family writes its calls.
 #[derive(Debug, PartialEq)]
@@ -55,14 +55,14 @@ pub(super) enum Header {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NamedBlock {
     grammar: &'static NamedGrammar,
-    place: Place,
+    state: NamedCallState,
     header: String,
     id: Option<String>,
     value: Value,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum NamedCallState {
     /// Between calls.
     Between,
     Header,
@@ -81,7 +81,7 @@ impl NamedBlock {
     pub(super) fn new(grammar: &'static NamedGrammar, in_call: bool) -> Self {
         Self {
             grammar,
-            place: if in_call { Place::Header } else { Place::Between },
+            state: if in_call { NamedCallState::Header } else { NamedCallState::Between },
             header: String::new(),
             id: None,
             value: Value::default(),
@@ -93,32 +93,37 @@ impl NamedBlock {
     }
 
     /// No more text comes: a number or literal is over.
-    pub(super) fn finish<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
-        if self.place == Place::Arguments && matches!(self.value, Value::Atom(_)) {
-            self.arguments("\n", voice, sink);
+    pub(super) fn finish<O: Output>(
+        &mut self,
+        writer: &mut MarkupWriter,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        if self.state == NamedCallState::Arguments && matches!(self.value, Value::Atom(_)) {
+            self.arguments("\n", writer, sink);
         }
     }
 
     pub(super) fn step<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        match self.place {
-            Place::Header | Place::Id => return self.word(input, voice, sink),
-            Place::Line => return self.line(input, voice, sink),
-            Place::Arguments => return self.arguments(input, voice, sink),
+        match self.state {
+            NamedCallState::Header | NamedCallState::Id => return self.word(input, writer, sink),
+            NamedCallState::Line => return self.line(input, writer, sink),
+            NamedCallState::Arguments => return self.arguments(input, writer, sink),
             _ => {}
         }
         let byte = match next_byte(input) {
             Next::Step(step) => return step,
             Next::Byte(byte) => byte,
         };
-        if self.place == Place::Which {
-            self.place = if byte == b'{' { Place::BeforeArguments } else { Place::Line };
-            if self.place == Place::BeforeArguments {
-                self.begin(voice, sink);
+        if self.state == NamedCallState::Which {
+            self.state =
+                if byte == b'{' { NamedCallState::BeforeArguments } else { NamedCallState::Line };
+            if self.state == NamedCallState::BeforeArguments {
+                self.begin(writer, sink);
             } else {
                 self.header.clear();
             }
@@ -128,44 +133,50 @@ impl NamedBlock {
         if tag == Found::Partial(0) {
             return Step::Wait;
         }
-        match (self.place, tag) {
+        match (self.state, tag) {
             (_, Found::At { end, role: Tag::Fence, .. }) => Step::Take(end),
-            (Place::Between | Place::After, Found::At { end, role: Tag::Begin, .. }) => {
-                if !voice.supposes() {
-                    voice.suppose("");
+            (
+                NamedCallState::Between | NamedCallState::After,
+                Found::At { end, role: Tag::Begin, .. },
+            ) => {
+                if !writer.has_candidate() {
+                    writer.begin_candidate("");
                 }
                 self.header.clear();
                 self.id = None;
-                self.place = Place::Header;
+                self.state = NamedCallState::Header;
                 Step::Take(end)
             }
-            (Place::Between | Place::After, Found::At { end, role: Tag::Close, .. }) => {
-                Step::Leave(end)
-            }
-            (Place::After, Found::At { end, role: Tag::End, .. }) => {
+            (
+                NamedCallState::Between | NamedCallState::After,
+                Found::At { end, role: Tag::Close, .. },
+            ) => Step::Leave(end),
+            (NamedCallState::After, Found::At { end, role: Tag::End, .. }) => {
                 let alone = !self.grammar.tags.iter().any(|(_, tag)| *tag == Tag::Close);
-                self.place = Place::Between;
+                self.state = NamedCallState::Between;
                 if alone { Step::Leave(end) } else { Step::Take(end) }
             }
-            (Place::BeforeArguments, Found::At { end, role: Tag::End, .. }) => {
-                voice.end_call(CallEnd::Provider, sink);
-                self.place = Place::Between;
+            (NamedCallState::BeforeArguments, Found::At { end, role: Tag::End, .. }) => {
+                writer.end_call(CallEnd::Provider, sink);
+                self.state = NamedCallState::Between;
                 Step::Take(end)
             }
             // DeepSeek may leave out what begins the first call.
-            (Place::Between, Found::Nothing)
-                if self.grammar.header == Header::DeepSeek && voice.supposes() =>
+            (NamedCallState::Between, Found::Nothing)
+                if self.grammar.header == Header::DeepSeek && writer.has_candidate() =>
             {
-                self.place = Place::Header;
+                self.state = NamedCallState::Header;
                 Step::Take(0)
             }
-            (Place::BeforeArguments, Found::Nothing) => {
+            (NamedCallState::BeforeArguments, Found::Nothing) => {
                 self.value = Value::default();
-                self.place = Place::Arguments;
+                self.state = NamedCallState::Arguments;
                 Step::Take(0)
             }
-            (Place::After, Found::Nothing) if byte == b'}' => Step::Take(1),
-            (Place::Between | Place::After, _) if !voice.supposes() => Step::Leave(0),
+            (NamedCallState::After, Found::Nothing) if byte == b'}' => Step::Take(1),
+            (NamedCallState::Between | NamedCallState::After, _) if !writer.has_candidate() => {
+                Step::Leave(0)
+            }
             _ => Step::Prose(0),
         }
     }
@@ -174,11 +185,11 @@ impl NamedBlock {
     fn word<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let run = input.find(|character| !self.takes(character)).unwrap_or(input.len());
-        let in_id = self.place == Place::Id;
+        let in_id = self.state == NamedCallState::Id;
         let word = if in_id { self.id.get_or_insert_default() } else { &mut self.header };
         word.push_str(upto(input, run));
         if word.len() > NAME_BYTES {
@@ -192,21 +203,21 @@ impl NamedBlock {
         }
         if self.grammar.header == Header::Bare && input.starts_with('{') && !self.header.is_empty()
         {
-            self.begin(voice, sink);
+            self.begin(writer, sink);
             return Step::Take(0);
         }
         match here(input, 0, self.grammar.tags, |_| true) {
             Found::Partial(_) => Step::Wait,
             Found::At { end, role: Tag::Arguments, .. } if !self.header.trim().is_empty() => {
                 if self.grammar.header == Header::DeepSeek && self.header.trim() == "function" {
-                    self.place = Place::Which;
+                    self.state = NamedCallState::Which;
                 } else {
-                    self.begin(voice, sink);
+                    self.begin(writer, sink);
                 }
                 Step::Take(end)
             }
             Found::At { end, role: Tag::Id, .. } if !in_id && !self.header.is_empty() => {
-                self.place = Place::Id;
+                self.state = NamedCallState::Id;
                 Step::Take(end)
             }
             _ => Step::Prose(0),
@@ -227,7 +238,7 @@ impl NamedBlock {
     fn line<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let run = input.find(|character| !self.takes(character)).unwrap_or(input.len());
@@ -238,14 +249,14 @@ impl NamedBlock {
         match from(input, run).bytes().next() {
             None => Step::Take(run),
             Some(b'\n' | b'{' | b'`') if !self.header.trim().is_empty() => {
-                self.begin(voice, sink);
+                self.begin(writer, sink);
                 Step::Take(run)
             }
             Some(_) => Step::Prose(run),
         }
     }
 
-    fn begin<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
+    fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut DeltaSink<'_, O>) {
         let header = self.header.trim();
         let (name, id) = match self.grammar.header {
             Header::Kimi => kimi(header),
@@ -253,27 +264,27 @@ impl NamedBlock {
                 (header, self.id.as_deref().map(str::trim).filter(|id| !id.is_empty()))
             }
         };
-        voice.begin_call(name, id, InputFormat::Json, sink);
-        self.place = Place::BeforeArguments;
+        writer.begin_call(name, id, InputFormat::Json, sink);
+        self.state = NamedCallState::BeforeArguments;
     }
 
     fn arguments<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let mut said = String::new();
         let (taken, over) = self.value.feed(input, &mut said);
         if over && self.value.is_wrong() {
             // Neither arguments nor the call's end: nobody knows what it was.
-            voice.abandon(sink);
+            writer.abandon_call(sink);
             return Step::Leave(0);
         }
-        voice.args(&said, sink);
+        writer.args(&said, sink);
         if over {
-            voice.end_call(CallEnd::Provider, sink);
-            self.place = Place::After;
+            writer.end_call(CallEnd::Provider, sink);
+            self.state = NamedCallState::After;
         }
         if taken == 0 && !over { Step::Wait } else { Step::Take(taken) }
     }

@@ -9,9 +9,9 @@ use super::json_calls::NAME_BYTES;
 use super::literal;
 use super::literals::{Found, from, here, upto};
 use super::value::Balance;
-use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::Output;
-use crate::finisher::DeltaSink;
+use super::writer::{MarkupWriter, Next, Step, next_byte};
+use crate::contract::Output;
+use crate::emit::DeltaSink;
 
 /// How a family writes its calls.
 #[derive(Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub(super) struct PythonicGrammar {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PythonicBlock {
     grammar: &'static PythonicGrammar,
-    place: Place,
+    state: PythonicState,
     bracket: bool,
     name: String,
     balance: Balance,
@@ -38,7 +38,7 @@ pub(super) struct PythonicBlock {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PythonicState {
     Before,
     Name,
     Arguments,
@@ -49,7 +49,7 @@ impl PythonicBlock {
     pub(super) fn new(grammar: &'static PythonicGrammar) -> Self {
         Self {
             grammar,
-            place: Place::Before,
+            state: PythonicState::Before,
             bracket: false,
             name: String::new(),
             balance: Balance::default(),
@@ -64,56 +64,56 @@ impl PythonicBlock {
     pub(super) fn step<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        match self.place {
-            Place::Name => return self.name(input, voice),
-            Place::Arguments => return self.arguments(input, voice, sink),
-            Place::Before | Place::After => {}
+        match self.state {
+            PythonicState::Name => return self.name(input, writer),
+            PythonicState::Arguments => return self.arguments(input, writer, sink),
+            PythonicState::Before | PythonicState::After => {}
         }
         let byte = match next_byte(input) {
             Next::Step(step) => return step,
             Next::Byte(byte) => byte,
         };
         let begins = byte.is_ascii_alphabetic() || byte == b'_';
-        match (self.place, byte) {
-            (Place::Before, b'[') if !self.bracket => {
+        match (self.state, byte) {
+            (PythonicState::Before, b'[') if !self.bracket => {
                 self.bracket = true;
                 return Step::Take(1);
             }
-            (Place::Before, _) if begins => {
+            (PythonicState::Before, _) if begins => {
                 self.name.clear();
-                self.place = Place::Name;
+                self.state = PythonicState::Name;
                 return Step::Take(0);
             }
-            (Place::After, b',') if self.bracket => {
-                voice.suppose("");
-                self.place = Place::Before;
+            (PythonicState::After, b',') if self.bracket => {
+                writer.begin_candidate("");
+                self.state = PythonicState::Before;
                 return Step::Take(1);
             }
             (_, b']') if self.bracket && !self.name.is_empty() => {
-                voice.recall();
+                writer.take_candidate();
                 self.bracket = false;
-                self.place = Place::After;
+                self.state = PythonicState::After;
                 return Step::Take(1);
             }
-            (Place::After, _) if begins && self.grammar.lines => {
-                voice.suppose("");
-                self.place = Place::Before;
+            (PythonicState::After, _) if begins && self.grammar.lines => {
+                writer.begin_candidate("");
+                self.state = PythonicState::Before;
                 return Step::Take(0);
             }
             _ => {}
         }
         match here(input, 0, self.grammar.ends, |()| true) {
             Found::Partial(_) => Step::Wait,
-            Found::At { end, .. } if self.place == Place::After => Step::Leave(end),
-            _ if self.place == Place::After => Step::Leave(0),
+            Found::At { end, .. } if self.state == PythonicState::After => Step::Leave(end),
+            _ if self.state == PythonicState::After => Step::Leave(0),
             _ => Step::Prose(0),
         }
     }
 
-    fn name(&mut self, input: &str, voice: &Voice) -> Step {
+    fn name(&mut self, input: &str, writer: &MarkupWriter) -> Step {
         let part = |character: char| character.is_alphanumeric() || "_.-".contains(character);
         let run = input.find(|character| !part(character)).unwrap_or(input.len());
         self.name.push_str(upto(input, run));
@@ -125,20 +125,20 @@ impl PythonicBlock {
             return Step::Take(run);
         }
         let name = self.name.strip_suffix(self.grammar.method).unwrap_or(&self.name);
-        if !next.starts_with('(') || (self.grammar.offered && !voice.offers(name)) {
+        if !next.starts_with('(') || (self.grammar.offered && !writer.offers(name)) {
             return Step::Prose(run);
         }
         self.name.truncate(name.len());
         self.balance = Balance::default();
         self.arguments.clear();
-        self.place = Place::Arguments;
+        self.state = PythonicState::Arguments;
         Step::Take(run)
     }
 
     fn arguments<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let end = self.balance.feed(input.as_bytes());
@@ -149,10 +149,10 @@ impl PythonicBlock {
             let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
             let max_depth = sink.options().limits.depth;
             match inner.and_then(|inner| literal::arguments(inner, max_depth)) {
-                Some(json) => voice.whole_call(&self.name, None, &json, sink),
+                Some(json) => writer.whole_call(&self.name, None, &json, sink),
                 None => return Step::Prose(run),
             }
-            self.place = Place::After;
+            self.state = PythonicState::After;
         }
         Step::Take(run)
     }

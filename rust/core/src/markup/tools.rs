@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::literal;
-use crate::wire::{Kind, Reader, Result, write_string};
+use crate::json::{Kind, Reader, Result, write_string};
 
 /// Which JSON types a value may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Types {
         }
     }
 
-    fn of(value: &str) -> Self {
+    fn from_value(value: &str) -> Self {
         match value.bytes().next() {
             Some(b'"') => Self::STRING,
             Some(b'{') => Self::OBJECT,
@@ -127,10 +127,10 @@ fn read_types(reader: &mut Reader<'_>) -> Result<Types> {
                 Ok(())
             })?,
             "enum" => reader.maybe_array(|reader| {
-                others = others.and(Types::of(reader.raw()?));
+                others = others.and(Types::from_value(reader.raw()?));
                 Ok(())
             })?,
-            "const" => others = others.and(Types::of(reader.raw()?)),
+            "const" => others = others.and(Types::from_value(reader.raw()?)),
             "nullable" => nullable = reader.boolean()? == Some(true),
             _ => reader.skip()?,
         }
@@ -172,7 +172,8 @@ fn typed(types: Types, text: &str, max_depth: usize) -> Option<String> {
     if types.has(Types::INTEGER) && is_integer(text) {
         return Some(text.to_owned());
     }
-    if types.has(Types::NUMBER) && is_json(text, max_depth) && Types::of(text).has(NUMBERS) {
+    if types.has(Types::NUMBER) && is_json(text, max_depth) && Types::from_value(text).has(NUMBERS)
+    {
         return Some(text.to_owned());
     }
     let wanted = match text.bytes().next() {

@@ -5,7 +5,7 @@
 //! Single quotes open strings too: models that write Python's dictionaries must not end their values early.
 
 use super::literals::{from, upto};
-use crate::wire::{Carry, Str};
+use crate::json::{Carry, Str};
 
 /// A value, told by its first byte.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,10 +8,10 @@
 
 use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};
-use super::voice::{Next, Step, Voice, next_byte};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, DeltaSink};
-use crate::wire::{write_string, write_text};
+use super::writer::{MarkupWriter, Next, Step, next_byte};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, DeltaSink};
+use crate::json::{write_string, write_text};
 
 /// How a family writes its calls.
 #[derive(Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub(super) enum End {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct XmlBlock {
     grammar: &'static XmlGrammar,
-    place: Place,
+    state: XmlState,
     /// The tag, name or key that is being read.
     word: String,
     /// The tool of the call that is being read, or that may be one.
@@ -53,7 +53,7 @@ pub(super) struct XmlBlock {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum XmlState {
     /// Between tags.
     Between,
     /// In a tag.
@@ -95,14 +95,14 @@ enum Element<'a> {
 impl XmlBlock {
     /// Behind the opening tag, or inside of a tag that begins a call without one.
     pub(super) fn new(grammar: &'static XmlGrammar, tag: Option<&str>) -> Self {
-        let place = match tag {
-            Some(_) => Place::Tag,
-            None if grammar.bare_names => Place::Name,
-            None => Place::Between,
+        let state = match tag {
+            Some(_) => XmlState::Tag,
+            None if grammar.bare_names => XmlState::Name,
+            None => XmlState::Between,
         };
         Self {
             grammar,
-            place,
+            state,
             word: tag.unwrap_or("").to_owned(),
             tool: String::new(),
             doubtful: tag.is_some() || grammar.bare_names,
@@ -121,30 +121,30 @@ impl XmlBlock {
     pub(super) fn step<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
-        match self.place {
-            Place::Tag => self.tag(input, voice, sink),
-            Place::Name => self.name(input),
-            Place::Key => self.key(input),
-            Place::ValueStart => {
-                self.place = Place::Value;
+        match self.state {
+            XmlState::Tag => self.tag(input, writer, sink),
+            XmlState::Name => self.name(input),
+            XmlState::Key => self.key(input),
+            XmlState::ValueStart => {
+                self.state = XmlState::Value;
                 let newline = self.grammar.framed_by_newlines && input.starts_with('\n');
                 Step::Take(usize::from(newline))
             }
-            Place::Value => self.value(input, voice, sink),
-            Place::Between => match next_byte(input) {
+            XmlState::Value => self.value(input, writer, sink),
+            XmlState::Between => match next_byte(input) {
                 Next::Step(step) => step,
                 Next::Byte(b'<') => {
-                    if !voice.supposes() {
-                        voice.suppose("");
+                    if !writer.has_candidate() {
+                        writer.begin_candidate("");
                     }
                     self.word.clear();
-                    self.place = Place::Tag;
+                    self.state = XmlState::Tag;
                     Step::Take(1)
                 }
-                Next::Byte(_) if voice.supposes() || self.in_call => Step::Prose(0),
+                Next::Byte(_) if writer.has_candidate() || self.in_call => Step::Prose(0),
                 Next::Byte(_) => Step::Leave(0),
             },
         }
@@ -154,7 +154,7 @@ impl XmlBlock {
     fn tag<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let end = input.find(['>', '<', '\n']);
@@ -170,12 +170,12 @@ impl XmlBlock {
             return Step::Prose(run);
         }
         let word = std::mem::take(&mut self.word);
-        self.place = Place::Between;
-        if self.element(&element(&word), voice, sink) {
+        self.state = XmlState::Between;
+        if self.element(&element(&word), writer, sink) {
             if !self.doubtful {
-                voice.recall();
+                writer.take_candidate();
             }
-            if self.place == Place::Between && self.over(&word) {
+            if self.state == XmlState::Between && self.over(&word) {
                 return Step::Leave(run + 1);
             }
             Step::Take(run + 1)
@@ -193,56 +193,56 @@ impl XmlBlock {
     fn element<O: Output>(
         &mut self,
         element: &Element<'_>,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> bool {
         match element {
             Element::Call(name) if !name.is_empty() => {
                 // The end of the one before was left out.
-                self.end(voice, sink);
+                self.end(writer, sink);
                 (*name).clone_into(&mut self.tool);
                 self.in_call = true;
                 if !self.doubtful {
-                    self.begin(voice, sink);
+                    self.begin(writer, sink);
                 }
                 true
             }
             Element::Parameter(key, text) if self.in_call => {
-                self.begin(voice, sink);
+                self.begin(writer, sink);
                 let kind = match text {
                     Some("true") => Kind::Text,
                     Some(_) => Kind::Json,
-                    None => self.kind_of(key, voice),
+                    None => self.kind_of(key, writer),
                 };
-                self.begin_value(key, kind, voice, sink);
+                self.begin_value(key, kind, writer, sink);
                 true
             }
             Element::Key if self.grammar.bare_names && self.in_call => {
-                self.begin(voice, sink);
-                self.place = Place::Key;
+                self.begin(writer, sink);
+                self.state = XmlState::Key;
                 true
             }
             Element::Value if self.grammar.bare_names && self.in_call => {
                 let key = std::mem::take(&mut self.key);
-                let kind = self.kind_of(&key, voice);
-                self.begin_value(&key, kind, voice, sink);
+                let kind = self.kind_of(&key, writer);
+                self.begin_value(&key, kind, writer, sink);
                 true
             }
             Element::CallEnd | Element::BlockEnd if self.in_call => {
-                self.begin(voice, sink);
-                self.end(voice, sink);
+                self.begin(writer, sink);
+                self.end(writer, sink);
                 true
             }
             // The closing tag before it was left out.
             Element::Block if !self.tool.is_empty() => {
                 if self.in_call {
-                    self.begin(voice, sink);
+                    self.begin(writer, sink);
                 }
-                self.end(voice, sink);
+                self.end(writer, sink);
                 if self.grammar.bare_names {
                     self.tool.clear();
                     self.doubtful = true;
-                    self.place = Place::Name;
+                    self.state = XmlState::Name;
                 }
                 true
             }
@@ -252,24 +252,24 @@ impl XmlBlock {
         }
     }
 
-    fn kind_of(&self, key: &str, voice: &Voice) -> Kind {
-        let types = voice.types(&self.tool, key);
+    fn kind_of(&self, key: &str, writer: &MarkupWriter) -> Kind {
+        let types = writer.types(&self.tool, key);
         if types.only_text() { Kind::Text } else { Kind::Typed(types) }
     }
 
     /// Begins the call, now that what follows shows that it is one.
-    fn begin<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
-        if !voice.calling() {
-            voice.begin_call(&self.tool, None, InputFormat::Json, sink);
+    fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut DeltaSink<'_, O>) {
+        if !writer.has_open_call() {
+            writer.begin_call(&self.tool, None, InputFormat::Json, sink);
             self.doubtful = false;
             self.parameters = 0;
         }
     }
 
-    fn end<O: Output>(&mut self, voice: &mut Voice, sink: &mut DeltaSink<'_, O>) {
-        if voice.calling() {
-            voice.args(if self.parameters == 0 { "{}" } else { "}" }, sink);
-            voice.end_call(CallEnd::Provider, sink);
+    fn end<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut DeltaSink<'_, O>) {
+        if writer.has_open_call() {
+            writer.args(if self.parameters == 0 { "{}" } else { "}" }, sink);
+            writer.end_call(CallEnd::Provider, sink);
         }
         self.in_call = false;
     }
@@ -278,7 +278,7 @@ impl XmlBlock {
         &mut self,
         key: &str,
         kind: Kind,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) {
         let mut out = String::from(if self.parameters == 0 { "{" } else { "," });
@@ -287,18 +287,18 @@ impl XmlBlock {
         if kind == Kind::Text {
             out.push('"');
         }
-        voice.args(&out, sink);
+        writer.args(&out, sink);
         self.parameters += 1;
         self.kind = kind;
         self.value.clear();
-        self.place = Place::ValueStart;
+        self.state = XmlState::ValueStart;
     }
 
     /// Reads a value; what may be its end, or the newline before it, waits.
     fn value<O: Output>(
         &mut self,
         input: &str,
-        voice: &mut Voice,
+        writer: &mut MarkupWriter,
         sink: &mut DeltaSink<'_, O>,
     ) -> Step {
         let found = find(input, 0, self.grammar.ends, |_, _| true);
@@ -323,7 +323,7 @@ impl XmlBlock {
         }
         if let Some(taken) = taken {
             done = taken;
-            self.place = Place::Between;
+            self.state = XmlState::Between;
             let value = std::mem::take(&mut self.value);
             let max_depth = sink.options().limits.depth;
             match self.kind {
@@ -332,7 +332,7 @@ impl XmlBlock {
                 Kind::Json => out.push_str(&tools::as_json(&value, max_depth)),
             }
         }
-        voice.args(&out, sink);
+        writer.args(&out, sink);
         if done == 0 && taken.is_none() { Step::Wait } else { Step::Take(done) }
     }
 
@@ -353,7 +353,7 @@ impl XmlBlock {
             None if fits => Step::Take(run),
             Some(b'<' | b'\n' | b' ' | b'\r') if fits => {
                 self.in_call = true;
-                self.place = Place::Between;
+                self.state = XmlState::Between;
                 Step::Take(run)
             }
             _ => Step::Prose(run),
@@ -373,7 +373,7 @@ impl XmlBlock {
             Found::At { end, .. } => {
                 let key = self.key.trim().to_owned();
                 self.key = key;
-                self.place = Place::Between;
+                self.state = XmlState::Between;
                 Step::Take(end)
             }
             Found::Partial(_) => Step::Wait,

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use super::ErrorObject;
-use crate::wire::Reader;
+use crate::json::Reader;
 
 /// Limit of what is read of a refused body, in bytes; real ones (moderation details, echoed schemas) need a quarter of it.
 pub const BODY_BYTES: usize = 256 << 10;

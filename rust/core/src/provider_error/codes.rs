@@ -2,7 +2,7 @@
 //!
 //! Source: mapping of error codes (protocols/mapping.md section 6).
 
-use crate::delta::ErrorCode;
+use crate::contract::ErrorCode;
 
 /// Names that say one thing, in lower case, by code.
 const NAMES: [(ErrorCode, &[&str]); 12] = [

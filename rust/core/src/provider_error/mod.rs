@@ -17,8 +17,8 @@ pub use body::BODY_BYTES;
 pub use codes::from_word;
 pub use waits::{MAX_WAIT_SECONDS, seconds_until_reset};
 
-use crate::delta::{ErrorCode, Failure};
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::contract::{ErrorCode, Failure};
+use crate::json::{Kind, Reader, Result, Str};
 
 /// First HTTP status that is a refusal: a redirect that the transport did not follow has no stream either.
 pub const FIRST_REFUSAL: u16 = 300;

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::cost::ALLOCATIONS;
 use crate::support::binary;
 use deltafold::DeltaBatch;
-use deltafold::assemble::{FoldInto, MessageAssembler};
+use deltafold::fold::{FoldingOutput, MessageAssembler};
 
 fn allocations(f: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.with(Cell::get);
@@ -89,11 +89,11 @@ fn a_feed_into_an_assembler_costs_a_few_allocations() {
     for dialect in DIALECTS {
         let mut decoder = crate::support::decoder(dialect);
         let mut assembler = MessageAssembler::default();
-        decoder.feed(&text_events(dialect, 8), &mut FoldInto::new(&mut assembler));
+        decoder.feed(&text_events(dialect, 8), &mut FoldingOutput::new(&mut assembler));
         for events in [100, 1_000, 10_000] {
             let body = text_events(dialect, events);
             let cost = allocations(|| {
-                decoder.feed(&body, &mut FoldInto::new(&mut assembler));
+                decoder.feed(&body, &mut FoldingOutput::new(&mut assembler));
             });
             assert!(cost <= FEW, "{dialect}: {cost} allocations for {events} events");
         }
@@ -118,9 +118,9 @@ fn frames_that_repeat_nothing_are_read_without_allocating() {
         let mut decoder = crate::support::decoder(dialect);
         let mut assembler = MessageAssembler::default();
         let body: String = (0..1_000).map(|number| chunk(dialect, number)).collect();
-        decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler));
+        decoder.feed(body.as_bytes(), &mut FoldingOutput::new(&mut assembler));
         let cost =
-            allocations(|| decoder.feed(body.as_bytes(), &mut FoldInto::new(&mut assembler)));
+            allocations(|| decoder.feed(body.as_bytes(), &mut FoldingOutput::new(&mut assembler)));
         assert!(cost <= 200, "{dialect}: {cost} allocations for 1,000 frames of seven skeletons");
         assert_eq!(assembler.text().len(), 2_000, "{dialect}");
     }

@@ -1,8 +1,8 @@
 //! The same bytes give the same deltas and the same state, however they are cut.
 
 use crate::support::{Each, Owned, decode, decode_with, decoder};
+use deltafold::contract::Delta;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Delta;
 
 /// Cuts of one event that are tried; longer events are cut at evenly spread places.
 const MAX_CUTS: usize = 4_096;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use deltafold::assemble::{MessageAssembler, Part, Terminal};
+use deltafold::fold::{MessageAssembler, Part, Terminal};
 use serde_json::{Value, json};
 
 /// Recordings whose expectation the bytes prove wrong: id, field, why.

@@ -5,8 +5,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use deltafold::contract::{Delta, Failure, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::delta::{Delta, Failure, Payload};
 use deltafold::limits::Limits;
 
 use crate::support::{Each, options};

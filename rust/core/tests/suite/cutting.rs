@@ -1,9 +1,9 @@
 //! A stream that is cut off ends in exactly one terminal, keeps what came, and makes up nothing.
 
 use crate::support::{decode, fold, options};
-use deltafold::assemble::{FoldInto, MessageAssembler};
+use deltafold::contract::DeltaKind;
 use deltafold::decoder::Decoder;
-use deltafold::delta::DeltaKind;
+use deltafold::fold::{FoldingOutput, MessageAssembler};
 
 /// Places where each stream is cut.
 const CUTS: usize = 50;
@@ -91,7 +91,7 @@ fn check_calls_cut_at_every_event(name: &str, dialect: &str, body: &[u8]) {
     let mut message = MessageAssembler::default();
     let mut fed = 0;
     for end in event_ends(body) {
-        let mut sink = FoldInto::new(&mut message);
+        let mut sink = FoldingOutput::new(&mut message);
         decoder.feed(&body[fed..end], &mut sink);
         sink.finish().expect("lawful deltas");
         fed = end;
@@ -99,7 +99,7 @@ fn check_calls_cut_at_every_event(name: &str, dialect: &str, body: &[u8]) {
             continue;
         }
         let (mut decoder, mut message) = (decoder.clone(), message.clone());
-        let mut sink = FoldInto::new(&mut message);
+        let mut sink = FoldingOutput::new(&mut message);
         decoder.close(&mut sink);
         sink.finish().expect("lawful deltas");
         for call in runnable(&message) {

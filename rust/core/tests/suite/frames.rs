@@ -17,7 +17,7 @@ enum Owned {
 }
 
 impl Owned {
-    fn of(frame: Frame<'_>) -> Self {
+    fn from_frame(frame: Frame<'_>) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match frame {
             Frame::Event { name, data, offset, closed, .. } => {
@@ -46,7 +46,7 @@ fn frames_within<'a>(
     let mut framer = Framer::new(framing, max);
     let mut found = Vec::new();
     let mut sink = |frame: Frame<'_>| {
-        found.push(Owned::of(frame));
+        found.push(Owned::from_frame(frame));
         match found.last() {
             Some(Owned::Corrupt(..) | Owned::TooLong) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

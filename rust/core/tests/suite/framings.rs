@@ -2,10 +2,10 @@
 
 use crate::support::binary::{chunk, event, exception, frame, headers};
 use crate::support::{Owned, decode, decode_with, decoder, fold};
-use deltafold::assemble::Terminal;
+use deltafold::contract::{Failure, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::delta::{Failure, Payload};
 use deltafold::dialect::REGISTRY;
+use deltafold::fold::Terminal;
 
 const CONVERSE: &str = "bedrock-converse";
 const INVOKE: &str = "bedrock-invoke";

@@ -6,9 +6,9 @@ use std::cell::Cell;
 
 use crate::cost::{LIVE, cost};
 use crate::support::{Each, decode_with, fold, options};
-use deltafold::assemble::{MessageAssembler, Part};
+use deltafold::contract::{Delta, DeltaKind, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::delta::{Delta, DeltaKind, Payload};
+use deltafold::fold::{MessageAssembler, Part};
 use deltafold::limits::Limits;
 
 pub(crate) const ANTHROPIC: &str = "anthropic-messages";

@@ -6,8 +6,8 @@
 use crate::cost::cost;
 use crate::support::binary::{chunk, event, header};
 use crate::support::{decode, decode_with, fold, options};
+use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
 use deltafold::limits::Limits;
 
 const CONVERSE: &str = "bedrock-converse";

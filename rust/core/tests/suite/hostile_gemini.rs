@@ -4,8 +4,8 @@
 
 use crate::cost::cost;
 use crate::support::{decode, decode_with, fold, options};
+use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
 use deltafold::limits::Limits;
 use serde_json::{Value, json};
 
@@ -260,7 +260,7 @@ fn log_probabilities_come_when_they_are_asked_for() {
     options.logprobs = true;
     let deltas = decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]);
     let carried = deltas.iter().filter(
-        |delta| matches!(&delta.payload, Payload::Text { riders, .. } if riders.logprobs.is_some()),
+        |delta| matches!(&delta.payload, Payload::Text { attributes, .. } if attributes.logprobs.is_some()),
     );
     assert_eq!(carried.count(), 1);
     let found: Value = serde_json::from_str(&fold(&deltas).logprobs().unwrap().to_json()).unwrap();

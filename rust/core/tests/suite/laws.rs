@@ -5,11 +5,10 @@ use std::sync::LazyLock;
 
 use crate::support::decoder;
 use crate::support::oracles::streams::{chunkings_agree, decode_lawfully};
-use deltafold::delta::{
-    Delta, ErrorCode, Failure, FinishReason, InputFormat, Payload, Riders, Usage,
+use deltafold::contract::{
+    ContractViolation, Delta, Destination, ErrorCode, Failure, FinishReason, InputFormat, Laws,
+    Logprobs, Payload, TextAttributes, Usage,
 };
-use deltafold::laws::{Breach, Laws, Place};
-use deltafold::logprobs::Logprobs;
 use proptest::prelude::*;
 
 fn start() -> Payload<&'static str> {
@@ -17,11 +16,11 @@ fn start() -> Payload<&'static str> {
 }
 
 fn text(text: &'static str, part_index: Option<u32>) -> Payload<&'static str> {
-    Payload::Text { text, part_index, riders: Riders::default() }
+    Payload::Text { text, part_index, attributes: TextAttributes::default() }
 }
 
 fn thinking(text: &'static str, part_index: Option<u32>) -> Payload<&'static str> {
-    Payload::Thinking { text, part_index, riders: Riders::default() }
+    Payload::Thinking { text, part_index, attributes: TextAttributes::default() }
 }
 
 fn call(id: &'static str, part_index: Option<u32>) -> Payload<&'static str> {
@@ -60,17 +59,17 @@ fn error() -> Payload<&'static str> {
     Payload::Error(Failure::new(ErrorCode::ServerError, "m"))
 }
 
-/// Checks payloads numbered from 1; the first breach, and what was said of those before it.
-fn judge(payloads: &[Payload<&str>]) -> (Laws, Vec<Place>, Option<Breach>) {
+/// Checks payloads numbered from 1; the first violation, and what was said of those before it.
+fn judge(payloads: &[Payload<&str>]) -> (Laws, Vec<Destination>, Option<ContractViolation>) {
     let mut laws = Laws::default();
     let mut places = Vec::new();
     for (payload, seq) in payloads.iter().zip(1..) {
         let before = laws.clone();
         match laws.check(&Delta { seq, payload: *payload, provider_raw: None }) {
             Ok(place) => places.push(place),
-            Err(breach) => {
-                assert_eq!(laws, before, "a breach changes nothing");
-                return (laws, places, Some(breach));
+            Err(violation) => {
+                assert_eq!(laws, before, "a violation changes nothing");
+                return (laws, places, Some(violation));
             }
         }
     }
@@ -143,11 +142,11 @@ fn each_law_broken_once() {
         ),
     ];
     for (payloads, field, law) in rows {
-        let (_, places, breach) = judge(payloads);
-        let breach = breach.unwrap_or_else(|| panic!("no breach in {payloads:?}"));
+        let (_, places, violation) = judge(payloads);
+        let violation = violation.unwrap_or_else(|| panic!("no violation in {payloads:?}"));
         assert_eq!(places.len() + 1, payloads.len(), "the last one breaks it: {payloads:?}");
-        assert_eq!((breach.field, breach.law.as_str()), (*field, *law));
-        assert_eq!(breach.to_string(), format!("delta {}: {law}", payloads.len()));
+        assert_eq!((violation.field, violation.law.as_str()), (*field, *law));
+        assert_eq!(violation.to_string(), format!("delta {}: {law}", payloads.len()));
     }
 }
 
@@ -155,7 +154,7 @@ fn each_law_broken_once() {
 fn seq_rises_strictly_and_may_skip() {
     let mut laws = Laws::default();
     let mut check = |seq, payload| {
-        laws.check(&Delta { seq, payload, provider_raw: None }).map_err(|breach| breach.law)
+        laws.check(&Delta { seq, payload, provider_raw: None }).map_err(|violation| violation.law)
     };
     assert_eq!(check(0, start()), Err("seq must rise, the last was 0".to_owned()));
     assert!(check(5, start()).is_ok());
@@ -169,26 +168,26 @@ static NO_TOKENS: LazyLock<Logprobs> = LazyLock::new(Logprobs::default);
 
 #[test]
 fn an_empty_text_leaves_with_each_rider_that_carries_it() {
-    let riders = |change: fn(&mut Riders<&'static str>)| {
-        let mut riders = Riders::default();
-        change(&mut riders);
-        Payload::Text { text: "", part_index: None, riders }
+    let attributes = |change: fn(&mut TextAttributes<&'static str>)| {
+        let mut attributes = TextAttributes::default();
+        change(&mut attributes);
+        Payload::Text { text: "", part_index: None, attributes }
     };
     for payload in [
-        riders(|riders| riders.annotations = Some("[]")),
-        riders(|riders| riders.redacted = true),
-        riders(|riders| riders.logprobs = Some(&*NO_TOKENS)),
-        riders(|riders| riders.provider_state = Some("{}")),
+        attributes(|attributes| attributes.annotations = Some("[]")),
+        attributes(|attributes| attributes.redacted = true),
+        attributes(|attributes| attributes.logprobs = Some(&*NO_TOKENS)),
+        attributes(|attributes| attributes.provider_state = Some("{}")),
     ] {
         assert_eq!(judge(&[start(), payload, done()]).2, None);
     }
-    assert!(judge(&[start(), riders(|riders| riders.refusal = true)]).2.is_some());
+    assert!(judge(&[start(), attributes(|attributes| attributes.refusal = true)]).2.is_some());
 }
 
 #[test]
 fn deltas_are_told_their_place() {
-    use Place::{NewPart, Part, Stream};
-    let (laws, places, breach) = judge(&[
+    use Destination::{NewPart, Part, Stream};
+    let (laws, places, violation) = judge(&[
         start(),
         thinking("a", Some(0)),
         text("b", Some(1)),
@@ -206,7 +205,7 @@ fn deltas_are_told_their_place() {
         Payload::Usage(Usage::default()),
         done(),
     ]);
-    assert_eq!(breach, None);
+    assert_eq!(violation, None);
     let expected = [
         Stream,
         NewPart(0),
@@ -619,8 +618,8 @@ proptest! {
     #[test]
     fn lawful_sequences_pass(choices in proptest::collection::vec(any::<(u8, u8)>(), 0..64), fails in any::<bool>()) {
         let payloads = lawful(&choices, fails);
-        let (laws, places, breach) = judge(&payloads);
-        prop_assert_eq!(breach, None);
+        let (laws, places, violation) = judge(&payloads);
+        prop_assert_eq!(violation, None);
         prop_assert_eq!(places.len(), payloads.len());
         prop_assert!(laws.ended());
     }

@@ -1,9 +1,9 @@
 //! Every limit, in every dialect and markup: a stream that reaches one ends in one lawful error that names it, and keeps
 //! what came before.
 
-use deltafold::assemble::MessageAssembler;
+use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
+use deltafold::fold::MessageAssembler;
 use deltafold::limits::Limits;
 
 use crate::support::oracles::streams::decode_lawfully;

@@ -1,8 +1,8 @@
 //! Log probabilities as arrays: joined in any order, written and read without loss.
 
 use crate::support::{decode_with, fold, options};
+use deltafold::contract::{Logprobs, NO_ID};
 use deltafold::decoder::Decoder;
-use deltafold::logprobs::{Logprobs, NO_ID};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

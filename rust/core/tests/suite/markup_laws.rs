@@ -3,8 +3,8 @@
 use crate::cost::cost;
 use crate::support::{Each, Owned, fold, options};
 use crate::tables::{body, cases, decode, decoder, parts};
-use deltafold::assemble::Part;
-use deltafold::delta::{Delta, DeltaKind, Payload};
+use deltafold::contract::{Delta, DeltaKind, Payload};
+use deltafold::fold::Part;
 use deltafold::limits::Limits;
 use deltafold::markup::{FAMILIES, Family, Types, Wanted, coerce, find, specification};
 use proptest::prelude::*;

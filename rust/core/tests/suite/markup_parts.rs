@@ -1,12 +1,12 @@
-//! Markup among the rest of a stream: parts of the protocol, riders, native calls, limits, ids.
+//! Markup among the rest of a stream: parts of the protocol, attributes, native calls, limits, ids.
 
 use std::fmt::Write as _;
 
 use crate::support::{Owned, decode, decode_with, options};
 use crate::tables::parts;
+use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
 use serde_json::{Value, json};
 
 fn sse(events: &[Value]) -> Vec<u8> {
@@ -103,15 +103,15 @@ fn a_whole_body_says_what_a_stream_says() {
 }
 
 /// Everything that rides on text or thinking, with the number of its part.
-fn riders(deltas: &[Owned]) -> Vec<String> {
+fn attributes(deltas: &[Owned]) -> Vec<String> {
     let mut found = Vec::new();
     for delta in deltas {
-        if let Payload::Text { part_index, riders, .. }
-        | Payload::Thinking { part_index, riders, .. } = &delta.payload
+        if let Payload::Text { part_index, attributes, .. }
+        | Payload::Thinking { part_index, attributes, .. } = &delta.payload
         {
             let at = part_index.unwrap();
-            found.extend(riders.annotations.as_ref().map(|json| format!("{at} {json}")));
-            found.extend(riders.logprobs.as_ref().map(|list| format!("{at} {}", list.len())));
+            found.extend(attributes.annotations.as_ref().map(|json| format!("{at} {json}")));
+            found.extend(attributes.logprobs.as_ref().map(|list| format!("{at} {}", list.len())));
         }
     }
     found
@@ -138,7 +138,7 @@ fn citations_stay_with_the_text_and_log_probabilities_with_the_latest_part() {
     let deltas = decode_with(Decoder::new(wanted).unwrap(), [body.as_slice()]);
     // Before anything was said there is no part, so the first one has an empty text of its own.
     let expected = ["0 1", "1 1", "1 1", "2 1", "2 [{\"n\":1}]", "2 1", "2 [{\"n\":1}]"];
-    assert_eq!(riders(&deltas), expected);
+    assert_eq!(attributes(&deltas), expected);
 }
 
 #[test]
@@ -160,7 +160,8 @@ fn an_error_lets_out_what_is_held() {
         &chat(&[json!({"content": "<tool_call><function=f><parameter=a>x"})])[..90],
         &mut out,
     );
-    let failure = deltafold::delta::Failure::new(deltafold::ErrorCode::Cancelled, "enough".into());
+    let failure =
+        deltafold::contract::Failure::new(deltafold::ErrorCode::Cancelled, "enough".into());
     decoder.fail(failure, &mut out);
     assert_eq!(parts(&deltas), "call f {\"a\":\"x …\nerror cancelled");
 }

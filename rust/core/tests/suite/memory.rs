@@ -1,9 +1,9 @@
 //! Memory, counted by an allocator: what a half-finished stream holds, and that what is allocated on the way grows with
 //! what comes.
 
-use deltafold::assemble::{FoldInto, MessageAssembler};
 use deltafold::decoder::Decoder;
-use deltafold::wire::write_string;
+use deltafold::fold::{FoldingOutput, MessageAssembler};
+use deltafold::json::write_string;
 
 use crate::cost::{LIVE, TOTAL};
 
@@ -79,7 +79,7 @@ fn fold(dialect: &str, events: &[String]) -> (usize, usize) {
     let mut decoder = Box::new(crate::support::decoder(dialect));
     let mut assembler = Box::<MessageAssembler>::default();
     for event in events {
-        decoder.feed(event.as_bytes(), &mut FoldInto::new(&mut assembler));
+        decoder.feed(event.as_bytes(), &mut FoldingOutput::new(&mut assembler));
     }
     let bytes = |counted: i64| usize::try_from(counted).unwrap();
     let cost = (bytes(LIVE.get() - held), bytes(TOTAL.get() - asked));
@@ -109,7 +109,7 @@ fn the_decoder_alone_holds_no_text() {
         let mut assembler = MessageAssembler::default();
         let before = LIVE.get();
         for event in stream(dialect, Kind::Text, &deltas) {
-            decoder.feed(event.as_bytes(), &mut FoldInto::new(&mut assembler));
+            decoder.feed(event.as_bytes(), &mut FoldingOutput::new(&mut assembler));
         }
         drop(assembler);
         let held = LIVE.get() - before;
@@ -153,7 +153,7 @@ fn a_long_event_in_small_feeds_is_gathered_in_linear_memory() {
         let mut assembler = MessageAssembler::default();
         let asked = TOTAL.get();
         for piece in body.as_bytes().chunks(16) {
-            decoder.feed(piece, &mut FoldInto::new(&mut assembler));
+            decoder.feed(piece, &mut FoldingOutput::new(&mut assembler));
         }
         let asked = usize::try_from(TOTAL.get() - asked).unwrap();
         assert_eq!(assembler.text(), text);

@@ -2,9 +2,9 @@
 //! provider's own code, message.
 
 use crate::support::{decode_with, options};
+use deltafold::contract::{ErrorCode, Failure, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::delta::{ErrorCode, Failure, Payload};
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
 use deltafold::provider_error::{ErrorObject, Response};
 
 const BOTH: [&str; 2] = ["anthropic-messages", "openai-chat"];

@@ -1,4 +1,4 @@
-//! The registry: one row a wire protocol, a file of the same name beside it.
+//! The registry: one row for each wire protocol, and one folder of the same name.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,26 +6,27 @@ use std::path::Path;
 use deltafold::decoder::Decoder;
 use deltafold::dialect::{REGISTRY, find};
 
-/// Names of the dialect files and folders, as users write them.
-fn files() -> BTreeSet<String> {
+/// Names of the dialect folders, as users write them.
+fn folders() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/dialect");
     std::fs::read_dir(folder)
         .expect("a folder")
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().replace('_', "-"))
-        // The registry itself, and what stands in for every dialect's `read`.
-        .filter(|name| !matches!(name.as_str(), "mod" | "template"))
+        .map(|entry| entry.unwrap().path())
+        // The files beside them are the registry and the trait that every dialect implements.
+        .filter(|path| !matches!(path.file_name(), Some(name) if name == "mod.rs" || name == "protocol.rs"))
+        .map(|path| path.file_name().unwrap().to_string_lossy().replace('_', "-"))
         .collect()
 }
 
-/// Rows that another dialect's file reads.
+/// Rows whose dialect is read by another dialect's folder.
 const SHARED: &[&str] = &["mistral"];
 
 #[test]
-fn every_row_has_its_file_and_every_file_its_row() {
+fn every_row_has_its_folder_and_every_folder_its_row() {
     let names: BTreeSet<String> = REGISTRY.iter().map(|row| row.name.to_owned()).collect();
     assert_eq!(names.len(), REGISTRY.len(), "names are unique");
     let shared = SHARED.iter().map(|name| (*name).to_owned()).collect();
-    assert_eq!(names, files().union(&shared).cloned().collect());
+    assert_eq!(names, folders().union(&shared).cloned().collect());
 }
 
 #[test]
@@ -47,9 +48,7 @@ fn an_unknown_name_finds_nothing() {
     {
         assert!(find(name).is_none(), "{name:?}");
     }
-    let options = deltafold::finisher::Options {
-        dialect: "nonsense",
-        ..crate::support::options("openai-chat")
-    };
+    let options =
+        deltafold::emit::Options { dialect: "nonsense", ..crate::support::options("openai-chat") };
     assert!(Decoder::new(options).is_none());
 }

@@ -5,10 +5,9 @@
 use crate::cost::TOTAL;
 use crate::hostile::{ANTHROPIC, CHAT, block_start, chat, event, limited, reaches};
 use crate::support::{decode_with, options};
-use deltafold::assemble::{FoldInto, MessageAssembler};
-use deltafold::batch::DeltaBatch;
+use deltafold::contract::{DeltaBatch, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
+use deltafold::fold::{FoldingOutput, MessageAssembler};
 use deltafold::limits::Limits;
 
 /// Streams in which something long is named once and then spoken of in many short events.
@@ -86,7 +85,7 @@ fn asked(body: &str) -> [i64; 3] {
     });
     let folded = counted(&|| {
         let (mut decoder, mut message) = (decoder(), MessageAssembler::default());
-        let mut sink = FoldInto::new(&mut message);
+        let mut sink = FoldingOutput::new(&mut message);
         decoder.feed(body.as_bytes(), &mut sink);
         decoder.close(&mut sink);
         sink.finish().unwrap();

@@ -81,7 +81,7 @@ fn an_event_leaves_at_the_cr_that_ends_it() {
     let mut framer = Sse::new(1 << 20);
     let mut found = Vec::new();
     let mut sink = |frame: Frame<'_>| {
-        found.push(Owned::of(frame));
+        found.push(Owned::from_frame(frame));
         ControlFlow::Continue(())
     };
     let _ = framer.feed(b"data: a\r\n\r", &mut sink);

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use deltafold::assemble::Part;
+use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
+use deltafold::fold::Part;
 use deltafold::markup::{Tools, Wanted, find};
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ pub(crate) fn body<'a>(pieces: impl IntoIterator<Item = &'a str>, finish: &str) 
 }
 
 pub(crate) fn decoder(wanted: &Wanted) -> Decoder {
-    Decoder::new(deltafold::finisher::Options {
+    Decoder::new(deltafold::emit::Options {
         markup: Some(wanted.clone()),
         ..crate::support::options("openai-chat")
     })

@@ -2,8 +2,8 @@
 
 use crate::support::oracles::streams::{chunkings_agree, templates_agree};
 use crate::support::{decode_with, fold, options};
+use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::delta::Payload;
 use deltafold::limits::Limits;
 use proptest::prelude::*;
 
@@ -159,7 +159,7 @@ fn an_event_over_the_limit_repeats_nothing() {
         let event_bytes = event.len().checked_add_signed(room).unwrap();
         let options = || {
             let limits = Limits { event_bytes, ..Limits::default() };
-            deltafold::finisher::Options { limits, ..options(CHAT) }
+            deltafold::emit::Options { limits, ..options(CHAT) }
         };
         let body = [&learned(CHAT)[..], event.as_bytes()].concat();
         let whole = decode_with(Decoder::new(options()).unwrap(), [&body[..]]);

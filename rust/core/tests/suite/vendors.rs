@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::support::{decode_with, fold, options};
-use deltafold::assemble::{MessageAssembler, Part, Terminal};
 use deltafold::decoder::Decoder;
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
+use deltafold::fold::{MessageAssembler, Part, Terminal};
 use serde_json::{Value, json};
 
 const ANTHROPIC: &str = "anthropic-messages";

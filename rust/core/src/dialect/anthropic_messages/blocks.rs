@@ -1,13 +1,13 @@
 //! Pure helpers over the JSON of blocks and usage records.
 
-use crate::finisher::Counts;
-use crate::scan::{JsonScan, Verdict};
-use crate::wire::{self, Reader, Result};
+use crate::emit::Counts;
+use crate::json::scan::{JsonScan, Verdict};
+use crate::json::{self, Reader, Result};
 
 /// Appends to a string member of a block, which may stand in its start already.  Escaped text is appended escaped.
 pub(super) fn append_member(start: &str, set: &mut Vec<(String, String)>, name: &str, raw: &str) {
     if !set.iter().any(|(known, _)| known == name) {
-        let begun = wire::members(start).into_iter().find(|(known, _)| known == name);
+        let begun = json::members(start).into_iter().find(|(known, _)| known == name);
         let begun = begun.map_or("\"\"", |(_, value)| value);
         set.push((name.to_owned(), if begun.starts_with('"') { begun } else { "\"\"" }.to_owned()));
     }
@@ -34,14 +34,14 @@ pub(super) fn provider_block(
         Verdict::Empty => {}
         Verdict::Complete if scan.deepest() < depth => patch.push(("input".to_owned(), input)),
         Verdict::Complete | Verdict::Open | Verdict::Wrong => {
-            wire::write_string(&mut text, input);
+            json::write_string(&mut text, input);
             patch.push(("partial_json".to_owned(), &text));
         }
     }
     if patch.is_empty() {
         return start.to_owned();
     }
-    wire::merge_objects(start, &wire::write_object(&patch))
+    json::merge_objects(start, &json::write_object(&patch))
 }
 
 pub(super) fn is_empty_container(json: &str) -> bool {

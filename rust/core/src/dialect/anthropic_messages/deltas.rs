@@ -1,6 +1,6 @@
 //! `content_block_delta` and `message_delta`: what their `delta` holds.
 
-use crate::wire::{Reader, Result, Str};
+use crate::json::{Reader, Result, Str};
 
 /// `content_block_delta.delta`
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +85,7 @@ pub(super) fn read_delta_member<'a>(
 
 impl<'a> BlockDelta<'a> {
     /// `None` when the delta says nothing.
-    pub(super) fn of(members: &DeltaMembers<'a>, raw: &'a str) -> Option<Self> {
+    pub(super) fn from_members(members: &DeltaMembers<'a>, raw: &'a str) -> Option<Self> {
         let Some(kind) = members.kind else {
             // An emulation that leaves the type out: the member tells it.
             let text = members.text.map(Self::Text);

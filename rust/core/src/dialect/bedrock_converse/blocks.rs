@@ -1,9 +1,9 @@
 //! Blocks that are no text and no call: put together from their pieces, as a whole body would hold them.
 
-use crate::delta::Output;
-use crate::finisher::{Counts, DeltaSink};
-use crate::scan::{JsonScan, Verdict};
-use crate::wire::{self, Carry, Reader, Result, Str};
+use crate::contract::Output;
+use crate::emit::{Counts, DeltaSink};
+use crate::json::scan::{JsonScan, Verdict};
+use crate::json::{self, Carry, Reader, Result, Str};
 
 /// A block that only its provider understands: `{name: {… start, input, content}}`.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ impl Opaque {
             }
             // Input that is no JSON stays text.
             Verdict::Complete | Verdict::Open | Verdict::Wrong => {
-                wire::write_string(&mut value, &self.input);
+                json::write_string(&mut value, &self.input);
             }
         }
         let mut patch = Vec::new();
@@ -80,9 +80,9 @@ impl Opaque {
         if !self.content.is_empty() {
             patch.push(("content", content.as_str()));
         }
-        let inner = wire::merge_objects(&self.start, &wire::write_object(&patch));
+        let inner = json::merge_objects(&self.start, &json::write_object(&patch));
         sink.give_back_state_bytes(self.held);
-        sink.provider_part(&wire::write_object(&[(&self.name, inner.as_str())]));
+        sink.provider_part(&json::write_object(&[(&self.name, inner.as_str())]));
     }
 }
 
@@ -156,9 +156,9 @@ impl Image {
         }
         let format = if self.format.is_empty() { "*" } else { &self.format };
         let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
-        wire::write_string(&mut part, &format!("image/{format}"));
+        json::write_string(&mut part, &format!("image/{format}"));
         part.push_str(",\"data\":");
-        wire::write_string(&mut part, &data);
+        json::write_string(&mut part, &data);
         part.push_str("}}");
         sink.give_back_state_bytes(data.len());
         sink.whole_part(&part);

@@ -1,8 +1,8 @@
 //! One ConverseStream event → [`Event`].
 
-use crate::dialect::Frame;
-use crate::dialect::template::{Template, Token, Tokens};
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::dialect::protocol::Frame;
+use crate::json::{Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +98,7 @@ enum Name {
 }
 
 impl Name {
-    fn of(name: &str) -> Option<Self> {
+    fn from_text(name: &str) -> Option<Self> {
         Some(match name {
             "messageStart" | "initial-response" => Self::MessageStart,
             "contentBlockStart" => Self::BlockStart,
@@ -144,9 +144,9 @@ struct Members<'a> {
 
 /// Reads a frame: the body of the event that its name says, or an object whose one member is so named.
 pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Event<'a>> {
-    let mut members = Members { name: Name::of(frame.name), ..Members::default() };
+    let mut members = Members { name: Name::from_text(frame.name), ..Members::default() };
     let wrapped = members.name.is_none();
-    reader.object(|reader, key| match Name::of(key).filter(|_| wrapped) {
+    reader.object(|reader, key| match Name::from_text(key).filter(|_| wrapped) {
         Some(name) => {
             members.name = Some(name);
             reader.maybe_object(|reader, key| members.read(reader, key))
@@ -291,42 +291,42 @@ pub(super) fn read_reasoning<'a>(reader: &mut Reader<'a>) -> Result<BlockDelta<'
 
 /// The deltas that repeat: text, reasoning, arguments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repeat {
+pub struct EventTemplate {
     index: Option<i64>,
-    kind: RepeatKind,
+    kind: TemplateKind,
     text: Token,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum RepeatKind {
+enum TemplateKind {
     Text,
     Reasoning,
     Input,
 }
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event::BlockDelta { index, delta } = event else { return None };
         let (kind, text) = match delta {
-            BlockDelta::Text(text) => (RepeatKind::Text, text),
-            BlockDelta::Input(text) => (RepeatKind::Input, text),
+            BlockDelta::Text(text) => (TemplateKind::Text, text),
+            BlockDelta::Input(text) => (TemplateKind::Input, text),
             BlockDelta::Reasoning { text: Some(text), signature: None, redacted: None } => {
-                (RepeatKind::Reasoning, text)
+                (TemplateKind::Reasoning, text)
             }
             _ => return None,
         };
-        Some(Self { index: *index, kind, text: tokens.says(*text) })
+        Some(Self { index: *index, kind, text: tokens.changing(*text) })
     }
 
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         let text = text(self.text);
         let delta = match self.kind {
-            RepeatKind::Text => BlockDelta::Text(text),
-            RepeatKind::Input => BlockDelta::Input(text),
-            RepeatKind::Reasoning => {
+            TemplateKind::Text => BlockDelta::Text(text),
+            TemplateKind::Input => BlockDelta::Input(text),
+            TemplateKind::Reasoning => {
                 BlockDelta::Reasoning { text: Some(text), signature: None, redacted: None }
             }
         };

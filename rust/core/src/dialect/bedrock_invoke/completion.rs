@@ -12,11 +12,11 @@
 //! Source: docs.aws.amazon.com, "Inference request parameters and response fields for foundation models", and recordings
 //! (Titan).
 
-use crate::delta::{ErrorCode, Failure, FinishReason, InputFormat, Output};
-use crate::dialect::template::{Template, Token, Tokens};
-use crate::dialect::{Frame, Protocol, Wanted};
-use crate::finisher::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Kind, Reader, Result, Str};
+use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::emit::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -88,15 +88,15 @@ impl<'a> Event<'a> {
 
 /// The events that repeat: text alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Repeat(Token);
+pub(super) struct EventTemplate(Token);
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let text = event.text?;
         let alone = *event == Event { text: Some(text), ..Event::default() };
-        alone.then(|| Self(tokens.says(text)))
+        alone.then(|| Self(tokens.changing(text)))
     }
 
     #[inline]
@@ -113,7 +113,7 @@ pub(super) struct State {
 }
 
 impl Protocol for State {
-    type Repeat = Repeat;
+    type EventTemplate = EventTemplate;
 
     fn read<'a>(_: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         let mut event = Event::default();
@@ -140,7 +140,7 @@ impl Protocol for State {
             self.counts.output = event.output.or(self.counts.output);
             let number = |count: Option<u64>| count.map_or("null".to_owned(), |c| c.to_string());
             let (input, output) = (number(self.counts.input), number(self.counts.output));
-            let raw = wire::write_object(&[
+            let raw = json::write_object(&[
                 ("inputTokenCount", input.as_str()),
                 ("outputTokenCount", output.as_str()),
             ]);

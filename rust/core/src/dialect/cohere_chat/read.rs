@@ -1,9 +1,9 @@
 //! One Cohere frame → [`Event`].
 
-use crate::dialect::template::{Template, Token, Tokens};
-use crate::dialect::{Frame, Wanted};
-use crate::logprobs::Logprobs;
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::contract::Logprobs;
+use crate::dialect::protocol::{Frame, Wanted};
+use crate::json::{Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -303,7 +303,7 @@ fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
 
 /// The events that repeat: more text, more of a plan, more of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Repeat {
+pub enum EventTemplate {
     /// [`Event::Content`]
     Content {
         /// The block.
@@ -324,20 +324,20 @@ pub enum Repeat {
     },
 }
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
             Event::Content { index, thinking, text, logprobs: None } => {
-                Some(Self::Content { index, thinking, text: tokens.says(text) })
+                Some(Self::Content { index, thinking, text: tokens.changing(text) })
             }
-            Event::Plan(text) => Some(Self::Plan(tokens.says(text))),
+            Event::Plan(text) => Some(Self::Plan(tokens.changing(text))),
             Event::Call {
                 index,
                 begins: false,
                 call: Call { id: None, name: None, arguments: Some(text) },
-            } => Some(Self::Arguments { index, text: tokens.says(text) }),
+            } => Some(Self::Arguments { index, text: tokens.changing(text) }),
             _ => None,
         }
     }

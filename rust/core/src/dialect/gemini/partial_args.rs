@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use crate::wire::{Kind, Reader, Result, Str, write_string};
+use crate::json::{Kind, Reader, Result, Str, write_string};
 
 /// The text so far, as far as it is open.
 #[derive(Clone, Debug, Default, PartialEq)]

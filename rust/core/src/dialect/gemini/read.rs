@@ -2,10 +2,10 @@
 //!
 //! Names are in camelCase; proxies that speak Python write snake_case, and both are read.
 
-use crate::dialect::template::{Template, Token, Tokens};
-use crate::dialect::{Frame, Wanted};
-use crate::logprobs::Logprobs;
-use crate::wire::{Reader, Result, Str};
+use crate::contract::Logprobs;
+use crate::dialect::protocol::{Frame, Wanted};
+use crate::json::{Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One chunk, borrowed from its frame: what stands beside the candidates, and the candidate that is followed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -379,17 +379,17 @@ impl<'a> FunctionCall<'a> {
 
 /// The chunks that repeat: text or reasoning, and counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repeat {
+pub struct EventTemplate {
     other_candidates: bool,
     thought: bool,
     text: Token,
     usage: Option<Token>,
 }
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event { model, response_id, other_candidates, usage, .. } = *event;
         match event {
             Event {
@@ -401,13 +401,13 @@ impl Template for Repeat {
             } => {
                 // The response's names may change from chunk to chunk, but only the first ones count.
                 for name in [model, response_id].into_iter().flatten() {
-                    tokens.names(name);
+                    tokens.rarely_changing(name);
                 }
                 Some(Self {
                     other_candidates,
                     thought: *thought,
-                    text: tokens.says(*text),
-                    usage: usage.map(|raw| tokens.names(Str::plain(raw))),
+                    text: tokens.changing(*text),
+                    usage: usage.map(|raw| tokens.rarely_changing(Str::plain(raw))),
                 })
             }
             _ => None,

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use crate::finisher::Counts;
-use crate::wire::{self, Kind, Reader, Result, Str};
+use crate::emit::Counts;
+use crate::json::{self, Kind, Reader, Result, Str};
 
 /// The records so far, merged.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,10 +19,10 @@ pub(super) struct Merged {
     names: Vec<String>,
     numbers: Numbers,
     /// Where the record has its members' numbers.
-    places: Places,
+    spans: MemberSpans,
 }
 
-type Places = Vec<(Range<usize>, Member)>;
+type MemberSpans = Vec<(Range<usize>, Member)>;
 
 impl Merged {
     /// Bytes of what is known.
@@ -46,7 +46,7 @@ impl Merged {
             if !whole || known.next().is_some() {
                 return self.merge(new);
             }
-            (self.numbers, self.places) = found.ok()?;
+            (self.numbers, self.spans) = found.ok()?;
         }
         new.clone_into(&mut self.record);
         self.last = None;
@@ -57,39 +57,39 @@ impl Merged {
     fn recount(&mut self, new: &str) -> bool {
         let known = self.record.as_bytes();
         let (mut mine, mut rest) = (0, new.as_bytes());
-        for (place, member) in &mut self.places {
-            let literal = known.get(mine..place.start).unwrap_or_default();
+        for (span, member) in &mut self.spans {
+            let literal = known.get(mine..span.start).unwrap_or_default();
             let value = rest.strip_prefix(literal).and_then(leading_count);
             let Some((value, digits)) = value else {
-                // Some places are those of the new record by now.
-                self.places.clear();
+                // Some spans are those of the new record by now.
+                self.spans.clear();
                 return false;
             };
-            mine = place.end;
+            mine = span.end;
             let start = new.len() - rest.len() + literal.len();
-            *place = start..start + digits;
+            *span = start..start + digits;
             self.numbers.set(*member, Some(value));
-            rest = new.as_bytes().get(place.end..).unwrap_or_default();
+            rest = new.as_bytes().get(span.end..).unwrap_or_default();
         }
-        let same = !self.places.is_empty() && known.get(mine..) == Some(rest);
+        let same = !self.spans.is_empty() && known.get(mine..) == Some(rest);
         if !same {
-            self.places.clear();
+            self.spans.clear();
         }
         same
     }
 
     fn merge(&mut self, new: &str) -> Option<(Counts, &str)> {
         let known = if self.record.is_empty() { "{}" } else { &self.record };
-        let record = wire::merge_objects(known, new);
-        let (members, added) = (wire::members(&record), wire::members(new));
+        let record = json::merge_objects(known, new);
+        let (members, added) = (json::members(&record), json::members(new));
         let covers =
             members.len() == added.len() && added.iter().all(|(_, value)| *value != "null");
         let members = if covers { added } else { members };
-        let written = wire::write_object(&members);
+        let written = json::write_object(&members);
         self.names = members.into_iter().map(|(name, _)| name.into_owned()).collect();
         self.record = written;
         self.last = (self.record != new).then(|| new.to_owned());
-        (self.numbers, self.places) = Numbers::read(&self.record, |_, _| {}).ok()?;
+        (self.numbers, self.spans) = Numbers::read(&self.record, |_, _| {}).ok()?;
         Some((self.numbers.counts(), &self.record))
     }
 }
@@ -120,9 +120,9 @@ struct Numbers {
 
 impl Numbers {
     /// The numbers of a record, each of whose members is shown, and where its members' numbers lie.
-    fn read(usage: &str, mut member: impl FnMut(Str<'_>, Kind)) -> Result<(Self, Places)> {
+    fn read(usage: &str, mut member: impl FnMut(Str<'_>, Kind)) -> Result<(Self, MemberSpans)> {
         let mut numbers = Self::default();
-        let mut places = Places::new();
+        let mut spans = MemberSpans::new();
         Reader::trusted(usage).entries(|reader, key| {
             let kind = reader.kind()?;
             member(key, kind);
@@ -150,11 +150,11 @@ impl Numbers {
             if leading_count(reader.since(start).as_bytes())
                 .is_some_and(|(_, digits)| start + digits == reader.position())
             {
-                places.push((start..reader.position(), which));
+                spans.push((start..reader.position(), which));
             }
             Ok(())
         })?;
-        Ok((numbers, places))
+        Ok((numbers, spans))
     }
 
     fn set(&mut self, member: Member, count: Option<u64>) {

@@ -1,23 +1,23 @@
 //! One Interactions event → [`Event`].
 
-use crate::dialect::template::{Template, Token, Tokens};
-use crate::dialect::{Frame, Wanted};
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::dialect::protocol::{Frame, Wanted};
+use crate::json::{Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
     /// What it says.
-    pub(super) news: News<'a>,
+    pub(super) change: Change<'a>,
     /// Counts so far, which may stand beside any event.
     pub(super) usage: Option<&'a str>,
 }
 
 /// What an event says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum News<'a> {
+pub(super) enum Change<'a> {
     /// `step.delta` of text and nothing else.
-    More { what: What, index: Option<i64>, text: Str<'a> },
+    More { content: Content, index: Option<i64>, text: Str<'a> },
     /// `step.delta` of anything else.
     Delta { index: Option<i64>, delta: &'a str },
     /// `step.start`
@@ -38,7 +38,7 @@ pub(super) enum News<'a> {
 
 /// What a delta is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Content {
     /// Visible text.
     Text,
     /// A summary of reasoning.
@@ -92,7 +92,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
         Ok(())
     })?;
     reader.end()?;
-    Ok(Event { news: found.news(frame), usage: found.usage })
+    Ok(Event { change: found.change(frame), usage: found.usage })
 }
 
 /// A usage record, which is an object.
@@ -101,38 +101,38 @@ pub(super) fn usage<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>> {
 }
 
 impl<'a> Members<'a> {
-    fn news(&self, frame: Frame<'a>) -> News<'a> {
+    fn change(&self, frame: Frame<'a>) -> Change<'a> {
         let index = self.index;
         let named = Str::plain(frame.name);
         let Some(kind) = self.kind.or(Some(named).filter(|name| !name.is_empty())) else {
             return if self.object.is_some_and(|object| object.raw == "interaction") {
-                News::Interaction { last: true, interaction: frame.json }
+                Change::Interaction { last: true, interaction: frame.json }
             } else if self.error {
-                News::Failed(frame.json)
+                Change::Failed(frame.json)
             } else {
-                News::Unknown(named)
+                Change::Unknown(named)
             };
         };
         match kind.raw {
             "step.delta" | "content.delta" => match self.delta {
-                Some((delta, json)) => delta.news(index, json),
-                None => News::Progress,
+                Some((delta, json)) => delta.change(index, json),
+                None => Change::Progress,
             },
             "step.start" | "content.start" => match self.step {
-                Some(step) => News::Start { index, step },
-                None => News::Progress,
+                Some(step) => Change::Start { index, step },
+                None => Change::Progress,
             },
-            "step.stop" | "content.stop" => News::Stop { index },
+            "step.stop" | "content.stop" => Change::Stop { index },
             "interaction.created" | "interaction.start" => {
-                News::Interaction { last: false, interaction: self.interaction.unwrap_or("{}") }
+                Change::Interaction { last: false, interaction: self.interaction.unwrap_or("{}") }
             }
             "interaction.completed" | "interaction.complete" => {
-                News::Interaction { last: true, interaction: self.interaction.unwrap_or("{}") }
+                Change::Interaction { last: true, interaction: self.interaction.unwrap_or("{}") }
             }
-            "interaction.status_update" => self.status.map_or(News::Progress, News::Status),
-            _ if self.error => News::Failed(frame.json),
-            "error" => News::Failed(frame.json),
-            _ => News::Unknown(kind),
+            "interaction.status_update" => self.status.map_or(Change::Progress, Change::Status),
+            _ if self.error => Change::Failed(frame.json),
+            "error" => Change::Failed(frame.json),
+            _ => Change::Unknown(kind),
         }
     }
 }
@@ -194,18 +194,18 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    fn news(&self, index: Option<i64>, json: &'a str) -> News<'a> {
-        let (what, text) = match self.kind.map_or("", |kind| kind.raw) {
-            "text" if self.annotations.is_none() => (What::Text, self.text),
-            "thought_summary" => (What::Thought, self.text),
-            "arguments_delta" => (What::Arguments, self.arguments),
-            _ => return News::Delta { index, delta: json },
+    fn change(&self, index: Option<i64>, json: &'a str) -> Change<'a> {
+        let (content, text) = match self.kind.map_or("", |kind| kind.raw) {
+            "text" if self.annotations.is_none() => (Content::Text, self.text),
+            "thought_summary" => (Content::Thought, self.text),
+            "arguments_delta" => (Content::Arguments, self.arguments),
+            _ => return Change::Delta { index, delta: json },
         };
-        match (text, what) {
-            (Some(text), _) => News::More { what, index, text },
+        match (text, content) {
+            (Some(text), _) => Change::More { content, index, text },
             // An image among the thoughts.
-            (None, What::Thought) => News::Delta { index, delta: json },
-            (None, _) => News::Progress,
+            (None, Content::Thought) => Change::Delta { index, delta: json },
+            (None, _) => Change::Progress,
         }
     }
 }
@@ -216,19 +216,19 @@ fn is_empty_object(raw: &str) -> bool {
 
 /// The events that repeat: more text of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repeat {
-    what: What,
+pub struct EventTemplate {
+    content: Content,
     index: Option<i64>,
     text: Token,
 }
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
-            Event { news: News::More { what, index, text }, usage: None } => {
-                Some(Self { what, index, text: tokens.says(text) })
+            Event { change: Change::More { content, index, text }, usage: None } => {
+                Some(Self { content, index, text: tokens.changing(text) })
             }
             _ => None,
         }
@@ -236,7 +236,8 @@ impl Template for Repeat {
 
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
-        let news = News::More { what: self.what, index: self.index, text: text(self.text) };
-        Event { news, usage: None }
+        let change =
+            Change::More { content: self.content, index: self.index, text: text(self.text) };
+        Event { change, usage: None }
     }
 }

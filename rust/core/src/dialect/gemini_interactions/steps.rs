@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use super::read::{Delta, What};
-use crate::delta::{InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Reader, Result, Str, quoted};
+use super::read::{Content, Delta};
+use crate::contract::{InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Reader, Result, Str, quoted};
 
 /// Bytes that a step costs beside its text.
 const STEP_BYTES: usize = 128;
@@ -53,7 +53,7 @@ impl Step {
     }
 
     /// The step that a delta belongs to whose step nobody announced.
-    pub(super) fn of<O: Output>(kind: &str, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
+    pub(super) fn from_kind<O: Output>(kind: &str, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
         if !sink.take_state_bytes(STEP_BYTES) {
             return None;
         }
@@ -63,7 +63,7 @@ impl Step {
             }
             "thought_summary" | "thought_signature" => Self::Thought(None),
             "function_call" => Self::Call(sink.open_call(InputFormat::Json)),
-            // Arguments of nobody knows what: kept, but no call that somebody could run.
+            // Arguments without a known tool call: kept as a provider part, which cannot be run as a call.
             "arguments_delta" => {
                 let begun = "{\"type\":\"function_call\"}".to_owned();
                 Self::Provider { begun, deltas: Vec::new(), held: 0 }
@@ -104,17 +104,17 @@ impl Step {
     #[inline]
     pub(super) fn more<O: Output>(
         &mut self,
-        what: What,
+        content: Content,
         text: Str<'_>,
         sink: &mut DeltaSink<'_, O>,
     ) -> bool {
-        match (self, what) {
-            (Self::Output(part), What::Text) => say(part, PartKind::Text, text, sink),
-            (Self::Thought(part), What::Thought) => {
+        match (self, content) {
+            (Self::Output(part), Content::Text) => say(part, PartKind::Text, text, sink),
+            (Self::Thought(part), Content::Thought) => {
                 say(part, PartKind::Thinking, text, sink);
             }
-            (Self::Call(call), What::Arguments) => sink.call_args(*call, text),
-            (Self::Provider { deltas, held, .. }, What::Arguments) => {
+            (Self::Call(call), Content::Arguments) => sink.call_args(*call, text),
+            (Self::Provider { deltas, held, .. }, Content::Arguments) => {
                 let text = format!("{{\"arguments\":\"{}\"}}", text.raw);
                 hold(deltas, held, text, sink);
             }
@@ -248,7 +248,7 @@ fn medium<O: Output>(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut Delta
             let image =
                 [("mimeType", mime_type), ("data", data)].map(|(key, text)| (key, quoted(text)));
             let image = image.each_ref().map(|(key, text)| (*key, text.as_str()));
-            let payload = wire::write_object(&image);
+            let payload = json::write_object(&image);
             sink.whole_part(&format!("{{\"kind\":\"image\",\"payload\":{payload}}}"));
         }
         _ => sink.provider_part(json),
@@ -280,7 +280,7 @@ fn joined(begun: &str, deltas: &[String]) -> String {
         .zip(&values)
         .map(|((key, _), value)| (key.as_str(), value.as_str()))
         .collect();
-    wire::write_object(&members)
+    json::write_object(&members)
 }
 
 fn joined_value(key: &str, values: &[&str]) -> String {

@@ -1,9 +1,9 @@
 //! Generated images: a list of `{image_url: {url}}`, as OpenRouter sends them.
 
-use super::State;
-use crate::delta::Output;
-use crate::finisher::DeltaSink;
-use crate::wire::{self, Reader};
+use super::apply::State;
+use crate::contract::Output;
+use crate::emit::DeltaSink;
+use crate::json::{self, Reader};
 
 impl State {
     pub(super) fn images<O: Output>(&mut self, images: &str, sink: &mut DeltaSink<'_, O>) {
@@ -38,9 +38,9 @@ fn image_part(url: &str) -> String {
     let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     if let Some((mime_type, data)) = inline {
-        wire::write_string(&mut part, mime_type);
+        json::write_string(&mut part, mime_type);
         part.push_str(",\"data\":");
-        wire::write_string(&mut part, data);
+        json::write_string(&mut part, data);
     } else {
         // The type of what a URL shows is known only from its ending.
         let path = url.split(['?', '#']).next().unwrap_or(url);
@@ -51,9 +51,9 @@ fn image_part(url: &str) -> String {
             "webp" => "image/webp",
             _ => "image/*",
         };
-        wire::write_string(&mut part, mime_type);
+        json::write_string(&mut part, mime_type);
         part.push_str(",\"url\":");
-        wire::write_string(&mut part, url);
+        json::write_string(&mut part, url);
     }
     part.push_str("}}");
     part

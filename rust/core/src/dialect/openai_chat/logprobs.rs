@@ -7,19 +7,19 @@
 //! where a server writes `token_id:123` for it (vLLM, `return_tokens_as_token_ids`), `token_ids` of the choice (vLLM and
 //! SGLang, `return_token_ids`).
 
-use crate::logprobs::{Column, Logprobs, NO_ID};
-use crate::wire::{Cursor, Kind, Reader, Result, Str};
+use crate::contract::{Column, Logprobs, NO_ID};
+use crate::json::{Cursor, Kind, Reader, Result, Str};
 
 /// What a choice says about its tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Said<'a> {
+pub(super) struct ChoiceLogprobs<'a> {
     /// The object of a chunk as it stands: a template may hold it, and `apply` reads it into arrays that it keeps.
     pub(super) json: Option<&'a str>,
     /// What is read where it is found: a whole body's many tokens, and what is said in two places.
     pub(super) tokens: Option<Box<Tokens>>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ChoiceLogprobs<'a> {
     /// Reads `logprobs` of a choice; `whole` is one that holds its message.
     pub(super) fn read(&mut self, reader: &mut Reader<'a>, whole: bool) -> Result<()> {
         if reader.kind()? != Kind::Object {

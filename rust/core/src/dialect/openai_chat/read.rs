@@ -1,9 +1,9 @@
 //! One Chat Completions frame → [`Event`].
 
-use super::logprobs::Said;
-use crate::dialect::template::{Template, Token, Tokens};
-use crate::dialect::{Frame, Wanted};
-use crate::wire::{Kind, Reader, Result, Str};
+use super::logprobs::ChoiceLogprobs;
+use crate::dialect::protocol::{Frame, Wanted};
+use crate::json::{Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +75,7 @@ pub(super) struct Choice<'a> {
     pub(super) message: Option<&'a str>,
     pub(super) finish_reason: Option<Str<'a>>,
     /// Read where they are wanted.
-    pub(super) logprobs: Said<'a>,
+    pub(super) logprobs: ChoiceLogprobs<'a>,
     pub(super) usage: Option<&'a str>,
 }
 
@@ -311,17 +311,17 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
 /// The chunks that repeat: text, reasoning, arguments of one call, their log probabilities, and nothing beside them but
 /// names.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Repeat {
+pub struct EventTemplate {
     other_choices: bool,
     content: Option<Token>,
     reasoning_content: Option<Token>,
     reasoning: Option<Token>,
-    call: Option<RepeatCall>,
+    call: Option<TemplateCall>,
     logprobs: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct RepeatCall {
+struct TemplateCall {
     index: Option<i64>,
     id: Option<Token>,
     name: Option<Token>,
@@ -329,10 +329,10 @@ struct RepeatCall {
     custom: bool,
 }
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event::Chunk(chunk) = event else { return None };
         let delta = &chunk.choice.delta;
         let bare = Chunk {
@@ -344,7 +344,7 @@ impl Template for Repeat {
             choice: Choice {
                 has_delta: true,
                 delta: Message { rare: None, ..delta.clone() },
-                logprobs: Said { json: chunk.choice.logprobs.json, tokens: None },
+                logprobs: ChoiceLogprobs { json: chunk.choice.logprobs.json, tokens: None },
                 ..Choice::default()
             },
             other_choices: chunk.other_choices,
@@ -356,7 +356,7 @@ impl Template for Repeat {
         // The response's names may change from chunk to chunk, but only the first ones count.
         let names = [chunk.id, chunk.model, chunk.fingerprint, chunk.service_tier];
         for name in names.into_iter().flatten() {
-            tokens.names(name);
+            tokens.rarely_changing(name);
         }
         let call = match delta.first_call {
             None => None,
@@ -367,22 +367,22 @@ impl Template for Repeat {
                 arguments: Some(Arguments::Text(text)),
                 custom,
                 extra_content: None,
-            }) => Some(RepeatCall {
+            }) => Some(TemplateCall {
                 index,
-                id: id.map(|id| tokens.names(id)),
-                name: name.map(|name| tokens.names(name)),
-                arguments: tokens.says(text),
+                id: id.map(|id| tokens.rarely_changing(id)),
+                name: name.map(|name| tokens.rarely_changing(name)),
+                arguments: tokens.changing(text),
                 custom,
             }),
             Some(_) => return None,
         };
         let repeat = Self {
             other_choices: chunk.other_choices,
-            content: delta.content.map(|text| tokens.says(text)),
-            reasoning_content: delta.reasoning_content.map(|text| tokens.says(text)),
-            reasoning: delta.reasoning.map(|text| tokens.says(text)),
+            content: delta.content.map(|text| tokens.changing(text)),
+            reasoning_content: delta.reasoning_content.map(|text| tokens.changing(text)),
+            reasoning: delta.reasoning.map(|text| tokens.changing(text)),
             call,
-            logprobs: chunk.choice.logprobs.json.map(|raw| tokens.reads(raw)).is_some(),
+            logprobs: chunk.choice.logprobs.json.map(|raw| tokens.parsed_object(raw)).is_some(),
         };
         let says = repeat.content.or(repeat.reasoning_content).or(repeat.reasoning);
         (says.is_some() || repeat.logprobs || call.is_some()).then_some(repeat)

@@ -2,9 +2,9 @@
 //!
 //! Law: fragments of one entry are joined, so that the list equals that of a whole response.
 
-use crate::delta::Output;
-use crate::finisher::{DeltaSink, PartHandle};
-use crate::wire::{self, Kind, Reader};
+use crate::contract::Output;
+use crate::emit::{DeltaSink, PartHandle};
+use crate::json::{self, Kind, Reader};
 
 /// The reasoning that is being streamed and what must go back with it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,7 +52,7 @@ impl Thinking {
             if out.len() > 1 {
                 out.push(',');
             }
-            wire::write_string(&mut out, name);
+            json::write_string(&mut out, name);
             for (position, detail) in list.iter().enumerate() {
                 out.push_str(if position == 0 { ":[" } else { "," });
                 detail.write(&mut out);
@@ -129,12 +129,12 @@ impl Detail {
 
     fn write(&self, out: &mut String) {
         out.push_str("{\"type\":");
-        wire::write_string(out, &self.kind);
+        json::write_string(out, &self.kind);
         for (name, text) in &self.texts {
             out.push_str(",\"");
             out.push_str(name);
             out.push_str("\":");
-            wire::write_string(out, text);
+            json::write_string(out, text);
         }
         if let Some(index) = &self.index {
             out.push_str(",\"index\":");
@@ -142,7 +142,7 @@ impl Detail {
         }
         for (name, value) in &self.members {
             out.push(',');
-            wire::write_string(out, name);
+            json::write_string(out, name);
             out.push(':');
             out.push_str(value);
         }

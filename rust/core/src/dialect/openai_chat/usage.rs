@@ -5,8 +5,8 @@
 //! total says otherwise (xAI).
 //! Source: the servers' documents and recordings; which vendor sends which member stands beside the member.
 
-use crate::finisher::Counts;
-use crate::wire::{Kind, Reader, Result};
+use crate::emit::Counts;
+use crate::json::{Kind, Reader, Result};
 
 #[derive(Default)]
 struct Record {

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::read::What;
-use crate::delta::{FinishReason, InputFormat, Output};
-use crate::finisher::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::wire::{self, Kind, Reader, Result, Str};
+use super::read::Content;
+use crate::contract::{FinishReason, InputFormat, Output};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Kind, Reader, Result, Str};
 
 /// Bytes that an item costs beside its text.
 const ITEM_BYTES: usize = 256;
@@ -25,7 +25,7 @@ pub(super) enum Item {
     Reasoning {
         part: Option<PartHandle>,
         /// Summary or reasoning itself, whichever was first; the other stays in the provider state.
-        source: Option<What>,
+        source: Option<Content>,
         paragraph: i64,
     },
     Call(CallHandle),
@@ -97,10 +97,14 @@ impl<'a> ItemMembers<'a> {
     pub(super) fn actor(&self) -> Actor {
         match self.kind.map_or("", |kind| kind.raw) {
             "local_shell_call" | "apply_patch_call" | "computer_call" => Actor::Caller,
-            "shell_call" if self.environment.is_none_or(|place| place.raw == "local") => {
+            "shell_call"
+                if self.environment.is_none_or(|environment| environment.raw == "local") =>
+            {
                 Actor::Caller
             }
-            "tool_search_call" if self.execution.is_some_and(|place| place.raw == "client") => {
+            "tool_search_call"
+                if self.execution.is_some_and(|execution| execution.raw == "client") =>
+            {
                 Actor::Caller
             }
             "mcp_approval_request" => Actor::Approver,
@@ -154,13 +158,16 @@ impl Item {
     }
 
     /// The item that a delta belongs to whose item nobody announced.
-    pub(super) fn of<O: Output>(what: What, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
-        match what {
-            What::Text | What::Refusal | What::Transcript => Some(Self::message()),
-            What::Summary | What::Reasoning => Some(Self::reasoning()),
-            What::Arguments => Some(Self::Call(sink.open_call(InputFormat::Json))),
-            What::Input => Some(Self::Call(sink.open_call(InputFormat::Text))),
-            What::Audio | What::Member(_) => None,
+    pub(super) fn from_content<O: Output>(
+        content: Content,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Option<Self> {
+        match content {
+            Content::Text | Content::Refusal | Content::Transcript => Some(Self::message()),
+            Content::Summary | Content::Reasoning => Some(Self::reasoning()),
+            Content::Arguments => Some(Self::Call(sink.open_call(InputFormat::Json))),
+            Content::Input => Some(Self::Call(sink.open_call(InputFormat::Text))),
+            Content::Audio | Content::Member(_) => None,
         }
     }
 
@@ -181,30 +188,36 @@ impl Item {
     #[inline]
     pub(super) fn take<O: Output>(
         &mut self,
-        what: What,
+        content: Content,
         index: Option<i64>,
         text: Str<'_>,
         whole: bool,
         sink: &mut DeltaSink<'_, O>,
     ) {
-        match (self, what) {
-            (Self::Message { contents, last }, What::Text | What::Refusal | What::Transcript) => {
-                let part = content(contents, last, index.unwrap_or(0), what, sink);
+        match (self, content) {
+            (
+                Self::Message { contents, last },
+                Content::Text | Content::Refusal | Content::Transcript,
+            ) => {
+                let part = content_part(contents, last, index.unwrap_or(0), content, sink);
                 say(part, text, whole, sink);
             }
-            (Self::Reasoning { part, source, paragraph }, What::Summary | What::Reasoning)
-                if source.is_none_or(|source| source == what) =>
-            {
-                *source = Some(what);
+            (
+                Self::Reasoning { part, source, paragraph },
+                Content::Summary | Content::Reasoning,
+            ) if source.is_none_or(|source| source == content) => {
+                *source = Some(content);
                 let index = index.unwrap_or(*paragraph);
-                reason(part, paragraph, index, what, text, whole, sink);
+                reason(part, paragraph, index, content, text, whole, sink);
             }
-            (Self::Call(call), What::Arguments | What::Input) if whole => {
+            (Self::Call(call), Content::Arguments | Content::Input) if whole => {
                 sink.args_whole(*call, text);
             }
-            (Self::Call(call), What::Arguments | What::Input) => sink.call_args(*call, text),
-            (Self::Provider { member, held, .. }, What::Member(_) | What::Input) if !whole => {
-                let name = if let What::Member(name) = what { name } else { "input" };
+            (Self::Call(call), Content::Arguments | Content::Input) => sink.call_args(*call, text),
+            (Self::Provider { member, held, .. }, Content::Member(_) | Content::Input)
+                if !whole =>
+            {
+                let name = if let Content::Member(name) = content { name } else { "input" };
                 if sink.take_state_bytes(text.raw.len()) {
                     *held += text.raw.len();
                     let (_, value) = member.get_or_insert_with(|| (name, String::new()));
@@ -231,13 +244,14 @@ impl Item {
                 }
             }
             Self::Reasoning { part, source, paragraph } => {
-                let lists = [(What::Summary, members.summary), (What::Reasoning, members.content)];
-                for (what, list) in lists {
-                    if source.is_none_or(|source| source == what) {
+                let lists =
+                    [(Content::Summary, members.summary), (Content::Reasoning, members.content)];
+                for (content, list) in lists {
+                    if source.is_none_or(|source| source == content) {
                         let mut position = 0;
                         let _ = texts(list, |text, _, _| {
-                            *source = Some(what);
-                            reason(part, paragraph, position, what, text, true, sink);
+                            *source = Some(content);
+                            reason(part, paragraph, position, content, text, true, sink);
                             position += 1;
                         });
                     }
@@ -246,7 +260,7 @@ impl Item {
                 sink.part_state(*part, item);
             }
             Self::Call(call) => {
-                // Before the name: what waits for it may be half of them.
+                // Before the name: the text that waits for it may be half of the arguments.
                 if let Some(arguments) = members.arguments {
                     sink.args_whole(*call, arguments);
                 }
@@ -272,8 +286,8 @@ impl Item {
             let block = match member {
                 Some((name, text)) => {
                     let text = format!("\"{text}\"");
-                    let patch = wire::write_object(&[(*name, text.as_str())]);
-                    wire::merge_objects(begun, &patch)
+                    let patch = json::write_object(&[(*name, text.as_str())]);
+                    json::merge_objects(begun, &patch)
                 }
                 None => std::mem::take(begun),
             };
@@ -284,14 +298,14 @@ impl Item {
 }
 
 /// The part of a content, opened when it is new.
-fn content<O: Output>(
+fn content_part<O: Output>(
     contents: &mut BTreeMap<(i64, bool), PartHandle>,
     last: &mut Option<((i64, bool), PartHandle)>,
     index: i64,
-    what: What,
+    content: Content,
     sink: &mut DeltaSink<'_, O>,
 ) -> PartHandle {
-    let refusal = what == What::Refusal;
+    let refusal = content == Content::Refusal;
     let key = (index, refusal);
     if let Some((known, part)) = last
         && *known == key
@@ -321,7 +335,7 @@ fn reason<O: Output>(
     part: &mut Option<PartHandle>,
     paragraph: &mut i64,
     index: i64,
-    what: What,
+    content: Content,
     text: Str<'_>,
     whole: bool,
     sink: &mut DeltaSink<'_, O>,
@@ -335,7 +349,7 @@ fn reason<O: Output>(
     });
     if index != *paragraph {
         *paragraph = index;
-        if what == What::Summary {
+        if content == Content::Summary {
             sink.text(handle, Str::plain("\n\n"));
         }
         sink.begin_paragraph(handle);
@@ -343,7 +357,7 @@ fn reason<O: Output>(
     say(handle, text, whole, sink);
 }
 
-/// Sends what nobody streamed of a message's contents: texts, annotations, and what only the provider understands.
+/// Sends the contents of a message that were not streamed: texts, annotations, and blocks that only the provider understands.
 fn finish_message<O: Output>(
     contents: &mut BTreeMap<(i64, bool), PartHandle>,
     last: &mut Option<((i64, bool), PartHandle)>,
@@ -354,15 +368,15 @@ fn finish_message<O: Output>(
     let streamed: Vec<((i64, bool), PartHandle)> =
         contents.iter().map(|(key, part)| (*key, *part)).collect();
     let mut position = 0;
-    texts(members.content, |text, what, annotations| {
+    texts(members.content, |text, content, annotations| {
         let known = streamed.get(position).copied();
-        let part = match (known, what) {
-            (Some(((_, refusal), part)), _) if refusal == (what == What::Refusal) => part,
+        let part = match (known, content) {
+            (Some(((_, refusal), part)), _) if refusal == (content == Content::Refusal) => part,
             // A content of another kind than the one that was streamed: what was streamed stands.
             (Some((_, part)), _) => part,
             (None, _) => {
                 let after = contents.last_key_value().map_or(0, |((index, _), _)| index + 1);
-                content(contents, last, after, what, sink)
+                content_part(contents, last, after, content, sink)
             }
         };
         position += 1;
@@ -377,23 +391,23 @@ fn finish_message<O: Output>(
 /// The texts of a content or summary list.
 fn texts<'a>(
     list: Option<&'a str>,
-    mut found: impl FnMut(Str<'a>, What, Option<&'a str>),
+    mut found: impl FnMut(Str<'a>, Content, Option<&'a str>),
 ) -> Result<()> {
     let Some(list) = list else { return Ok(()) };
     Reader::trusted(list).maybe_array(|reader| {
         if reader.kind()? == Kind::String {
-            found(reader.string()?, What::Text, None);
+            found(reader.string()?, Content::Text, None);
             return Ok(());
         }
         let mut text = None;
-        let mut what = What::Text;
+        let mut content = Content::Text;
         let mut annotations = None;
         reader.maybe_object(|reader, key| {
             match key {
                 "text" => text = reader.opt_string()?.or(text),
                 "refusal" => {
                     if let Some(refusal) = reader.filled_string()? {
-                        what = What::Refusal;
+                        content = Content::Refusal;
                         text = Some(refusal);
                     }
                 }
@@ -403,7 +417,7 @@ fn texts<'a>(
             Ok(())
         })?;
         if let Some(text) = text {
-            found(text, what, annotations);
+            found(text, content, annotations);
         }
         Ok(())
     })
@@ -411,7 +425,7 @@ fn texts<'a>(
 
 /// The item without these members.
 fn without(item: &str, names: &[&str]) -> String {
-    let mut members = wire::members(item);
+    let mut members = json::members(item);
     members.retain(|(key, _)| !names.contains(&key.as_ref()));
-    wire::write_object(&members)
+    json::write_object(&members)
 }

@@ -1,10 +1,10 @@
 //! One Responses frame → [`Event`].
 
+use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
-use crate::dialect::template::{Template, Token, Tokens};
-use crate::dialect::{Frame, Wanted};
-use crate::logprobs::Logprobs;
-use crate::wire::{Kind, Reader, Result, Str};
+use crate::dialect::protocol::{Frame, Wanted};
+use crate::json::{Kind, Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,9 +12,9 @@ pub enum Event<'a> {
     /// `….delta`: more of something.
     More {
         /// Of what.
-        what: What,
+        content: Content,
         /// Where.
-        place: Place<'a>,
+        position: ItemPosition<'a>,
         /// The new text.
         text: Str<'a>,
         /// Read where they are wanted and there are any.
@@ -23,37 +23,37 @@ pub enum Event<'a> {
     /// `….done`: the whole of something.
     Whole {
         /// Of what.
-        what: What,
+        content: Content,
         /// Where.
-        place: Place<'a>,
+        position: ItemPosition<'a>,
         /// The text; JSON as it stands where a server sends an object.
         text: Str<'a>,
     },
     /// `response.output_text.annotation.added`
     Annotation {
-        /// The text's place.
-        place: Place<'a>,
+        /// The text's position.
+        position: ItemPosition<'a>,
         /// The annotation object.
         annotation: &'a str,
     },
     /// `response.output_item.added`
     ItemAdded {
         /// Where.
-        place: Place<'a>,
+        position: ItemPosition<'a>,
         /// The item as it begins.
         item: &'a str,
     },
     /// `response.output_item.done`
     ItemDone {
         /// Where.
-        place: Place<'a>,
+        position: ItemPosition<'a>,
         /// The whole item.
         item: &'a str,
     },
     /// An event that holds the response, or a whole response body.
     Response {
         /// Whether it ends the stream, and how.
-        stage: Stage,
+        stage: ResponseStage,
         /// The response object.
         response: &'a str,
     },
@@ -69,7 +69,7 @@ pub enum Event<'a> {
 
 /// What a delta is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Content {
     /// Visible text.
     Text,
     /// Visible text that declines.
@@ -92,7 +92,7 @@ pub enum What {
 
 /// Where something belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Place<'a> {
+pub struct ItemPosition<'a> {
     /// The item's position in the output.
     pub output_index: Option<i64>,
     /// The item's id; one gateway sends another with each event.
@@ -103,7 +103,7 @@ pub struct Place<'a> {
 
 /// How far a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ResponseStage {
     /// It goes on.
     Running,
     /// `response.completed`
@@ -120,7 +120,7 @@ pub enum Stage {
 struct Members<'a> {
     kind: Option<Str<'a>>,
     object: Option<Str<'a>>,
-    place: Place<'a>,
+    position: ItemPosition<'a>,
     delta: Option<Str<'a>>,
     whole: Option<Str<'a>>,
     item: Option<&'a str>,
@@ -141,9 +141,9 @@ pub(super) fn read<'a>(
     reader.object(|reader, key| {
         match key {
             "type" => found.kind = reader.filled_string()?,
-            "output_index" => found.place.output_index = reader.integer()?,
-            "content_index" | "summary_index" => found.place.index = reader.integer()?,
-            "item_id" => found.place.item_id = reader.id()?,
+            "output_index" => found.position.output_index = reader.integer()?,
+            "content_index" | "summary_index" => found.position.index = reader.integer()?,
+            "item_id" => found.position.item_id = reader.id()?,
             "delta" => found.delta = reader.filled_string()?,
             "text" | "refusal" | "input" => found.whole = reader.opt_string()?.or(found.whole),
             "arguments" => found.whole = reader.text_or_json()?,
@@ -176,7 +176,7 @@ impl<'a> Members<'a> {
         if self.kind.is_none()
             && (self.output || self.object.is_some_and(|object| object.raw == "response"))
         {
-            return Event::Response { stage: Stage::Body, response: frame.json };
+            return Event::Response { stage: ResponseStage::Body, response: frame.json };
         }
         let Some(kind) = self.kind.or(Some(Str::plain(frame.name)).filter(|name| !name.is_empty()))
         else {
@@ -186,27 +186,27 @@ impl<'a> Members<'a> {
                 Event::Unknown(Str::plain(""))
             };
         };
-        let place = self.place;
+        let position = self.position;
         let name = kind.raw.strip_prefix("response.").unwrap_or(kind.raw);
-        if let Some((what, done)) = What::of(name) {
+        if let Some((content, done)) = Content::from_event_name(name) {
             let text = if done { self.whole } else { self.delta.or(self.whole) };
             return match text {
-                Some(text) if done => Event::Whole { what, place, text },
-                Some(text) => Event::More { what, place, text, logprobs: self.logprobs },
+                Some(text) if done => Event::Whole { content, position, text },
+                Some(text) => Event::More { content, position, text, logprobs: self.logprobs },
                 None => Event::Progress,
             };
         }
         let response = |stage| Event::Response { stage, response: self.response.unwrap_or("{}") };
         match (name, self.item, self.annotation) {
-            ("output_item.added", Some(item), _) => Event::ItemAdded { place, item },
-            ("output_item.done", Some(item), _) => Event::ItemDone { place, item },
+            ("output_item.added", Some(item), _) => Event::ItemAdded { position, item },
+            ("output_item.done", Some(item), _) => Event::ItemDone { position, item },
             ("output_text.annotation.added", _, Some(annotation)) => {
-                Event::Annotation { place, annotation }
+                Event::Annotation { position, annotation }
             }
-            ("created" | "in_progress" | "queued", ..) => response(Stage::Running),
-            ("completed" | "done", ..) => response(Stage::Completed),
-            ("incomplete", ..) => response(Stage::Incomplete),
-            ("failed" | "cancelled", ..) => response(Stage::Failed),
+            ("created" | "in_progress" | "queued", ..) => response(ResponseStage::Running),
+            ("completed" | "done", ..) => response(ResponseStage::Completed),
+            ("incomplete", ..) => response(ResponseStage::Incomplete),
+            ("failed" | "cancelled", ..) => response(ResponseStage::Failed),
             ("error", ..) => Event::Error(frame.json),
             _ if is_progress(name) => Event::Progress,
             _ if self.error => Event::Failed(frame.json),
@@ -215,14 +215,14 @@ impl<'a> Members<'a> {
     }
 }
 
-impl What {
+impl Content {
     /// What an event of this name brings, and whether it is the whole of it.
-    fn of(name: &str) -> Option<(Self, bool)> {
+    fn from_event_name(name: &str) -> Option<(Self, bool)> {
         let (of, done) = match name.strip_suffix(".delta") {
             Some(of) => (of, false),
             None => (name.strip_suffix(".done")?, true),
         };
-        let what = match of {
+        let content = match of {
             "output_text" => Self::Text,
             "refusal" => Self::Refusal,
             "reasoning_summary_text" => Self::Summary,
@@ -239,7 +239,7 @@ impl What {
             "apply_patch_call_operation_diff" => Self::Member("diff"),
             _ => return None,
         };
-        Some((what, done))
+        Some((content, done))
     }
 }
 
@@ -269,25 +269,25 @@ fn is_progress(name: &str) -> bool {
 
 /// The events that repeat: more of something.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repeat {
-    what: What,
+pub struct EventTemplate {
+    content: Content,
     output_index: Option<i64>,
     index: Option<i64>,
     item_id: Option<Token>,
     text: Token,
 }
 
-impl Template for Repeat {
+impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
-    fn of(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
-            Event::More { what, place, text, logprobs: None } => Some(Self {
-                what,
-                output_index: place.output_index,
-                index: place.index,
-                item_id: place.item_id.map(|id| tokens.names(id)),
-                text: tokens.says(text),
+            Event::More { content, position, text, logprobs: None } => Some(Self {
+                content,
+                output_index: position.output_index,
+                index: position.index,
+                item_id: position.item_id.map(|id| tokens.rarely_changing(id)),
+                text: tokens.changing(text),
             }),
             _ => None,
         }
@@ -295,11 +295,11 @@ impl Template for Repeat {
 
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
-        let place = Place {
+        let position = ItemPosition {
             output_index: self.output_index,
             item_id: self.item_id.map(&text),
             index: self.index,
         };
-        Event::More { what: self.what, place, text: text(self.text), logprobs: None }
+        Event::More { content: self.content, position, text: text(self.text), logprobs: None }
     }
 }

@@ -12,10 +12,10 @@ pub mod oracles;
 
 use std::path::PathBuf;
 
-use deltafold::assemble::{MessageAssembler, Part};
+use deltafold::contract::{Delta, Output, Payload, TextAttributes, Usage};
 use deltafold::decoder::Decoder;
-use deltafold::delta::{Delta, Output, Payload, Riders, Usage};
-use deltafold::finisher::Options;
+use deltafold::emit::Options;
+use deltafold::fold::{MessageAssembler, Part};
 use deltafold::framing::Framing;
 use deltafold::limits::Limits;
 use deltafold::markup::Wanted;
@@ -248,19 +248,23 @@ fn open(json: &str) -> Value {
     serde_json::from_str(json).expect("JSON inside a delta")
 }
 
-fn text_payload(text: &str, part_index: Option<u32>, riders: &Riders<Box<str>>) -> Value {
+fn text_payload(
+    text: &str,
+    part_index: Option<u32>,
+    attributes: &TextAttributes<Box<str>>,
+) -> Value {
     let mut out = json!({ "textDelta": text, "partIndex": part_index });
     for (name, value) in
-        [("annotations", &riders.annotations), ("providerState", &riders.provider_state)]
+        [("annotations", &attributes.annotations), ("providerState", &attributes.provider_state)]
     {
         if let Some(value) = value {
             out[name] = open(value);
         }
     }
-    if let Some(logprobs) = &riders.logprobs {
+    if let Some(logprobs) = &attributes.logprobs {
         out["logprobs"] = open(&logprobs.to_json());
     }
-    for (name, flag) in [("refusal", riders.refusal), ("redacted", riders.redacted)] {
+    for (name, flag) in [("refusal", attributes.refusal), ("redacted", attributes.redacted)] {
         if flag {
             out[name] = json!(true);
         }
@@ -273,8 +277,10 @@ fn payload(payload: &Payload<Box<str>>) -> Value {
         Payload::Start { model_id, request_id } => {
             json!({ "modelId": model_id, "requestId": request_id })
         }
-        Payload::Text { text, part_index, riders }
-        | Payload::Thinking { text, part_index, riders } => text_payload(text, *part_index, riders),
+        Payload::Text { text, part_index, attributes }
+        | Payload::Thinking { text, part_index, attributes } => {
+            text_payload(text, *part_index, attributes)
+        }
         Payload::ToolCallStart { id, name, part_index, input_format, provider_state } => {
             let format = Some(input_format.as_str()).filter(|format| *format != "json");
             json!({

@@ -26,7 +26,7 @@ pub enum Owned {
 
 impl Owned {
     /// A copy of what was borrowed.
-    pub fn of(frame: Frame<'_>) -> Self {
+    pub fn from_frame(frame: Frame<'_>) -> Self {
         match frame {
             Frame::Event { name, data, offset, closed, .. } => {
                 Self::Event { name: name.to_vec(), data: data.to_vec(), offset, closed }
@@ -44,7 +44,7 @@ pub fn frames_within<'a>(max: usize, pieces: impl IntoIterator<Item = &'a [u8]>)
     let mut found = Vec::new();
     let mut fed = 0;
     let mut sink = |frame: Frame<'_>| {
-        found.push(Owned::of(frame));
+        found.push(Owned::from_frame(frame));
         if frame == Frame::TooLong { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut flow = ControlFlow::Continue(());

@@ -10,15 +10,15 @@
 )]
 
 use deltafold::error::ErrorKind;
-use deltafold::scan::{JsonScan, Verdict};
-use deltafold::wire::{self, Kind, Reader};
+use deltafold::json::scan::{JsonScan, Verdict};
+use deltafold::json::{self, Kind, Reader};
 use serde_json::{Map, Value};
 
 /// Nesting under serde_json's own bound of 128.
 pub const DEPTH: usize = 100;
 
 /// The value as our reader shows it.
-fn value(reader: &mut Reader<'_>) -> wire::Result<Value> {
+fn value(reader: &mut Reader<'_>) -> json::Result<Value> {
     Ok(match reader.kind()? {
         Kind::Object => {
             let mut object = Map::new();
@@ -47,7 +47,7 @@ fn value(reader: &mut Reader<'_>) -> wire::Result<Value> {
 }
 
 /// The value of a text.
-pub fn read(text: &str) -> wire::Result<Value> {
+pub fn read(text: &str) -> json::Result<Value> {
     let mut reader = Reader::new(text, DEPTH);
     let found = value(&mut reader)?;
     reader.end()?;
@@ -55,7 +55,7 @@ pub fn read(text: &str) -> wire::Result<Value> {
 }
 
 /// Whether the text is one value that can be skipped.
-pub fn skip(text: &str) -> wire::Result<()> {
+pub fn skip(text: &str) -> json::Result<()> {
     let mut reader = Reader::new(text, DEPTH);
     reader.skip()?;
     reader.end()

@@ -9,10 +9,9 @@
     reason = "an oracle fails loudly, and where it stands"
 )]
 
+use deltafold::contract::{Delta, Laws};
 use deltafold::decoder::Decoder;
-use deltafold::delta::Delta;
-use deltafold::finisher::Options;
-use deltafold::laws::Laws;
+use deltafold::emit::Options;
 
 use super::super::{Each, Owned, decode_with, options};
 use super::pieces;
@@ -25,8 +24,8 @@ pub fn decode_lawfully<'a>(
     let mut deltas: Vec<Owned> = Vec::new();
     let mut laws = Laws::default();
     let mut take = |delta: &Delta<&str>| {
-        if let Err(breach) = laws.check(delta) {
-            panic!("{breach}");
+        if let Err(violation) = laws.check(delta) {
+            panic!("{violation}");
         }
         deltas.push(delta.to_owned());
     };

@@ -1,0 +1,162 @@
+//! `StreamTimer`: the times at which the reads of one stream arrived.
+//!
+//! Laws: memory does not grow with the stream.  Gaps between reads that completed deltas are counted in classes, eight to
+//! each doubling of their nanoseconds.  A quantile of the gaps is therefore exact within 6 %.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+
+use crate::callback::Callback;
+use crate::errors;
+
+/// Classes to a doubling are two to the power of this.
+const CLASS_BITS: u32 = 3;
+
+/// Notes when a request went out and when bytes, deltas and text came, in nanoseconds.
+///
+/// Args:
+///     clock: returns nanoseconds and never goes back; the system's monotonic clock if not given.
+///
+/// Example:
+///     >>> timer = StreamTimer()
+///     >>> timer.start()
+///     >>> timer.read(2)
+#[pyclass(frozen, subclass, module = "deltafold._core")]
+pub(crate) struct StreamTimer {
+    clock: Callback,
+    made: Instant,
+    state: Mutex<TimerState>,
+}
+
+/// Times of one stream in nanoseconds of the timer's clock.
+#[pyclass(frozen, get_all, module = "deltafold._core")]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamTimes {
+    /// When the request went out.
+    started: Option<u64>,
+    first_byte: Option<u64>,
+    first_delta: Option<u64>,
+    first_text: Option<u64>,
+    last_delta: u64,
+    /// The end of the stream, or the present while the stream runs; 0 before the start.
+    until: u64,
+    longest_gap: u64,
+    /// Number of gaps by class, in ascending order of the class.
+    gaps: Vec<(u32, u64)>,
+}
+
+/// State behind the timer's lock.
+#[derive(Debug, Default)]
+struct TimerState {
+    times: StreamTimes,
+    ended: Option<u64>,
+    gaps: BTreeMap<u32, u64>,
+}
+
+impl TimerState {
+    fn read(&mut self, now: u64, deltas: usize) {
+        let times = &mut self.times;
+        times.first_byte.get_or_insert(now);
+        if deltas == 0 {
+            return;
+        }
+        if times.first_delta.is_none() {
+            times.first_delta = Some(now);
+        } else {
+            let gap = now.saturating_sub(times.last_delta);
+            times.longest_gap = times.longest_gap.max(gap);
+            *self.gaps.entry(class(gap)).or_default() += 1;
+        }
+        times.last_delta = now;
+    }
+}
+
+/// The class of a gap: how often one doubles to reach it, and the eighth of the last doubling in which it lies.
+fn class(gap: u64) -> u32 {
+    let doublings = u64::BITS - gap.leading_zeros();
+    let eighth = doublings.checked_sub(CLASS_BITS + 1).map_or(0, |low| (gap >> low) & 0b111);
+    (doublings << CLASS_BITS) | u32::try_from(eighth).unwrap_or(0)
+}
+
+impl StreamTimer {
+    fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        match self.clock.get(py) {
+            Some(clock) => clock.call0()?.extract(),
+            None => Ok(u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+        }
+    }
+
+    fn with<R>(&self, py: Python<'_>, f: impl FnOnce(&mut TimerState) -> R) -> PyResult<R> {
+        Ok(f(&mut *errors::lock(py, &self.state, "stopwatch")?))
+    }
+}
+
+#[pymethods]
+impl StreamTimer {
+    #[new]
+    #[pyo3(signature = (clock=None))]
+    fn new(clock: Option<Py<PyAny>>) -> Self {
+        Self { clock: Callback::new(clock), made: Instant::now(), state: Mutex::default() }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.clock.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.clock.clear();
+    }
+
+    /// Notes that the request goes out; the first time counts.
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        let now = self.now(py)?;
+        self.with(py, |state| {
+            state.times.started.get_or_insert(now);
+        })
+    }
+
+    /// Notes that bytes came, and how many deltas they completed.
+    #[pyo3(signature = (deltas, /))]
+    fn read(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
+        let now = self.now(py)?;
+        self.with(py, |state| state.read(now, deltas))
+    }
+
+    /// Notes that the deltas of the last read brought the first text.
+    fn text_came(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |state| state.times.first_text = Some(state.times.last_delta))
+    }
+
+    /// Notes the end; the first time counts.
+    fn end(&self, py: Python<'_>) -> PyResult<()> {
+        let now = self.now(py)?;
+        self.with(py, |state| {
+            if state.times.started.is_some() {
+                state.ended.get_or_insert(now);
+            }
+        })
+    }
+
+    /// Whether no text has come.
+    #[getter]
+    fn wants_text(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |state| state.times.first_text.is_none())
+    }
+
+    /// The times so far.
+    fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
+        let until = match self.with(py, |state| (state.times.started, state.ended))? {
+            (Some(_), None) => self.now(py)?,
+            (_, ended) => ended.unwrap_or(0),
+        };
+        self.with(py, |state| StreamTimes {
+            until,
+            gaps: state.gaps.iter().map(|(class, count)| (*class, *count)).collect(),
+            ..state.times.clone()
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! The contract's grammar as a checker.
+//!
+//! In: one delta after another.  Out: where in the message it belongs, or the law it breaks.  The assembler stands on it;
+//! tests and debug builds run it on everything the decoder puts out.  A delta that breaks a law changes nothing.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::delta::{Delta, DeltaKind, Payload, TextAttributes};
+
+/// A broken law.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractViolation {
+    /// The delta that broke it.
+    pub seq: u64,
+    /// The law, in words.
+    pub law: String,
+    /// The payload member at fault, by wire name.
+    pub field: Option<&'static str>,
+}
+
+impl fmt::Display for ContractViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "delta {}: {}", self.seq, self.law)
+    }
+}
+
+impl std::error::Error for ContractViolation {}
+
+/// Where a lawful delta belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To the stream as a whole.
+    Stream,
+    /// To a new part with this number.
+    NewPart(usize),
+    /// To a part that exists.
+    Part(usize),
+}
+
+/// What the grammar remembers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Laws {
+    last_seq: u64,
+    started: bool,
+    ended: bool,
+    parts: Vec<DeltaKind>,
+    calls: HashMap<Box<str>, Call>,
+    open_calls: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Call {
+    part: usize,
+    open: bool,
+}
+
+impl Laws {
+    /// The seq of the last lawful delta; 0 before the first.
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// Whether a terminal was seen.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The number of the part that this call is.
+    pub fn call_part(&self, id: &str) -> Option<usize> {
+        self.calls.get(id).map(|call| call.part)
+    }
+
+    /// Takes the next delta.
+    pub fn check(&mut self, delta: &Delta<&str>) -> Result<Destination, ContractViolation> {
+        let destination = self.judge(delta).map_err(|(field, law)| ContractViolation {
+            seq: delta.seq,
+            law,
+            field,
+        })?;
+        self.last_seq = delta.seq;
+        match delta.payload {
+            Payload::Start { .. } => self.started = true,
+            Payload::Done { .. } | Payload::Error(_) => self.ended = true,
+            Payload::ToolCallStart { id, .. } => {
+                self.calls.insert(id.into(), Call { part: self.parts.len(), open: true });
+                self.open_calls += 1;
+            }
+            Payload::ToolCallEnd { id, .. } => {
+                if let Some(call) = self.calls.get_mut(id) {
+                    call.open = false;
+                }
+                self.open_calls = self.open_calls.saturating_sub(1);
+            }
+            _ => {}
+        }
+        if let Destination::NewPart(_) = destination {
+            self.parts.push(delta.payload.kind());
+        }
+        Ok(destination)
+    }
+
+    /// Takes a delta that is nothing but more text of a part that exists; false, and nothing taken, for any other: then
+    /// [`Laws::check`] decides.
+    #[inline]
+    pub fn more_text(&mut self, seq: u64, kind: DeltaKind, part: usize, text: &str) -> bool {
+        let lawful = self.takes(seq, text) && self.parts.get(part) == Some(&kind);
+        if lawful {
+            self.last_seq = seq;
+        }
+        lawful
+    }
+
+    /// The same for more arguments of a call that the caller knows to be open.
+    #[inline]
+    pub fn more_args(&mut self, seq: u64, text: &str) -> bool {
+        let lawful = self.takes(seq, text);
+        if lawful {
+            self.last_seq = seq;
+        }
+        lawful
+    }
+
+    #[inline]
+    fn takes(&self, seq: u64, text: &str) -> bool {
+        self.started && !self.ended && seq > self.last_seq && !text.is_empty()
+    }
+
+    fn judge(&self, delta: &Delta<&str>) -> Result<Destination, (Option<&'static str>, String)> {
+        let broken = |field, law: &str| Err((field, law.to_owned()));
+        if self.ended {
+            return broken(None, "nothing may follow the terminal");
+        }
+        if delta.seq <= self.last_seq {
+            return Err((Some("seq"), format!("seq must rise, the last was {}", self.last_seq)));
+        }
+        let kind = delta.payload.kind();
+        if self.started == (kind == DeltaKind::Start) {
+            let law = if self.started { "start came twice" } else { "start must come first" };
+            return broken(Some("kind"), law);
+        }
+        match delta.payload {
+            Payload::Text { text, part_index, attributes }
+            | Payload::Thinking { text, part_index, attributes } => {
+                self.text_destination(kind, text, part_index, &attributes)
+            }
+            Payload::ToolCallStart { id, part_index, .. } => {
+                if self.calls.contains_key(id) {
+                    return Err((
+                        Some("toolCallId"),
+                        format!("tool call id {id:?} was used before"),
+                    ));
+                }
+                self.new_part(part_index)
+            }
+            Payload::ToolCallArgs { id, .. } | Payload::ToolCallEnd { id, .. } => {
+                match self.calls.get(id) {
+                    Some(call) if call.open => Ok(Destination::Part(call.part)),
+                    Some(_) => Err((Some("toolCallId"), format!("tool call {id:?} has ended"))),
+                    None => Err((Some("toolCallId"), format!("tool call {id:?} has not started"))),
+                }
+            }
+            Payload::Part { part_index, .. } => self.new_part(part_index),
+            Payload::Done { .. } | Payload::Error(_) if self.open_calls > 0 => {
+                broken(None, "a tool call is open at the terminal")
+            }
+            Payload::Start { .. }
+            | Payload::Usage(_)
+            | Payload::Done { .. }
+            | Payload::Error(_) => Ok(Destination::Stream),
+        }
+    }
+
+    fn new_part(&self, index: Option<u32>) -> Result<Destination, (Option<&'static str>, String)> {
+        let next = self.parts.len();
+        match index {
+            Some(index) if index as usize != next => {
+                Err((Some("partIndex"), format!("a new part must be number {next}, not {index}")))
+            }
+            _ => Ok(Destination::NewPart(next)),
+        }
+    }
+
+    fn text_destination(
+        &self,
+        kind: DeltaKind,
+        text: &str,
+        index: Option<u32>,
+        attributes: &TextAttributes<&str>,
+    ) -> Result<Destination, (Option<&'static str>, String)> {
+        if text.is_empty() && !attributes.allow_empty_text() {
+            return Err((Some("textDelta"), "an empty textDelta carries nothing".to_owned()));
+        }
+        let next = self.parts.len();
+        let at = match index {
+            Some(index) => index as usize,
+            None if self.parts.last() == Some(&kind) => next - 1,
+            None => next,
+        };
+        match self.parts.get(at) {
+            Some(known) if *known == kind => Ok(Destination::Part(at)),
+            Some(known) => {
+                let law = format!("part {at} is {}, not {}", known.as_str(), kind.as_str());
+                Err((Some("partIndex"), law))
+            }
+            None => self.new_part(index),
+        }
+    }
+}

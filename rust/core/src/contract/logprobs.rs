@@ -1,0 +1,575 @@
+//! Log probabilities of tokens as flat arrays, for an answer may have tens of thousands of them.
+//!
+//! In: tokens as a dialect reads them, or the contract's wire form `{tokens, logprobs, tokenIds?, top?}`.  Out: arrays,
+//! and that wire form again.
+//!
+//! Laws: all arrays are parallel; no token has an allocation of its own; what was not sent is "" (a token), NaN (a log
+//! probability, `null` on the wire) or [`NO_ID`] (`null` on the wire).  JSON has no infinity: a number beyond a float is
+//! one that was not sent.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use crate::json::{Carry, Kind, Reader, Result as Read, Str, write_string};
+
+/// Stands in for an id that was not sent, where others were.
+pub const NO_ID: i64 = -1;
+
+/// Texts in one arena, each with a number.
+#[derive(Clone, Debug, Default)]
+pub struct Column {
+    text: String,
+    ends: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Column {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The numbers.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The texts, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let text = self.text.get(start..*end).unwrap_or("");
+            start = *end;
+            text
+        })
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.texts().zip(self.values.iter().copied())
+    }
+
+    fn open(&mut self) {
+        self.push(Str::plain(""), f64::NAN);
+    }
+
+    /// Adds a row.
+    #[inline]
+    pub fn push(&mut self, text: Str<'_>, value: f64) {
+        self.push_text(text);
+        self.ends.push(self.text.len());
+        self.values.push(value);
+    }
+
+    #[inline]
+    fn push_text(&mut self, text: Str<'_>) {
+        if text.escaped {
+            let mut carry = Carry::default();
+            text.decode_into(&mut self.text, &mut carry);
+            carry.flush(&mut self.text);
+        } else {
+            self.text.push_str(text.raw);
+        }
+    }
+
+    /// Sets the text of the last row.
+    fn set_text(&mut self, text: Str<'_>) {
+        let start = self.ends.len().checked_sub(2).and_then(|at| self.ends.get(at));
+        self.text.truncate(start.copied().unwrap_or(0));
+        self.push_text(text);
+        if let Some(end) = self.ends.last_mut() {
+            *end = self.text.len();
+        }
+    }
+
+    /// Sets the number of the last row.
+    fn set_value(&mut self, value: f64) {
+        if let Some(last) = self.values.last_mut() {
+            *last = value;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+        self.values.clear();
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.ends.truncate(rows);
+        self.values.truncate(rows);
+        self.text.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    fn append(&mut self, other: &Self) {
+        let before = self.text.len();
+        self.text.push_str(&other.text);
+        self.ends.extend(other.ends.iter().map(|end| before + end));
+        self.values.extend_from_slice(&other.values);
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.len() + self.len() * (size_of::<usize>() + size_of::<f64>())
+    }
+}
+
+/// Numbers are equal as values, and one that was not sent equals another.
+impl PartialEq for Column {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+        self.text == other.text
+            && self.ends == other.ends
+            && self.values.iter().zip(&other.values).all(same)
+    }
+}
+
+/// The log probabilities of some tokens.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Logprobs {
+    tokens: Column,
+    /// Empty when none was sent.
+    ids: Vec<i64>,
+    alternatives: Column,
+    /// Where each token's alternatives begin, and where the last one's end; empty when no token has any.
+    offsets: Vec<i64>,
+}
+
+impl Logprobs {
+    /// How many tokens.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// The tokens and their log probabilities.
+    pub fn tokens(&self) -> &Column {
+        &self.tokens
+    }
+
+    /// The tokens' ids, when any was sent.
+    pub fn ids(&self) -> Option<&[i64]> {
+        Some(self.ids.as_slice()).filter(|ids| !ids.is_empty())
+    }
+
+    /// The alternatives of all tokens one after another, when any were sent.
+    pub fn alternatives(&self) -> Option<&Column> {
+        Some(&self.alternatives).filter(|_| !self.offsets.is_empty())
+    }
+
+    /// Where each token's alternatives begin, and where the last one's end.
+    pub fn offsets(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    /// Bytes that the arrays hold.
+    pub fn bytes(&self) -> usize {
+        let numbers = (self.ids.len() + self.offsets.len()) * size_of::<i64>();
+        self.tokens.bytes() + self.alternatives.bytes() + numbers
+    }
+
+    /// Forgets all tokens; their room stays.
+    pub fn clear(&mut self) {
+        self.tokens.clear();
+        self.ids.clear();
+        self.alternatives.clear();
+        self.offsets.clear();
+    }
+
+    /// Forgets the tokens behind the first `rows`.
+    pub fn truncate(&mut self, rows: usize) {
+        self.tokens.truncate(rows);
+        self.ids.truncate(rows);
+        let alternatives = self.offsets.get(rows).copied().unwrap_or(0);
+        self.alternatives.truncate(usize::try_from(alternatives).unwrap_or(0));
+        self.offsets.truncate(rows + 1);
+    }
+
+    /// Begins a token of which nothing is known yet.
+    pub fn open(&mut self) {
+        self.begin().open();
+    }
+
+    /// Begins a token; where its row must be put.
+    #[inline]
+    pub fn begin(&mut self) -> &mut Column {
+        if !self.ids.is_empty() {
+            self.ids.push(NO_ID);
+        }
+        if let Some(end) = self.offsets.last() {
+            self.offsets.push(*end);
+        }
+        &mut self.tokens
+    }
+
+    /// Says the last token's text.
+    pub fn set_token(&mut self, token: Str<'_>) {
+        self.tokens.set_text(token);
+    }
+
+    /// Says the last token's log probability.
+    pub fn set_logprob(&mut self, logprob: f64) {
+        self.tokens.set_value(logprob);
+    }
+
+    /// Says the last token's id.
+    pub fn set_id(&mut self, id: i64) {
+        self.ids.resize(self.tokens.len(), NO_ID);
+        if let Some(last) = self.ids.last_mut() {
+            *last = id;
+        }
+    }
+
+    /// Says the ids of all tokens; a list of another length is cut or filled up.
+    pub fn set_ids(&mut self, ids: &[i64]) {
+        self.ids.clear();
+        self.ids.extend_from_slice(ids);
+        self.ids.resize(self.tokens.len(), NO_ID);
+    }
+
+    /// Forgets the alternatives of the last token.
+    pub fn clear_alternatives(&mut self) {
+        if let [.., start, end] = self.offsets.as_mut_slice() {
+            *end = *start;
+            let rows = usize::try_from(*start).unwrap_or(0);
+            self.alternatives.truncate(rows);
+        }
+    }
+
+    /// Begins an alternative to the last token.
+    pub fn open_alternative(&mut self) {
+        self.begin_alternatives().open();
+        self.end_alternatives();
+    }
+
+    /// Begins alternatives to the last token; where their rows must be put before [`Self::end_alternatives`].
+    #[inline]
+    pub fn begin_alternatives(&mut self) -> &mut Column {
+        if self.offsets.is_empty() {
+            self.offsets.resize(self.tokens.len() + 1, 0);
+        }
+        &mut self.alternatives
+    }
+
+    /// Ends the alternatives to the last token.
+    #[inline]
+    pub fn end_alternatives(&mut self) {
+        if let Some(end) = self.offsets.last_mut() {
+            *end = i64::try_from(self.alternatives.len()).unwrap_or(i64::MAX);
+        }
+    }
+
+    /// Says the last alternative's text.
+    pub fn set_alternative_token(&mut self, token: Str<'_>) {
+        self.alternatives.set_text(token);
+    }
+
+    /// Says the last alternative's log probability.
+    pub fn set_alternative_logprob(&mut self, logprob: f64) {
+        self.alternatives.set_value(logprob);
+    }
+
+    /// Takes the tokens that come next.
+    pub fn append(&mut self, other: &Self) {
+        let before = self.len();
+        self.tokens.append(&other.tokens);
+        if !(self.ids.is_empty() && other.ids.is_empty()) {
+            self.ids.resize(before, NO_ID);
+            self.ids.extend_from_slice(&other.ids);
+            self.ids.resize(self.len(), NO_ID);
+        }
+        if !(self.offsets.is_empty() && other.offsets.is_empty()) {
+            if self.offsets.is_empty() {
+                self.offsets.resize(before + 1, 0);
+            }
+            let end = self.offsets.last().copied().unwrap_or(0);
+            self.offsets.extend(other.offsets.iter().skip(1).map(|offset| end + offset));
+            let end = self.offsets.last().copied().unwrap_or(0);
+            self.offsets.resize(self.tokens.len() + 1, end);
+            self.alternatives.append(&other.alternatives);
+        }
+    }
+
+    /// The wire form.
+    pub fn to_json(&self) -> String {
+        let mut out = String::with_capacity(32 + self.tokens.text.len() + self.len() * 32);
+        out.push_str("{\"tokens\":");
+        write_list(&mut out, self.tokens.texts(), write_string);
+        out.push_str(",\"logprobs\":");
+        write_list(&mut out, self.tokens.values.iter(), |out, value| write_number(out, *value));
+        if let Some(ids) = self.ids() {
+            out.push_str(",\"tokenIds\":");
+            write_list(&mut out, ids.iter(), |out, id| {
+                // Writing to a String cannot fail.
+                let _ = if *id == NO_ID { write!(out, "null") } else { write!(out, "{id}") };
+            });
+        }
+        if !self.offsets.is_empty() {
+            out.push_str(",\"top\":");
+            let mut rows = self.alternatives.rows();
+            let counts = self.offsets.iter().zip(self.offsets.iter().skip(1));
+            write_list(&mut out, counts, |out, (start, end)| {
+                let count = usize::try_from(end - start).unwrap_or(0);
+                write_list(out, rows.by_ref().take(count), |out, (token, logprob)| {
+                    out.push_str("{\"token\":");
+                    write_string(out, token);
+                    out.push_str(",\"logprob\":");
+                    write_number(out, logprob);
+                    out.push('}');
+                });
+            });
+        }
+        out.push('}');
+        out
+    }
+
+    /// Reads the wire form.  A list that is missing is filled up; members beside the four are ignored.
+    ///
+    /// # Errors
+    /// A member of the wrong type or length, or a text that is no JSON.
+    pub fn from_json(text: &str, max_depth: usize) -> Result<Self, LogprobsError> {
+        let mut wire = Wire::default();
+        let mut reader = Reader::new(text, max_depth);
+        let read = wire.read(&mut reader).and_then(|()| reader.end());
+        if let Some(fault) = wire.fault {
+            return Err(fault);
+        }
+        read.map_err(|error| LogprobsError {
+            place: "the text".to_owned(),
+            wrong: error.to_string(),
+        })?;
+        wire.join()
+    }
+}
+
+fn write_number(out: &mut String, value: f64) {
+    if value.is_finite() {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{value:?}");
+    } else {
+        out.push_str("null");
+    }
+}
+
+fn write_list<T>(
+    out: &mut String,
+    items: impl Iterator<Item = T>,
+    mut write: impl FnMut(&mut String, T),
+) {
+    out.push('[');
+    for (position, item) in items.enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        write(out, item);
+    }
+    out.push(']');
+}
+
+/// A wire form that is none: what is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogprobsError {
+    /// `tokens[3]`
+    pub place: String,
+    /// `must be a string or null`
+    pub wrong: String,
+}
+
+impl fmt::Display for LogprobsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.place, self.wrong)
+    }
+}
+
+impl std::error::Error for LogprobsError {}
+
+/// The members of a wire form as they are read.
+#[derive(Default)]
+struct Wire {
+    tokens: Option<Column>,
+    logprobs: Option<Vec<f64>>,
+    ids: Option<Vec<i64>>,
+    top: Option<(Column, Vec<i64>)>,
+    fault: Option<LogprobsError>,
+}
+
+impl Wire {
+    fn wrong(&mut self, place: impl FnOnce() -> String, want: &str) {
+        self.fault.get_or_insert_with(|| LogprobsError {
+            place: place(),
+            wrong: format!("must be {want}"),
+        });
+    }
+
+    fn read(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+        if reader.kind()? != Kind::Object {
+            self.wrong(|| "the record".to_owned(), "an object");
+            return reader.skip();
+        }
+        reader.object(|reader, key| {
+            match key {
+                "tokens" => {
+                    let mut tokens = Column::default();
+                    self.list(reader, key, |wire, reader, at| {
+                        tokens.open();
+                        match reader.kind()? {
+                            Kind::String => tokens.set_text(reader.string()?),
+                            Kind::Null => reader.skip()?,
+                            _ => {
+                                wire.wrong(|| format!("tokens[{at}]"), "a string or null");
+                                reader.skip()?;
+                            }
+                        }
+                        Ok(())
+                    })?;
+                    self.tokens = Some(tokens);
+                }
+                "logprobs" => {
+                    let mut logprobs = Vec::new();
+                    self.list(reader, key, |wire, reader, at| {
+                        logprobs.push(wire.number(reader, || format!("logprobs[{at}]"))?);
+                        Ok(())
+                    })?;
+                    self.logprobs = Some(logprobs);
+                }
+                "tokenIds" => {
+                    let mut ids = Vec::new();
+                    self.list(reader, key, |wire, reader, at| {
+                        ids.push(wire.id(reader, at)?);
+                        Ok(())
+                    })?;
+                    self.ids = Some(ids);
+                }
+                "top" => {
+                    let (mut column, mut offsets) = (Column::default(), vec![0]);
+                    self.list(reader, key, |wire, reader, at| {
+                        wire.alternatives(reader, at, &mut column)?;
+                        offsets.push(i64::try_from(column.len()).unwrap_or(i64::MAX));
+                        Ok(())
+                    })?;
+                    self.top = Some((column, offsets));
+                }
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    fn list(
+        &mut self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        mut item: impl FnMut(&mut Self, &mut Reader<'_>, usize) -> Read<()>,
+    ) -> Read<()> {
+        if reader.kind()? != Kind::Array {
+            self.wrong(|| key.to_owned(), "a list");
+            return reader.skip();
+        }
+        let mut at = 0;
+        reader.array(|reader| {
+            item(self, reader, at)?;
+            at += 1;
+            Ok(())
+        })
+    }
+
+    fn number(&mut self, reader: &mut Reader<'_>, place: impl FnOnce() -> String) -> Read<f64> {
+        if reader.kind()? == Kind::Null {
+            reader.skip()?;
+        } else if let Some(number) = reader.float()? {
+            return Ok(number);
+        } else {
+            self.wrong(place, "a finite number or null");
+        }
+        Ok(f64::NAN)
+    }
+
+    fn id(&mut self, reader: &mut Reader<'_>, at: usize) -> Read<i64> {
+        if reader.kind()? == Kind::Null {
+            reader.skip()?;
+        } else if let Some(id) = reader.integer()?.filter(|id| *id >= 0) {
+            return Ok(id);
+        } else {
+            self.wrong(|| format!("tokenIds[{at}]"), "an integer that is not negative, or null");
+        }
+        Ok(NO_ID)
+    }
+
+    fn alternatives(
+        &mut self,
+        reader: &mut Reader<'_>,
+        at: usize,
+        column: &mut Column,
+    ) -> Read<()> {
+        if reader.kind()? == Kind::Null {
+            return reader.skip();
+        }
+        let place = format!("top[{at}]");
+        self.list(reader, &place, |wire, reader, position| {
+            column.open();
+            if reader.kind()? != Kind::Object {
+                wire.wrong(|| format!("{place}[{position}]"), "an object");
+                return reader.skip();
+            }
+            reader.object(|reader, key| {
+                match (key, reader.kind()?) {
+                    ("token", Kind::String) => column.set_text(reader.string()?),
+                    ("token", kind) => {
+                        if kind != Kind::Null {
+                            wire.wrong(|| format!("{place}[{position}].token"), "a string or null");
+                        }
+                        reader.skip()?;
+                    }
+                    ("logprob", _) => {
+                        let place = || format!("{place}[{position}].logprob");
+                        column.set_value(wire.number(reader, place)?);
+                    }
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })
+        })
+    }
+
+    /// Puts the lists side by side.
+    fn join(self) -> Result<Logprobs, LogprobsError> {
+        let lengths = [
+            ("tokens", self.tokens.as_ref().map(Column::len)),
+            ("logprobs", self.logprobs.as_ref().map(Vec::len)),
+            ("tokenIds", self.ids.as_ref().map(Vec::len)),
+            ("top", self.top.as_ref().map(|(_, offsets)| offsets.len() - 1)),
+        ];
+        let mut known: Option<(&str, usize)> = None;
+        for (name, length) in lengths {
+            match (known, length) {
+                (Some((first, wanted)), Some(length)) if length != wanted => {
+                    let wrong = format!("must be as long as {first} ({wanted}), not {length}");
+                    return Err(LogprobsError { place: name.to_owned(), wrong });
+                }
+                (None, Some(length)) => known = Some((name, length)),
+                _ => {}
+            }
+        }
+        let rows = known.map_or(0, |(_, length)| length);
+        let mut tokens = self.tokens.unwrap_or_default();
+        let values = self.logprobs.unwrap_or_default();
+        tokens.ends.resize(rows, 0);
+        tokens.values = if values.is_empty() { vec![f64::NAN; rows] } else { values };
+        let (alternatives, mut offsets) = self.top.unwrap_or_default();
+        if alternatives.is_empty() {
+            offsets.clear();
+        }
+        let mut ids = self.ids.unwrap_or_default();
+        if ids.iter().all(|id| *id == NO_ID) {
+            ids.clear();
+        }
+        Ok(Logprobs { tokens, ids, alternatives, offsets })
+    }
+}

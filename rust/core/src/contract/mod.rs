@@ -1,0 +1,24 @@
+//! The contract: the types of a delta, the grammar that a stream of deltas obeys, and batches of deltas.
+//!
+//! This module depends on the JSON reader and writer only.
+
+mod batch;
+mod call_id;
+mod delta;
+mod laws;
+mod logprobs;
+mod output;
+mod text_only;
+mod warnings;
+
+pub use batch::DeltaBatch;
+pub use call_id::CallId;
+pub use delta::{
+    CONTRACT_VERSION, Delta, DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Payload,
+    Text, TextAttributes, Usage,
+};
+pub use laws::{ContractViolation, Destination, Laws};
+pub use logprobs::{Column, Logprobs, LogprobsError, NO_ID};
+pub use output::Output;
+pub use text_only::TextOnlyDelta;
+pub use warnings::Warnings;

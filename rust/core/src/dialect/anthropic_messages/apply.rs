@@ -1,0 +1,399 @@
+//! State of a stream, and the application of an event to it.
+
+use std::collections::BTreeMap;
+
+use super::blocks::{append_member, counts, is_empty_container, provider_block};
+use super::deltas::{BlockDelta, Facts};
+use super::read::{self, Event, EventTemplate, Message};
+
+use crate::contract::{FinishReason, InputFormat, Output};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Carry, Reader, Result, Str};
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    seen_message: bool,
+    message_id: Option<String>,
+    /// Boxed: a tree of few large values allocates for eleven of them.
+    blocks: BTreeMap<i64, Box<Block>>,
+    last_index: i64,
+    usage: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Block {
+    Text(PartHandle),
+    Thinking(PartHandle),
+    ToolUse {
+        call: CallHandle,
+        /// The input that stood in the block's start; it counts when no delta follows.
+        input: Option<String>,
+    },
+    /// Everything else: the start object, its input's text, and the members that deltas set.
+    Provider {
+        start: String,
+        input: String,
+        carry: Carry,
+        set: Vec<(String, String)>,
+        /// Bytes of it that are counted while it is open.
+        held: usize,
+    },
+}
+
+impl Protocol for State {
+    type EventTemplate = EventTemplate;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader)
+    }
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        match *event {
+            Event::BlockDelta { index, delta } => self.block_delta(index, delta, sink),
+            Event::BlockStart { index, block } => {
+                let index = index.unwrap_or(self.last_index.saturating_add(1));
+                self.last_index = index;
+                self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
+                if let Some(block) = State::open_block(block, sink) {
+                    self.blocks.insert(index, Box::new(block));
+                }
+            }
+            Event::BlockStop { index } => {
+                self.close_block(index.unwrap_or(self.last_index), CallEnd::Provider, sink);
+            }
+            Event::Message { message, whole } => {
+                self.message(message, whole, sink);
+                if whole {
+                    self.close(sink);
+                    sink.end();
+                }
+            }
+            Event::MessageDelta { stop_reason, facts, usage } => {
+                say_facts(facts, sink);
+                self.merge_usage(usage, sink);
+                if let Some(reason) = stop_reason {
+                    finish(reason, sink);
+                }
+            }
+            Event::MessageStop => {
+                self.close(sink);
+                sink.end();
+            }
+            Event::Ping => {}
+            Event::Error(json) => {
+                self.close(sink);
+                sink.error(sink.failure(json));
+            }
+            Event::Unknown(kind) => {
+                sink.warn_unknown("event", kind);
+            }
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        while let Some((index, _)) = self.blocks.first_key_value() {
+            // A call that is still open is ended with the stream, which knows how it ended.
+            self.close_block(*index, CallEnd::Cut, sink);
+        }
+    }
+}
+
+fn finish_reason(raw: &str) -> FinishReason {
+    match raw {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "refusal" => FinishReason::Refusal,
+        "pause_turn" | "compaction" => FinishReason::Pause,
+        _ => FinishReason::Other,
+    }
+}
+
+fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    let raw = reason.text();
+    sink.finish(finish_reason(&raw), &raw);
+}
+
+impl State {
+    fn message<O: Output>(
+        &mut self,
+        message: Message<'_>,
+        whole: bool,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let Message { id, model, content, stop_reason, usage, facts } = message;
+        let new_id = id.map(|id| id.text());
+        if self.seen_message {
+            if self.message_id == new_id {
+                return;
+            }
+            sink.warn("spliced_message", "another message began inside the stream", None);
+            while let Some((index, _)) = self.blocks.first_key_value() {
+                self.close_block(*index, CallEnd::Abandoned, sink);
+            }
+            sink.restart();
+            if let Some(model) = model {
+                sink.model_changed(model);
+            }
+        }
+        self.seen_message = true;
+        self.message_id = new_id;
+        sink.identity(model, id);
+        say_facts(facts, sink);
+        self.merge_usage(usage, sink);
+        if let Some(content) = content {
+            let mut last: Option<Block> = None;
+            // A text that `read` validated fails only by being no list.
+            let _ = Reader::trusted(content).maybe_array(|reader| {
+                if let Some(mut block) = last.take() {
+                    Self::end_block(&mut block, CallEnd::Provider, sink);
+                }
+                last = Self::open_block(reader.raw()?, sink);
+                Ok(())
+            });
+            if let Some(mut block) = last {
+                // In a whole body only the stop reason says whether the last block was cut.
+                let how = match stop_reason.filter(|_| whole) {
+                    Some(reason) => CallEnd::Finish(finish_reason(&reason.text())),
+                    None => CallEnd::Provider,
+                };
+                Self::end_block(&mut block, how, sink);
+            }
+        }
+        if let Some(reason) = stop_reason {
+            finish(reason, sink);
+        }
+    }
+
+    fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(new) = usage {
+            sink.merge_usage(&mut self.usage, new, counts);
+        }
+    }
+
+    /// Begins a block; `None` when it is whole already, or no object.
+    fn open_block<O: Output>(json: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
+        let mut kind = None;
+        let mut text = None;
+        let mut thinking = None;
+        let mut signature = None;
+        let mut data = None;
+        let mut id = None;
+        let mut name = None;
+        let mut input = None;
+        let mut citations = None;
+        let mut to_model = None;
+        let mut caller = None;
+        let read = Reader::trusted(json).object(|reader, key| {
+            match key {
+                "type" => kind = reader.filled_string()?,
+                "text" => text = reader.filled_string()?,
+                "thinking" => thinking = reader.filled_string()?,
+                "signature" => signature = reader.filled_string()?,
+                "data" => data = reader.filled_string()?,
+                "id" => id = reader.scalar()?,
+                "name" => name = reader.filled_string()?,
+                "input" => input = reader.opt_raw()?,
+                "citations" => citations = reader.opt_raw()?,
+                // The model itself needs no saying; a running program does, when the call goes back.
+                "caller" => caller = reader.opt_raw()?.filter(|raw| !raw.contains("\"direct\"")),
+                "to" => reader.maybe_object(|reader, key| {
+                    match key {
+                        "model" => to_model = reader.filled_string()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        });
+        read.ok()?;
+        match kind.map_or("", |kind| kind.raw) {
+            "text" => {
+                let part = sink.open_part(PartKind::Text);
+                sink.text(part, text.unwrap_or(Str::plain("")));
+                if let Some(citations) = citations.filter(|list| !is_empty_container(list)) {
+                    sink.annotate(part, citations);
+                }
+                Some(Block::Text(part))
+            }
+            "thinking" => {
+                let part = sink.open_part(PartKind::Thinking);
+                sink.text(part, thinking.unwrap_or(Str::plain("")));
+                if let Some(signature) = signature {
+                    sign(part, signature, sink);
+                }
+                Some(Block::Thinking(part))
+            }
+            "redacted_thinking" => {
+                sink.redacted(json);
+                None
+            }
+            "tool_use" => {
+                let call = sink.open_call(InputFormat::Json);
+                if let Some(caller) = caller {
+                    sink.call_state(call, &format!("{{\"caller\":{caller}}}"));
+                }
+                sink.name_call(call, id, name);
+                let input = input
+                    .filter(|input| !is_empty_container(input))
+                    .filter(|input| sink.take_state_bytes(input.len()))
+                    .map(str::to_owned);
+                Some(Block::ToolUse { call, input })
+            }
+            _ => {
+                if let Some(model) = to_model {
+                    sink.model_changed(model);
+                }
+                sink.take_state_bytes(json.len()).then(|| Block::Provider {
+                    start: json.to_owned(),
+                    input: String::new(),
+                    carry: Carry::default(),
+                    set: Vec::new(),
+                    held: json.len(),
+                })
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as above")]
+    fn block_delta<O: Output>(
+        &mut self,
+        index: Option<i64>,
+        delta: BlockDelta<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let index = index.unwrap_or(self.last_index);
+        match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
+            (Some(Block::Text(part)), BlockDelta::Text(text))
+            | (Some(Block::Thinking(part)), BlockDelta::Thinking(text)) => sink.text(*part, text),
+            (Some(Block::ToolUse { call, input }), BlockDelta::InputJson(text)) => {
+                if !text.is_empty() {
+                    *input = None;
+                }
+                sink.call_args(*call, text);
+            }
+            _ => self.rare_delta(index, delta, sink),
+        }
+    }
+
+    fn rare_delta<O: Output>(
+        &mut self,
+        index: i64,
+        delta: BlockDelta<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
+            (Some(Block::Thinking(part)), BlockDelta::Signature(text)) => {
+                if !text.is_empty() {
+                    sign(*part, text, sink);
+                }
+            }
+            (Some(Block::Text(part)), BlockDelta::Citation(citation)) => {
+                sink.annotate(*part, &format!("[{citation}]"));
+            }
+            (Some(Block::Provider { input, carry, held, .. }), BlockDelta::InputJson(text)) => {
+                if sink.take_state_bytes(text.raw.len()) {
+                    *held += text.raw.len();
+                    text.decode_into(input, carry);
+                }
+            }
+            (Some(Block::Provider { set, held, .. }), BlockDelta::Other(_, raw)) => {
+                if sink.take_state_bytes(raw.len()) {
+                    *held += raw.len();
+                    let members = json::members(raw).into_iter().filter(|(key, _)| key != "type");
+                    set.extend(members.map(|(key, value)| (key.into_owned(), value.to_owned())));
+                }
+            }
+            (Some(Block::Provider { start, set, held, .. }), BlockDelta::Text(text)) => {
+                if sink.take_state_bytes(text.raw.len()) {
+                    *held += text.raw.len();
+                    append_member(start, set, "text", text.raw);
+                }
+            }
+            (_, BlockDelta::Other(kind, _)) => {
+                sink.warn_unknown("delta", kind);
+            }
+            // A delta whose block was never opened, or is of another type: the delta's type opens one.
+            (known, delta) => {
+                if known.is_some() {
+                    self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
+                }
+                self.last_index = index;
+                self.block_of(index, delta, sink);
+            }
+        }
+    }
+
+    fn block_of<O: Output>(
+        &mut self,
+        index: i64,
+        delta: BlockDelta<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        sink.warn("stray_delta", "a delta came for a content block that was not open", None);
+        let block = match &delta {
+            BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
+                Block::Thinking(sink.open_part(PartKind::Thinking))
+            }
+            // Arguments of nobody knows what: kept, but no call that somebody could run.
+            BlockDelta::InputJson(_) => Block::Provider {
+                start: "{\"type\":\"tool_use\"}".to_owned(),
+                input: String::new(),
+                carry: Carry::default(),
+                set: Vec::new(),
+                held: 0,
+            },
+            _ => Block::Text(sink.open_part(PartKind::Text)),
+        };
+        self.blocks.insert(index, Box::new(block));
+        self.block_delta(Some(index), delta, sink);
+    }
+
+    fn close_block<O: Output>(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+        if let Some(mut block) = self.blocks.remove(&index) {
+            Self::end_block(&mut block, how, sink);
+        }
+    }
+
+    fn end_block<O: Output>(block: &mut Block, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+        match block {
+            Block::Text(part) | Block::Thinking(part) => sink.flush_part(*part),
+            Block::ToolUse { call, input } => {
+                if let Some(input) = input.take() {
+                    sink.call_args(*call, Str::plain(&input));
+                    let how = match how {
+                        CallEnd::Cut if sink.finished_whole() => CallEnd::Provider,
+                        // Deltas that would have replaced it may be missing.
+                        CallEnd::Cut => CallEnd::Abandoned,
+                        _ => how,
+                    };
+                    sink.end_call(*call, how);
+                } else if how != CallEnd::Cut {
+                    sink.end_call(*call, how);
+                }
+            }
+            Block::Provider { start, input, carry, set, held } => {
+                carry.flush(input);
+                sink.give_back_state_bytes(*held);
+                let depth = sink.options().limits.depth;
+                sink.provider_part(&provider_block(start, input, set, depth));
+            }
+        }
+    }
+}
+
+fn say_facts<O: Output>(facts: Facts<'_>, sink: &mut DeltaSink<'_, O>) {
+    for (name, value) in facts.known() {
+        sink.detail(name, value);
+    }
+}
+
+fn sign<O: Output>(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    sink.part_state(part, &format!("{{\"signature\":\"{}\"}}", signature.raw));
+}

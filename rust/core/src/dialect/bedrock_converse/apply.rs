@@ -1,0 +1,333 @@
+//! State of a stream, and the application of an event to it.
+
+use std::collections::BTreeMap;
+
+use super::blocks::{Image, Opaque, counts};
+use super::read::{self, BlockDelta, Event, EventTemplate, Facts};
+
+use crate::contract::{FinishReason, InputFormat, Output};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Reader, Result, Str};
+use crate::provider_error::ErrorObject;
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    blocks: BTreeMap<i64, Block>,
+    last_index: i64,
+    usage: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Block {
+    Text(PartHandle),
+    Thinking(PartHandle),
+    ToolUse(CallHandle),
+    Image(Image),
+    Opaque(Opaque),
+}
+
+impl Protocol for State {
+    type EventTemplate = EventTemplate;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader)
+    }
+
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        match *event {
+            Event::Nothing => {}
+            Event::BlockDelta { index, delta } => {
+                self.delta(index.unwrap_or(self.last_index), delta, sink);
+            }
+            Event::BlockStart { index, start } => {
+                let index = index.unwrap_or(self.last_index.saturating_add(1));
+                self.last_index = index;
+                self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
+                if let Some(block) = open_block(start, sink) {
+                    self.blocks.insert(index, block);
+                }
+            }
+            Event::BlockStop { index } => {
+                self.close_block(index.unwrap_or(self.last_index), CallEnd::Provider, sink);
+            }
+            Event::MessageStop { reason, facts } => {
+                say_facts(facts, sink);
+                self.finish(reason, sink);
+            }
+            Event::Metadata { usage, facts } => {
+                say_facts(facts, sink);
+                self.merge_usage(usage, sink);
+            }
+            Event::Whole { content, reason, usage, facts } => {
+                say_facts(facts, sink);
+                let mut last = None;
+                // A text that `read` validated fails only by being no list.
+                let _ = Reader::trusted(content).maybe_array(|reader| {
+                    if let Some(block) = last.replace(reader.raw()?) {
+                        whole_block(block, CallEnd::Provider, sink);
+                    }
+                    Ok(())
+                });
+                if let Some(block) = last {
+                    // Only the stop reason says whether the last block was cut.
+                    let reason = reason.map_or_else(String::new, |reason| reason.text());
+                    whole_block(block, CallEnd::Finish(finish_reason(&reason)), sink);
+                }
+                self.merge_usage(usage, sink);
+                self.finish(reason, sink);
+                sink.end();
+            }
+            Event::Error(name, json) => {
+                self.close(sink);
+                let error = ErrorObject::read(json).unwrap_or_default();
+                let error = error.named(name.map_or("", |name| name.raw), "");
+                sink.error(sink.failure_of(error));
+            }
+            Event::Unknown(name) => {
+                sink.warn_unknown("event", name);
+            }
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        // A call that is still open is ended with the stream, which knows how it ended.
+        self.close_blocks(CallEnd::Cut, sink);
+    }
+}
+
+impl State {
+    fn finish<O: Output>(&mut self, reason: Option<Str<'_>>, sink: &mut DeltaSink<'_, O>) {
+        let raw = reason.map_or_else(String::new, |reason| reason.text());
+        let mapped = finish_reason(&raw);
+        self.close_blocks(CallEnd::Finish(mapped), sink);
+        sink.finish(mapped, &raw);
+    }
+
+    fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(new) = usage {
+            sink.merge_usage(&mut self.usage, new, counts);
+        }
+    }
+
+    #[inline]
+    fn delta<O: Output>(&mut self, index: i64, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) {
+        match (self.blocks.get_mut(&index), delta) {
+            (Some(Block::Text(part)), BlockDelta::Text(text)) => sink.text(*part, text),
+            (Some(Block::Text(part)), BlockDelta::Citation(json)) => sink.annotate(*part, json),
+            (Some(Block::Thinking(part)), BlockDelta::Reasoning { text, signature, redacted }) => {
+                reason(*part, [text, signature, redacted], sink);
+            }
+            (Some(Block::ToolUse(call)), BlockDelta::Input(text)) => sink.call_args(*call, text),
+            (Some(Block::ToolUse(call)), BlockDelta::InputJson(json)) => {
+                sink.call_args(*call, Str::plain(json));
+            }
+            (Some(Block::Opaque(block)), BlockDelta::Input(text)) => block.input(text, sink),
+            (Some(Block::Opaque(block)), BlockDelta::InputJson(json)) => {
+                block.input(Str::plain(json), sink);
+            }
+            (Some(Block::Opaque(block)), BlockDelta::ToolResult(list)) => block.content(list, sink),
+            (Some(Block::Image(image)), BlockDelta::Image(json)) => image.more(json, sink),
+            (_, BlockDelta::Unknown(json)) => {
+                let members = json::members(json);
+                if let Some((name, _)) = members.first() {
+                    sink.warn_unknown("delta", Str::plain(name));
+                }
+            }
+            // A delta whose block was never opened, or is of another type: the delta's type opens one.
+            (known, delta) => {
+                if known.is_some() {
+                    stray(sink);
+                    self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
+                }
+                self.last_index = index;
+                if let Some(block) = block_of(&delta, sink) {
+                    self.blocks.insert(index, block);
+                    self.delta(index, delta, sink);
+                }
+            }
+        }
+    }
+
+    fn close_blocks<O: Output>(&mut self, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+        while let Some((index, _)) = self.blocks.first_key_value() {
+            self.close_block(*index, how, sink);
+        }
+    }
+
+    fn close_block<O: Output>(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+        match self.blocks.remove(&index) {
+            None => {}
+            Some(Block::Text(part) | Block::Thinking(part)) => sink.flush_part(part),
+            Some(Block::ToolUse(_)) if how == CallEnd::Cut => {}
+            Some(Block::ToolUse(call)) => sink.end_call(call, how),
+            Some(Block::Image(mut image)) => image.close(sink),
+            Some(Block::Opaque(mut block)) => block.close(sink),
+        }
+    }
+}
+
+fn say_facts<O: Output>(facts: Facts<'_>, sink: &mut DeltaSink<'_, O>) {
+    for (name, value) in facts.known() {
+        sink.detail(name, value);
+    }
+}
+
+fn finish_reason(raw: &str) -> FinishReason {
+    match raw {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "guardrail_intervened" | "content_filtered" => FinishReason::ContentFilter,
+        "malformed_model_output" | "malformed_tool_use" => FinishReason::Error,
+        _ => FinishReason::Other,
+    }
+}
+
+fn stray<O: Output>(sink: &mut DeltaSink<'_, O>) {
+    sink.warn("stray_delta", "a delta came for a content block that was not open", None);
+}
+
+fn reason<O: Output>(part: PartHandle, said: [Option<Str<'_>>; 3], sink: &mut DeltaSink<'_, O>) {
+    let [text, signature, redacted] = said;
+    if let Some(text) = text {
+        sink.text(part, text);
+    }
+    if let Some(signature) = signature {
+        sink.part_state(part, &format!("{{\"signature\":\"{}\"}}", signature.raw));
+    }
+    if let Some(blob) = redacted {
+        sink.redacted(&format!("{{\"redactedContent\":\"{}\"}}", blob.raw));
+    }
+}
+
+/// The block that a delta opens by itself.  Text and reasoning come without a start as a rule, everything else astray.
+fn block_of<O: Output>(delta: &BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
+    Some(match delta {
+        BlockDelta::Text(_) | BlockDelta::Citation(_) => {
+            Block::Text(sink.open_part(PartKind::Text))
+        }
+        BlockDelta::Reasoning { .. } => Block::Thinking(sink.open_part(PartKind::Thinking)),
+        BlockDelta::Image(_) => Block::Image(Image::default()),
+        // Arguments of nobody knows what: kept, but no call that somebody could run.
+        BlockDelta::Input(_) | BlockDelta::InputJson(_) => {
+            stray(sink);
+            Block::Opaque(Opaque::open("toolUse", "{}", sink)?)
+        }
+        BlockDelta::ToolResult(_) => {
+            stray(sink);
+            Block::Opaque(Opaque::open("toolResult", "{}", sink)?)
+        }
+        BlockDelta::Unknown(_) => return None,
+    })
+}
+
+/// Who is called by a tool's block.
+#[derive(Default)]
+struct ToolUse<'a> {
+    id: Option<Str<'a>>,
+    name: Option<Str<'a>>,
+    /// Whether the provider runs it.
+    hosted: bool,
+    input: Option<&'a str>,
+}
+
+fn read_tool_use(json: &str) -> Result<ToolUse<'_>> {
+    let mut tool = ToolUse::default();
+    Reader::trusted(json).maybe_object(|reader, key| {
+        match key {
+            "toolUseId" => tool.id = reader.scalar()?,
+            "name" => tool.name = reader.filled_string()?,
+            "type" => tool.hosted = reader.opt_string()?.is_some_and(|t| t.is("server_tool_use")),
+            "input" => tool.input = reader.opt_raw()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(tool)
+}
+
+/// Begins a block by the one member of its start; `None` when it says nothing, as for text.
+fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
+    let members = json::members(start);
+    let (name, json) = members.iter().find(|(_, json)| json.starts_with('{'))?;
+    match name.as_ref() {
+        "text" | "reasoningContent" => None,
+        "image" => Some(Block::Image(Image::open(json))),
+        "toolUse" => {
+            let tool = read_tool_use(json).ok()?;
+            if tool.hosted {
+                return Opaque::open(name, json, sink).map(Block::Opaque);
+            }
+            let call = sink.open_call(InputFormat::Json);
+            sink.name_call(call, tool.id, tool.name);
+            Some(Block::ToolUse(call))
+        }
+        _ => Opaque::open(name, json, sink).map(Block::Opaque),
+    }
+}
+
+/// A block of a whole body.
+fn whole_block<O: Output>(block: &str, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+    let members = json::members(block);
+    let Some((name, json)) = members.first() else { return };
+    // A text that `read` validated fails only by being of another type, and says nothing then.
+    match name.as_ref() {
+        "text" => {
+            let part = sink.open_part(PartKind::Text);
+            if let Ok(Some(text)) = Reader::trusted(json).filled_string() {
+                sink.text(part, text);
+                sink.flush_part(part);
+            }
+        }
+        "reasoningContent" => {
+            let delta = read::read_reasoning(&mut Reader::trusted(json));
+            if let Ok(BlockDelta::Reasoning { text, signature, redacted }) = delta {
+                let part = sink.open_part(PartKind::Thinking);
+                reason(part, [text, signature, redacted], sink);
+                sink.flush_part(part);
+            }
+        }
+        "citationsContent" => {
+            let part = sink.open_part(PartKind::Text);
+            let _ = cited(json, part, sink);
+            sink.flush_part(part);
+        }
+        "image" => Image::default().whole(json, sink),
+        "toolUse" => match read_tool_use(json) {
+            Ok(tool) if !tool.hosted => {
+                let call = sink.open_call(InputFormat::Json);
+                sink.name_call(call, tool.id, tool.name);
+                sink.call_args(call, Str::plain(tool.input.unwrap_or("")));
+                sink.end_call(call, how);
+            }
+            _ => sink.provider_part(block),
+        },
+        _ => sink.provider_part(block),
+    }
+}
+
+fn cited<O: Output>(json: &str, part: PartHandle, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+    let mut citations = None;
+    Reader::trusted(json).maybe_object(|reader, key| match key {
+        "content" => reader.maybe_array(|reader| {
+            reader.maybe_object(|reader, key| {
+                match key {
+                    "text" => sink.text(part, reader.opt_string()?.unwrap_or(Str::plain(""))),
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })
+        }),
+        "citations" => {
+            citations = reader.opt_raw()?.filter(|list| list.starts_with('[') && *list != "[]");
+            Ok(())
+        }
+        _ => reader.skip(),
+    })?;
+    if let Some(citations) = citations {
+        sink.annotate(part, citations);
+    }
+    Ok(())
+}

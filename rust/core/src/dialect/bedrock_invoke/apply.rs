@@ -1,0 +1,270 @@
+//! State of a stream, and the application of an event to it.
+
+use std::borrow::Cow;
+
+use super::completion;
+use super::read::{self, Event, EventTemplate};
+use crate::base64;
+use crate::contract::{ErrorCode, Failure, FinishReason, Output};
+use crate::dialect::protocol::{Frame, Protocol, ProtocolDriver, Wanted};
+use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
+use crate::emit::{Counts, DeltaSink};
+use crate::error::ErrorKind;
+use crate::json::{Reader, Result};
+use crate::provider_error::ErrorObject;
+
+/// What every member begins with that Bedrock adds to a model's event.
+const ADDED: &str = "\"amazon-bedrock-";
+
+/// The protocol inside.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one a stream, settled once")]
+enum Model {
+    #[default]
+    Unknown,
+    Anthropic(ProtocolDriver<anthropic_messages::State>),
+    Chat(ProtocolDriver<openai_chat::State>),
+    Converse(ProtocolDriver<bedrock_converse::State>),
+    Completion(ProtocolDriver<completion::State>),
+}
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    model: Model,
+    /// Bedrock's counts came: the model said its last.
+    metered: bool,
+    guarded: bool,
+    /// Empty between events, kept for its memory.
+    decoded: Vec<u8>,
+}
+
+impl Protocol for State {
+    type EventTemplate = EventTemplate;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader)
+    }
+
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        match *event {
+            Event::Chunk(text) => {
+                let mut decoded = std::mem::take(&mut self.decoded);
+                // Base64 needs no escapes; a slash may have one all the same.
+                let whole = if text.escaped {
+                    base64::decode_into(text.text().as_bytes(), &mut decoded)
+                } else {
+                    base64::decode_into(text.raw.as_bytes(), &mut decoded)
+                };
+                match whole {
+                    Some(()) => self.decoded(&decoded, sink),
+                    None => self.refuse("the bytes of a chunk are no base64".into(), sink),
+                }
+                decoded.clear();
+                self.decoded = decoded;
+            }
+            Event::Bare(json) => self.event(json, sink),
+            Event::Error(name, json) => {
+                self.close(sink);
+                let error = ErrorObject::read(json).unwrap_or_default();
+                let error = error.named(name.map_or("", |name| name.raw), "");
+                sink.error(sink.failure_of(error));
+            }
+            Event::Unknown(name) => {
+                sink.warn_unknown("event", name);
+            }
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        match &mut self.model {
+            Model::Unknown => {}
+            Model::Anthropic(driver) => driver.close(sink),
+            Model::Chat(driver) => driver.close(sink),
+            Model::Converse(driver) => driver.close(sink),
+            Model::Completion(driver) => driver.close(sink),
+        }
+        if self.metered && self.guarded && !sink.finished() {
+            sink.finish(FinishReason::ContentFilter, "INTERVENED");
+        }
+    }
+}
+
+impl State {
+    fn refuse<O: Output>(&mut self, message: Box<str>, sink: &mut DeltaSink<'_, O>) {
+        self.close(sink);
+        sink.error(Failure::new(ErrorCode::ProtocolError, message));
+    }
+
+    fn decoded<O: Output>(&mut self, bytes: &[u8], sink: &mut DeltaSink<'_, O>) {
+        let json = String::from_utf8_lossy(bytes);
+        if matches!(json, Cow::Owned(_)) {
+            sink.warn("invalid_utf8", "invalid UTF-8 became U+FFFD", None);
+        }
+        self.event(&json, sink);
+    }
+
+    /// An event of the model.
+    fn event<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
+        let json = json.trim_ascii();
+        if json.is_empty() {
+            return;
+        }
+        if json == "[DONE]" {
+            self.close(sink);
+            return sink.end();
+        }
+        if !json.starts_with('{') {
+            return sink.warn("noise", "data that is no JSON was skipped", None);
+        }
+        let max_depth = sink.options().limits.depth;
+        let added = json.contains(ADDED);
+        if !added && !sink.options().provider_raw && self.model.apply_template(json, sink) {
+            return;
+        }
+        let seen = if added { self.added(json, max_depth, sink) } else { Ok(()) };
+        let frame = Frame { name: "", json, wire: "", max_depth };
+        if let Err(error) = seen.and_then(|()| self.model.frame(frame, sink)) {
+            let message = if error.kind == ErrorKind::TooDeep {
+                format!("limit reached: depth ({max_depth}) in the event of a chunk")
+            } else {
+                format!("{error} of the event of a chunk")
+            };
+            self.refuse(message.into(), sink);
+        }
+    }
+
+    /// What Bedrock says beside the model.
+    fn added<O: Output>(
+        &mut self,
+        json: &str,
+        max_depth: usize,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let mut metrics = None;
+        Reader::new(json, max_depth).object(|reader, key| {
+            match key {
+                "amazon-bedrock-invocationMetrics" => metrics = reader.opt_raw()?,
+                "amazon-bedrock-guardrailAction" => {
+                    self.guarded |= reader.opt_string()?.is_some_and(|word| word.is("INTERVENED"));
+                }
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        if let Some(metrics) = metrics {
+            self.metered = true;
+            sink.usage_beside(counts(metrics)?, metrics);
+        }
+        Ok(())
+    }
+}
+
+impl Model {
+    fn apply_template<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Anthropic(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
+            Self::Chat(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
+            Self::Converse(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
+            Self::Completion(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
+        }
+    }
+
+    fn frame<O: Output>(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+        if let Self::Unknown = self {
+            let (model, name) = Self::told_by(frame)?;
+            *self = model;
+            if let Some(name) = name {
+                sink.speak_as(name);
+            }
+        }
+        match self {
+            Self::Unknown => {
+                sink.warn("unknown_event", "an event of a model that is not known", None);
+                Ok(())
+            }
+            Self::Anthropic(driver) => driver.frame(frame, sink),
+            Self::Chat(driver) => driver.frame(frame, sink),
+            Self::Converse(driver) => driver.frame(frame, sink),
+            Self::Completion(driver) => driver.frame(frame, sink),
+        }
+    }
+
+    /// The protocol that an event tells by its members, and its name where its parts can go back.
+    fn told_by(frame: Frame<'_>) -> Result<(Self, Option<&'static str>)> {
+        let mut found = Self::Unknown;
+        let mut chunk = false;
+        let mut reader = Reader::new(frame.json, frame.max_depth);
+        reader.object(|reader, key| {
+            let told = match key {
+                "type" => {
+                    // Claude's text completions have a type too.
+                    let kind = reader.opt_string()?;
+                    if found == Self::Unknown && kind.is_some_and(|kind| kind.raw != "completion") {
+                        found = Self::Anthropic(ProtocolDriver::default());
+                    }
+                    return Ok(());
+                }
+                "messageStart" | "contentBlockStart" | "contentBlockDelta" | "contentBlockStop"
+                | "messageStop" | "metadata" | "output" => {
+                    Self::Converse(ProtocolDriver::default())
+                }
+                "choices" => {
+                    reader.maybe_array(|reader| {
+                        reader.maybe_object(|reader, key| {
+                            chunk |= key == "delta";
+                            reader.skip()
+                        })
+                    })?;
+                    Self::Completion(ProtocolDriver::default())
+                }
+                "object" => {
+                    let object = reader.opt_string()?;
+                    chunk |= object.is_some_and(|object| object.raw.starts_with("chat."));
+                    return Ok(());
+                }
+                "outputText" | "results" | "generation" | "completion" | "outputs" | "text"
+                | "event_type" | "generations" | "is_finished" | "error" => {
+                    Self::Completion(ProtocolDriver::default())
+                }
+                _ => return reader.skip(),
+            };
+            if key != "choices" {
+                reader.skip()?;
+            }
+            if found == Self::Unknown {
+                found = told;
+            }
+            Ok(())
+        })?;
+        reader.end()?;
+        if chunk {
+            found = Self::Chat(ProtocolDriver::default());
+        }
+        let name = match found {
+            Self::Anthropic(_) => Some("anthropic-messages"),
+            Self::Chat(_) => Some("openai-chat"),
+            Self::Converse(_) => Some("bedrock-converse"),
+            Self::Completion(_) | Self::Unknown => None,
+        };
+        Ok((found, name))
+    }
+}
+
+fn counts(metrics: &str) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let mut input = None;
+    Reader::trusted(metrics).maybe_object(|reader, key| {
+        match key {
+            "inputTokenCount" => input = reader.count()?,
+            "outputTokenCount" => counts.output = reader.count()?,
+            "cacheReadInputTokenCount" => counts.cache_read = reader.count()?,
+            "cacheWriteInputTokenCount" => counts.cache_write = reader.count()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    counts.set_input_beside_cache(input);
+    Ok(counts)
+}

@@ -1,0 +1,322 @@
+//! State of a stream, and the application of an event to it.
+
+use std::collections::BTreeMap;
+
+use super::read::{self, Call, End, Event, EventTemplate};
+
+use crate::contract::{ErrorCode, FinishReason, InputFormat, Output};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::emit::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKind};
+use crate::json::{Reader, Result, Str};
+use crate::provider_error::ErrorObject;
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// Text parts by block.
+    contents: BTreeMap<i64, PartHandle>,
+    /// The block that is being written: its number, whether it is reasoning, its part.
+    current: Option<(Option<i64>, bool, PartHandle)>,
+    plan: Option<PartHandle>,
+    calls: BTreeMap<i64, CallHandle>,
+    last_call: Option<CallHandle>,
+    said_calls: bool,
+}
+
+impl Protocol for State {
+    type EventTemplate = EventTemplate;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader, wanted)
+    }
+
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        match *event {
+            Event::Content { index, thinking, text, ref logprobs } => {
+                let part = self.content(index, thinking, sink);
+                sink.text(part, text);
+                if let Some(logprobs) = logprobs {
+                    sink.logprobs(part, logprobs);
+                }
+            }
+            Event::Plan(text) => {
+                let plan = *self.plan.get_or_insert_with(|| sink.open_part(PartKind::Thinking));
+                sink.text(plan, text);
+            }
+            Event::Call { index, begins, call } => self.call(index, begins, call, sink),
+            Event::CallEnd { index } => {
+                let call = index.and_then(|index| self.calls.remove(&index)).or(self.last_call);
+                if let Some(call) = call {
+                    sink.end_call(call, CallEnd::Provider);
+                }
+            }
+            Event::Citation(citation) => self.cite(citation, sink),
+            Event::Start { id } => sink.identity(None, id),
+            // A list that `read` validated fails only by being none.
+            Event::Calls(list) => {
+                let _ = self.whole_calls(list, sink);
+            }
+            Event::End(end) => self.end(end, sink),
+            Event::Whole { response, finish_reason } => {
+                let _ = self.whole(response, finish_reason, sink);
+            }
+            Event::Failed(json) => {
+                self.close(sink);
+                sink.error(sink.failure(json));
+            }
+            Event::Progress => {}
+            Event::Unknown(kind) => {
+                sink.warn_unknown("event", kind);
+            }
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some(plan) = self.plan.take() {
+            sink.part_state(plan, "{\"type\":\"tool_plan\"}");
+        }
+    }
+}
+
+impl State {
+    /// The part of a block, a new one after a change of its kind.
+    #[inline]
+    fn content<O: Output>(
+        &mut self,
+        index: Option<i64>,
+        thinking: bool,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> PartHandle {
+        if let Some((known, kind, part)) = self.current
+            && known == index
+            && kind == thinking
+        {
+            return part;
+        }
+        if let Some((_, _, part)) = self.current {
+            sink.flush_part(part);
+        }
+        let part = sink.open_part(if thinking { PartKind::Thinking } else { PartKind::Text });
+        if !thinking {
+            self.contents.insert(index.unwrap_or(0), part);
+        }
+        self.current = Some((index, thinking, part));
+        part
+    }
+
+    fn call<O: Output>(
+        &mut self,
+        index: Option<i64>,
+        begins: bool,
+        call: Call<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let known = index.and_then(|index| self.calls.get(&index)).copied();
+        let known = known.or(self.last_call.filter(|_| index.is_none()));
+        let handle = match known {
+            Some(handle) if !begins => handle,
+            known => {
+                // A number that begins again is another call.
+                if let Some(before) = known {
+                    sink.end_call(before, CallEnd::Provider);
+                }
+                let handle = sink.open_call(InputFormat::Json);
+                if let Some(index) = index {
+                    self.calls.insert(index, handle);
+                }
+                handle
+            }
+        };
+        self.last_call = Some(handle);
+        self.said_calls = true;
+        if begins {
+            sink.name_call(handle, call.id, call.name);
+        }
+        if let Some(arguments) = call.arguments {
+            sink.call_args(handle, arguments);
+        }
+    }
+
+    fn whole_calls<O: Output>(&mut self, list: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+        if self.said_calls {
+            return Ok(());
+        }
+        Reader::trusted(list).maybe_array(|reader| {
+            let call = read::read_call(reader)?;
+            self.call(None, true, call, sink);
+            if let Some(call) = self.last_call.take() {
+                sink.end_call(call, CallEnd::Provider);
+            }
+            Ok(())
+        })
+    }
+
+    fn cite<O: Output>(&mut self, citation: &str, sink: &mut DeltaSink<'_, O>) {
+        let mut block = None;
+        // A citation that `read` validated fails only by being none.
+        let _ = Reader::trusted(citation).maybe_object(|reader, key| {
+            match key {
+                "content_index" => block = reader.integer()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        });
+        let part = block.and_then(|block| self.contents.get(&block)).copied();
+        let part = part.or(self.contents.last_key_value().map(|(_, part)| *part));
+        if let Some(part) = part {
+            sink.annotate(part, citation);
+        }
+    }
+
+    fn end<O: Output>(&mut self, end: End<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(usage) = end.usage
+            && let Ok(counts) = counts(usage)
+        {
+            sink.usage(&counts, usage);
+        }
+        self.close(sink);
+        let raw = end.finish_reason.map(|reason| reason.text()).unwrap_or_default();
+        let mapped = match raw.as_str() {
+            "COMPLETE" | "STOP_SEQUENCE" => Ok(Some(FinishReason::Stop)),
+            "MAX_TOKENS" | "ERROR_LIMIT" => Ok(Some(FinishReason::Length)),
+            "TOOL_CALL" => Ok(Some(FinishReason::ToolCalls)),
+            "ERROR_TOXIC" => Ok(Some(FinishReason::ContentFilter)),
+            "ERROR" => Err(ErrorCode::ServerError),
+            "TIMEOUT" => Err(ErrorCode::Timeout),
+            "USER_CANCEL" => Err(ErrorCode::Cancelled),
+            "" => Ok(None),
+            _ => Ok(Some(FinishReason::Other)),
+        };
+        match mapped {
+            Ok(Some(reason)) => sink.finish(reason, &raw),
+            Ok(None) => {}
+            Err(code) => {
+                let said = end.error.map(|json| ErrorObject::read(json).unwrap_or_default());
+                let fallback = format!("the provider ended the answer with {raw}");
+                let mut failure =
+                    said.unwrap_or_default().failure(&sink.options().response, &fallback);
+                failure.code = code;
+                failure.retryable = Some(code.retryable());
+                failure.provider_code = Some(raw.into());
+                sink.defer_error(failure);
+            }
+        }
+        sink.end();
+    }
+
+    /// A whole body, of either version; after deltas it repeats them and only its end counts.
+    fn whole<O: Output>(
+        &mut self,
+        json: &str,
+        finish_reason: Option<Str<'_>>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let news = self.current.is_none() && self.plan.is_none() && !self.said_calls;
+        let mut end = End { finish_reason, ..End::default() };
+        let mut id = None;
+        let mut text = None;
+        let mut calls = None;
+        let mut message = None;
+        let mut citations = None;
+        Reader::trusted(json).maybe_object(|reader, key| {
+            match key {
+                "id" | "response_id" => id = reader.id()?,
+                "generation_id" => id = id.or(reader.id()?),
+                "finish_reason" => end.finish_reason = reader.filled_string()?.or(finish_reason),
+                "usage" | "meta" => end.usage = reader.opt_raw()?,
+                "error" => end.error = reader.opt_raw()?,
+                "text" => text = reader.filled_string()?,
+                "tool_calls" => calls = reader.opt_raw()?,
+                "citations" => citations = reader.opt_raw()?,
+                "message" => message = reader.opt_raw()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        sink.identity(None, id);
+        if news {
+            if let Some(message) = message {
+                self.message(message, sink)?;
+            }
+            if let Some(text) = text {
+                let part = self.content(None, false, sink);
+                sink.text(part, text);
+            }
+            if let Some(citations) = citations.filter(|list| *list != "[]") {
+                self.cite(citations, sink);
+            }
+            if let Some(calls) = calls {
+                self.whole_calls(calls, sink)?;
+            }
+        }
+        self.end(end, sink);
+        Ok(())
+    }
+
+    /// The message of a whole body of version 2.
+    fn message<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+        let mut content = None;
+        let mut calls = None;
+        let mut citations = None;
+        Reader::trusted(json).maybe_object(|reader, key| {
+            match key {
+                "tool_plan" => {
+                    if let Some(text) = reader.filled_string()? {
+                        self.apply(&Event::Plan(text), sink);
+                    }
+                }
+                "content" => content = reader.opt_raw()?,
+                "tool_calls" => calls = reader.opt_raw()?,
+                "citations" => citations = reader.opt_raw()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        let mut index = 0;
+        Reader::trusted(content.unwrap_or("[]")).maybe_array(|reader| {
+            let mut text = None;
+            let mut thinking = None;
+            reader.maybe_object(|reader, key| {
+                match key {
+                    "text" => text = reader.filled_string()?,
+                    "thinking" => thinking = reader.filled_string()?,
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })?;
+            if let Some(said) = thinking.or(text) {
+                let part = self.content(Some(index), thinking.is_some(), sink);
+                sink.text(part, said);
+            }
+            index += 1;
+            Ok(())
+        })?;
+        Reader::trusted(citations.unwrap_or("[]")).maybe_array(|reader| {
+            self.cite(reader.raw()?, sink);
+            Ok(())
+        })?;
+        calls.map_or(Ok(()), |calls| self.whole_calls(calls, sink))
+    }
+}
+
+/// Counts of `usage`, and of version 1's `meta`.
+fn counts(usage: &str) -> Result<Counts> {
+    let mut counts = Counts::default();
+    Reader::trusted(usage).maybe_object(|reader, key| {
+        match key {
+            "tokens" => reader.maybe_object(|reader, key| {
+                match key {
+                    "input_tokens" => counts.input = reader.count()?,
+                    "output_tokens" => counts.output = reader.count()?,
+                    "reasoning_tokens" => counts.reasoning = reader.count()?,
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })?,
+            "cached_tokens" => counts.cache_read = reader.count()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(counts)
+}

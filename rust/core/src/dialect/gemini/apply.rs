@@ -1,0 +1,378 @@
+//! State of a stream, and the application of an event to it.
+
+use super::partial_args::PartialArgs;
+use super::read::{
+    self, Candidate, Event, EventTemplate, FunctionCall, METADATA, OtherPart, Part, RareMembers,
+};
+use super::usage::Merged;
+
+use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Reader, Result, Str};
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The part that text of its kind still extends.
+    current: Option<(PartKind, PartHandle)>,
+    last_text: Option<PartHandle>,
+    /// The call whose arguments are being streamed.
+    open: Option<OpenCall>,
+    usage: Merged,
+    /// What was said last of each kind of source: several chunks may say the same.
+    metadata: [String; METADATA.len()],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct OpenCall {
+    handle: CallHandle,
+    id: Option<String>,
+    named: bool,
+    args: PartialArgs,
+}
+
+impl OpenCall {
+    /// How the provider's own end counts: a call without a name, or one whose arguments could not be put together, is
+    /// never runnable.
+    fn end(&self) -> CallEnd {
+        if self.named && !self.args.broken() { CallEnd::Provider } else { CallEnd::Abandoned }
+    }
+}
+
+impl Protocol for State {
+    type EventTemplate = EventTemplate;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader, wanted)
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        sink.identity(event.model, event.response_id);
+        if event.other_candidates {
+            sink.warn(
+                "other_choices",
+                "the stream holds several candidates; one is followed",
+                None,
+            );
+        }
+        if let Some(rare) = &event.rare {
+            return self.rare(event, rare, sink);
+        }
+        if event.has_candidate {
+            self.candidate(&event.candidate, sink);
+        }
+        if let Some(usage) = event.usage {
+            self.merge_usage(usage, sink);
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some((_, part)) = self.current.take() {
+            sink.flush_part(part);
+        }
+        self.abandon_open_call(sink);
+    }
+}
+
+impl State {
+    #[cold]
+    fn rare<O: Output>(
+        &mut self,
+        event: &Event<'_>,
+        rare: &RareMembers<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        if let Some(json) = rare.failed {
+            if let Some(usage) = event.usage {
+                self.merge_usage(usage, sink);
+            }
+            self.close(sink);
+            return sink.error(sink.failure(json));
+        }
+        if let Some(error) = rare.error {
+            let failure = sink.failure(error);
+            sink.defer_error(failure);
+        }
+        if event.has_candidate {
+            for candidate in std::iter::once(&event.candidate).chain(&rare.more_candidates) {
+                self.candidate(candidate, sink);
+            }
+        }
+        if let Some(usage) = event.usage {
+            self.merge_usage(usage, sink);
+        }
+        if let (Some(reason), false) = (rare.block_reason, event.has_candidate) {
+            let reason = reason.text();
+            let message = match rare.block_message {
+                Some(message) => message.text(),
+                None => format!("the prompt was blocked: {reason}"),
+            };
+            let mut failure = Failure::new(ErrorCode::ContentBlocked, message.into());
+            failure.provider_code = Some(reason.into());
+            self.close(sink);
+            sink.error(failure);
+        }
+    }
+
+    #[inline]
+    fn candidate<O: Output>(&mut self, candidate: &Candidate<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(part) = &candidate.part {
+            self.part(part, sink);
+        }
+        let Some(rare) = &candidate.rare else { return };
+        for part in &rare.more_parts {
+            self.part(part, sink);
+        }
+        if let Some(logprobs) = &rare.logprobs {
+            let part = self.said_part(sink);
+            sink.logprobs(part, logprobs);
+        }
+        for (which, found) in rare.metadata.iter().enumerate() {
+            if let Some(found) = found {
+                self.annotate(which, found, sink);
+            }
+        }
+        if let Some(reason) = rare.finish_reason {
+            self.finish(reason, rare.finish_message, sink);
+        }
+    }
+
+    #[inline]
+    fn part<O: Output>(&mut self, part: &Part<'_>, sink: &mut DeltaSink<'_, O>) {
+        match *part {
+            Part::Text { thought, text, signature } => {
+                let kind = if thought { PartKind::Thinking } else { PartKind::Text };
+                let part = self.text_part(kind, sink);
+                sink.text(part, text);
+                if let Some(signature) = signature {
+                    sink.part_state(part, &signature_state(signature));
+                    self.current = None;
+                }
+            }
+            // A part that `read` validated fails only by being no object.
+            Part::Other(json) => {
+                let _ = self.other(json, sink);
+            }
+        }
+    }
+
+    /// The part that text of this kind extends, a new one after a change of kind.
+    #[inline]
+    fn text_part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+        match self.current {
+            Some((known, part)) if known == kind => part,
+            _ => {
+                self.leave_part(sink);
+                let part = sink.open_part(kind);
+                self.current = Some((kind, part));
+                if kind == PartKind::Text {
+                    self.last_text = Some(part);
+                }
+                part
+            }
+        }
+    }
+
+    fn leave_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some((_, part)) = self.current.take() {
+            sink.flush_part(part);
+        }
+    }
+
+    /// The part of which something is said beside it.
+    fn said_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+        match self.last_text {
+            Some(part) => part,
+            None => self.text_part(PartKind::Text, sink),
+        }
+    }
+
+    fn annotate<O: Output>(&mut self, which: usize, found: &str, sink: &mut DeltaSink<'_, O>) {
+        let (Some(name), Some(known)) = (METADATA.get(which), self.metadata.get_mut(which)) else {
+            return;
+        };
+        if known == found {
+            return;
+        }
+        found.clone_into(known);
+        let part = self.said_part(sink);
+        sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{found}}}]"));
+    }
+
+    fn other<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+        let part = OtherPart::read(json)?;
+        self.leave_part(sink);
+        if let Some(call) = part.call {
+            let call = FunctionCall::read(call)?;
+            return self.function_call(call, part.signature, sink);
+        }
+        // What is shown while the model still thinks is no part of the answer.
+        match (part.mime_type, part.data) {
+            (Some(mime_type), Some(data))
+                if !part.thought && mime_type.raw.starts_with("image") =>
+            {
+                image(mime_type, data, part.signature, json, sink);
+            }
+            _ => sink.provider_part(json),
+        }
+        Ok(())
+    }
+
+    fn function_call<O: Output>(
+        &mut self,
+        call: FunctionCall<'_>,
+        signature: Option<Str<'_>>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let goes_on = call.name.is_none()
+            || (call.id.is_some()
+                && self.open.as_ref().is_some_and(|open| open.id == call.id.map(|id| id.text())));
+        if !goes_on {
+            self.abandon_open_call(sink);
+        }
+        if self.open.is_none() {
+            let says_something =
+                call.name.is_some() || call.args.is_some() || call.partial_args.is_some();
+            if !says_something {
+                // The end of a call that has ended, or a sign of life between two values.
+                return Ok(());
+            }
+            let handle = sink.open_call(InputFormat::Json);
+            let id = call.id.map(|id| id.text());
+            let named = call.name.is_some();
+            self.open = Some(OpenCall { handle, id, named, args: PartialArgs::default() });
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        if let Some(signature) = signature {
+            sink.call_state(open.handle, &signature_state(signature));
+        }
+        sink.name_call(open.handle, call.id, call.name);
+        if let Some(entries) = call.partial_args {
+            let mut text = String::new();
+            let max_depth = sink.options().limits.depth;
+            let was_broken = open.args.broken();
+            open.args.take(entries, max_depth, &mut text)?;
+            sink.call_args(open.handle, Str::plain(&text));
+            if open.args.broken() && !was_broken {
+                let message = "a tool call's arguments came in an order that no text can follow";
+                sink.warn("partial_arguments", message, None);
+            }
+        } else if let Some(args) = call.args.filter(|_| open.args.is_empty()) {
+            // After values they would say them once more.
+            sink.call_args(open.handle, args);
+        }
+        if call.args.is_some() || !call.will_continue {
+            self.end_open_call(sink);
+        }
+        Ok(())
+    }
+
+    /// Ends the call whose arguments are being streamed: the provider closed it.
+    fn end_open_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        let Some(mut call) = self.open.take() else { return };
+        let mut end = String::new();
+        call.args.close(&mut end);
+        if !call.args.broken() {
+            sink.call_args(call.handle, Str::plain(&end));
+        }
+        sink.end_call(call.handle, call.end());
+    }
+
+    /// Ends the call whose arguments are being streamed: its last chunk said that more would come (`willContinue`), and
+    /// another call or the finish reason came instead.
+    fn abandon_open_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some(call) = self.open.take() {
+            sink.end_call(call.handle, CallEnd::Abandoned);
+        }
+    }
+
+    fn finish<O: Output>(
+        &mut self,
+        reason: Str<'_>,
+        message: Option<Str<'_>>,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let raw = reason.text();
+        let mapped = finish_reason(&raw);
+        self.abandon_open_call(sink);
+        if let Some(message) = message.filter(|_| mapped != FinishReason::Stop) {
+            sink.warn("finish_message", &message.text(), None);
+        }
+        sink.finish(mapped, &raw);
+    }
+
+    fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
+        if sink.take_repeated_bytes(self.usage.bytes(), new.len())
+            && let Some((counts, record)) = self.usage.take(new)
+        {
+            sink.usage(&counts, record);
+        }
+    }
+}
+
+/// What goes back with a part: its signature, as it stands.
+fn signature_state(signature: Str<'_>) -> String {
+    format!("{{\"thoughtSignature\":\"{}\"}}", signature.raw)
+}
+
+/// A generated image; a provider part where its data is no base64.
+fn image<O: Output>(
+    mime_type: Str<'_>,
+    data: Str<'_>,
+    signature: Option<Str<'_>>,
+    json: &str,
+    sink: &mut DeltaSink<'_, O>,
+) {
+    // Google escapes the padding.
+    let data = data.text();
+    if !data.bytes().all(is_base64) {
+        return sink.provider_part(json);
+    }
+    let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
+    json::write_string(&mut part, &mime_type.text());
+    part.push_str(",\"data\":");
+    json::write_string(&mut part, &data);
+    part.push('}');
+    if let Some(signature) = signature {
+        part.push_str(",\"providerState\":");
+        part.push_str(&sink.provider_state(&signature_state(signature)));
+    }
+    part.push('}');
+    sink.whole_part(&part);
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=')
+}
+
+/// The finish reasons; numbers as far as the two services agree on them.
+fn finish_reason(raw: &str) -> FinishReason {
+    match raw {
+        "STOP" | "1" => FinishReason::Stop,
+        "MAX_TOKENS" | "2" => FinishReason::Length,
+        "SAFETY"
+        | "3"
+        | "RECITATION"
+        | "4"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION"
+        | "MODEL_ARMOR"
+        | "ESCALATION"
+        | "PUP_LIMITED_DISABLED" => FinishReason::ContentFilter,
+        "MALFORMED_FUNCTION_CALL"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS"
+        | "MISSING_THOUGHT_SIGNATURE"
+        | "MALFORMED_RESPONSE" => FinishReason::Error,
+        "CONTINUATION" => FinishReason::Pause,
+        _ => FinishReason::Other,
+    }
+}

@@ -1,0 +1,145 @@
+//! State of a stream, and the application of an event to it.
+
+use super::read::{self, Event, EventTemplate};
+use crate::contract::{FinishReason, InputFormat, Output};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::emit::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Kind, Reader, Result, Str};
+
+/// Members of the last line that make up the usage record.
+const USAGE: [&str; 6] = [
+    "total_duration",
+    "load_duration",
+    "prompt_eval_count",
+    "prompt_eval_duration",
+    "eval_count",
+    "eval_duration",
+];
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The part that text of its kind still extends.
+    current: Option<(PartKind, PartHandle)>,
+}
+
+impl Protocol for State {
+    type EventTemplate = EventTemplate;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader, wanted)
+    }
+
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        sink.identity(event.model, None);
+        if let Some(text) = event.thinking {
+            let part = self.part(PartKind::Thinking, sink);
+            sink.text(part, text);
+        }
+        if let Some(text) = event.text {
+            let part = self.part(PartKind::Text, sink);
+            sink.text(part, text);
+        }
+        if let Some(logprobs) = &event.logprobs {
+            let part = match self.current {
+                Some((_, part)) => part,
+                None => self.part(PartKind::Text, sink),
+            };
+            sink.logprobs(part, logprobs);
+        }
+        if let Some(calls) = event.calls {
+            // A text that `read` validated fails only by being no list.
+            let _ = Reader::trusted(calls).maybe_array(|reader| self.call(reader, sink));
+        }
+        if let Some(json) = event.error {
+            self.close(sink);
+            sink.error(sink.failure(json));
+        } else if let Some(line) = event.done {
+            usage(line, sink);
+            if let Some(reason) = event.reason {
+                finish(reason, sink);
+            }
+            self.close(sink);
+            sink.end();
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some((_, part)) = self.current.take() {
+            sink.flush_part(part);
+        }
+    }
+}
+
+impl State {
+    /// The part that text of this kind extends, a new one after a change of kind.
+    #[inline]
+    fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+        match self.current {
+            Some((known, part)) if known == kind => part,
+            _ => {
+                self.close(sink);
+                let part = sink.open_part(kind);
+                self.current = Some((kind, part));
+                part
+            }
+        }
+    }
+
+    fn call<O: Output>(
+        &mut self,
+        reader: &mut Reader<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let (mut id, mut name, mut text, mut json) = (None, None, None, None);
+        reader.maybe_object(|reader, key| match key {
+            "id" => {
+                id = reader.scalar()?;
+                Ok(())
+            }
+            "function" => reader.maybe_object(|reader, key| {
+                match key {
+                    "name" => name = reader.filled_string()?,
+                    "arguments" if reader.kind()? == Kind::String => text = reader.opt_string()?,
+                    "arguments" => json = reader.opt_raw()?,
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            }),
+            _ => reader.skip(),
+        })?;
+        self.close(sink);
+        let call = sink.open_call(InputFormat::Json);
+        sink.name_call(call, id, name);
+        if let Some(arguments) = text.or(json.map(Str::plain)) {
+            sink.call_args(call, arguments);
+        }
+        sink.end_call(call, CallEnd::Provider);
+        Ok(())
+    }
+}
+
+fn usage<O: Output>(line: &str, sink: &mut DeltaSink<'_, O>) {
+    let mut record = json::members(line);
+    record.retain(|(name, _)| USAGE.contains(&name.as_ref()));
+    let count = |wanted: &str| {
+        let (_, value) = record.iter().find(|(name, _)| name == wanted)?;
+        Reader::trusted(value).count().ok()?
+    };
+    let counts = Counts {
+        input: count("prompt_eval_count"),
+        output: count("eval_count"),
+        ..Counts::default()
+    };
+    sink.usage(&counts, &json::write_object(&record));
+}
+
+fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    let raw = reason.text();
+    let mapped = match raw.as_str() {
+        "stop" | "load" | "unload" => FinishReason::Stop,
+        "length" => FinishReason::Length,
+        _ => FinishReason::Other,
+    };
+    sink.finish(mapped, &raw);
+}

@@ -1,0 +1,111 @@
+//! One line to an [`Event`] that borrows from it.
+
+use crate::contract::Logprobs;
+use crate::dialect::openai_chat::logprobs::read_entries;
+use crate::dialect::protocol::{Frame, Wanted};
+use crate::json::{Reader, Result, Str};
+use crate::template::{Template, Token, Tokens};
+
+/// One line, borrowed from its frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Event<'a> {
+    pub(super) model: Option<Str<'a>>,
+    pub(super) thinking: Option<Str<'a>>,
+    pub(super) text: Option<Str<'a>>,
+    /// A list of calls.
+    pub(super) calls: Option<&'a str>,
+    /// Read where they are wanted and there are any.
+    pub(super) logprobs: Option<Box<Logprobs>>,
+    /// The whole line, where it is the last.
+    pub(super) done: Option<&'a str>,
+    pub(super) reason: Option<Str<'a>>,
+    pub(super) error: Option<&'a str>,
+}
+
+/// The lines that repeat: text or thinking and nothing beside it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventTemplate {
+    model: Option<Token>,
+    thinking: Option<Token>,
+    text: Option<Token>,
+}
+
+impl Template for EventTemplate {
+    type Event<'a> = Event<'a>;
+
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+        let Event { model, thinking, text, .. } = *event;
+        let alone = *event == Event { model, thinking, text, ..Event::default() };
+        (alone && (thinking.is_some() || text.is_some())).then(|| Self {
+            model: model.map(|model| tokens.rarely_changing(model)),
+            thinking: thinking.map(|text| tokens.changing(text)),
+            text: text.map(|text| tokens.changing(text)),
+        })
+    }
+
+    #[inline]
+    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        Event {
+            model: self.model.map(&text),
+            thinking: self.thinking.map(&text),
+            text: self.text.map(&text),
+            ..Event::default()
+        }
+    }
+}
+
+/// Reads a frame.
+pub(super) fn read<'a>(
+    frame: Frame<'a>,
+    reader: &mut Reader<'a>,
+    wanted: Wanted,
+) -> Result<Event<'a>> {
+    let mut event = Event::default();
+    reader.object(|reader, key| match key {
+        "model" => {
+            event.model = reader.filled_string()?;
+            Ok(())
+        }
+        "message" => reader.maybe_object(|reader, key| {
+            match key {
+                "content" => event.text = reader.filled_string()?,
+                "tool_calls" => event.calls = reader.opt_raw()?,
+                "thinking" => event.thinking = reader.filled_string()?,
+                _ => reader.ignore()?,
+            }
+            Ok(())
+        }),
+        _ => event.member(reader, key, frame, wanted),
+    })?;
+    reader.end()?;
+    Ok(event)
+}
+
+impl<'a> Event<'a> {
+    fn member(
+        &mut self,
+        reader: &mut Reader<'a>,
+        key: &str,
+        frame: Frame<'a>,
+        wanted: Wanted,
+    ) -> Result<()> {
+        match key {
+            // `/api/generate` has no message around them.
+            "response" => self.text = reader.filled_string()?.or(self.text),
+            "thinking" => self.thinking = reader.filled_string()?.or(self.thinking),
+            "tool_calls" => self.calls = reader.opt_raw()?.or(self.calls),
+            "done" => self.done = (reader.boolean()? == Some(true)).then_some(frame.json),
+            "done_reason" => self.reason = reader.filled_string()?,
+            "error" => self.error = reader.opt_raw()?.filter(|raw| *raw != "\"\""),
+            "logprobs" if wanted.logprobs => {
+                let mut logprobs = Logprobs::default();
+                read_entries(reader, &mut logprobs)?;
+                self.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
+            }
+            // Their many numbers make no template.
+            "logprobs" | "context" => reader.skip()?,
+            _ => reader.ignore()?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,548 @@
+//! State of a stream, and the application of an event to it.
+
+use std::collections::HashMap;
+
+use super::logprobs::Tokens;
+use super::read::{
+    self, Arguments, Choice, Chunk, Event, EventTemplate, Message, RareContent, RareMembers,
+    ToolCall,
+};
+use super::reasoning::Thinking;
+use super::usage;
+
+use crate::contract::{ErrorCode, FinishReason, InputFormat, Logprobs, Output};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::json::{self, Kind, Reader, Result, Str};
+use crate::provider_error::ErrorObject;
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The part that text of its kind still extends.
+    current: Option<(PartKind, PartHandle)>,
+    last_text: Option<PartHandle>,
+    thinking: Thinking,
+    calls: Vec<Call>,
+    by_id: HashMap<String, usize>,
+    by_index: HashMap<i64, usize>,
+    usage: Option<String>,
+    citations: Option<String>,
+    search_results: Option<String>,
+    audio: Option<Audio>,
+    /// The message came whole, so that `{}` as a call's arguments is no stand-in for others.
+    whole: bool,
+    /// Room for a chunk's log probabilities; what it holds in between says nothing.
+    tokens: Option<Box<Tokens>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Call {
+    handle: CallHandle,
+    id: Option<String>,
+    /// The number under which it was opened.
+    index: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Audio {
+    id: Option<String>,
+    data: String,
+    expires_at: Option<String>,
+}
+
+impl Protocol for State {
+    type EventTemplate = EventTemplate;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader, wanted)
+    }
+
+    fn read_object(&mut self, reader: &mut Reader<'_>) -> bool {
+        self.tokens.get_or_insert_default().read_anew(reader).is_ok()
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        match event {
+            Event::More { message, logprobs, other_choices } => {
+                if *other_choices {
+                    warn_other_choices(sink);
+                }
+                self.message(message, sink);
+                if *logprobs {
+                    self.say_logprobs(sink);
+                }
+            }
+            Event::Chunk(Chunk { failed: Some(json), .. }) => {
+                self.close(sink);
+                sink.error(sink.failure(json));
+            }
+            Event::Chunk(chunk) => self.chunk(chunk, sink),
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        self.send_thinking_state(sink);
+        let lists =
+            [("citations", self.citations.take()), ("search_results", self.search_results.take())];
+        for (name, list) in lists {
+            if let Some(list) = list {
+                let part = match self.last_text {
+                    Some(part) => part,
+                    None => self.part(PartKind::Text, sink),
+                };
+                sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"));
+            }
+        }
+        if let Some(audio) = self.audio.take().filter(|audio| !audio.data.is_empty()) {
+            let mut block = String::from("{\"type\":\"audio\",\"id\":");
+            block.push_str(audio.id.as_deref().unwrap_or("null"));
+            block.push_str(",\"data\":");
+            json::write_string(&mut block, &audio.data);
+            block.push_str(",\"expires_at\":");
+            block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
+            block.push('}');
+            // Its data was counted as it came; the part is counted whole.
+            sink.give_back_state_bytes(audio.data.len());
+            sink.provider_part(&block);
+        }
+    }
+}
+
+impl State {
+    #[inline(never)]
+    fn chunk<O: Output>(&mut self, chunk: &Chunk<'_>, sink: &mut DeltaSink<'_, O>) {
+        sink.identity(chunk.model, chunk.id);
+        sink.text_detail("system_fingerprint", chunk.fingerprint);
+        sink.text_detail("service_tier", chunk.service_tier);
+        if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
+            let failure = sink.failure(error);
+            sink.defer_error(failure);
+        }
+        if chunk.other_choices {
+            warn_other_choices(sink);
+        }
+        if let Some(rare) = &chunk.rare {
+            self.lists(rare);
+        }
+        if chunk.has_choice {
+            self.choice(&chunk.choice, sink);
+            let more = chunk.rare.as_ref().map_or(&[][..], |rare| &rare.more_choices);
+            for choice in more {
+                self.choice(choice, sink);
+            }
+            let mut reasons =
+                std::iter::once(&chunk.choice).chain(more).map(|choice| choice.finish_reason);
+            if let Some(reason) = reasons.find_map(|reason| reason)
+                && !sink.finished()
+            {
+                self.finish(reason, sink);
+            }
+        }
+        let vendor_usage = || chunk.rare.as_ref().and_then(|rare| rare.vendor_usage);
+        if let Some(usage) = chunk.usage.or_else(vendor_usage).or(chunk.choice.usage) {
+            self.merge_usage(usage, sink);
+        } else if let (Some(rare), None) = (&chunk.rare, &self.usage)
+            && let Some(timings) = rare.timings
+            && let Ok(counts) = usage::timings(timings)
+        {
+            sink.usage(&counts, timings);
+        }
+        if chunk.whole && !chunk.choice.has_delta && chunk.choice.message.is_some() {
+            self.close(sink);
+            sink.end();
+        }
+    }
+
+    fn choice<O: Output>(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_, O>) {
+        if choice.has_delta {
+            self.message(&choice.delta, sink);
+        } else if let Some(json) = choice.message.filter(|_| self.said_nothing()) {
+            self.whole = true;
+            let mut message = Message::default();
+            // A text that `read` validated fails only by not being the object it is.
+            let _ = read::read_message(&mut Reader::trusted(json), &mut message);
+            self.message(&message, sink);
+        }
+        if let Some(logprobs) = choice.logprobs.tokens.as_ref().and_then(|tokens| tokens.joined()) {
+            self.logprobs(logprobs, sink);
+        } else if let Some(json) = choice.logprobs.json
+            && self.read_object(&mut Reader::trusted(json))
+        {
+            self.say_logprobs(sink);
+        }
+    }
+
+    /// Says the log probabilities that were read last.
+    fn say_logprobs<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        let Some(mut tokens) = self.tokens.take() else { return };
+        if let Some(logprobs) = tokens.join() {
+            self.logprobs(logprobs, sink);
+        }
+        self.tokens = Some(tokens);
+    }
+
+    fn logprobs<O: Output>(&mut self, logprobs: &Logprobs, sink: &mut DeltaSink<'_, O>) {
+        let known = self.current.map(|(_, part)| part).or(self.last_text);
+        let part = match known.or(self.thinking.part) {
+            Some(part) => part,
+            None => self.part(PartKind::Text, sink),
+        };
+        sink.logprobs(part, logprobs);
+    }
+
+    /// Whether a full message would be news; after deltas it repeats them.
+    fn said_nothing(&self) -> bool {
+        self.last_text.is_none() && self.thinking.part.is_none() && self.calls.is_empty()
+    }
+
+    fn finish<O: Output>(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+        let raw = reason.text();
+        let mapped = match raw.as_str() {
+            "stop" | "eos" => FinishReason::Stop,
+            "length" | "model_length" | "model_context_window_exceeded" => FinishReason::Length,
+            "tool_calls" | "function_call" => FinishReason::ToolCalls,
+            "content_filter" | "sensitive" => FinishReason::ContentFilter,
+            "error" | "network_error" => FinishReason::Error,
+            _ => FinishReason::Other,
+        };
+        self.send_thinking_state(sink);
+        if raw == "insufficient_system_resource" {
+            let mut failure = ErrorObject::from_message("the provider ran out of capacity")
+                .failure(&sink.options().response, "");
+            failure.code = ErrorCode::Overloaded;
+            failure.provider_code = Some(raw.into());
+            sink.defer_error(failure);
+            return;
+        }
+        sink.end_calls(CallEnd::Finish(mapped));
+        sink.finish(mapped, &raw);
+    }
+
+    fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
+        let Some(rare) = &message.rare else {
+            if let Some(text) = message.reasoning_content.or(message.reasoning) {
+                self.text(PartKind::Thinking, text, sink);
+            }
+            if let Some(text) = message.content {
+                self.text(PartKind::Text, text, sink);
+            }
+            if let Some(call) = &message.first_call {
+                self.tool_call(call, sink);
+            }
+            return;
+        };
+        if let Some(text) = message.reasoning_content.or(message.reasoning) {
+            self.text(PartKind::Thinking, text, sink);
+        } else if let Some(details) = rare.reasoning_details {
+            self.details_text(details, sink);
+        }
+        // After the text, which may have opened a new part: they belong to it.
+        if let Some(details) = rare.reasoning_details {
+            self.thinking.add_details(details, sink);
+        }
+        if let Some(blocks) = rare.thinking_blocks {
+            self.thinking.add_blocks(blocks, sink);
+        }
+        if let Some(text) = message.content {
+            self.text(PartKind::Text, text, sink);
+        }
+        self.rare_content(rare, sink);
+        for call in message.first_call.iter().chain(&rare.more_calls) {
+            self.tool_call(call, sink);
+        }
+        if let Some(annotations) = rare.annotations.filter(|list| *list != "[]") {
+            let part = match self.last_text {
+                Some(part) => part,
+                None => self.part(PartKind::Text, sink),
+            };
+            sink.annotate(part, annotations);
+        }
+    }
+
+    fn rare_content<O: Output>(&mut self, rare: &RareContent<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(list) = rare.content_list {
+            // A text that `read` validated fails only by not being the list it is.
+            let _ = Reader::trusted(list).array(|reader| self.content_item(reader, sink));
+        }
+        if let Some(text) = rare.refusal {
+            sink.refused();
+            self.text(PartKind::Refusal, text, sink);
+        }
+        if let Some(images) = rare.images {
+            self.images(images, sink);
+        }
+        if let Some(audio) = rare.audio {
+            self.audio(audio, sink);
+        }
+    }
+
+    fn lists(&mut self, rare: &RareMembers<'_>) {
+        for (place, value) in
+            [(&mut self.citations, rare.citations), (&mut self.search_results, rare.search_results)]
+        {
+            if let Some(value) = value.filter(|value| *value != "[]") {
+                *place = Some(value.to_owned());
+            }
+        }
+    }
+
+    /// The part that text of this kind extends, a new one after a change of kind.
+    #[inline]
+    fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+        match self.current {
+            Some((known, part)) if known == kind => part,
+            _ => self.open_part(kind, sink),
+        }
+    }
+
+    #[inline(never)]
+    fn open_part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+        self.leave_part(sink);
+        if kind != PartKind::Thinking {
+            self.send_thinking_state(sink);
+        } else if self.thinking.part.is_some() {
+            self.send_thinking_state(sink);
+            self.thinking = Thinking::default();
+        }
+        let part = sink.open_part(kind);
+        self.current = Some((kind, part));
+        if kind == PartKind::Thinking {
+            self.thinking.part = Some(part);
+        } else {
+            self.last_text = Some(part);
+        }
+        part
+    }
+
+    pub(super) fn leave_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if let Some((_, part)) = self.current.take() {
+            sink.flush_part(part);
+        }
+    }
+
+    #[inline]
+    fn text<O: Output>(&mut self, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+        if !text.is_empty() {
+            let part = self.part(kind, sink);
+            sink.text(part, text);
+        }
+    }
+
+    /// An item of a content list (Mistral's form): text, thinking, or something only its provider understands.
+    fn content_item<O: Output>(
+        &mut self,
+        reader: &mut Reader<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let mut kind = None;
+        let mut text = None;
+        let mut thinking = None;
+        let mut signed = false;
+        match reader.kind()? {
+            Kind::String => {
+                self.text(PartKind::Text, reader.string()?, sink);
+                return Ok(());
+            }
+            Kind::Null => return reader.skip(),
+            _ => {}
+        }
+        let start = reader.position();
+        reader.maybe_object(|reader, key| {
+            match key {
+                "type" => kind = reader.filled_string()?,
+                "text" => text = reader.filled_string()?,
+                "thinking" => thinking = Some(reader.raw()?),
+                "signature" => signed = reader.filled_string()?.is_some(),
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        match (kind.map_or("", |kind| kind.raw), text, thinking) {
+            ("text", text, _) => self.text(PartKind::Text, text.unwrap_or(Str::plain("")), sink),
+            ("thinking", _, Some(list)) => {
+                let mut inner = Reader::trusted(list);
+                if inner.kind()? == Kind::String {
+                    self.text(PartKind::Thinking, inner.string()?, sink);
+                } else {
+                    inner.maybe_array(|reader| {
+                        reader.maybe_object(|reader, key| {
+                            match (key, reader.kind()?) {
+                                ("text", Kind::String) => {
+                                    self.text(PartKind::Thinking, reader.string()?, sink);
+                                }
+                                _ => reader.skip()?,
+                            }
+                            Ok(())
+                        })
+                    })?;
+                }
+                if signed {
+                    let mut members = json::members(reader.since(start));
+                    members.retain(|(key, _)| key != "thinking");
+                    let part = self.part(PartKind::Thinking, sink);
+                    sink.part_state(part, &json::write_object(&members));
+                }
+            }
+            // A citation, at its place in the text.
+            ("reference", ..) => {
+                let part = self.part(PartKind::Text, sink);
+                sink.annotate(part, reader.since(start));
+            }
+            _ => {
+                self.leave_part(sink);
+                sink.provider_part(reader.since(start));
+            }
+        }
+        Ok(())
+    }
+
+    fn audio<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
+        let audio = self.audio.get_or_insert_default();
+        let mut transcript = None;
+        let _ = Reader::trusted(json).maybe_object(|reader, key| {
+            match key {
+                "id" => audio.id = reader.opt_raw()?.map(str::to_owned).or(audio.id.take()),
+                "expires_at" => audio.expires_at = reader.opt_raw()?.map(str::to_owned),
+                "transcript" => transcript = reader.filled_string()?,
+                "data" => {
+                    if let Some(data) = reader.filled_string()?
+                        && sink.take_state_bytes(data.raw.len())
+                    {
+                        audio.data.push_str(&data.text());
+                    }
+                }
+                _ => reader.skip()?,
+            }
+            Ok(())
+        });
+        if let Some(transcript) = transcript {
+            self.text(PartKind::Text, transcript, sink);
+        }
+    }
+
+    fn tool_call<O: Output>(&mut self, item: &ToolCall<'_>, sink: &mut DeltaSink<'_, O>) {
+        let Some(at) = self.find_call(item, sink) else {
+            return;
+        };
+        let Some(call) = self.calls.get_mut(at) else {
+            return;
+        };
+        if let (None, Some(id)) = (&call.id, item.id) {
+            let id = id.text();
+            self.by_id.insert(id.clone(), at);
+            call.id = Some(id);
+        }
+        let handle = call.handle;
+        if let Some(extra) = item.extra_content {
+            sink.call_state(handle, &format!("{{\"extra_content\":{extra}}}"));
+        }
+        sink.name_call(handle, item.id, item.name);
+        let text = match item.arguments {
+            Some(Arguments::Text(text)) => text,
+            Some(Arguments::Json(raw)) => Str::plain(raw),
+            None => return,
+        };
+        sink.call_args(handle, text);
+    }
+
+    /// The call that a fragment belongs to: by a known id, by its index, else a new one, else the latest.
+    fn find_call<O: Output>(
+        &mut self,
+        item: &ToolCall<'_>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Option<usize> {
+        let id = item.id.map(|id| id.text());
+        let says_arguments = item.arguments.is_some_and(|arguments| match arguments {
+            Arguments::Text(text) => !text.is_empty(),
+            Arguments::Json(_) => true,
+        });
+        let bound = item.index.and_then(|index| match self.calls.last() {
+            Some(call) if call.index == Some(index) => Some(self.calls.len() - 1),
+            _ => self.by_index.get(&index).copied(),
+        });
+        if let Some(at) = id.as_ref().and_then(|id| self.by_id.get(id)).copied() {
+            // Servers that take the function's name for an id give it to each of its calls.
+            let shares = |at: &usize| self.calls.get(*at).is_some_and(|call| call.id == id);
+            if let Some(bound) = bound.filter(shares) {
+                return Some(bound);
+            }
+            let another = item.index.is_some()
+                && bound.is_none()
+                && item.name.is_some()
+                && says_arguments
+                && self
+                    .calls
+                    .get(at)
+                    .is_some_and(|call| sink.is_whole_before(call.handle, item.name));
+            if !another {
+                return Some(at);
+            }
+        }
+        if let Some(call) = bound.and_then(|at| self.calls.get(at)) {
+            let another_id = id.is_some() && call.id.is_some() && item.name.is_some();
+            // Servers that number every parallel call 0 and give no ids: a name after whole arguments is another call.
+            let whole_before = item.name.is_some()
+                && says_arguments
+                && sink.is_whole_before(call.handle, item.name);
+            if !another_id && !whole_before {
+                return bound;
+            }
+        } else if item.name.is_none() && says_arguments && !self.calls.is_empty() {
+            return Some(self.calls.len() - 1);
+        } else if item.name.is_none() && id.is_none() && !says_arguments {
+            return None;
+        }
+        self.leave_part(sink);
+        self.send_thinking_state(sink);
+        let format = if item.custom { InputFormat::Text } else { InputFormat::Json };
+        let at = self.calls.len();
+        let handle =
+            if self.whole { sink.open_verbatim_call(format) } else { sink.open_call(format) };
+        self.calls.push(Call { handle, id: None, index: item.index });
+        if let Some(index) = item.index {
+            self.by_index.insert(index, at);
+        }
+        Some(at)
+    }
+
+    fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
+        sink.merge_usage(&mut self.usage, new, usage::counts);
+    }
+
+    /// The text of `reasoning_details`, where no other member carries it.
+    fn details_text<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
+        let _ = Reader::trusted(details).maybe_array(|reader| {
+            reader.maybe_object(|reader, key| {
+                match key {
+                    "text" | "summary" => {
+                        if let Some(text) = reader.filled_string()? {
+                            self.text(PartKind::Thinking, text, sink);
+                        }
+                    }
+                    _ => reader.skip()?,
+                }
+                Ok(())
+            })
+        });
+    }
+
+    /// Lets what must go back with the reasoning leave, if it changed since it last did.
+    fn send_thinking_state<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        if !std::mem::take(&mut self.thinking.unsent) {
+            return;
+        }
+        let data = self.thinking.to_json();
+        match self.thinking.part {
+            Some(part) => sink.part_state(part, &data),
+            None => self.thinking.part = Some(sink.redacted(&data)),
+        }
+    }
+}
+
+#[cold]
+fn warn_other_choices<O: Output>(sink: &mut DeltaSink<'_, O>) {
+    sink.warn("other_choices", "the stream holds several choices; one is followed", None);
+}

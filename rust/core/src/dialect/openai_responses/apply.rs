@@ -1,0 +1,355 @@
+//! State of a stream, and the application of an event to it.
+
+use std::collections::HashMap;
+
+use super::items::{Actor, Item, ItemMembers};
+use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
+
+use crate::contract::{ErrorCode, Failure, FinishReason, Output};
+use crate::dialect::openai_chat::usage::counts;
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::emit::DeltaSink;
+use crate::json::{Kind, Reader, Result, Str};
+use crate::provider_error::ErrorObject;
+
+/// The state of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    items: Vec<Item>,
+    by_index: HashMap<i64, usize>,
+    by_id: HashMap<String, usize>,
+    /// The item that came last, and its index.
+    recent: Option<(Option<i64>, usize)>,
+    /// Custom tools that the request declared, when the response says so.
+    declared: Option<Vec<String>>,
+    usage: Option<String>,
+    /// Something waits for the caller that is no tool call.
+    caller_acts: bool,
+    approval: bool,
+    audio: String,
+}
+
+impl Protocol for State {
+    type EventTemplate = EventTemplate;
+
+    fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
+        read::read(frame, reader, wanted)
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
+    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+        match *event {
+            Event::More { content, position, text, ref logprobs } => {
+                self.take(content, position, text, false, sink);
+                if let Some(logprobs) = logprobs
+                    && let Some(Item::Message { last: Some((_, part)), .. }) = self.last()
+                {
+                    sink.logprobs(*part, logprobs);
+                }
+            }
+            Event::Whole { content, position, text } => {
+                self.take(content, position, text, true, sink);
+            }
+            Event::Annotation { position, annotation } => {
+                let at = self.find(position);
+                if let Some(Item::Message { contents, last }) = at.and_then(|at| self.items.get(at))
+                {
+                    let named = position.index.and_then(|index| contents.get(&(index, false)));
+                    let part = named.copied().or(last.map(|(_, part)| part));
+                    if let Some(part) = part {
+                        sink.annotate(part, annotation);
+                    }
+                }
+            }
+            Event::ItemAdded { position, item } => self.add(position, item, sink),
+            Event::ItemDone { position, item } => {
+                // An item that `read` validated fails only by being no object.
+                let _ = self.done(position, item, sink);
+            }
+            Event::Response { stage, response } => {
+                let _ = self.response(stage, response, sink);
+            }
+            Event::Error(json) => {
+                self.close(sink);
+                sink.defer_error(sink.failure(json));
+            }
+            Event::Failed(json) => {
+                self.close(sink);
+                sink.error(sink.failure(json));
+            }
+            Event::Progress => {}
+            Event::Unknown(kind) => {
+                sink.warn_unknown("event", kind);
+            }
+        }
+    }
+
+    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        for item in &mut self.items {
+            item.close(sink);
+        }
+        if !self.audio.is_empty() {
+            let audio = std::mem::take(&mut self.audio);
+            sink.give_back_state_bytes(audio.len());
+            sink.provider_part(&format!("{{\"type\":\"audio\",\"data\":\"{audio}\"}}"));
+        }
+    }
+}
+
+impl State {
+    fn last(&self) -> Option<&Item> {
+        self.recent.and_then(|(_, at)| self.items.get(at))
+    }
+
+    /// The item at a position, when it is known.
+    #[inline]
+    fn find(&self, position: ItemPosition<'_>) -> Option<usize> {
+        match (position.output_index, position.item_id) {
+            (Some(index), _) => match self.recent {
+                Some((Some(recent), at)) if recent == index => Some(at),
+                _ => self.by_index.get(&index).copied(),
+            },
+            (None, Some(id)) => self.by_id.get(&id.text()).copied(),
+            (None, None) => self.recent.map(|(_, at)| at),
+        }
+    }
+
+    fn insert<O: Output>(
+        &mut self,
+        position: ItemPosition<'_>,
+        item: Item,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        if !Item::count(position.item_id, sink) {
+            return;
+        }
+        let at = self.items.len();
+        self.items.push(item);
+        self.recent = Some((position.output_index, at));
+        match (position.output_index, position.item_id) {
+            (Some(index), _) => {
+                self.by_index.insert(index, at);
+            }
+            (None, Some(id)) => {
+                self.by_id.insert(id.text(), at);
+            }
+            (None, None) => {}
+        }
+    }
+
+    #[inline]
+    fn take<O: Output>(
+        &mut self,
+        content: Content,
+        position: ItemPosition<'_>,
+        text: Str<'_>,
+        whole: bool,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        if content == Content::Audio {
+            if !whole && sink.take_state_bytes(text.raw.len()) {
+                self.audio.push_str(text.raw);
+            }
+            return;
+        }
+        let known = self.find(position).or_else(|| {
+            let item = Item::from_content(content, sink)?;
+            self.insert(position, item, sink);
+            self.find(position)
+        });
+        if let Some(at) = known
+            && let Some(item) = self.items.get_mut(at)
+        {
+            item.take(content, position.index, text, whole, sink);
+            self.recent = Some((position.output_index, at));
+        }
+    }
+
+    fn add<O: Output>(
+        &mut self,
+        position: ItemPosition<'_>,
+        item: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let Ok(members) = ItemMembers::read(item) else { return };
+        let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
+        if self.known_item(position).is_some() {
+            sink.warn("repeated_item", "an output item was announced twice", None);
+            return;
+        }
+        let opened = Item::open(&members, item, self.declared.as_deref(), sink);
+        self.insert(position, opened, sink);
+    }
+
+    /// The item that an event about a whole item names: never the last one for want of a name.
+    fn known_item(&self, position: ItemPosition<'_>) -> Option<usize> {
+        let named = position.output_index.is_some() || position.item_id.is_some();
+        self.find(position).filter(|_| named)
+    }
+
+    fn done<O: Output>(
+        &mut self,
+        position: ItemPosition<'_>,
+        json: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let members = ItemMembers::read(json)?;
+        let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
+        if self.known_item(position).is_none() {
+            let opened = Item::open(&members, json, self.declared.as_deref(), sink);
+            self.insert(position, opened, sink);
+        }
+        let at = self.known_item(position).or(self.recent.map(|(_, at)| at));
+        if let Some(item) = at.and_then(|at| self.items.get_mut(at)) {
+            if matches!(item, Item::Provider { .. }) {
+                let actor = members.actor();
+                self.caller_acts |= actor == Actor::Caller;
+                self.approval |= actor == Actor::Approver;
+            }
+            item.finish(&members, json, sink);
+        }
+        Ok(())
+    }
+
+    fn response<O: Output>(
+        &mut self,
+        stage: ResponseStage,
+        json: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let mut id = None;
+        let mut model = None;
+        let mut status = None;
+        let mut reason = None;
+        let mut error = None;
+        let mut output = None;
+        let mut usage = None;
+        let mut tools = None;
+        let mut service_tier = None;
+        Reader::trusted(json).maybe_object(|reader, key| {
+            match key {
+                "id" => id = reader.id()?,
+                "model" => model = reader.filled_string()?,
+                "status" => status = reader.filled_string()?,
+                "incomplete_details" => reader.maybe_object(|reader, key| {
+                    match key {
+                        "reason" => reason = reader.filled_string()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?,
+                "error" => error = reader.opt_raw()?,
+                "output" => output = reader.opt_raw()?,
+                "usage" => usage = reader.opt_raw()?,
+                "tools" => tools = reader.opt_raw()?,
+                "service_tier" => service_tier = reader.filled_string()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        sink.identity(model, id);
+        if let (None, Some(tools)) = (&self.declared, tools) {
+            self.declared = Some(custom_tools(tools, sink)?);
+        }
+        if stage == ResponseStage::Running {
+            return Ok(());
+        }
+        // The first events repeat the tier that was asked for; the last one names the tier that served the request.
+        sink.text_detail("service_tier", service_tier);
+        if let (true, Some(output)) = (self.items.is_empty(), output) {
+            let mut index = 0;
+            Reader::trusted(output).maybe_array(|reader| {
+                let position =
+                    ItemPosition { output_index: Some(index), ..ItemPosition::default() };
+                index += 1;
+                self.done(position, reader.raw()?, sink)
+            })?;
+        }
+        if let Some(usage) = usage {
+            self.merge_usage(usage, sink);
+        }
+        self.close(sink);
+        let status = status.map_or("", |status| status.raw);
+        match (stage, status) {
+            (ResponseStage::Failed, _) | (_, "failed" | "cancelled") => {
+                sink.defer_error(ended_badly(status, error, sink));
+            }
+            (ResponseStage::Incomplete, _) | (_, "incomplete") => {
+                let reason = reason.map_or_else(|| "incomplete".to_owned(), |reason| reason.text());
+                sink.finish(cut_short(&reason), &reason);
+            }
+            (_, "queued" | "in_progress") if stage == ResponseStage::Body => {
+                sink.finish(FinishReason::Other, status);
+            }
+            (_, "") | (ResponseStage::Completed, _) => sink.finish(self.completed(), "completed"),
+            (_, status) => sink.finish(self.completed(), status),
+        }
+        sink.end();
+        Ok(())
+    }
+
+    fn completed(&self) -> FinishReason {
+        if self.approval {
+            FinishReason::Pause
+        } else if self.caller_acts {
+            FinishReason::ToolCalls
+        } else {
+            FinishReason::Stop
+        }
+    }
+
+    fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
+        sink.merge_usage(&mut self.usage, new, counts);
+    }
+}
+
+/// The reasons of `incomplete_details`.
+fn cut_short(reason: &str) -> FinishReason {
+    match reason {
+        "max_output_tokens" => FinishReason::Length,
+        "content_filter" => FinishReason::ContentFilter,
+        "max_messages" | "steered" => FinishReason::Pause,
+        _ => FinishReason::Other,
+    }
+}
+
+fn ended_badly<O: Output>(
+    status: &str,
+    error: Option<&str>,
+    sink: &DeltaSink<'_, O>,
+) -> Failure<Box<str>> {
+    let error = error.map(|json| ErrorObject::read(json).unwrap_or_default());
+    let known = error.is_some();
+    let mut failure = error
+        .unwrap_or_default()
+        .failure(&sink.options().response, "the response failed without saying why");
+    if status == "cancelled" && !known {
+        failure = Failure::new(ErrorCode::Cancelled, "the response was cancelled".into());
+    }
+    failure
+}
+
+/// Names of the custom tools among the request's tools.
+fn custom_tools<O: Output>(tools: &str, sink: &mut DeltaSink<'_, O>) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    Reader::trusted(tools).maybe_array(|reader| {
+        let mut custom = false;
+        let mut name = None;
+        reader.maybe_object(|reader, key| {
+            match key {
+                "type" => custom = reader.opt_string()?.is_some_and(|kind| kind.raw == "custom"),
+                "name" if reader.kind()? == Kind::String => name = reader.filled_string()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        if let Some(name) = name.filter(|_| custom)
+            && sink.take_state_bytes(name.raw.len())
+        {
+            names.push(name.text());
+        }
+        Ok(())
+    })?;
+    Ok(names)
+}

@@ -1,0 +1,441 @@
+//! Tool calls: when one starts, what its arguments are, how it ends.
+//!
+//! Laws: a call starts once it has a name and an id, at its first arguments after its name, or at its end; arguments that
+//! come before the name wait for it; a first fragment that is exactly `{}` waits for what follows (some servers send it
+//! before the real arguments); an end says whether the text is whole.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::digest::Digest;
+use super::sink::{DeltaSink, Emitter};
+use crate::contract::{CallId, FinishReason, InputFormat, Output, Payload, TextOnlyDelta};
+use crate::json::scan::{JsonScan, Verdict};
+use crate::json::{Carry, Reader, Str};
+
+/// A tool call that a dialect opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallHandle(usize);
+
+/// How a call's arguments came to their end.
+///
+/// | ending | no argument text came | the text is one JSON value | the text ends inside a value |
+/// |---|---|---|---|
+/// | `Provider` | runnable with `{}` | runnable | incomplete |
+/// | `EndMarker`, `Finish(Stop)`, `Finish(ToolCalls)` | runnable with `{}` | runnable | incomplete |
+/// | `Finish` with any other reason, `Cut` | incomplete | runnable | incomplete |
+/// | `Abandoned` | incomplete | incomplete | incomplete |
+///
+/// A held `{}` and free text (custom tools) count as no text: neither tells by itself that the provider was done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// The provider closed the call.
+    Provider,
+    /// The message's finish reason.
+    Finish(FinishReason),
+    /// The provider's end marker, which no finish reason preceded.
+    EndMarker,
+    /// The stream failed or just stopped.
+    Cut,
+    /// Its message was abandoned, or the provider said that more of it would come.
+    Abandoned,
+}
+
+impl CallEnd {
+    /// Whether the provider says by this ending that it is done with the call.
+    pub fn says_done(self) -> bool {
+        match self {
+            Self::Provider | Self::EndMarker => true,
+            Self::Finish(reason) => reason.says_done(),
+            Self::Cut | Self::Abandoned => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Call {
+    id: CallId,
+    given_id: bool,
+    name: Option<String>,
+    stage: CallStage,
+    format: InputFormat,
+    scan: JsonScan,
+    said: Digest,
+    carry: Carry,
+    /// Arguments that wait: for a name, or (exactly `{}`) for what follows.
+    pending: String,
+    sent: bool,
+    /// Its text came from text that was cut anywhere: no piece of it stands for anything but itself.
+    verbatim: bool,
+    provider_state: Option<String>,
+}
+
+impl Call {
+    #[inline]
+    fn take(&mut self, text: &str) {
+        self.scan.feed(text.as_bytes());
+        self.said.take(text);
+    }
+
+    /// What was held gives way to what follows.
+    fn take_instead(&mut self, text: &str) {
+        self.scan = JsonScan::default();
+        self.said = Digest::default();
+        self.take(text);
+    }
+
+    /// Whether `text` says the whole arguments once more, as they are or encoded as a JSON string: some gateways close
+    /// a call with a summary of it.
+    #[inline]
+    fn repeats(&self, text: &str) -> bool {
+        self.scan.verdict() == Verdict::Complete
+            && !self.verbatim
+            && self.format == InputFormat::Json
+            && self.says_again(text)
+    }
+
+    fn says_again(&self, text: &str) -> bool {
+        if Digest::from_text(text) == self.said {
+            return true;
+        }
+        let mut reader = Reader::new(text, 1);
+        let encoded = reader.string().and_then(|token| reader.end().map(|()| token.text()));
+        encoded.is_ok_and(|encoded| Digest::from_text(&encoded) == self.said)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallStage {
+    Waiting,
+    Started,
+    Ended,
+}
+
+impl<O: Output> DeltaSink<'_, O> {
+    /// Opens a tool call; it starts at its name and id, at its first arguments, or at its end.
+    pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
+        self.add_call(format, false)
+    }
+
+    /// Opens a tool call that was found in text or in a whole body: no piece of its arguments repeats others, or gives way
+    /// to them.
+    pub(crate) fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
+        self.add_call(format, true)
+    }
+
+    fn add_call(&mut self, format: InputFormat, verbatim: bool) -> CallHandle {
+        self.end_markup(CallEnd::Provider);
+        let bound = self.options().limits.tool_calls;
+        let used = self.emitter.calls.len() + 1;
+        if self.emitter.deltas.within("tool_calls", used, bound) {
+            self.emitter.calls.push(Call {
+                id: CallId::default(),
+                given_id: false,
+                name: None,
+                stage: CallStage::Waiting,
+                format,
+                scan: JsonScan::default(),
+                said: Digest::default(),
+                carry: Carry::default(),
+                pending: String::new(),
+                sent: false,
+                verbatim,
+                provider_state: None,
+            });
+        }
+        CallHandle(used - 1)
+    }
+
+    /// Names the call.  The first name counts; once it has started, another id or name is only warned of.
+    pub fn name_call(&mut self, call: CallHandle, id: Option<Str<'_>>, name: Option<Str<'_>>) {
+        if !self.is_open() {
+            return;
+        }
+        let Emitter { deltas, calls, .. } = &mut *self.emitter;
+        let Some(state) = calls.get_mut(call.0) else {
+            return;
+        };
+        let mut late = None;
+        // Some servers write `"null"` for an id that they have not.
+        if let Some(id) = id.filter(|id| !id.is_empty() && id.raw != "null") {
+            if !state.given_id && state.stage == CallStage::Waiting {
+                if !deltas.take_identifier(id) {
+                    return;
+                }
+                state.id = CallId::from(id.text().as_str());
+                state.given_id = true;
+            } else if state.stage != CallStage::Waiting && !state.given_id {
+                late = Some("an id that came after its tool call had started was ignored");
+            }
+        }
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            match &state.name {
+                None if deltas.take_identifier(name) => state.name = Some(name.text()),
+                None => return,
+                Some(known) if name.is(known) => {}
+                Some(_) => late = Some("a second, different name of a tool call was ignored"),
+            }
+        }
+        let ready = state.stage == CallStage::Waiting
+            && state.name.is_some()
+            && (state.given_id || !state.pending.is_empty());
+        if let Some(message) = late {
+            self.warn("tool_call_identity", message, None);
+        }
+        if ready {
+            self.start_call(call);
+        }
+    }
+
+    /// Sets what the provider must get back with this call; `data` is a JSON value.
+    pub fn call_state(&mut self, call: CallHandle, data: &str) {
+        let state = self.emitter.deltas.provider_state(data);
+        if self.emitter.deltas.take_state_bytes(state.len())
+            && let Some(call) = self.emitter.calls.get_mut(call.0)
+        {
+            call.provider_state = Some(state);
+        }
+    }
+
+    /// More text of the call's arguments.
+    #[inline]
+    pub fn call_args(&mut self, call: CallHandle, text: Str<'_>) {
+        if text.is_empty() || !self.is_open() {
+            return;
+        }
+        let Emitter { deltas, calls, scratch, .. } = &mut *self.emitter;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage != CallStage::Ended)
+        else {
+            return;
+        };
+        let lone = state.carry.lone;
+        let plain = if !text.escaped && state.carry.high.is_none() {
+            text.raw
+        } else {
+            scratch.clear();
+            text.decode_into(scratch, &mut state.carry);
+            scratch.as_str()
+        };
+        if plain.is_empty() || !deltas.take_message_bytes(plain.len()) {
+            return;
+        }
+        if state.sent && state.repeats(plain) {
+            let message = "a tool call's whole arguments came again and were ignored";
+            self.warn("repeated_arguments", message, None);
+            return;
+        }
+        state.take(plain);
+        let lone_now = state.carry;
+        if state.name.is_none() {
+            if state.format == InputFormat::Json && state.pending == "{}" {
+                state.pending.clear();
+                state.take_instead(plain);
+            }
+            state.pending.push_str(plain);
+        } else if state.format == InputFormat::Json
+            && !state.sent
+            && !state.verbatim
+            && state.pending.is_empty()
+            && plain == "{}"
+        {
+            state.pending.push_str(plain);
+            if state.stage == CallStage::Waiting {
+                self.start_call(call);
+            }
+        } else if state.stage == CallStage::Waiting {
+            let held = plain.to_owned();
+            self.start_call(call);
+            self.send_args(call, &held);
+        } else {
+            if state.pending == "{}" {
+                // What was held gives way to what follows, for the scanner too.
+                state.pending.clear();
+                state.take_instead(plain);
+            }
+            state.sent = true;
+            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text: plain });
+        }
+        if lone_now.lone > lone {
+            self.warn_lone(lone_now);
+        }
+    }
+
+    /// The whole of the call's arguments, which came in pieces before, or not at all: what is missing of them is sent.
+    /// Where the pieces say something else they stand, and a warning says so.
+    pub fn args_whole(&mut self, call: CallHandle, whole: Str<'_>) {
+        let text = whole.text();
+        if !self.is_open() {
+            return;
+        }
+        let calls = &mut self.emitter.calls;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage != CallStage::Ended)
+        else {
+            return;
+        };
+        match state.said.rest_of(&text).map(str::to_owned) {
+            Some(rest) => {
+                // A surrogate that waits for its other half has it in the rest.
+                state.carry.high = None;
+                self.call_args(call, Str::plain(&rest));
+            }
+            // What nobody has seen yet gives way.
+            None if !state.sent => {
+                state.pending.clear();
+                state.take_instead("");
+                self.call_args(call, Str::plain(&text));
+            }
+            None => self.warn_differing(),
+        }
+    }
+
+    /// Whether the call's arguments are one whole JSON value, so that arguments under `name` are another call's.  A
+    /// held `{}` counts only before another name: under its own it may give way to what follows.
+    pub fn is_whole_before(&self, call: CallHandle, name: Option<Str<'_>>) -> bool {
+        self.emitter.calls.get(call.0).is_some_and(|call| {
+            let renamed =
+                name.is_some_and(|name| !call.name.as_deref().is_some_and(|n| name.is(n)));
+            (call.sent || renamed) && call.scan.verdict() == Verdict::Complete
+        })
+    }
+
+    fn send_args(&mut self, call: CallHandle, text: &str) {
+        let Emitter { deltas, calls, .. } = &mut *self.emitter;
+        // A call does not start where the limit of parts is reached.
+        if let Some(state) = calls.get_mut(call.0)
+            && state.stage == CallStage::Started
+            && !text.is_empty()
+        {
+            state.sent = true;
+            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text });
+        }
+    }
+
+    /// Lets a call start that has a name, id or not.
+    pub(crate) fn start_call(&mut self, call: CallHandle) {
+        let Emitter { deltas, calls, ids, started_calls, .. } = &mut *self.emitter;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == CallStage::Waiting)
+        else {
+            return;
+        };
+        let Some(index) = deltas.open_part() else {
+            return;
+        };
+        // Made-up ids derive from the response id, so `start` settles that first.
+        deltas.start(self.out);
+        if !state.given_id {
+            let id = made_up_id(&deltas.options.run_id, &deltas.response_id, call.0);
+            state.id = CallId::from(id.as_str());
+        }
+        if let Some(other) = unique(ids, &state.id) {
+            state.id = CallId::from(other.as_str());
+        }
+        state.stage = CallStage::Started;
+        *started_calls += 1;
+        let provider_state = state.provider_state.take();
+        let options = Arc::clone(&deltas.options);
+        deltas.send(
+            self.out,
+            Payload::ToolCallStart {
+                id: state.id.as_ref(),
+                name: options.caller_name(state.name.as_deref().unwrap_or("")),
+                part_index: Some(index),
+                input_format: state.format,
+                provider_state: provider_state.as_deref(),
+            },
+        );
+        let pending = std::mem::take(&mut state.pending);
+        if pending == "{}" && state.format == InputFormat::Json {
+            state.pending = pending;
+        } else {
+            self.send_args(call, &pending);
+        }
+    }
+
+    /// Ends a call.
+    pub fn end_call(&mut self, call: CallHandle, how: CallEnd) {
+        if self.ended() {
+            return;
+        }
+        let Some(state) = self.emitter.calls.get_mut(call.0) else {
+            return;
+        };
+        if state.stage == CallStage::Waiting {
+            if !state.given_id && state.name.is_none() && state.pending.is_empty() {
+                state.stage = CallStage::Ended;
+                return;
+            }
+            self.start_call(call);
+        }
+        let Emitter { deltas, calls, scratch, .. } = &mut *self.emitter;
+        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == CallStage::Started)
+        else {
+            return;
+        };
+        state.stage = CallStage::Ended;
+        let held = std::mem::take(&mut state.pending);
+        scratch.clear();
+        scratch.push_str(&held);
+        let lone = state.carry.lone;
+        state.carry.flush(scratch);
+        let carry = state.carry;
+        if !scratch.is_empty() {
+            if held.is_empty() {
+                state.scan.feed(scratch.as_bytes());
+            }
+            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text: scratch });
+        }
+        // The name may be still to come, and arguments may follow where none came.
+        let unsure = state.name.is_none()
+            || !held.is_empty()
+            || state.format == InputFormat::Text
+            || state.scan.verdict() == Verdict::Empty;
+        let open = state.format == InputFormat::Json && state.scan.verdict() == Verdict::Open;
+        let incomplete = how == CallEnd::Abandoned || open || (unsure && !how.says_done());
+        let provider_state = state.provider_state.take();
+        deltas.send(
+            self.out,
+            Payload::ToolCallEnd {
+                id: state.id.as_ref(),
+                incomplete,
+                provider_state: provider_state.as_deref(),
+            },
+        );
+        state.scan = JsonScan::default();
+        if carry.lone > lone {
+            self.warn_lone(carry);
+        }
+    }
+
+    /// Ends every call that is open, in the order in which they were opened.
+    pub fn end_calls(&mut self, how: CallEnd) {
+        self.end_markup(how);
+        for position in self.emitter.first_open..self.emitter.calls.len() {
+            self.end_call(CallHandle(position), how);
+        }
+        self.emitter.first_open = self.emitter.calls.len();
+    }
+}
+
+/// The id of a call that has none: the same for the same run, response and ordinal.
+fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
+    let said = Digest::from_text(&format!("{run_id}\0{response_id}\0{ordinal}\0"));
+    format!("call_{:016x}", said.hash())
+}
+
+/// `id_2`, `id_3` … when earlier calls have `id`; `None` when it is new.
+fn unique(ids: &mut BTreeMap<String, u32>, id: &str) -> Option<String> {
+    if !ids.contains_key(id) {
+        ids.insert(id.to_owned(), 1);
+        return None;
+    }
+    let mut candidate = id.to_owned();
+    while ids.contains_key(&candidate) {
+        let count = ids.get_mut(id).map_or(2, |count| {
+            *count = count.saturating_add(1);
+            *count
+        });
+        candidate = format!("{id}_{count}");
+    }
+    ids.insert(candidate.clone(), 1);
+    Some(candidate)
+}

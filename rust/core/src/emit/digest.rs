@@ -1,0 +1,40 @@
+//! What was said, by length and FNV-1a hash of 64 bits: enough to tell a repetition or a beginning, at no memory.
+
+/// The digest of a text that grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Digest {
+    length: usize,
+    hash: u64,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self { length: 0, hash: 0xCBF2_9CE4_8422_2325 }
+    }
+}
+
+impl Digest {
+    pub(super) fn from_text(text: &str) -> Self {
+        let mut digest = Self::default();
+        digest.take(text);
+        digest
+    }
+
+    pub(super) fn take(&mut self, text: &str) {
+        self.length = self.length.saturating_add(text.len());
+        for byte in text.bytes() {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+
+    /// 16 hexadecimal digits' worth of the text.
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// What `whole` says after this text; `None` when it does not begin with it.
+    pub(super) fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
+        let (begun, rest) = whole.split_at_checked(self.length)?;
+        (Self::from_text(begun) == *self).then_some(rest)
+    }
+}

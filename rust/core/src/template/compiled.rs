@@ -1,0 +1,317 @@
+//! One template: a frame cut at its holes, and the comparison of others with it.
+
+use std::ops::Range;
+
+use super::framed_json::FramedJson;
+use super::token::{Kind, Token, TokenSpan, Tokens, is_one_line};
+use super::{MAX_TOKENS, Template};
+use crate::dialect::protocol::{Frame, Protocol};
+use crate::framing::Bytes;
+use crate::json::{Reader, Str, number_end, string_end};
+
+/// Holes of one template.
+const MAX_HOLES: usize = 8;
+
+/// A hole; literals stand between two of them.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    /// Its span, counted from where begins what frames the template's own frame.
+    hole: Range<usize>,
+    kind: Kind,
+    object: Option<Box<Object>>,
+}
+
+/// Where holes stand is told by the spans of their template.
+impl PartialEq for Segment {
+    fn eq(&self, other: &Self) -> bool {
+        let last = |segment: &Self| segment.object.as_ref().map(|object| object.last.clone());
+        self.kind == other.kind && last(self) == last(other)
+    }
+}
+
+/// An object that has become a hole, as it was seen: counts, of which mostly none or the numbers alone are new.
+#[derive(Clone, Debug)]
+struct Object {
+    /// The one before.
+    last: String,
+    /// The one in the template's own frame, counted like its hole.
+    own: Range<usize>,
+    /// The whole numbers in that.
+    numbers: Vec<Range<usize>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CompiledTemplate<E> {
+    name: Box<str>,
+    pub(super) frame: FramedJson,
+    spans: Vec<TokenSpan>,
+    pub(super) segments: Vec<Segment>,
+    /// Whether some of them are objects.
+    pub(super) has_objects: bool,
+    pub(super) event: E,
+}
+
+/// What stands in the holes of a frame.
+pub(super) struct Holes<'a> {
+    texts: [&'a str; MAX_HOLES],
+    /// A bit for each: whether it holds escapes.
+    escaped: u32,
+}
+
+impl Default for Holes<'_> {
+    fn default() -> Self {
+        Self { texts: [""; MAX_HOLES], escaped: 0 }
+    }
+}
+
+impl<E: Template> CompiledTemplate<E> {
+    pub(super) fn new(
+        frame: Frame<'_>,
+        event: &E::Event<'_>,
+        ignored: &[Range<usize>],
+    ) -> Option<Self> {
+        let Frame { name, json, wire, .. } = frame;
+        let mut tokens =
+            Tokens { frame: json, ignored: ignored.len(), spans: Vec::new(), fit: true };
+        let event = E::from_event(event, &mut tokens)?;
+        let Tokens { mut spans, fit, .. } = tokens;
+        spans.extend(ignored.iter().map(|range| TokenSpan::ignored(json, range)));
+        let closing = json.rfind('}')?;
+        let padding = json.get(..closing)?.trim_end().len();
+        spans.push(TokenSpan {
+            range: padding..closing,
+            kind: Kind::Space,
+            escaped: false,
+            hole: None,
+        });
+        if !fit || spans.len() > MAX_TOKENS {
+            return None;
+        }
+        Some(Self {
+            name: name.into(),
+            frame: FramedJson::new(json, wire),
+            spans,
+            segments: Vec::new(),
+            has_objects: false,
+            event,
+        })
+    }
+
+    /// Most events have no name.  That is asked first: comparing two empty texts makes the C library read, masked out, at
+    /// addresses that are none, which costs more than everything else here.
+    #[inline]
+    pub(super) fn is_named(&self, name: &[u8]) -> bool {
+        if name.is_empty() { self.name.is_empty() } else { *self.name.as_bytes() == *name }
+    }
+
+    /// What stands in a span: in the template's own frame, or in the hole.
+    #[inline]
+    pub(super) fn text<'a>(&'a self, token: Token, holes: &Holes<'a>) -> Str<'a> {
+        let nothing = Str::plain("");
+        let Some(span) = self.spans.get(usize::from(token.0)) else { return nothing };
+        let Some(hole) = span.hole else {
+            let range = moved(&span.range, self.frame.start);
+            let raw = self.frame.wire.get(range).unwrap_or("");
+            return Str { raw, escaped: span.escaped };
+        };
+        let hole = usize::from(hole);
+        if let Kind::Object(_) = span.kind {
+            let object = self.segments.get(hole).and_then(|segment| segment.object.as_ref());
+            return Str::plain(object.map_or("", |object| &object.last));
+        }
+        let raw = holes.texts.get(hole).copied().unwrap_or("");
+        Str { raw, escaped: holes.escaped & (1 << hole) != 0 }
+    }
+
+    /// Cuts the frame at the spans that have become holes.
+    pub(super) fn cut(&mut self) {
+        let mut holes: Vec<usize> = (0..self.spans.len())
+            .filter(|at| self.spans.get(*at).is_some_and(|p| p.hole.is_some()))
+            .collect();
+        holes.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
+        self.segments.clear();
+        self.has_objects = false;
+        for (number, at) in (0..).zip(holes) {
+            if let Some(span) = self.spans.get_mut(at) {
+                span.hole = Some(number);
+                let hole = moved(&span.range, self.frame.start);
+                let object = matches!(span.kind, Kind::Object(_))
+                    .then(|| Object::new(&self.frame.wire, hole.clone()).into());
+                self.has_objects |= object.is_some();
+                self.segments.push(Segment { hole, kind: span.kind, object });
+            }
+        }
+    }
+
+    /// Takes over what framed another frame of the same name, unless that is known.
+    #[cold]
+    pub(super) fn know_framing(&mut self, wire: &str, frame: &[u8]) {
+        let before = self.frame.start;
+        self.frame.know(wire, frame);
+        let by = self.frame.start - before;
+        for segment in self.segments.iter_mut().filter(|_| by > 0) {
+            segment.hole = moved(&segment.hole, by);
+            if let Some(object) = &mut segment.object {
+                object.own = moved(&object.own, by);
+                object.numbers.iter_mut().for_each(|number| *number = moved(number, by));
+            }
+        }
+    }
+
+    /// Takes over the objects that are new; what stands where they were before is empty.
+    pub(super) fn keep_objects(&mut self, holes: &Holes<'_>) {
+        for (segment, text) in self.segments.iter_mut().zip(holes.texts) {
+            if let Some(object) = &mut segment.object
+                && !text.is_empty()
+            {
+                text.clone_into(&mut object.last);
+            }
+        }
+    }
+
+    /// Where that piece of the frame, with what framed it, ends in bytes that begin with it.
+    #[inline]
+    pub(super) fn matches<'a>(
+        &self,
+        start: usize,
+        end: usize,
+        bytes: Bytes<'a>,
+        holes: &mut Holes<'a>,
+        protocol: &mut impl Protocol<EventTemplate = E>,
+    ) -> Option<usize> {
+        let text = bytes.as_bytes();
+        holes.escaped = 0;
+        let (mut bit, mut mine, mut at) = (1, start, 0);
+        for (segment, found) in self.segments.iter().zip(&mut holes.texts) {
+            at = self.literal(mine..segment.hole.start, text, at)?;
+            mine = segment.hole.end;
+            let (end, escaped) = match &segment.object {
+                None if let Kind::Read(levels) = segment.kind => {
+                    let mut reader = Reader::new(bytes.line(at)?, usize::from(levels));
+                    protocol.read_object(&mut reader).then_some(())?;
+                    *found = "";
+                    bit <<= 1;
+                    let end = at + reader.position();
+                    is_one_line(text.get(at..end)?).then_some(())?;
+                    at = end;
+                    continue;
+                }
+                None => segment.kind.end(text, at)?,
+                Some(object) if object.is_at(text, at) => {
+                    *found = "";
+                    bit <<= 1;
+                    at += object.last.len();
+                    continue;
+                }
+                Some(object) => match self.own_object(object, text, at) {
+                    Some(end) => (end, false),
+                    None => segment.kind.end(text, at)?,
+                },
+            };
+            *found = bytes.text(at..end)?;
+            if escaped {
+                holes.escaped |= bit;
+            }
+            bit <<= 1;
+            at = end;
+        }
+        self.literal(mine..end, text, at)
+    }
+
+    /// Where the object ends that begins at `at`, when it is the template's own but for its numbers.
+    fn own_object(&self, object: &Object, frame: &[u8], at: usize) -> Option<usize> {
+        let (mut mine, mut at) = (object.own.start, at);
+        for number in &object.numbers {
+            at = self.literal(mine..number.start, frame, at)?;
+            at += count_bytes(frame.get(at..)?)?;
+            mine = number.end;
+        }
+        self.literal(mine..object.own.end, frame, at)
+    }
+
+    /// Where the literal ends that must stand at `at`.
+    #[inline]
+    fn literal(&self, literal: Range<usize>, text: &[u8], at: usize) -> Option<usize> {
+        let end = at + literal.len();
+        (text.get(at..end)? == self.frame.wire.as_bytes().get(literal)?).then_some(end)
+    }
+
+    /// Makes holes of the spans in which `frame` differs; false when it is of another skeleton.  A skeleton in which too
+    /// much differs stays as it is.
+    pub(super) fn widen(&mut self, frame: &[u8]) -> bool {
+        let mut order: Vec<usize> = (0..self.spans.len()).collect();
+        order.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
+        let behind = self.frame.start;
+        let (mut mine, mut at, mut differing) = (behind, 0, Vec::new());
+        for number in order {
+            let Some(span) = self.spans.get(number).filter(|span| span.kind != Kind::Fixed) else {
+                continue;
+            };
+            let step = || {
+                let start = self.literal(mine..behind + span.range.start, frame, at)?;
+                let (end, _) = span.kind.end(frame, start)?;
+                Some((start, end))
+            };
+            let Some((start, end)) = step() else { return false };
+            let own = self.frame.frame().as_bytes().get(span.range.clone());
+            if span.hole.is_none() && frame.get(start..end) != own {
+                differing.push(number);
+            }
+            mine = behind + span.range.end;
+            at = end;
+        }
+        let end = self.literal(mine..self.frame.end, frame, at);
+        if end != Some(frame.len()) {
+            return false;
+        }
+        let holes = self.spans.iter().filter(|span| span.hole.is_some()).count();
+        if holes + differing.len() > MAX_HOLES {
+            return true;
+        }
+        for number in differing {
+            if let Some(span) = self.spans.get_mut(number) {
+                span.hole = Some(0);
+            }
+        }
+        self.cut();
+        true
+    }
+}
+
+#[inline]
+fn moved(range: &Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
+}
+
+impl Object {
+    fn new(frame: &str, own: Range<usize>) -> Self {
+        let last = frame.get(own.clone()).unwrap_or("").to_owned();
+        let text = frame.as_bytes().get(..own.end).unwrap_or_default();
+        let (mut numbers, mut at) = (Vec::new(), own.start);
+        while let Some(byte) = text.get(at) {
+            let start = at;
+            at = match byte {
+                b'"' => string_end(text, at + 1).map_or(text.len(), |(end, _)| end + 1),
+                b'-' | b'0'..=b'9' => number_end(text, at).unwrap_or(text.len()),
+                _ => at + 1,
+            };
+            if text.get(start..at).and_then(count_bytes) == Some(at - start) {
+                numbers.push(start..at);
+            }
+        }
+        Self { last, own, numbers }
+    }
+
+    #[inline]
+    fn is_at(&self, frame: &[u8], at: usize) -> bool {
+        frame.get(at..).is_some_and(|rest| rest.starts_with(self.last.as_bytes()))
+    }
+}
+
+/// How many digits of a whole number the text begins with; `None` where it begins with none.
+#[inline]
+fn count_bytes(text: &[u8]) -> Option<usize> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let leading_zero = digits > 1 && text.first() == Some(&b'0');
+    (digits > 0 && !leading_zero).then_some(digits)
+}

@@ -1,0 +1,64 @@
+//! What framed a template's frame.
+
+/// A frame between what framed it, where that is known.
+#[derive(Clone, Debug)]
+pub(super) struct FramedJson {
+    pub(super) wire: Box<str>,
+    /// Where in it the frame begins, and where it ends.
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// Frames are equal whatever framed them: a cut hides that, and it decides nothing.
+impl PartialEq for FramedJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.frame() == other.frame()
+    }
+}
+
+impl FramedJson {
+    pub(super) fn new(frame: &str, wire: &str) -> Self {
+        let found = place(frame.as_bytes(), wire);
+        let (wire, start) = found.map_or((frame, 0), |start| (wire, start));
+        Self { wire: wire.into(), start, end: start + frame.len() }
+    }
+
+    #[inline]
+    pub(super) fn frame(&self) -> &str {
+        self.wire.get(self.start..self.end).unwrap_or("")
+    }
+
+    /// Whether it is known what framed it.
+    #[inline]
+    pub(super) fn is_framed(&self) -> bool {
+        self.end - self.start < self.wire.len()
+    }
+
+    /// Takes over what framed another frame: `wire` with that frame in it.
+    #[cold]
+    pub(super) fn know(&mut self, wire: &str, frame: &[u8]) {
+        let Some(start) = place(frame, wire).filter(|_| !self.is_framed()) else { return };
+        let around = wire.get(..start).zip(wire.get(start + frame.len()..));
+        if let Some((before, after)) = around {
+            self.wire = [before, self.frame(), after].concat().into();
+            self.end += start;
+            self.start = start;
+        }
+    }
+
+    /// Whether `wire` frames another frame, so many bytes long, in the same way.
+    pub(super) fn is_framed_as(&self, wire: &[u8], frame: usize) -> bool {
+        let around = self.wire.get(..self.start).zip(self.wire.get(self.end..));
+        around.is_some_and(|(before, after)| {
+            wire.len() == before.len() + frame + after.len()
+                && wire.starts_with(before.as_bytes())
+                && wire.ends_with(after.as_bytes())
+        })
+    }
+}
+
+/// Where in `wire` that frame lies, which was borrowed from it.
+fn place(frame: &[u8], wire: &str) -> Option<usize> {
+    let start = (frame.as_ptr() as usize).checked_sub(wire.as_ptr() as usize)?;
+    wire.as_bytes().get(start..)?.starts_with(frame).then_some(start)
+}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from deltafold.history.arguments import ArgumentError, ToolArgumentParser
 from deltafold.history.entries import (
+    HistoryEntry,
     HistoryToolCallResult,
     ToolCallRequest,
     ToolExecutionStatus,
@@ -20,15 +21,33 @@ from deltafold.history.entries import (
 from deltafold.history.sections import LevelOfDetailSections
 
 if TYPE_CHECKING:
-    from deltafold.history.state import AgentState
     from deltafold.models.config import ToolSpec
+
+
+class RenderedState(Protocol):
+    """The state that a widget reads while it is rendered; an `AgentState` is one."""
+
+    @property
+    def system_instruction(self) -> str:
+        """The instruction in force."""
+        ...
+
+    @property
+    def history(self) -> Sequence[HistoryEntry]:
+        """All entries, oldest first."""
+        ...
+
+    @property
+    def memory_notebook_snapshot(self) -> str:
+        """The memory notebook's text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class WidgetRenderContext:
     """What a widget may look at while it is rendered."""
 
-    state: "AgentState"
+    state: RenderedState
     environment: Mapping[str, object] = field(default_factory=dict[str, object])
 
 

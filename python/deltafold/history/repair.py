@@ -32,6 +32,7 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
+from deltafold.pairing import answered_calls
 
 MISSING_RESULT: Final = "No result: the call was never finished."
 MISSING_STATUS: Final = "missing"
@@ -132,7 +133,10 @@ class _Mender:
 
     def mend(self, messages: Sequence[Message]) -> list[Message]:
         turns = [turn for item in enumerate(messages) for turn in self._split(*item)]
-        self._pair(turns)
+        pieces = ([(piece, piece.part) for piece in turn.pieces] for turn in turns)
+        for result, call in answered_calls(pieces):
+            if call is not None:
+                result.answers, call.answer = call, result
         self._rename(turns)
         mended: list[Message] = []
         position = 0
@@ -181,26 +185,6 @@ class _Mender:
             turn = _Turn(role, [piece], message, number, is_whole=False)
         if turn is not None:
             yield turn
-
-    def _pair(self, turns: Sequence[_Turn]) -> None:
-        """Find the result of each call.
-
-        A result answers the latest call before it that bears its id; two calls of one message with
-        one id are answered in their order.
-        """
-        waiting: dict[str, list[_Piece]] = {}
-        for turn in turns:
-            fresh: set[str] = set()
-            for piece in turn.pieces:
-                part = piece.part
-                if isinstance(part, ToolCallPart):
-                    if part.tool_call_id not in fresh:
-                        waiting[part.tool_call_id] = []
-                        fresh.add(part.tool_call_id)
-                    waiting[part.tool_call_id].append(piece)
-                elif isinstance(part, ToolResultPart) and waiting.get(part.tool_call_id):
-                    call = waiting[part.tool_call_id].pop(0)
-                    piece.answers, call.answer = call, piece
 
     def _rename(self, turns: Sequence[_Turn]) -> None:
         """Give each call an id of its own."""

@@ -53,8 +53,8 @@ from deltafold.models.sdks import Sdk
 from deltafold.models.secrets import Redactor
 from deltafold.models.transport import AsyncSource, Source
 from deltafold.models.vendors import VENDORS, Vendor
-from deltafold.stream import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
 from deltafold.stream_core import CallContext, DecoderOptions
+from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
 

@@ -18,7 +18,7 @@ from deltafold.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
 from deltafold.models.http import ClientKind
 from deltafold.models.prepared import Prepared
-from deltafold.stream import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
 
 if TYPE_CHECKING:
     from deltafold._core import MessageDelta

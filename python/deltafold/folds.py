@@ -2,7 +2,7 @@
 
 In: bytes.  Out: `Message`, or the assemblers that hold many.
 
-Laws: those of `stream.py`; a body in one piece is folded with the GIL released.
+Laws: those of `streams.py`; a body in one piece is folded with the GIL released.
 """
 
 from collections.abc import AsyncIterable, Iterable
@@ -11,8 +11,8 @@ from typing import Unpack
 from deltafold._core import Decoder, Fold, MessageAssembler, fold_bodies
 from deltafold.bodies import whole_body
 from deltafold.messages import Message
-from deltafold.stream import astream, stream
 from deltafold.stream_core import DecoderOptions
+from deltafold.streams import astream, stream
 
 __all__ = ["Fold", "afold", "fold", "fold_many"]
 

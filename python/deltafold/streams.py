@@ -1,6 +1,6 @@
 """Streams: bytes of a response in, deltas, text and the final message out.
 
-In: a `Source` of byte chunks (models/transport.py).  Out: `MessageDelta`, `DeltaBatch`, `str`,
+In: a `Source` of byte chunks (transports/sources.py).  Out: `MessageDelta`, `DeltaBatch`, `str`,
 `Message`.  `stream_core.py` holds all that happens between two reads; `DeltaStream` and
 `AsyncDeltaStream` add only how one waits.
 
@@ -10,7 +10,7 @@ Laws:
   and ends. `text()` and `final_message()` raise `ModelError`.  A caller's mistake raises where it
   is made.
 - The terminal delta is handed out at once.  The step after it, or closing, reads the rest of the
-  body within bounds (models/draining.py), so that the connection serves the next call.
+  body within bounds (transports/draining.py), so that the connection serves the next call.
 - Closing keeps what came; before the end it counts as `cancelled`.  Cancellation is folded in and
   raised again.
 """
@@ -26,17 +26,6 @@ from deltafold.contract import Usage
 from deltafold.cost import CostSource
 from deltafold.errors import ErrorMapper, ModelError
 from deltafold.messages import Message
-from deltafold.models.draining import adrain, drain
-from deltafold.models.hooks import ResponseInfo
-from deltafold.models.secrets import Redactor, secrets_of_response
-from deltafold.models.transport import (
-    AsyncSource,
-    Source,
-    async_source_of,
-    dialect_of,
-    http_response,
-    source_of,
-)
 from deltafold.stream_core import (
     CallContext,
     CallerError,
@@ -48,6 +37,11 @@ from deltafold.stream_core import (
     text_of,
 )
 from deltafold.timing import Timing
+from deltafold.transports.draining import adrain, drain
+from deltafold.transports.response_info import ResponseInfo
+from deltafold.transports.responses import async_source_of, dialect_of, http_response, source_of
+from deltafold.transports.secrets import Redactor, secrets_of_response
+from deltafold.transports.sources import AsyncSource, Source
 
 Tee: TypeAlias = Callable[[bytes], object]
 """Gets the body's bytes as they come, before they are decoded."""

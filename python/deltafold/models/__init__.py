@@ -30,14 +30,7 @@ if TYPE_CHECKING:
         ToolSpec,
     )
     from deltafold.models.gemini import GeminiModel
-    from deltafold.models.hooks import (
-        Hooks,
-        RateLimit,
-        RequestContext,
-        ResponseInfo,
-    )
-    from deltafold.models.http import Timeouts
-    from deltafold.models.http1 import Http1Client
+    from deltafold.models.hooks import Hooks, RequestContext
     from deltafold.models.loading import load_model
     from deltafold.models.local import LocalModel
     from deltafold.models.mistral import MistralModel
@@ -48,6 +41,9 @@ if TYPE_CHECKING:
         VENDORS,
         Vendor,
     )
+    from deltafold.transports.http1 import Http1Client
+    from deltafold.transports.response_info import RateLimit, ResponseInfo
+    from deltafold.transports.timeouts import Timeouts
 
 __all__ = [
     "VENDORS",
@@ -88,46 +84,46 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "AnthropicConfig": "config",
-    "AnthropicModel": "anthropic",
-    "BedrockConverseConfig": "config",
-    "BedrockConverseModel": "bedrock_converse",
-    "CacheConfig": "config",
-    "Capability": "config",
-    "CohereChatConfig": "config",
-    "CohereChatModel": "cohere_chat",
-    "GeminiConfig": "config",
-    "GeminiModel": "gemini",
-    "Hooks": "hooks",
-    "Http1Client": "http1",
-    "LocalConfig": "config",
-    "LocalModel": "local",
-    "MistralConfig": "config",
-    "MistralModel": "mistral",
-    "Model": "base",
-    "ModelConfig": "config",
-    "ModelInfo": "config",
-    "OllamaConfig": "config",
-    "OllamaModel": "ollama",
-    "OpenAIChatConfig": "config",
-    "OpenAIChatModel": "openai_chat",
-    "OpenAIResponsesConfig": "config",
-    "OpenAIResponsesModel": "openai_responses",
-    "RateLimit": "hooks",
-    "RequestContext": "hooks",
-    "RequestMetadata": "config",
-    "ResponseInfo": "hooks",
-    "Timeouts": "http",
-    "ToolChoice": "config",
-    "ToolSpec": "config",
-    "VENDORS": "vendors",
-    "Vendor": "vendors",
-    "load_model": "loading",
+    "AnthropicConfig": "models.config",
+    "AnthropicModel": "models.anthropic",
+    "BedrockConverseConfig": "models.config",
+    "BedrockConverseModel": "models.bedrock_converse",
+    "CacheConfig": "models.config",
+    "Capability": "models.config",
+    "CohereChatConfig": "models.config",
+    "CohereChatModel": "models.cohere_chat",
+    "GeminiConfig": "models.config",
+    "GeminiModel": "models.gemini",
+    "Hooks": "models.hooks",
+    "Http1Client": "transports.http1",
+    "LocalConfig": "models.config",
+    "LocalModel": "models.local",
+    "MistralConfig": "models.config",
+    "MistralModel": "models.mistral",
+    "Model": "models.base",
+    "ModelConfig": "models.config",
+    "ModelInfo": "models.config",
+    "OllamaConfig": "models.config",
+    "OllamaModel": "models.ollama",
+    "OpenAIChatConfig": "models.config",
+    "OpenAIChatModel": "models.openai_chat",
+    "OpenAIResponsesConfig": "models.config",
+    "OpenAIResponsesModel": "models.openai_responses",
+    "RateLimit": "transports.response_info",
+    "RequestContext": "models.hooks",
+    "RequestMetadata": "models.config",
+    "ResponseInfo": "transports.response_info",
+    "Timeouts": "transports.timeouts",
+    "ToolChoice": "models.config",
+    "ToolSpec": "models.config",
+    "VENDORS": "models.vendors",
+    "Vendor": "models.vendors",
+    "load_model": "models.loading",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    value: object = getattr(import_module(f"deltafold.{_MODULES[name]}"), name)
     return value

@@ -5,10 +5,10 @@ from typing import ClassVar, Final
 
 from deltafold.dialects import anthropic_messages
 from deltafold.dialects.rendered import DialectModule
-from deltafold.models import sdks
 from deltafold.models.base import Model
 from deltafold.models.config import AnthropicConfig, ModelConfig
-from deltafold.models.sdks import Sdk
+from deltafold.transports import sdks
+from deltafold.transports.sdks import Sdk
 
 # The API insists on a version, and there is this one.
 _VERSION: Final = {"anthropic-version": "2023-06-01"}

@@ -23,7 +23,6 @@ from deltafold.models.calls import (
     CallFacts,
     Messages,
     Metadata,
-    PreparedRequest,
     Repair,
     SystemContent,
     Telemetry,
@@ -45,16 +44,18 @@ from deltafold.models.config import (
     ToolSpec,
 )
 from deltafold.models.hooks import Hooks
-from deltafold.models.http import ClientKind, Timeouts
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared, as_caller_errors
-from deltafold.models.sdks import Sdk
-from deltafold.models.secrets import Redactor
-from deltafold.models.transport import AsyncSource, Source
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.stream_core import CallContext, DecoderOptions
 from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.transports.http import ClientKind
+from deltafold.transports.requests import PreparedRequest
+from deltafold.transports.sdks import Sdk
+from deltafold.transports.secrets import Redactor
+from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.timeouts import Timeouts
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
 
@@ -473,7 +474,7 @@ class Model(Messaging, Generic[ConfigT]):
         return CallContext(
             self._vendor.name,
             prepared.facts.model_id,
-            self._hooks,
+            self._hooks.after_headers,
             prepared.invocation_state,
             prepared.notes,
             begin,

@@ -20,9 +20,9 @@ from deltafold.dialects.rendered import DialectModule
 from deltafold.errors import MisuseError
 from deltafold.models.base import Model
 from deltafold.models.config import Capability, LocalConfig, ModelConfig
-from deltafold.models.http import HttpRequest
-from deltafold.models.sdks import import_sdk
-from deltafold.models.transport import AsyncSource, Source
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.sdks import import_sdk
+from deltafold.transports.sources import AsyncSource, Source
 
 _HEADERS: Final = {"content-type": "text/event-stream"}
 

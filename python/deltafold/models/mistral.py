@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from deltafold.dialects import mistral
 from deltafold.dialects.rendered import DialectModule
-from deltafold.models import sdks
 from deltafold.models.base import Model
 from deltafold.models.config import Capability, MistralConfig, ModelConfig
-from deltafold.models.sdks import Sdk
+from deltafold.transports import sdks
+from deltafold.transports.sdks import Sdk
 
 
 class MistralModel(Model[MistralConfig]):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 
 EXTRAS: Final[Mapping[str, str]] = {
     "httpx": "httpx",
@@ -13,6 +13,10 @@ EXTRAS: Final[Mapping[str, str]] = {
     "httptools": "fast",
 }
 """What `make_http_client` makes clients with, and the extra that installs it."""
+
+MAX_CONNECTIONS: Final = 1000
+MAX_IDLE_CONNECTIONS: Final = 100
+"""Limits of a client that is made here: connections in all, and connections without a request."""
 
 
 def import_package(package: str) -> Any:  # noqa: ANN401 - a module whose types are not installed everywhere

@@ -11,14 +11,10 @@ import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, unquote_plus, urlsplit
 
-from deltafold.errors import MisuseError
-
-if TYPE_CHECKING:
-    from deltafold.errors import ErrorFields
+from deltafold.exceptions import MisuseError
 
 T = TypeVar("T", bound=BaseException)
 
@@ -149,18 +145,6 @@ class Redactor:
         redacted = self.text(text)
         return content if redacted is text else redacted.encode("utf-8", "surrogateescape")
 
-    def fields(self, fields: "ErrorFields") -> "ErrorFields":
-        """Return what is known of a failure without the secrets."""
-        if not self.forms:
-            return fields
-        return replace(
-            fields,
-            message=self.text(fields.message),
-            provider_code=self._optional(fields.provider_code),
-            http_request_id=self._optional(fields.http_request_id),
-            body=self._optional(fields.body),
-        )
-
     def exception(self, exception: T) -> T:
         """Return an exception whose text, representation and causes show no secret.
 
@@ -168,9 +152,6 @@ class Redactor:
         the same class name, module and traceback stands for it.
         """
         return self._exception(exception, set()) if self.forms else exception
-
-    def _optional(self, text: str | None) -> str | None:
-        return None if text is None else self.text(text)
 
     def _exception(self, exception: T, seen: set[int]) -> T:
         if id(exception) in seen:

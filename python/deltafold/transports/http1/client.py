@@ -12,15 +12,15 @@ from ssl import SSLContext, create_default_context
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, cast
 
-from deltafold.errors import MisuseError
-from deltafold.models.http import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, HttpRequest
-from deltafold.models.http1.connecting import Connection, connect
-from deltafold.models.http1.errors import ConnectionLostError, ProtocolViolationError
-from deltafold.models.http1.exchange import Exchange
-from deltafold.models.http1.request import request_head, target_of
-from deltafold.models.http1.routes import Route, Routes
-from deltafold.models.packages import import_package
-from deltafold.models.timeouts import Limits, under_asyncio, within
+from deltafold.exceptions import MisuseError
+from deltafold.transports.http1.connecting import Connection, connect
+from deltafold.transports.http1.errors import ConnectionLostError, ProtocolViolationError
+from deltafold.transports.http1.exchange import Exchange
+from deltafold.transports.http1.request import request_head, target_of
+from deltafold.transports.http1.routes import Route, Routes
+from deltafold.transports.packages import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, import_package
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.timeouts import Limits, under_asyncio, within
 
 if TYPE_CHECKING:
     import httptools

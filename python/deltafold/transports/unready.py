@@ -11,7 +11,7 @@ import json
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Coroutine, Iterable, Mapping
 from typing import Final, Self, cast
 
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 
 # Suffixes of class names of the SDKs, and the call whose stream has the bytes.
 _CALLS: Final = (

@@ -12,47 +12,45 @@ origin, where the key may go too; a limit that is missed is a `TimeoutError` tha
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
-from deltafold.errors import MisuseError
-from deltafold.models.deadlines import ReadLimit, bound_reads_of_caller
-from deltafold.models.draining import adrain, drain
-from deltafold.models.encodings import decoded
-from deltafold.models.packages import EXTRAS, import_package
-from deltafold.models.secrets import Redactor, secrets_of_environment, shown_url
-from deltafold.models.timeouts import (
+from deltafold.exceptions import MisuseError
+from deltafold.transports.deadlines import ReadLimit, bound_reads_of_caller
+from deltafold.transports.draining import adrain, drain
+from deltafold.transports.encodings import decoded
+from deltafold.transports.packages import (
+    EXTRAS,
+    MAX_CONNECTIONS,
+    MAX_IDLE_CONNECTIONS,
+    import_package,
+)
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.responses import async_source_of, source_of
+from deltafold.transports.secrets import Redactor, secrets_of_environment, shown_url
+from deltafold.transports.sources import AsyncSource, Source, Transport
+from deltafold.transports.timeouts import (
     AsyncTimedChunks,
     Limit,
     Limits,
     TimedChunks,
-    Timeouts,
     is_timeout,
     under_asyncio,
-)
-from deltafold.models.transport import (
-    AsyncSource,
-    Source,
-    Transport,
-    async_source_of,
-    source_of,
 )
 
 if TYPE_CHECKING:
     import aiohttp
     import httpx
 
-    from deltafold.models.http1 import Http1Client
+    from deltafold.transports.http1 import Http1Client
 
 __all__ = [
     "ClientKind",
-    "HttpRequest",
     "RedirectError",
-    "Timeouts",
     "aclose_http_client",
     "close_http_client",
     "http_client_kind",
@@ -64,46 +62,6 @@ __all__ = [
 ClientKind: TypeAlias = Literal["synchronous", "asynchronous"]
 
 _MAX_REDIRECTS: Final = 3
-MAX_CONNECTIONS: Final = 1000
-MAX_IDLE_CONNECTIONS: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """One request.
-
-    Attributes:
-        method: as on the wire: `POST`.
-        url: where to; it may have a query of its own.
-        headers: what to send beside the client's own headers, the key among them.
-        query: members for the URL's query; a member that is None is left out, a list is repeated.
-        content: the body.
-        timeouts: how long to wait.
-    """
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    query: Mapping[str, object]
-    content: bytes
-    timeouts: Timeouts = field(default_factory=Timeouts)
-
-    def __repr__(self) -> str:
-        """Show where the request goes, and nothing that may be a secret."""
-        return f"{type(self).__name__}({self.method} {shown_url(self.url)})"
-
-    @property
-    def full_url(self) -> str:
-        """The URL with the query."""
-        pairs = [
-            (name, _query_text(value))
-            for name, values in self.query.items()
-            if values is not None
-            for value in (cast("list[object]", values) if isinstance(values, list) else [values])
-        ]
-        if not pairs:
-            return self.url
-        return f"{self.url}{'&' if '?' in self.url else '?'}{urlencode(pairs)}"
 
 
 class RedirectError(Exception):
@@ -282,10 +240,6 @@ def _package_of(client: object, kind: ClientKind) -> _Package:
     if known[0] != kind:
         raise MisuseError(f"client: a {kind} client is needed, and a {name} is {known[0]}")
     return known[1]
-
-
-def _query_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _redirected(
@@ -551,6 +505,6 @@ def _make_aiohttp_session() -> object:
 
 def _make_http1_client() -> object:
     # It brings asyncio and ssl, which nobody loads who calls through another client.
-    from deltafold.models.http1 import Http1Client  # noqa: PLC0415 - as said
+    from deltafold.transports.http1 import Http1Client  # noqa: PLC0415 - as said
 
     return Http1Client()

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
-from deltafold.models.transport import AsyncSource, Source
+from deltafold.transports.sources import AsyncSource, Source
 
 MAX_REST_BYTES: Final = 64 << 10
 """More than any provider sends behind its terminal event."""
@@ -53,7 +53,7 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
     if not source.over_connection:
         return
     # It brings asyncio, which nobody loads who does not await.
-    from deltafold.models.timeouts import watch  # noqa: PLC0415 - as said
+    from deltafold.transports.timeouts import watch  # noqa: PLC0415 - as said
 
     until = time.monotonic() + MAX_REST_SECONDS
     left = MAX_REST_BYTES

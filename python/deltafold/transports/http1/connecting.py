@@ -12,16 +12,16 @@ import ssl
 from collections.abc import Callable
 from typing import Final, cast
 
-from deltafold.models.http1.addresses import socket_to
-from deltafold.models.http1.errors import (
+from deltafold.transports.http1.addresses import socket_to
+from deltafold.transports.http1.errors import (
     ConnectionLostError,
     ProtocolViolationError,
     ProxyError,
     ResponseError,
 )
-from deltafold.models.http1.request import bracketed
-from deltafold.models.http1.routes import Proxy, Route
-from deltafold.models.timeouts import Limits, within
+from deltafold.transports.http1.request import bracketed
+from deltafold.transports.http1.routes import Proxy, Route
+from deltafold.transports.timeouts import Limits, within
 
 _MAX_HEAD_BYTES: Final = 64 * 1024
 # The limit `connect` is ours; asyncio's own of 60 s would come before a longer one.

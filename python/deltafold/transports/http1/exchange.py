@@ -15,8 +15,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Self
 
-from deltafold.models.http1.connecting import Connection
-from deltafold.models.http1.errors import (
+from deltafold.transports.http1.connecting import Connection
+from deltafold.transports.http1.errors import (
     ConnectionLostError,
     ProtocolViolationError,
     ResponseError,

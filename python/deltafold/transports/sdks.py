@@ -16,18 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import unquote
 
-from deltafold.errors import MisuseError
-from deltafold.models.calls import PreparedRequest
-from deltafold.models.http import ClientKind
-from deltafold.models.secrets import clean_headers
-from deltafold.models.transport import (
-    AsyncSource,
-    Source,
-    async_source_of,
-    header_text,
-    rest_of_urllib3,
-    source_of,
-)
+from deltafold.exceptions import MisuseError
+from deltafold.transports.http import ClientKind
+from deltafold.transports.requests import PreparedRequest
+from deltafold.transports.responses import async_source_of, header_text, rest_of_urllib3, source_of
+from deltafold.transports.secrets import clean_headers
+from deltafold.transports.sources import AsyncSource, Source
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager

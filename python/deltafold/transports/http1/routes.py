@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from deltafold.errors import MisuseError
-from deltafold.models.http1.request import Target, basic_authorization, bracketed
+from deltafold.exceptions import MisuseError
+from deltafold.transports.http1.request import Target, basic_authorization, bracketed
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
-from deltafold.errors import MisuseError
-from deltafold.models.secrets import shown_url
+from deltafold.exceptions import MisuseError
+from deltafold.transports.secrets import shown_url
 
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 # Source: RFC 9110, sections 5.6.2 (token) and 5.5 (field values: no CR, LF or NUL); a

@@ -9,7 +9,7 @@ Source: the conversation history blueprint, "Widget conventions".
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from deltafold.history.arguments import ArgumentError, ToolArgumentParser
 from deltafold.history.entries import (
@@ -19,9 +19,7 @@ from deltafold.history.entries import (
     ToolExecutionStatus,
 )
 from deltafold.history.sections import LevelOfDetailSections
-
-if TYPE_CHECKING:
-    from deltafold.models.config import ToolSpec
+from deltafold.tool_specs import ToolSpec
 
 
 class RenderedState(Protocol):
@@ -59,10 +57,8 @@ class Tool:
     description: str
     parameter_schema: Mapping[str, object]
 
-    def spec(self) -> "ToolSpec":
+    def spec(self) -> ToolSpec:
         """Return the tool as a model sees it."""
-        from deltafold.models.config import ToolSpec  # noqa: PLC0415 - models load when asked for
-
         return ToolSpec(
             name=self.name,
             description=self.description,

@@ -12,11 +12,12 @@ from typing import Final, Literal, TypeAlias
 
 from deltafold.dialects import parse_request
 from deltafold.errors import MisuseError
-from deltafold.history.problems import HistoryError, Report
-from deltafold.history.repair import repair as mend
 from deltafold.messages import Message, TextPart
-from deltafold.models.config import RequestMetadata, ToolChoice, ToolSpec
+from deltafold.models.info import RequestMetadata
+from deltafold.repairs.problems import HistoryError, Report
+from deltafold.repairs.repairing import repair as mend
 from deltafold.stream_core import Observer
+from deltafold.tool_specs import ToolChoice, ToolSpec
 from deltafold.transports.requests import PreparedRequest
 
 _CHAT: Final = frozenset({"content", "tool_calls", "refusal", "reasoning_content"})

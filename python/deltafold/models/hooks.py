@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from deltafold.models.config import RequestMetadata
+from deltafold.models.info import RequestMetadata
 from deltafold.transports.response_info import ResponseHook
 
 

@@ -31,9 +31,10 @@ test: .venv-test/installed ## Rust tests, Python tests against the installed whe
 test-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
 	.venv-local/bin/python -m pytest tests/test_local.py
 
-lint: .venv-lint/installed ## formatters, linters, type checkers, stubs, licences
+lint: .venv-lint/installed ## formatters, linters, import order, type checkers, stubs, licences
 	.venv-lint/bin/ruff check
 	.venv-lint/bin/ruff format --check
+	.venv-lint/bin/python tools/import_order.py
 	.venv-lint/bin/mypy
 	.venv-lint/bin/basedpyright
 	MYPYPATH=python .venv-lint/bin/python -m mypy.stubtest deltafold._core --mypy-config-file pyproject.toml

@@ -28,8 +28,9 @@ import orjson
 
 from bodies import feeds, half_a_stream
 from deltafold import Fold, astream, fold_many
-from deltafold.models.http import HttpRequest, open_http_async
-from deltafold.models.http1 import Http1Client
+from deltafold.transports.http import open_http_async
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.requests import HttpRequest
 from peers import SDK_CREATE, SDK_HELPER
 from sending import serve
 

@@ -22,8 +22,8 @@ from deltafold import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.history.problems import REFUSED_BY
-from deltafold.history.problems import ProblemCode as Code
+from deltafold.repairs.problems import REFUSED_BY
+from deltafold.repairs.problems import ProblemCode as Code
 
 ASKED = Message.user("Weather?")
 THANKS = Message.user("Thanks")

@@ -24,14 +24,15 @@ from deltafold import (
     ToolSpec,
 )
 from deltafold.dialects import (
-    CONFIGS,
+    DIALECTS as REGISTRY,
+)
+from deltafold.dialects import (
     Rendered,
-    config_class,
     dialect_of,
 )
 from deltafold.models import ModelConfig
 
-DIALECTS = list(CONFIGS)
+DIALECTS = list(REGISTRY)
 
 MODELS = {
     "anthropic-messages": "claude-opus-4-8",
@@ -76,7 +77,7 @@ class Case:
 
     def config(self, dialect: str) -> ModelConfig:
         fields = {"model_id": MODELS[dialect], **self.settings, **self.own.get(dialect, {})}
-        return config_class(dialect).model_validate(fields)
+        return dialect_of(dialect).config_class.model_validate(fields)
 
     def render(self, dialect: str) -> Rendered:
         module = dialect_of(dialect)

@@ -14,7 +14,7 @@ from typing import Any
 
 from conversations import CASES, DIALECTS, MODELS, Case
 from deltafold import ParsedRequest, Rendered, parse_request
-from deltafold.dialects import config_class, dialect_of
+from deltafold.dialects import dialect_of
 from foreign_bodies import FOREIGN, GOLDEN
 
 FOREIGN_MODEL = "m"
@@ -69,7 +69,7 @@ def golden_of_foreign(body: Mapping[str, object], dialect: str) -> dict[str, Any
 
 def again(parsed: ParsedRequest, dialect: str) -> Rendered:
     """Render what was read."""
-    config = config_class(dialect).model_validate(parsed.config)
+    config = dialect_of(dialect).config_class.model_validate(parsed.config)
     return dialect_of(dialect).render(parsed.messages, parsed.tools, config)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from deltafold import ErrorCode, ErrorMapper
-from deltafold.models.http import HttpRequest, open_http_async
+from deltafold.transports.http import open_http_async
+from deltafold.transports.requests import HttpRequest
 from http_ways import Answer
 
 OK: Final = b"HTTP/1.1 200 OK\r\n"

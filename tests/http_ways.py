@@ -6,17 +6,17 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 import anyio
 
-from deltafold.models.http import (
+from deltafold.transports.http import (
     ClientKind,
-    HttpRequest,
-    Timeouts,
     aclose_http_client,
     close_http_client,
     make_http_client,
     open_http,
     open_http_async,
 )
-from deltafold.models.transport import AsyncSource, Source
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.timeouts import Timeouts
 
 T = TypeVar("T")
 Way: TypeAlias = tuple[str, Literal["", "asyncio", "trio"]]

@@ -28,7 +28,7 @@ def client_of(package: str) -> Any:  # noqa: ANN401 - unrelated classes
 
         return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True))
     if package == "httptools":
-        from deltafold.models.http1 import Http1Client  # noqa: PLC0415 - as above
+        from deltafold.transports.http1 import Http1Client  # noqa: PLC0415 - as above
 
         return Http1Client(max_idle_connections=0)
     import httpx2  # noqa: PLC0415 - as above

@@ -19,8 +19,8 @@ from botocore.config import Config
 
 import deltafold
 from deltafold import Message
-from deltafold.models.http1 import Http1Client
 from deltafold.testing import Recording, ReplayServer
+from deltafold.transports.http1 import Http1Client
 
 FIXTURES = Path(__file__).parent / "fixtures"
 EVENT_STREAM = {"content-type": "application/vnd.amazon.eventstream"}

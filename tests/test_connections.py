@@ -29,11 +29,12 @@ from deltafold import (
     ModelError,
     OpenAIChatModel,
 )
-from deltafold.models.draining import MAX_REST_BYTES
-from deltafold.models.hooks import Hooks, ResponseInfo
-from deltafold.models.http import Timeouts
-from deltafold.models.http1 import Http1Client
+from deltafold.models.hooks import Hooks
 from deltafold.testing import Recorder, Recording, ReplayServer
+from deltafold.transports.draining import MAX_REST_BYTES
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.response_info import ResponseInfo
+from deltafold.transports.timeouts import Timeouts
 from protocol_bodies import DONE, chunk, said
 from wires import ANTHROPIC
 

@@ -96,6 +96,7 @@ PAYLOADS: dict[str, list[dict[str, object]]] = {
         },
     ],
     "part": [{"partIndex": 0, "part": IMAGE}],
+    "part_end": [{"partIndex": 0}],
 }
 
 

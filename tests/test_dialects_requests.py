@@ -22,17 +22,18 @@ from deltafold import (
     ToolSpec,
 )
 from deltafold.dialects import (
-    CONFIGS,
-    NoteCode,
-    anthropic_messages,
-    config_class,
-    dialect_of,
-    gemini,
-    openai_chat,
+    DIALECTS as REGISTRY,
 )
+from deltafold.dialects import (
+    NoteCode,
+    dialect_of,
+)
+from deltafold.dialects.anthropic_messages import render as anthropic_messages
+from deltafold.dialects.gemini import render as gemini
+from deltafold.dialects.openai_chat import render as openai_chat
 from deltafold.models import AnthropicConfig, GeminiConfig
 
-DIALECTS = list(CONFIGS)
+DIALECTS = list(REGISTRY)
 CLAUDE = AnthropicConfig(model_id="m")
 CHAT = OpenAIChatConfig(model_id="m")
 WEATHER = ToolSpec(
@@ -318,7 +319,7 @@ def test_images_go_by_url_or_as_data() -> None:
 @pytest.mark.parametrize("path", ["/a.pdf", "a.pdf", "C:\\a.pdf", "~/a", "file:///a.pdf"])
 def test_a_local_file_must_be_read_first(dialect: str, path: str) -> None:
     asked = [Message.user(FileRefPart(path=path))]
-    config = config_class(dialect).model_validate({"model_id": "m"})
+    config = dialect_of(dialect).config_class.model_validate({"model_id": "m"})
     with pytest.raises(MisuseError, match=r"local file: read it with FileRefPart.from_file"):
         dialect_of(dialect).render(asked, [], config)
 
@@ -406,7 +407,9 @@ def test_extra_body_goes_over_everything() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("choice", ["auto", "required", "none"])
 def test_a_choice_among_no_tools_is_not_sent(dialect: str, choice: str) -> None:
-    config = config_class(dialect).model_validate({"model_id": "m", "tool_choice": choice})
+    config = dialect_of(dialect).config_class.model_validate(
+        {"model_id": "m", "tool_choice": choice}
+    )
     rendered = dialect_of(dialect).render([Message.user("Hello")], [], config)
     assert rendered.body.keys().isdisjoint({"tool_choice", "toolConfig", "tools"})
     # Ollama has no member for a choice; it does these two without being asked.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltafold.models.encodings import ContentDecodingError, decoded
+from deltafold.transports.encodings import ContentDecodingError, decoded
 
 
 def raw_deflate(body: bytes) -> bytes:

@@ -13,10 +13,10 @@ import pytest
 from google import genai
 
 from deltafold import MisuseError, ModelError, load_model
-from deltafold.models.http import HttpRequest
-from deltafold.models.transport import Source
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.testing import Recording, ReplayServer, ReplayTransport
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.sources import Source
 
 VARIABLES = {
     variable

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from deltafold.dialects import DIALECTS
 from deltafold.history import (
-    ARGUMENT_PARSERS,
     ArgumentError,
     ToolArgumentParser,
     ToolCallRequest,
@@ -76,7 +76,7 @@ def test_reading_changes_nothing() -> None:
 
 
 def test_every_specification_says_how_it_writes_arguments() -> None:
-    for specification in (*ARGUMENT_PARSERS, "v1", "responses", "json", "xml"):
+    for specification in (*DIALECTS, "v1", "responses", "json", "xml"):
         assert parse_tool_call(specification, "f", "c", '{"a": 1}').arguments == {"a": 1}
     with pytest.raises(ValueError, match="klingon"):
         parse_tool_call("klingon", "f", "c", "{}")

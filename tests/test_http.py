@@ -19,10 +19,9 @@ import httpx2
 import pytest
 
 from deltafold import ErrorCode, ErrorMapper, MisuseError
-from deltafold.models.http import (
-    HttpRequest,
+from deltafold.testing import Recording, ReplayServer
+from deltafold.transports.http import (
     RedirectError,
-    Timeouts,
     aclose_http_client,
     close_http_client,
     http_client_kind,
@@ -31,8 +30,9 @@ from deltafold.models.http import (
     open_http,
     open_http_async,
 )
-from deltafold.models.transport import AsyncSource, Source
-from deltafold.testing import Recording, ReplayServer
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.timeouts import Timeouts
 from http_ways import WAYS, Answer, fetch, request_to, run_async, with_source
 
 every_way = pytest.mark.parametrize("way", WAYS)

@@ -13,13 +13,11 @@ from typing import Final
 import pytest
 
 from deltafold import ErrorCode, MisuseError
-from deltafold.models.http import (
-    HttpRequest,
-    open_http_async,
-)
-from deltafold.models.http1 import Http1Client
-from deltafold.models.http1.request import target_of
-from deltafold.models.transport import async_source_of
+from deltafold.transports.http import open_http_async
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.http1.request import target_of
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.responses import async_source_of
 from http1_servers import (
     CHUNKED,
     HELLO,

@@ -7,10 +7,10 @@ import httptools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltafold.models.http1.connecting import Connection
-from deltafold.models.http1.errors import ProtocolViolationError
-from deltafold.models.http1.exchange import Exchange
-from deltafold.models.http1.routes import Route
+from deltafold.transports.http1.connecting import Connection
+from deltafold.transports.http1.errors import ProtocolViolationError
+from deltafold.transports.http1.exchange import Exchange
+from deltafold.transports.http1.routes import Route
 from http1_servers import CHUNKED, HELLO, OK
 
 

@@ -7,15 +7,15 @@ import socket
 import pytest
 
 from deltafold import MisuseError
-from deltafold.models.http import (
-    Timeouts,
+from deltafold.transports.http import (
     aclose_http_client,
     http_client_kind,
     make_http_client,
     open_http_async,
 )
-from deltafold.models.http1 import Http1Client
-from deltafold.models.http1.addresses import Address, by_turns, socket_to
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.http1.addresses import Address, by_turns, socket_to
+from deltafold.transports.timeouts import Timeouts
 from http1_servers import (
     CHUNKED,
     HELLO,

@@ -11,14 +11,12 @@ import pytest
 import trustme
 
 from deltafold import ErrorCode, MisuseError
-from deltafold.models.http import (
-    HttpRequest,
-    Timeouts,
-    open_http_async,
-)
-from deltafold.models.http1 import Http1Client
-from deltafold.models.http1.request import target_of
-from deltafold.models.http1.routes import Routes, proxy_of
+from deltafold.transports.http import open_http_async
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.http1.request import target_of
+from deltafold.transports.http1.routes import Routes, proxy_of
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.timeouts import Timeouts
 from http1_servers import (
     CHUNKED,
     HELLO,

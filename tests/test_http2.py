@@ -17,8 +17,9 @@ import httpx
 import httpx2
 import pytest
 
-from deltafold.models.http import Timeouts, open_http, open_http_async
-from deltafold.models.transport import AsyncSource
+from deltafold.transports.http import open_http, open_http_async
+from deltafold.transports.sources import AsyncSource
+from deltafold.transports.timeouts import Timeouts
 from http_ways import request_to, run_async
 
 PIECES = [b"data: 1\n\n", b"data: 2\n\n", b"data: 3\n\n"]

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from deltafold import AnthropicModel, AsyncDeltaStream, DeltaStream, ErrorCode
-from deltafold.models.http import Timeouts
-from deltafold.models.http1 import Http1Client
 from deltafold.testing import Recording, ReplayServer
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.timeouts import Timeouts
 from wires import ANTHROPIC
 
 CLIENTS = [

@@ -36,9 +36,9 @@ from deltafold import (
     OpenAIChatModel,
     OpenAIResponsesModel,
 )
-from deltafold.models.http import Timeouts
-from deltafold.models.http1 import Http1Client
 from deltafold.testing import Recording, ReplayServer
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.timeouts import Timeouts
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"
 LIMIT_SECONDS: Final = 0.25

@@ -14,7 +14,7 @@ import pytest
 
 from conversations import DIALECTS
 from deltafold import Decoder, Message, MessageAssembler
-from deltafold.dialects import config_class, dialect_of
+from deltafold.dialects import dialect_of
 
 ROOT = Path(__file__).parents[1]
 CORPUS = Path(os.environ.get("DELTAFOLD_CORPUS", ROOT.parent / "shared" / "corpus"))
@@ -78,7 +78,7 @@ def next_request(message: Message, dialect: str, model_id: str) -> set[str]:
         fields["replay_reasoning"] = wants[0] if wants else None
     results = [Message.tool_result(call.tool_call_id, "done") for call in message.tool_calls]
     history = [Message.user("Go"), message, *results]
-    config = config_class(dialect).model_validate(fields)
+    config = dialect_of(dialect).config_class.model_validate(fields)
     body = dialect_of(dialect).render(history, [], config).body
     return set(texts(json.loads(json.dumps(body))))
 

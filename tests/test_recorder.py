@@ -13,16 +13,17 @@ import pytest
 
 import deltafold
 from deltafold import MisuseError
-from deltafold.models.http import (
-    HttpRequest,
-    Timeouts,
+from deltafold.testing import Ending, Recorder, Recording, ReplayServer, ReplayTransport
+from deltafold.transports.http import (
     aclose_http_client,
     close_http_client,
     make_http_client,
     open_http,
 )
-from deltafold.models.transport import Source, Tap, Transport, source_of
-from deltafold.testing import Ending, Recorder, Recording, ReplayServer, ReplayTransport
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.responses import source_of
+from deltafold.transports.sources import Source, Tap, Transport
+from deltafold.transports.timeouts import Timeouts
 from http_ways import WAYS, request_to, run_async
 from wires import ANTHROPIC
 

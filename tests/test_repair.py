@@ -18,9 +18,9 @@ from deltafold import (
     ToolResultPart,
     parse_request,
 )
-from deltafold.dialects import config_class, dialect_of
-from deltafold.history.problems import REFUSED_BY, ProblemCode
-from deltafold.history.repair import MISSING_STATUS, RepairPolicy, check, repair
+from deltafold.dialects import dialect_of
+from deltafold.repairs.problems import REFUSED_BY, ProblemCode
+from deltafold.repairs.repairing import MISSING_STATUS, RepairPolicy, check, repair
 from strict_providers import refuse
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
@@ -37,7 +37,7 @@ REFUSED_AS_IT_STANDS = {
 
 def send(messages: Sequence[Message], dialect: str) -> None:
     """Let the strict provider see what is rendered."""
-    config = config_class(dialect).model_validate({"model_id": MODELS[dialect]})
+    config = dialect_of(dialect).config_class.model_validate({"model_id": MODELS[dialect]})
     body = dialect_of(dialect).render(messages, [], config).body
     refuse(dialect, json.loads(json.dumps(body)), secrets="")
 
@@ -178,7 +178,10 @@ def lines_of(work: Callable[[], Any]) -> int:
 
 @every_dialect
 def test_the_work_is_linear_in_the_length_of_the_history(dialect: str) -> None:
-    module, config_of = dialect_of(dialect), config_class(dialect).model_validate
+    module, config_of = (
+        dialect_of(dialect),
+        dialect_of(dialect).config_class.model_validate,
+    )
     config = config_of({"model_id": MODELS[dialect]})
 
     def counted(length: int) -> tuple[int, int, int]:

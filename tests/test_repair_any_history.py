@@ -22,8 +22,8 @@ from deltafold import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.dialects import config_class, dialect_of
-from deltafold.history.repair import check, repair
+from deltafold.dialects import dialect_of
+from deltafold.repairs.repairing import check, repair
 from strict_providers import refuse
 
 State: TypeAlias = dict[str, object] | None
@@ -177,7 +177,7 @@ def test_any_history_can_be_sent_after_it_was_mended(dialect: str, data: st.Data
         Message.model_validate(message.to_dict())
     assert not tokens(broken) - tokens(mended)
     assert not answers(broken) - answers(mended)
-    config = config_class(dialect).model_validate({"model_id": MODELS[dialect]})
+    config = dialect_of(dialect).config_class.model_validate({"model_id": MODELS[dialect]})
     body = json.loads(json.dumps(dialect_of(dialect).render(mended, [], config).body))
     refuse(dialect, body, secrets=SECRET)
     sent = Counter(re.findall(r"<said \d+>", json.dumps(body)))

@@ -10,9 +10,10 @@ import anyio
 import pytest
 
 from deltafold import ErrorCode, ErrorMapper
-from deltafold.models.http import Timeouts, http_client_kind, open_http, open_http_async
-from deltafold.models.transport import Transport
 from deltafold.testing import Recording, ReplayServer, ReplayTransport
+from deltafold.transports.http import http_client_kind, open_http, open_http_async
+from deltafold.transports.sources import Transport
+from deltafold.transports.timeouts import Timeouts
 from http_ways import Answer, fetch, request_to
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import pytest
 
 from conversations import CASES, DIALECTS, MODELS, Case
 from deltafold import ImagePart, Message, MisuseError, NoteCode, parse_request
-from deltafold.dialects import config_class, dialect_of
+from deltafold.dialects import dialect_of
 from foreign_bodies import FOREIGN, GOLDEN
 from goldens import FOREIGN_MODEL, again, golden_of, golden_of_foreign, path_of, written
 from sdk_types import check
@@ -72,7 +72,7 @@ def test_every_note_is_made_somewhere_in_the_table() -> None:
 def test_an_image_of_20_megabytes_goes_whole(dialect: str) -> None:
     data = "iVBORw0KGgo=" * (20_000_000 // 12)
     messages = [Message.user("See", ImagePart(mime_type="image/png", data=data))]
-    config = config_class(dialect).model_validate({"model_id": "m"})
+    config = dialect_of(dialect).config_class.model_validate({"model_id": "m"})
     rendered = dialect_of(dialect).render(messages, [], config)
     assert any(data in text for text in strings(rendered.body))
     parsed = parse_request(rendered.body, dialect, model_id="m")

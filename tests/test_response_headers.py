@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deltafold import ErrorCode, Model, ModelError
-from deltafold.models.http import Timeouts
+from deltafold.transports.timeouts import Timeouts
 from test_connections import CHAT, STREAMED, dialect_for, every_plain_way, every_way, with_model
 
 

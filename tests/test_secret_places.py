@@ -15,12 +15,13 @@ import pytest
 import deltafold
 from deltafold import GeminiModel, MisuseError, ModelError, OpenAIChatModel
 from deltafold.models.hooks import Hooks
-from deltafold.models.http import HttpRequest, make_http_client
-from deltafold.models.http1 import Http1Client
-from deltafold.models.http1.request import target_of
-from deltafold.models.http1.routes import proxy_of
-from deltafold.models.secrets import Redactor, address_of, secrets_of_client, shown_url
 from deltafold.testing import Recorder, Recording, RecordingWarning, ReplayServer
+from deltafold.transports.http import make_http_client
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.http1.request import target_of
+from deltafold.transports.http1.routes import proxy_of
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.secrets import Redactor, address_of, secrets_of_client, shown_url
 from test_secrets import CERTIFICATES, CLIENTS, refusal, server
 
 __all__ = ["server"]  # a fixture

@@ -33,10 +33,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from deltafold import AnthropicModel, Model, OpenAIChatModel
 from deltafold.models.hooks import Hooks, RequestContext
-from deltafold.models.http1 import Http1Client
-from deltafold.models.http1.errors import ConnectionLostError
 from deltafold.otel import CONVENTIONS, Instrumentation
 from deltafold.testing import Recorder, Recording, ReplayServer
+from deltafold.transports.http1 import Http1Client
+from deltafold.transports.http1.errors import ConnectionLostError
 
 CERTIFICATES: Final = ssl.create_default_context()
 SECRETS: Final = {

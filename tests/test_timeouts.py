@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import anyio
 import pytest
 
-from deltafold.models.deadlines import ReadLimit, bound_reads, rest_within
-from deltafold.models.timeouts import AsyncTimedChunks, Limits, TimedChunks, Timeouts, within
+from deltafold.transports.deadlines import ReadLimit, bound_reads, rest_within
+from deltafold.transports.timeouts import AsyncTimedChunks, Limits, TimedChunks, Timeouts, within
 
 every_loop = pytest.mark.parametrize("loop", ["asyncio", "trio"])
 

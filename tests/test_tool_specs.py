@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from deltafold import ToolSpec
-from deltafold.dialects import CONFIGS, config_class
+from deltafold.dialects import DIALECTS, dialect_of
 from deltafold.models import LocalConfig
 
 
@@ -132,13 +132,13 @@ def test_a_pydantic_model_is_a_tool() -> None:
     assert (named.name, named.description) == ("find", "Find it")
 
 
-@pytest.mark.parametrize("dialect", CONFIGS)
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_an_unknown_setting_suggests_the_nearest_known_one(dialect: str) -> None:
     with pytest.raises(ValidationError, match="did you mean 'temperature'"):
-        config_class(dialect).model_validate({"model_id": "m", "temperatur": 1})
+        dialect_of(dialect).config_class.model_validate({"model_id": "m", "temperatur": 1})
 
 
-@pytest.mark.parametrize("dialect", CONFIGS)
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -160,7 +160,7 @@ def test_a_setting_of_the_wrong_type_or_size_is_refused(
     dialect: str, field: str, value: object
 ) -> None:
     with pytest.raises(ValidationError) as caught:
-        config_class(dialect).model_validate({"model_id": "m", field: value})
+        dialect_of(dialect).config_class.model_validate({"model_id": "m", field: value})
     assert caught.value.errors()[0]["loc"][0] == field
 
 
@@ -180,7 +180,7 @@ def test_a_setting_of_the_wrong_type_or_size_is_refused(
 )
 def test_a_setting_of_a_provider_has_its_range(dialect: str, field: str, value: object) -> None:
     with pytest.raises(ValidationError, match=field):
-        config_class(dialect).model_validate({"model_id": "m", field: value})
+        dialect_of(dialect).config_class.model_validate({"model_id": "m", field: value})
 
 
 def test_the_settings_of_a_local_model_are_checked_too() -> None:

@@ -55,6 +55,10 @@ def usage(**payload: object) -> tuple[str, Wire]:
     return "usage", {**USAGE, **payload}
 
 
+def part_end(part_index: int) -> tuple[str, Wire]:
+    return "part_end", {"partIndex": part_index}
+
+
 def part(part_index: int, whole: Wire = PROVIDER_PART) -> tuple[str, Wire]:
     return "part", {"partIndex": part_index, "part": whole}
 

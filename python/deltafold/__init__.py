@@ -37,7 +37,7 @@ from deltafold.errors import (
     UnknownDialectError,
 )
 from deltafold.events import StreamEvent, StreamEventKind
-from deltafold.fold import Fold, afold, fold, fold_many
+from deltafold.folds import Fold, afold, fold, fold_many
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -51,7 +51,7 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.stream import AsyncDeltaStream, DeltaStream, astream, stream
+from deltafold.streams import AsyncDeltaStream, DeltaStream, astream, stream
 from deltafold.timing import Gaps, Timing
 
 if TYPE_CHECKING:

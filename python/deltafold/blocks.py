@@ -27,7 +27,7 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.models.config import ToolSpec
+from deltafold.tool_specs import ToolSpec
 
 
 class _Block(BaseModel):

@@ -22,8 +22,12 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-CONTRACT_VERSION: Final = "1.1"
-"""1.1 adds the delta kind `part` and the part kind `provider` to the nine kinds of 1.0."""
+CONTRACT_VERSION: Final = "1.2"
+"""Version of the delta contract.
+
+1.1 added the delta kind `part` and the part kind `provider` to the nine kinds of 1.0. 1.2 added the
+delta kind `part_end`.
+"""
 
 
 class DeltaKind(StrEnum):
@@ -39,6 +43,7 @@ class DeltaKind(StrEnum):
     DONE = "done"
     ERROR = "error"
     PART = "part"
+    PART_END = "part_end"
 
 
 class FinishReason(StrEnum):

@@ -20,6 +20,13 @@ from typing import TYPE_CHECKING, Final
 from deltafold.contract import ErrorCode
 from deltafold.error_causes import DNS_FAILURE, REFUSED, UNTRUSTED
 from deltafold.error_mapping import RETRYABLE, ErrorFields, ErrorMapper
+from deltafold.exceptions import (
+    ContractError,
+    DeltafoldError,
+    InternalError,
+    MisuseError,
+    UnknownDialectError,
+)
 
 if TYPE_CHECKING:
     from deltafold.messages import Message
@@ -66,10 +73,6 @@ _MAX_MESSAGE_CHARACTERS: Final = 500
 
 _MAX_CODE_CHARACTERS: Final = 100
 """Limit of a provider's code in `str(ModelError)`."""
-
-
-class DeltafoldError(Exception):
-    """The root of every exception that deltafold raises."""
 
 
 class ModelError(DeltafoldError):
@@ -188,28 +191,3 @@ def model_error_from_fold(
         warnings=warnings or (),
         partial_message=partial_message,
     )
-
-
-class ContractError(DeltafoldError, ValueError):
-    """A delta breaks the contract: the wrong shape, or the wrong place in its stream.
-
-    `seq` is the delta's number and `field` the wire name of the member at fault, each where known.
-    """
-
-    def __init__(self, message: str, *, seq: int | None = None, field: str | None = None) -> None:
-        """Keep the place of the fault beside its description."""
-        super().__init__(message)
-        self.seq: int | None = seq
-        self.field: str | None = field
-
-
-class MisuseError(DeltafoldError, RuntimeError):
-    """An object was used in a state, or from a thread or callback, where it must not be."""
-
-
-class InternalError(DeltafoldError, RuntimeError):
-    """A defect of deltafold itself; please report it. The object that raised it is unusable."""
-
-
-class UnknownDialectError(DeltafoldError, ValueError):
-    """No dialect has the name that was given."""

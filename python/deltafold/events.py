@@ -1,11 +1,11 @@
-"""Events: a stream told as parts that begin, grow and end, for whoever renders a conversation.
+"""Events of a stream for user interfaces: parts that begin, grow and end.
 
 In: the deltas of one stream.  Out: `StreamEvent`s.
 
-Laws: a part's start comes before its deltas, and its stop after them; a tool call is told whole, at
-its end; the last event is `message_stop` or `error`, and nothing follows it.  Text has no end of
-its own on the wire: it stops where another part begins, and one that then grows on (a server may
-interleave its items) starts again under the same index.
+Laws: the start of a part comes before its deltas, and its stop after them.  A text or thinking part
+stops at its delta `part_end`; in deltas made by hand, which may leave it out, before the terminal.
+An event `tool_use` has the whole call and comes at its end.  The last event is `message_stop` or
+`error`.
 """
 
 from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ class EventMaker:
         error: returns the error that ended the stream.
     """
 
-    __slots__ = ("_calls", "_error", "_message", "_open")
+    __slots__ = ("_calls", "_error", "_message", "_open", "_stopped")
 
     def __init__(
         self, message: Callable[[], Message], error: Callable[[], ModelError | None]
@@ -87,6 +87,7 @@ class EventMaker:
         self._message = message
         self._error = error
         self._open: dict[int, _Open] = {}
+        self._stopped: set[int] = set()
         self._calls: dict[str, int] = {}
 
     def events(self, delta: MessageDelta) -> Iterator[StreamEvent]:
@@ -105,6 +106,8 @@ class EventMaker:
                 yield from self._call_end(delta)
             case DeltaKind.PART:
                 yield from self._whole_part(delta)
+            case DeltaKind.PART_END:
+                yield from self._stop_text(delta, delta.part_index or 0)
             case DeltaKind.USAGE:
                 yield StreamEvent(kind=StreamEventKind.USAGE, delta=delta, usage=delta.usage)
             case DeltaKind.DONE:
@@ -122,7 +125,8 @@ class EventMaker:
     def _text(self, delta: MessageDelta) -> Iterator[StreamEvent]:
         index = delta.part_index or 0
         if index not in self._open:
-            yield from self._stop_texts(delta)
+            if index in self._stopped:
+                return  # attributes on an empty text
             kind = "text" if delta.kind is DeltaKind.TEXT else "thinking"
             self._open[index] = _Open(kind)
             yield _started(delta, index, kind)
@@ -131,7 +135,6 @@ class EventMaker:
             yield self._grown(delta, index, delta.text)
 
     def _call_start(self, delta: MessageDelta) -> Iterator[StreamEvent]:
-        yield from self._stop_texts(delta)
         index = delta.part_index or 0
         self._calls[delta.tool_call_id or ""] = index
         self._open[index] = _Open("tool_call", start=delta)
@@ -168,7 +171,6 @@ class EventMaker:
             )
 
     def _whole_part(self, delta: MessageDelta) -> Iterator[StreamEvent]:
-        yield from self._stop_texts(delta)
         index = delta.part_index or 0
         part = part_from_wire(delta.part or {})
         yield _started(delta, index, part.kind)
@@ -193,14 +195,18 @@ class EventMaker:
 
     def _stop_texts(self, delta: MessageDelta) -> Iterator[StreamEvent]:
         for index in [index for index, part in self._open.items() if part.kind != "tool_call"]:
-            part = self._open.pop(index)
-            yield StreamEvent(
-                kind=StreamEventKind.PART_STOP,
-                delta=delta,
-                part_index=index,
-                part_kind=part.kind,
-                text="".join(part.texts),
-            )
+            yield from self._stop_text(delta, index)
+
+    def _stop_text(self, delta: MessageDelta, index: int) -> Iterator[StreamEvent]:
+        part = self._open.pop(index)
+        self._stopped.add(index)
+        yield StreamEvent(
+            kind=StreamEventKind.PART_STOP,
+            delta=delta,
+            part_index=index,
+            part_kind=part.kind,
+            text="".join(part.texts),
+        )
 
 
 def _started(delta: MessageDelta, index: int, kind: str) -> StreamEvent:

@@ -22,9 +22,9 @@ from deltafold.errors import MisuseError
 from deltafold.messages import Message, Role
 from deltafold.models.calls import CallFacts
 from deltafold.models.observing import set_telemetry
-from deltafold.models.secrets import address_of
 from deltafold.stream_core import Observer, StreamCore
 from deltafold.timing import Timing
+from deltafold.transports.secrets import address_of
 
 
 @dataclass(frozen=True, slots=True)

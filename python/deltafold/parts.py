@@ -32,7 +32,7 @@ from pydantic_core import CoreSchema
 
 from deltafold.arguments import InputFormat, parse_arguments
 from deltafold.contract import WireModel, blueprint, json_object
-from deltafold.errors import ContractError
+from deltafold.exceptions import ContractError
 
 
 def _check_unicode(text: str) -> str:

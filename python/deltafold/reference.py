@@ -70,6 +70,7 @@ class _TextPart:
     refusal: bool = False
     redacted: bool = False
     provider_state: dict[str, object] | None = None
+    ended: bool = False
 
     def append(self, delta: MessageDelta) -> None:
         self.text.append(delta.text or "")
@@ -367,8 +368,11 @@ def _fold_text(fold: _Fold, delta: MessageDelta) -> None:
         raise _broken(delta, "textDelta", "says nothing")
     index = delta.part_index
     if index is None:
-        opens = not fold.parts or fold.parts[-1].kind != kind
-        index = len(fold.parts) if opens else len(fold.parts) - 1
+        last = fold.parts[-1] if fold.parts else None
+        grows = isinstance(last, _TextPart) and last.kind == kind
+        if isinstance(last, _TextPart) and last.ended and delta.text:
+            grows = False
+        index = len(fold.parts) - 1 if grows else len(fold.parts)
     if index == len(fold.parts):
         part = _TextPart(kind)
         fold.parts.append(part)
@@ -376,6 +380,8 @@ def _fold_text(fold: _Fold, delta: MessageDelta) -> None:
         found = fold.parts[index] if index < len(fold.parts) else None
         if not isinstance(found, _TextPart) or found.kind != kind:
             raise _broken(delta, "partIndex", f"says part {index}, which is no {kind} part")
+        if found.ended and delta.text:
+            raise _broken(delta, "partIndex", f"says part {index}, which has ended")
         part = found
     part.append(delta)
     if delta.logprobs is not None:
@@ -443,6 +449,17 @@ def _fold_part(fold: _Fold, delta: MessageDelta) -> None:
     fold.parts.append(_WholePart(part))
 
 
+def _fold_part_end(fold: _Fold, delta: MessageDelta) -> None:
+    index = delta.part_index or 0
+    found = fold.parts[index] if index < len(fold.parts) else None
+    if not isinstance(found, _TextPart):
+        what = f"says part {index}, which is no text or thinking part"
+        raise _broken(delta, "partIndex", what)
+    if found.ended:
+        raise _broken(delta, "partIndex", f"says part {index}, which has ended")
+    found.ended = True
+
+
 def _check_calls_ended(fold: _Fold, delta: MessageDelta) -> None:
     if fold.open_calls:
         still_open = next(call.tool_call_id for call in fold.calls.values() if not call.ended)
@@ -475,6 +492,7 @@ _FOLDS: Final[Mapping[DeltaKind, Callable[[_Fold, MessageDelta], None]]] = {
     DeltaKind.TOOL_CALL_END: _fold_call_end,
     DeltaKind.USAGE: _fold_usage,
     DeltaKind.PART: _fold_part,
+    DeltaKind.PART_END: _fold_part_end,
     DeltaKind.DONE: _fold_done,
     DeltaKind.ERROR: _fold_error,
 }

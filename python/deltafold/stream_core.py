@@ -9,7 +9,7 @@ nothing changes after the end.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 
@@ -20,10 +20,10 @@ from deltafold.cost import Cost, cost_of
 from deltafold.errors import DeltafoldError, ErrorFields, ErrorMapper, MisuseError, ModelError
 from deltafold.foreign_text import well_formed
 from deltafold.messages import Message
-from deltafold.models.hooks import Hooks, ResponseInfo
-from deltafold.models.secrets import NOTHING_TO_REDACT, Redactor
-from deltafold.models.transport import AsyncSource, Source
 from deltafold.timing import Stopwatch, Timing
+from deltafold.transports.response_info import ResponseHook, ResponseInfo
+from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
+from deltafold.transports.sources import AsyncSource, Source
 
 Status: TypeAlias = Literal["idle", "started", "done", "error"]
 
@@ -71,7 +71,7 @@ class CallContext:
     Attributes:
         vendor: the name of the vendor's row; "" where nobody said.
         model_id: the model that was asked for.
-        hooks: what the caller wants to see of it.
+        after_headers: the caller's hook that gets the response before its body is read.
         invocation_state: the caller's own objects, for the hooks.
         notes: what was noticed while the request was rendered, as warnings of the message.
         begin: makes whoever is told of the end, when the request goes out.
@@ -80,7 +80,7 @@ class CallContext:
 
     vendor: str = ""
     model_id: str = ""
-    hooks: Hooks = field(default_factory=Hooks)
+    after_headers: ResponseHook | None = None
     invocation_state: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     notes: tuple[Mapping[str, object], ...] = ()
     begin: Callable[[], Observer | None] | None = field(default=None, repr=False)
@@ -172,7 +172,7 @@ class StreamCore:
 
     def after_headers(self) -> Awaitable[None] | None:
         """Show the response to the caller's hook; returns what is to be awaited, if anything."""
-        hook = self.call.hooks.after_headers
+        hook = self.call.after_headers
         if hook is None or self.response is None:
             return None
         try:
@@ -316,7 +316,7 @@ class StreamCore:
         return self._fail(self._mapper.map_response(status, known, redactor.content(bytes(body))))
 
     def _fail(self, failure: ErrorFields) -> DeltaBatch:
-        failure = self.redactor.fields(failure)
+        failure = _redacted(failure, self.redactor)
         self._failure_body = failure.body
         batch = self.decoder.fail(
             failure.code,
@@ -352,6 +352,18 @@ class StreamCore:
         self.stopwatch.end()
         if self._observer is not None:
             self._observer.ended(self)
+
+
+def _redacted(fields: ErrorFields, redactor: Redactor) -> ErrorFields:
+    """Return the fields of a failure without secrets."""
+    code, request_id, body = fields.provider_code, fields.http_request_id, fields.body
+    return replace(
+        fields,
+        message=redactor.text(fields.message),
+        provider_code=code and redactor.text(code),
+        http_request_id=request_id and redactor.text(request_id),
+        body=body and redactor.text(body),
+    )
 
 
 def is_misuse(exception: Exception) -> bool:

@@ -14,9 +14,9 @@ from uuid import uuid4
 
 from deltafold.contract import json_array, json_object
 from deltafold.errors import DeltafoldError
-from deltafold.history.problems import Report
-from deltafold.history.repair import RepairPolicy, repair
 from deltafold.messages import Message, Role, ToolResultPart
+from deltafold.repairs.problems import Report
+from deltafold.repairs.repairing import RepairPolicy, repair
 
 
 class SessionError(DeltafoldError, ValueError):

@@ -24,7 +24,7 @@ from deltafold.history.arguments import ArgumentError
 from deltafold.history.entries import HistoryToolCallResult, ToolExecutionStatus
 from deltafold.history.sections import LevelOfDetailSections
 from deltafold.messages import Message, Role, ToolCallPart, ToolResultPart
-from deltafold.models.config import ToolSpec
+from deltafold.tool_specs import ToolSpec
 
 MAX_SUMMARY_CHARACTERS: Final = 2_000
 """Of a result in later turns; the whole of it is shown once."""

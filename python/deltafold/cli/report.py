@@ -6,7 +6,7 @@ In: a `Fold` at its end.  Out: text.  The demo shows its messages through `lines
 import json
 from collections.abc import Iterator
 
-from deltafold.fold import Fold
+from deltafold.folds import Fold
 from deltafold.messages import Message, TextPart, ThinkingPart, ToolCallPart
 
 

@@ -1,56 +1,154 @@
-"""Messages to request bodies: one pure module per wire protocol, the mirror of the Rust dialects.
+"""The registry of dialects: one row a protocol that requests are written in, and read from.
 
-Each offers `render(messages, tools, config, *, stream=True)`, which does no I/O and keeps no state,
-so that every rule of a protocol is a table test; and `request_path(config, *, stream)`, the path
-below a vendor's address. `parse_request` goes the other way.
+In: the name of a dialect.  Out: its row, which loads the modules of the dialect's folder:
+`settings.py` (the class of its settings), `render.py` (messages to a request body) and `parse.py`
+(a request body to messages).
+
+Laws: rendering and parsing do no I/O and keep no state, so that every rule of a protocol is a table
+test.  A folder is imported when its row is used first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Final, Protocol, cast
+from types import ModuleType
+from typing import Final, cast
 
-from deltafold.dialects.parsing.reader import ParsedRequest
-from deltafold.dialects.rendered import DialectModule, NoteCode, Object, Rendered
+from deltafold.dialects.reader import ParsedRequest
+from deltafold.dialects.rendered import NoteCode, Rendered
+from deltafold.dialects.settings import Capability, ModelConfig
 from deltafold.errors import MisuseError
-from deltafold.models.config import ModelConfig
+from deltafold.messages import Message
+from deltafold.tool_specs import ToolSpec
 
 __all__ = [
-    "CONFIGS",
-    "DialectModule",
+    "DIALECTS",
+    "LOCAL",
+    "Dialect",
     "NoteCode",
     "ParsedRequest",
     "Rendered",
-    "config_class",
     "dialect_of",
     "parse_request",
 ]
 
-CONFIGS: Final = {
-    "anthropic-messages": "AnthropicConfig",
-    "openai-chat": "OpenAIChatConfig",
-    "openai-responses": "OpenAIResponsesConfig",
-    "gemini": "GeminiConfig",
-    "bedrock-converse": "BedrockConverseConfig",
-    "ollama": "OllamaConfig",
-    "cohere-chat": "CohereChatConfig",
-    "mistral": "MistralConfig",
+_ALL: Final = frozenset(Capability)
+_NO_CACHING: Final = _ALL - {Capability.CACHING}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One row of the registry.
+
+    Attributes:
+        name: the dialect's name, as `deltafold.dialect_names()` has it.
+        config: the name of the class in `settings.py`.
+        author: the vendor whose protocol this is.
+        key_header: the header that carries an API key; "authorization" carries a bearer token.
+        headers: further headers of each request that has a key or a token.
+        capabilities: the capabilities that requests of this dialect can ask for.
+        folder: the folder below `dialects/`; "" derives it from the name.
+    """
+
+    name: str
+    config: str
+    author: str
+    key_header: str = "authorization"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    capabilities: frozenset[Capability] = _ALL
+    folder: str = ""
+
+    @property
+    def config_class(self) -> type[ModelConfig]:
+        """Class of the dialect's settings."""
+        return cast("type[ModelConfig]", getattr(self._module("settings"), self.config))
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        config: ModelConfig,
+        *,
+        stream: bool = True,
+    ) -> Rendered:
+        """Render a request.
+
+        Raises:
+            MisuseError: a part names a local file, which must be read first.
+        """
+        render = cast("Callable[..., Rendered]", self._module("render").render)
+        return render(messages, tools, config, stream=stream)
+
+    def request_path(self, config: ModelConfig, *, stream: bool) -> str:
+        """Return the path and query of a request below the vendor's address."""
+        path = cast("Callable[..., str]", self._module("render").request_path)
+        return path(config, stream=stream)
+
+    def parse(self, body: Mapping[str, object], model_id: str | None = None) -> ParsedRequest:
+        """Read a request body; arguments and errors are those of `parse_request`."""
+        parse = cast("Callable[..., ParsedRequest]", self._module("parse").parse)
+        return parse(dict(body), model_id)
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """Return the headers of a request with an API key."""
+        if self.key_header == "authorization":
+            return self.token_headers(key)
+        return {self.key_header: key, **self.headers}
+
+    def token_headers(self, token: str) -> dict[str, str]:
+        """Return the headers of a request with a bearer token."""
+        return {"authorization": f"Bearer {token}", **self.headers}
+
+    def _module(self, name: str) -> ModuleType:
+        folder = self.folder or self.name.replace("-", "_")
+        return import_module(f"{__name__}.{folder}.{name}")
+
+
+DIALECTS: Final[Mapping[str, Dialect]] = {
+    row.name: row
+    for row in (
+        Dialect(
+            "anthropic-messages",
+            "AnthropicConfig",
+            "anthropic",
+            key_header="x-api-key",
+            # The API requires a version, and this is the only one.
+            headers={"anthropic-version": "2023-06-01"},
+        ),
+        Dialect("openai-chat", "OpenAIChatConfig", "openai"),
+        Dialect("openai-responses", "OpenAIResponsesConfig", "openai"),
+        Dialect("gemini", "GeminiConfig", "google", key_header="x-goog-api-key"),
+        Dialect("bedrock-converse", "BedrockConverseConfig", "bedrock"),
+        Dialect("ollama", "OllamaConfig", "ollama", capabilities=_NO_CACHING),
+        Dialect("cohere-chat", "CohereChatConfig", "cohere", capabilities=_NO_CACHING),
+        Dialect("mistral", "MistralConfig", "mistral", capabilities=_NO_CACHING),
+    )
 }
-"""The dialects that requests can be rendered in, with the class of their settings."""
+"""All dialects that requests are rendered in, by name."""
+
+LOCAL: Final = Dialect(
+    "openai-chat",
+    "LocalConfig",
+    "local",
+    capabilities=frozenset({Capability.TOOLS, Capability.PARALLEL_TOOL_CALLS, Capability.THINKING}),
+    folder="local",
+)
+"""Row of the models in this process, whose text is decoded as openai-chat.
+
+No request is read in this form, so that the row is not in `DIALECTS`.
+"""
 
 
-def dialect_of(name: str) -> DialectModule:
-    """Return the module of a dialect.
+def dialect_of(name: str) -> Dialect:
+    """Return the row of a dialect.
 
     Raises:
         MisuseError: no request can be rendered in it.
     """
-    config_class(name)
-    module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    return cast("DialectModule", module)
-
-
-class _Parser(Protocol):
-    def parse(self, body: Object, model_id: str | None = None) -> ParsedRequest: ...
+    row = DIALECTS.get(name)
+    if row is None:
+        raise MisuseError(f"no request is rendered in {name!r}; there are {', '.join(DIALECTS)}")
+    return row
 
 
 def parse_request(
@@ -73,20 +171,7 @@ def parse_request(
         MisuseError: no request is read in this dialect.
         ValueError: a member has the wrong type or a value outside of its range; the error names it.
     """
-    settings = config_class(dialect)
-    module = import_module(f"{__name__}.parsing.{dialect.replace('-', '_')}")
-    parsed = cast("_Parser", module).parse(dict(body), model_id)
-    settings.model_validate({"model_id": "unknown", **parsed.config})
+    row = dialect_of(dialect)
+    parsed = row.parse(body, model_id)
+    row.config_class.model_validate({"model_id": "unknown", **parsed.config})
     return parsed
-
-
-def config_class(name: str) -> type[ModelConfig]:
-    """Return the class of a dialect's settings.
-
-    Raises:
-        MisuseError: no request can be rendered in it.
-    """
-    if name not in CONFIGS:
-        raise MisuseError(f"no request is rendered in {name!r}; there are {', '.join(CONFIGS)}")
-    module = import_module("deltafold.models.config")
-    return cast("type[ModelConfig]", getattr(module, CONFIGS[name]))

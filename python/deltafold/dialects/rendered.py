@@ -4,14 +4,14 @@ Laws: the body is exactly the JSON that goes on the wire; whatever the conversat
 body does not is in the notes; a stand-in for a name or an id can be read back.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.settings import ModelConfig
 from deltafold.messages import MessagePart
-from deltafold.models.config import ModelConfig
 
 T = TypeVar("T")
 
@@ -137,26 +137,3 @@ def given(members: Mapping[str, object]) -> Object:
 def as_list(values: Sequence[object] | None) -> list[object] | None:
     """Return JSON's form of a setting that holds several values."""
     return None if values is None else list(values)
-
-
-RenderFunction: TypeAlias = Callable[..., Rendered]
-"""`render(messages, tools, config, *, stream=True)` of a dialect."""
-
-
-class DialectModule(Protocol):
-    """A module of `dialects/`, as an adapter uses it."""
-
-    @property
-    def DIALECT(self) -> str:  # noqa: N802 - a constant of a module
-        """The dialect's name."""
-        ...
-
-    @property
-    def render(self) -> RenderFunction:
-        """Render a conversation."""
-        ...
-
-    @property
-    def request_path(self) -> Callable[..., str]:
-        """Return the path below the vendor's address: `request_path(config, *, stream)`."""
-        ...

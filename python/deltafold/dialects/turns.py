@@ -21,8 +21,8 @@ from deltafold.messages import (
     Role,
     TextPart,
     ToolCallPart,
-    ToolResultPart,
 )
+from deltafold.pairing import answered_calls
 
 OPENING: Final = "(The conversation begins here.)"
 """What the user is made to say where the assistant speaks first and a provider refuses it."""
@@ -147,26 +147,16 @@ def _is_sendable(
 def _pair(
     messages: Sequence[Message],
 ) -> tuple[dict[Place, tuple[Place, MessagePart]], set[Place]]:
-    """Find the result of each call, and the results without one.
-
-    An id that is used again names the latest call; two calls of one message with one id are
-    answered in their order.
-    """
+    """Return the result of each call, and the places of the results without a call."""
     answers: dict[Place, tuple[Place, MessagePart]] = {}
     strays: set[Place] = set()
-    waiting: dict[str, list[Place]] = {}
-    for number, message in enumerate(messages):
-        for index, part in enumerate(message.parts):
-            place = Place(number, index)
-            if isinstance(part, ToolCallPart):
-                places = waiting.setdefault(part.tool_call_id, [])
-                if places and places[0].message != number:
-                    places.clear()
-                places.append(place)
-            elif isinstance(part, ToolResultPart):
-                asked = waiting.get(part.tool_call_id)
-                if asked:
-                    answers[asked.pop(0)] = (place, part)
-                else:
-                    strays.add(place)
+    placed = (
+        [(Place(number, index), part) for index, part in enumerate(message.parts)]
+        for number, message in enumerate(messages)
+    )
+    for result, call in answered_calls(placed):
+        if call is None:
+            strays.add(result)
+        else:
+            answers[call] = (result, messages[result.message].parts[result.part])
     return answers, strays

@@ -5,7 +5,6 @@ knows nothing of the log.
 """
 
 from deltafold.history.arguments import (
-    ARGUMENT_PARSERS,
     ArgumentError,
     ToolArgumentParser,
     parse_tool_call,
@@ -41,8 +40,6 @@ from deltafold.history.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
-from deltafold.history.problems import HistoryError, Problem, ProblemCode, Report
-from deltafold.history.repair import RepairPolicy, check, repair
 from deltafold.history.router import (
     LlmRequest,
     ModelClient,
@@ -62,9 +59,10 @@ from deltafold.history.sections import (
 )
 from deltafold.history.state import AgentState
 from deltafold.history.widgets import MemoryNotebookWidget, Tool, Widget, WidgetRenderContext
+from deltafold.repairs.problems import HistoryError, Problem, ProblemCode, Report
+from deltafold.repairs.repairing import RepairPolicy, check, repair
 
 __all__ = [
-    "ARGUMENT_PARSERS",
     "LIVE_SCREEN",
     "MAX_METADATA_BYTES",
     "AgentState",

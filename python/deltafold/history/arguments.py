@@ -3,16 +3,16 @@
 In: a `ToolCallRequest`.  Out: typed values, or an `ArgumentError` whose text goes back to the model
 as the call's result.
 
-Laws: nothing is guessed; the error names the argument, what was needed and what was there; how a
-specification writes arguments is one table.
+Laws: nothing is guessed; the error names the argument, what was needed and what was there.
 Source: the conversation history blueprint, "Provider clients", ToolArgumentParser.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar, cast
 
-from deltafold.arguments import ParsedArguments, parse_arguments
+from deltafold.arguments import parse_arguments
+from deltafold.dialects import DIALECTS
 from deltafold.errors import DeltafoldError
 from deltafold.history.entries import FrozenMapping, ToolCallRequest, thawed
 from deltafold.models.vendors import canonical_specification
@@ -147,47 +147,22 @@ def _checked(tool: str, name: str, value: object, kind: type[T]) -> T:
     return cast("T", value)
 
 
-ArgumentParser: TypeAlias = Callable[[str], ParsedArguments]
-
-
-def _parse_json(raw: str) -> ParsedArguments:
-    return parse_arguments(raw, "json")
-
-
-ARGUMENT_PARSERS: Final[Mapping[str, ArgumentParser]] = dict.fromkeys(
-    (
-        "anthropic-messages",
-        "openai-chat",
-        "openai-responses",
-        "gemini",
-        "bedrock-converse",
-        "ollama",
-        "cohere-chat",
-        "mistral",
-    ),
-    _parse_json,
-)
-"""How the arguments of each dialect's calls are parsed.
-
-They are JSON everywhere: what a model wrote as markup (`<dialect>+qwen-xml`) has become JSON by the
-time that a call is whole.
-"""
-
-
 def parse_tool_call(
     specification: str, tool_name: str, tool_call_id: str, raw_arguments: str
 ) -> ToolCallRequest:
     """Parse the arguments of a call as its specification writes them.
 
+    The arguments are JSON in every dialect: a decoder turns what a model wrote as markup
+    (`<dialect>+qwen-xml`) into JSON before the call is whole.
+
     Raises:
         ValueError: the specification's dialect is not known.
     """
     dialect = canonical_specification(specification).partition("+")[0]
-    parse = ARGUMENT_PARSERS.get(dialect)
-    if parse is None:
-        known = ", ".join(ARGUMENT_PARSERS)
+    if dialect not in DIALECTS:
+        known = ", ".join(DIALECTS)
         raise ValueError(f"specification: {specification!r} is not known; there are {known}")
-    parsed = parse(raw_arguments)
+    parsed = parse_arguments(raw_arguments, "json")
     return ToolCallRequest(
         tool_name,
         tool_call_id,

@@ -26,7 +26,7 @@ from deltafold.messages import Message
 
 if TYPE_CHECKING:
     from deltafold.models.base import Model
-    from deltafold.models.config import ToolSpec
+    from deltafold.tool_specs import ToolSpec
 
 ModelOutputDelta: TypeAlias = MessageDelta
 """What a client streams."""

@@ -29,11 +29,11 @@ from deltafold.history.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
-from deltafold.history.problems import Report
-from deltafold.history.repair import RepairPolicy, repair
 from deltafold.history.sections import LIVE_SCREEN, LevelOfDetail, LevelOfDetailSections
 from deltafold.history.widgets import MemoryNotebookWidget, Tool, Widget, WidgetRenderContext
 from deltafold.messages import Message
+from deltafold.repairs.problems import Report
+from deltafold.repairs.repairing import RepairPolicy, repair
 
 DEFAULT_INSTRUCTION: Final = "You are a helpful assistant."
 LIVE_SCREEN_HEADING: Final = "# [Live Screen]"

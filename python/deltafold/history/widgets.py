@@ -9,26 +9,43 @@ Source: the conversation history blueprint, "Widget conventions".
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from deltafold.history.arguments import ArgumentError, ToolArgumentParser
 from deltafold.history.entries import (
+    HistoryEntry,
     HistoryToolCallResult,
     ToolCallRequest,
     ToolExecutionStatus,
 )
 from deltafold.history.sections import LevelOfDetailSections
+from deltafold.tool_specs import ToolSpec
 
-if TYPE_CHECKING:
-    from deltafold.history.state import AgentState
-    from deltafold.models.config import ToolSpec
+
+class RenderedState(Protocol):
+    """The state that a widget reads while it is rendered; an `AgentState` is one."""
+
+    @property
+    def system_instruction(self) -> str:
+        """The instruction in force."""
+        ...
+
+    @property
+    def history(self) -> Sequence[HistoryEntry]:
+        """All entries, oldest first."""
+        ...
+
+    @property
+    def memory_notebook_snapshot(self) -> str:
+        """The memory notebook's text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class WidgetRenderContext:
     """What a widget may look at while it is rendered."""
 
-    state: "AgentState"
+    state: RenderedState
     environment: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
@@ -40,10 +57,8 @@ class Tool:
     description: str
     parameter_schema: Mapping[str, object]
 
-    def spec(self) -> "ToolSpec":
+    def spec(self) -> ToolSpec:
         """Return the tool as a model sees it."""
-        from deltafold.models.config import ToolSpec  # noqa: PLC0415 - models load when asked for
-
         return ToolSpec(
             name=self.name,
             description=self.description,

@@ -7,47 +7,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from deltafold.models.anthropic import AnthropicModel
-    from deltafold.models.base import Model
-    from deltafold.models.bedrock_converse import BedrockConverseModel
-    from deltafold.models.cohere_chat import CohereChatModel
-    from deltafold.models.config import (
+    from deltafold.dialects.local.settings import LocalConfig
+    from deltafold.dialects.settings import CacheConfig, Capability, ModelConfig
+    from deltafold.models.adapters import (
         AnthropicConfig,
+        AnthropicModel,
         BedrockConverseConfig,
-        CacheConfig,
-        Capability,
+        BedrockConverseModel,
         CohereChatConfig,
+        CohereChatModel,
         GeminiConfig,
-        LocalConfig,
+        GeminiModel,
         MistralConfig,
-        ModelConfig,
-        ModelInfo,
+        MistralModel,
         OllamaConfig,
+        OllamaModel,
         OpenAIChatConfig,
+        OpenAIChatModel,
         OpenAIResponsesConfig,
-        RequestMetadata,
-        ToolChoice,
-        ToolSpec,
+        OpenAIResponsesModel,
     )
-    from deltafold.models.gemini import GeminiModel
-    from deltafold.models.hooks import (
-        Hooks,
-        RateLimit,
-        RequestContext,
-        ResponseInfo,
-    )
-    from deltafold.models.http import Timeouts
-    from deltafold.models.http1 import Http1Client
+    from deltafold.models.base import Model
+    from deltafold.models.hooks import Hooks, RequestContext
+    from deltafold.models.info import ModelInfo, RequestMetadata
     from deltafold.models.loading import load_model
     from deltafold.models.local import LocalModel
-    from deltafold.models.mistral import MistralModel
-    from deltafold.models.ollama import OllamaModel
-    from deltafold.models.openai_chat import OpenAIChatModel
-    from deltafold.models.openai_responses import OpenAIResponsesModel
-    from deltafold.models.vendors import (
-        VENDORS,
-        Vendor,
-    )
+    from deltafold.models.vendors import VENDORS, Vendor
+    from deltafold.tool_specs import ToolChoice, ToolSpec
+    from deltafold.transports.http1 import Http1Client
+    from deltafold.transports.response_info import RateLimit, ResponseInfo
+    from deltafold.transports.timeouts import Timeouts
 
 __all__ = [
     "VENDORS",
@@ -87,47 +76,34 @@ __all__ = [
     "load_model",
 ]
 
-_MODULES: Final = {
-    "AnthropicConfig": "config",
-    "AnthropicModel": "anthropic",
-    "BedrockConverseConfig": "config",
-    "BedrockConverseModel": "bedrock_converse",
-    "CacheConfig": "config",
-    "Capability": "config",
-    "CohereChatConfig": "config",
-    "CohereChatModel": "cohere_chat",
-    "GeminiConfig": "config",
-    "GeminiModel": "gemini",
-    "Hooks": "hooks",
-    "Http1Client": "http1",
-    "LocalConfig": "config",
-    "LocalModel": "local",
-    "MistralConfig": "config",
-    "MistralModel": "mistral",
-    "Model": "base",
-    "ModelConfig": "config",
-    "ModelInfo": "config",
-    "OllamaConfig": "config",
-    "OllamaModel": "ollama",
-    "OpenAIChatConfig": "config",
-    "OpenAIChatModel": "openai_chat",
-    "OpenAIResponsesConfig": "config",
-    "OpenAIResponsesModel": "openai_responses",
-    "RateLimit": "hooks",
-    "RequestContext": "hooks",
-    "RequestMetadata": "config",
-    "ResponseInfo": "hooks",
-    "Timeouts": "http",
-    "ToolChoice": "config",
-    "ToolSpec": "config",
-    "VENDORS": "vendors",
-    "Vendor": "vendors",
-    "load_model": "loading",
+_ADAPTERS: Final = "deltafold.models.adapters"
+"""Module of each adapter and its settings."""
+
+_OTHER_MODULES: Final = {
+    "CacheConfig": "deltafold.dialects.settings",
+    "Capability": "deltafold.dialects.settings",
+    "Hooks": "deltafold.models.hooks",
+    "Http1Client": "deltafold.transports.http1",
+    "LocalConfig": "deltafold.dialects.local.settings",
+    "LocalModel": "deltafold.models.local",
+    "Model": "deltafold.models.base",
+    "ModelConfig": "deltafold.dialects.settings",
+    "ModelInfo": "deltafold.models.info",
+    "RateLimit": "deltafold.transports.response_info",
+    "RequestContext": "deltafold.models.hooks",
+    "RequestMetadata": "deltafold.models.info",
+    "ResponseInfo": "deltafold.transports.response_info",
+    "Timeouts": "deltafold.transports.timeouts",
+    "ToolChoice": "deltafold.tool_specs",
+    "ToolSpec": "deltafold.tool_specs",
+    "VENDORS": "deltafold.models.vendors",
+    "Vendor": "deltafold.models.vendors",
+    "load_model": "deltafold.models.loading",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    value: object = getattr(import_module(_OTHER_MODULES.get(name, _ADAPTERS)), name)
     return value

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from deltafold._core import Decoder
 from deltafold.cost import listed_model
-from deltafold.dialects.rendered import DialectModule
+from deltafold.dialects import Dialect
+from deltafold.dialects.settings import CacheConfig, Capability, ModelConfig
 from deltafold.errors import ErrorMapper, MisuseError
 from deltafold.messages import Message
 from deltafold.models import observing
@@ -23,7 +24,6 @@ from deltafold.models.calls import (
     CallFacts,
     Messages,
     Metadata,
-    PreparedRequest,
     Repair,
     SystemContent,
     Telemetry,
@@ -36,25 +36,21 @@ from deltafold.models.calls import (
     tools_of,
 )
 from deltafold.models.clients import Clients
-from deltafold.models.config import (
-    CacheConfig,
-    Capability,
-    ModelConfig,
-    ModelInfo,
-    RequestMetadata,
-    ToolSpec,
-)
 from deltafold.models.hooks import Hooks
-from deltafold.models.http import ClientKind, Timeouts
+from deltafold.models.info import ModelInfo, RequestMetadata
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared, as_caller_errors
-from deltafold.models.sdks import Sdk
-from deltafold.models.secrets import Redactor
-from deltafold.models.transport import AsyncSource, Source
 from deltafold.models.vendors import VENDORS, Vendor
-from deltafold.stream import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
 from deltafold.stream_core import CallContext, DecoderOptions
+from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.tool_specs import ToolSpec
+from deltafold.transports.http import ClientKind
+from deltafold.transports.requests import PreparedRequest
+from deltafold.transports.sdks import Sdk
+from deltafold.transports.secrets import Redactor
+from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.timeouts import Timeouts
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
 
@@ -91,11 +87,8 @@ class Model(Messaging, Generic[ConfigT]):
         MisuseError: the client belongs to another SDK, or the vendor speaks another dialect.
     """
 
-    protocol: ClassVar[DialectModule]
-    config_class: ClassVar[type[ModelConfig]]
-    author: ClassVar[str]
+    row: ClassVar[Dialect]
     sdk: ClassVar[Sdk | None] = None
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
 
     def __init__(
         self,
@@ -114,12 +107,13 @@ class Model(Messaging, Generic[ConfigT]):
         starts_in_thinking: bool = False,
         telemetry: Telemetry | None = None,
     ) -> None:
-        self.dialect: str = self.protocol.DIALECT
+        self.dialect: str = self.row.name
+        self._config_class = self.row.config_class
         self._vendor = self._find_vendor(vendor)
         given = _fields_of(config)
         if cache_config is not None:
             given["cache_config"] = cache_config
-        known = self.config_class.model_fields
+        known = self._config_class.model_fields
         defaults = {name: value for name, value in self._vendor.defaults.items() if name in known}
         self._config = self._check_config({**defaults, **given})
         if error_mapper is not None and not isinstance(error_mapper, ErrorMapper):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -131,8 +125,8 @@ class Model(Messaging, Generic[ConfigT]):
             type(self).__name__,
             self.sdk,
             self._key_headers,
-            token_headers=self._token_headers,
-            own=self.author == self._vendor.name,
+            token_headers=self.row.token_headers,
+            own=self.row.author == self._vendor.name,
             client=client,
             base_url=base_url,
             api_key=api_key,
@@ -146,19 +140,15 @@ class Model(Messaging, Generic[ConfigT]):
         Decoder(self.dialect, **self._markup)
 
     def _check_config(self, fields: Mapping[str, object]) -> ConfigT:
-        return cast("ConfigT", self.config_class.model_validate(fields))
+        return cast("ConfigT", self._config_class.model_validate(fields))
 
     def _path(self, config: ConfigT, *, stream: bool) -> str:
         """Return the endpoint's path below the vendor's address."""
-        return self.protocol.request_path(config, stream=stream)
+        return self.row.request_path(config, stream=stream)
 
     def _key_headers(self, key: str) -> Mapping[str, str]:
         """Return the headers that carry a key."""
-        return {"authorization": f"Bearer {key}"}
-
-    def _token_headers(self, token: str) -> Mapping[str, str]:
-        """Return the headers that carry a bearer token, where there is no key."""
-        return {"authorization": f"Bearer {token}"}
+        return self.row.key_headers(key)
 
     def update_config(self, **changes: object) -> None:
         """Change settings for the streams to come; those in flight keep theirs.
@@ -182,7 +172,7 @@ class Model(Messaging, Generic[ConfigT]):
             provider_id=self._vendor.name,
             specification=self._specification,
             model_id=self._config.model_id,
-            capabilities=self.capabilities,
+            capabilities=self.row.capabilities,
             context_window_tokens=listed and listed.context_window_tokens,
             prices=listed and listed.prices,
         )
@@ -193,7 +183,7 @@ class Model(Messaging, Generic[ConfigT]):
         Raises:
             ValueError: there is no such capability.
         """
-        return Capability(capability) in self.capabilities
+        return Capability(capability) in self.row.capabilities
 
     def stream(
         self,
@@ -351,7 +341,7 @@ class Model(Messaging, Generic[ConfigT]):
         )
         sources = {"extra_body": dict(config.extra_body), **schemas_of(tools)}
         try:
-            rendered = self.protocol.render(conversation, tools, config, stream=streamed)
+            rendered = self.row.render(conversation, tools, config, stream=streamed)
         except RecursionError:
             for name, source in sources.items():
                 refuse_no_json(source, name)
@@ -473,7 +463,7 @@ class Model(Messaging, Generic[ConfigT]):
         return CallContext(
             self._vendor.name,
             prepared.facts.model_id,
-            self._hooks,
+            self._hooks.after_headers,
             prepared.invocation_state,
             prepared.notes,
             begin,
@@ -481,7 +471,7 @@ class Model(Messaging, Generic[ConfigT]):
         )
 
     def _find_vendor(self, name: str | None) -> Vendor:
-        vendor = VENDORS.get(name or self.author)
+        vendor = VENDORS.get(name or self.row.author)
         if vendor is None:
             known = ", ".join(sorted(VENDORS))
             raise MisuseError(f"vendor: {name!r} is not known; there are {known}")

@@ -12,11 +12,13 @@ from typing import Final, Literal, TypeAlias
 
 from deltafold.dialects import parse_request
 from deltafold.errors import MisuseError
-from deltafold.history.problems import HistoryError, Report
-from deltafold.history.repair import repair as mend
 from deltafold.messages import Message, TextPart
-from deltafold.models.config import RequestMetadata, ToolChoice, ToolSpec
+from deltafold.models.info import RequestMetadata
+from deltafold.repairs.problems import HistoryError, Report
+from deltafold.repairs.repairing import repair as mend
 from deltafold.stream_core import Observer
+from deltafold.tool_specs import ToolChoice, ToolSpec
+from deltafold.transports.requests import PreparedRequest
 
 _CHAT: Final = frozenset({"content", "tool_calls", "refusal", "reasoning_content"})
 """Members of the Chat form; a message has at least one of them beside its role."""
@@ -27,27 +29,6 @@ SystemContent: TypeAlias = Sequence[str | TextPart | Mapping[str, object]]
 ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
 Repair: TypeAlias = Literal["none", "auto"]
 Metadata: TypeAlias = RequestMetadata | Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedRequest:
-    """What goes out.
-
-    Attributes:
-        path: below the vendor's base address; a query that the endpoint asks for is part of it.
-        body: the members of the JSON body.
-        headers: the caller's own, over all others.
-        query: the caller's own query parameters.
-        stream: whether the answer is asked for in pieces.
-        content: the body as JSON.
-    """
-
-    path: str
-    body: Mapping[str, object] = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    query: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
-    stream: bool = True
-    content: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

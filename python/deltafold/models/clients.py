@@ -13,17 +13,15 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from deltafold.errors import MisuseError
-from deltafold.models.calls import PreparedRequest
 from deltafold.models.environment import (
     address_from_environment,
     headers_from_environment,
     key_from_environment,
     token_from_environment,
 )
-from deltafold.models.http import (
+from deltafold.models.vendors import Vendor
+from deltafold.transports.http import (
     ClientKind,
-    HttpRequest,
-    Timeouts,
     aclose_http_client,
     close_http_client,
     http_client_kind,
@@ -31,8 +29,9 @@ from deltafold.models.http import (
     open_http,
     open_http_async,
 )
-from deltafold.models.sdks import ClientSettings, Sdk
-from deltafold.models.secrets import (
+from deltafold.transports.requests import HttpRequest, PreparedRequest
+from deltafold.transports.sdks import ClientSettings, Sdk
+from deltafold.transports.secrets import (
     Redactor,
     clean_headers,
     clean_key,
@@ -43,8 +42,8 @@ from deltafold.models.secrets import (
     secrets_of_environment,
     shown_url,
 )
-from deltafold.models.transport import AsyncSource, Source, Tap, Transport
-from deltafold.models.vendors import Vendor
+from deltafold.transports.sources import AsyncSource, Source, Tap, Transport
+from deltafold.transports.timeouts import Timeouts
 
 _BOTH: Final[frozenset[ClientKind]] = frozenset({"synchronous", "asynchronous"})
 

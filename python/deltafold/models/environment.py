@@ -12,8 +12,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from deltafold.errors import MisuseError
-from deltafold.models.secrets import clean_headers, clean_key
 from deltafold.models.vendors import Vendor
+from deltafold.transports.secrets import clean_headers, clean_key
 
 _OLLAMA_PORT: Final = 11434
 

@@ -8,26 +8,13 @@ error that names what there is.
 """
 
 import difflib
-from collections.abc import Mapping
-from importlib import import_module
 from inspect import signature
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from deltafold.errors import MisuseError
+from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.models.vendors import VENDORS, canonical_specification
-
-ADAPTERS: Final[Mapping[str, tuple[str, str]]] = {
-    "anthropic-messages": ("anthropic", "AnthropicModel"),
-    "openai-chat": ("openai_chat", "OpenAIChatModel"),
-    "openai-responses": ("openai_responses", "OpenAIResponsesModel"),
-    "gemini": ("gemini", "GeminiModel"),
-    "bedrock-converse": ("bedrock_converse", "BedrockConverseModel"),
-    "ollama": ("ollama", "OllamaModel"),
-    "cohere-chat": ("cohere_chat", "CohereChatModel"),
-    "mistral": ("mistral", "MistralModel"),
-}
-"""The module and the class of each dialect's adapter."""
 
 
 def load_model(name: str, *, specification: str | None = None, **settings: Any) -> Model[Any]:  # noqa: ANN401 - config fields and the arguments of Model
@@ -63,15 +50,13 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
         near = difflib.get_close_matches(vendor_name, VENDORS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(VENDORS)}"
         raise MisuseError(f"name: there is no vendor {vendor_name!r}{hint}")
-    adapter = ADAPTERS.get(dialect or vendor.dialect)
+    adapter = adapter_of(dialect or vendor.dialect)
     if adapter is None or (dialect and dialect not in vendor.addresses):
         raise MisuseError(
             f"specification: {vendor.name} speaks {', '.join(vendor.addresses)}, not {dialect!r}"
         )
-    module = import_module(f"deltafold.models.{adapter[0]}")
-    model_class = cast("type[Model[Any]]", getattr(module, adapter[1]))
     arguments = {key: settings.pop(key) for key in list(settings) if key in _MODEL_ARGUMENTS}
-    model: Model[Any] = model_class(
+    model: Model[Any] = adapter(
         {"model_id": model_id, **settings}, vendor=vendor.name, markup=markup or None, **arguments
     )
     return model

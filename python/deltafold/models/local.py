@@ -15,14 +15,14 @@ from queue import SimpleQueue
 from typing import Any, ClassVar, Final, TypeAlias
 from uuid import uuid4
 
-from deltafold.dialects import local
-from deltafold.dialects.rendered import DialectModule
+from deltafold.dialects import LOCAL, Dialect
+from deltafold.dialects.local.settings import LocalConfig
+from deltafold.dialects.settings import ModelConfig
 from deltafold.errors import MisuseError
 from deltafold.models.base import Model
-from deltafold.models.config import Capability, LocalConfig, ModelConfig
-from deltafold.models.http import HttpRequest
-from deltafold.models.sdks import import_sdk
-from deltafold.models.transport import AsyncSource, Source
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.sdks import import_sdk
+from deltafold.transports.sources import AsyncSource, Source
 
 _HEADERS: Final = {"content-type": "text/event-stream"}
 
@@ -41,12 +41,7 @@ class LocalModel(Model[LocalConfig]):
         settings: the other arguments of `Model`.
     """
 
-    protocol: ClassVar[DialectModule] = local
-    config_class: ClassVar[type[ModelConfig]] = LocalConfig
-    author: ClassVar[str] = "local"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.TOOLS, Capability.PARALLEL_TOOL_CALLS, Capability.THINKING}
-    )
+    row: ClassVar[Dialect] = LOCAL
 
     def __init__(
         self,

@@ -16,9 +16,9 @@ from deltafold.errors import MisuseError, ModelError
 from deltafold.events import EventMaker, StreamEvent
 from deltafold.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
-from deltafold.models.http import ClientKind
 from deltafold.models.prepared import Prepared
-from deltafold.stream import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.transports.http import ClientKind
 
 if TYPE_CHECKING:
     from deltafold._core import MessageDelta

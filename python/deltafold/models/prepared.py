@@ -9,11 +9,12 @@ import contextlib
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 
-from deltafold.models.calls import CallFacts, PreparedRequest
+from deltafold.models.calls import CallFacts
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext
 from deltafold.models.json_body import encoded
 from deltafold.stream_core import CallerError, DecoderOptions
+from deltafold.transports.requests import PreparedRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ from typing import Final, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from deltafold.errors import MisuseError
-from deltafold.models.http import HttpRequest, open_http, open_http_async
-from deltafold.models.secrets import (
+from deltafold.testing.recording import SUFFIX, Ending, RecordedRequest, Recording
+from deltafold.transports.http import open_http, open_http_async
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.secrets import (
     HARMLESS_QUERY,
     Redactor,
     secrets_in_headers,
@@ -29,9 +31,8 @@ from deltafold.models.secrets import (
     secrets_of_client,
     secrets_of_environment,
 )
-from deltafold.models.timeouts import is_timeout
-from deltafold.models.transport import AsyncSource, Source
-from deltafold.testing.recording import SUFFIX, Ending, RecordedRequest, Recording
+from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.timeouts import is_timeout
 
 _KEPT_REQUEST_HEADERS: Final = frozenset(
     {

@@ -16,12 +16,12 @@ from math import inf
 from typing import Final, Protocol, Self, cast
 from urllib.parse import urlsplit
 
-from deltafold.models.encodings import ContentDecodingError
-from deltafold.models.http import HttpRequest
-from deltafold.models.timeouts import Limit, Limits, under_asyncio
-from deltafold.models.transport import AsyncSource, Source
 from deltafold.testing.playlist import Playlist, Recordings, Request
 from deltafold.testing.recording import Ending, Recording
+from deltafold.transports.encodings import ContentDecodingError
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.timeouts import Limit, Limits, under_asyncio
 
 _FAULTS: Final[dict[Ending, Callable[[], Exception]]] = {
     "cut": lambda: ConnectionError("the connection was closed in the middle of the response"),

@@ -293,7 +293,7 @@ impl MessageDelta {
         self.raw().map(|raw| json::to_python(py, raw)).transpose()
     }
 
-    /// The part's number, for text, thinking, tool_call_start and part.
+    /// Number of the part, for text, thinking, tool_call_start, part and part_end.
     #[getter]
     fn part_index(&self) -> Option<u32> {
         match &self.body {
@@ -304,6 +304,7 @@ impl MessageDelta {
                 | Payload::Thinking { part_index, .. }
                 | Payload::ToolCallStart { part_index, .. }
                 | Payload::Part { part_index, .. } => *part_index,
+                Payload::PartEnd { part_index } => Some(*part_index),
                 _ => None,
             },
         }

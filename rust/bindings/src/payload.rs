@@ -81,6 +81,7 @@ pub(crate) fn to_dict<'py>(
             writer.some("partIndex", *part_index)?;
             writer.json("part", Some(part))?;
         }
+        Payload::PartEnd { part_index } => dict.set_item("partIndex", *part_index)?,
     }
     Ok(dict)
 }
@@ -184,6 +185,9 @@ pub(crate) fn from_mapping(
         DeltaKind::Part => Payload::Part {
             part_index: members.index("partIndex")?,
             part: members.whole_part("part")?,
+        },
+        DeltaKind::PartEnd => Payload::PartEnd {
+            part_index: members.index("partIndex")?.ok_or_else(|| members.missing("partIndex"))?,
         },
     })
 }

@@ -126,7 +126,7 @@ impl Decoder {
                 options,
                 stray: BareJson::default(),
                 misspelt: false,
-                laws: cfg!(debug_assertions).then(Box::default),
+                laws: cfg!(debug_assertions).then(|| Box::new(Laws::of_decoder())),
             }),
             fed_anything: false,
         })

@@ -1,7 +1,7 @@
 //! DeltaBatch: the deltas of one feed in one arena of text and small records, immutable after its feed.
 //!
-//! Laws: text, thinking and argument deltas that carry nothing but text cost no allocation of their own; everything rare
-//! is kept whole, in a list of its own.  The seq of a batch rises by one from its first.
+//! Laws: text, thinking and argument deltas without attributes, and ends of parts, cost no allocation of their own.  Every other
+//! payload is kept whole, in a list of its own.  The seq of a batch rises by one from its first.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,6 +16,7 @@ enum Record {
     Text { part: u32, text: Range<usize> },
     Thinking { part: u32, text: Range<usize> },
     Args { id: CallId, text: Range<usize> },
+    PartEnd { part: u32 },
     Rare(usize),
 }
 
@@ -62,7 +63,7 @@ impl DeltaBatch {
                 Payload::Text { text, .. } => Some(text.as_ref()),
                 _ => None,
             },
-            Record::Thinking { .. } | Record::Args { .. } => None,
+            Record::Thinking { .. } | Record::Args { .. } | Record::PartEnd { .. } => None,
         });
         let first = texts.next().unwrap_or("");
         match texts.next() {
@@ -93,6 +94,7 @@ impl DeltaBatch {
         let record = self.record(position)?;
         let payload = match record {
             Record::Rare(at) => self.rare(*at)?.as_deref(),
+            Record::PartEnd { part } => Payload::PartEnd { part_index: *part },
             record => self.as_text_only(record)?.into(),
         };
         let raw = self.rare_fields.as_deref().and_then(|rare_fields| rare_fields.raw_of(position));
@@ -160,7 +162,7 @@ impl DeltaBatch {
                 TextOnlyDelta::Thinking { part: *part, text: self.slice(text) }
             }
             Record::Args { id, text } => TextOnlyDelta::Args { id, text: self.slice(text) },
-            Record::Rare(_) => return None,
+            Record::PartEnd { .. } | Record::Rare(_) => return None,
         })
     }
 
@@ -206,6 +208,9 @@ impl Output for DeltaBatch {
         }
         if let Some(plain) = delta.payload.text_only() {
             return self.text_only(delta.seq, plain);
+        }
+        if let Payload::PartEnd { part_index } = delta.payload {
+            return self.push(delta.seq, Record::PartEnd { part: part_index });
         }
         let rare = &mut self.rare_fields().rare;
         rare.push(delta.payload.to_owned());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::logprobs::Logprobs;
 
 /// Version of the contract, shown to Python as `CONTRACT_VERSION`.
-pub const CONTRACT_VERSION: &str = "1.1";
+pub const CONTRACT_VERSION: &str = "1.2";
 
 macro_rules! closed_list {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal,)+ }) => {
@@ -61,6 +61,8 @@ closed_list! {
         Error = "error",
         /// A whole part at once (contract 1.1).
         Part = "part",
+        /// `{partIndex}`: a text or thinking part is over (contract 1.2).
+        PartEnd = "part_end",
     }
 }
 
@@ -358,6 +360,11 @@ pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
         /// JSON object `{kind, payload, providerState?}`.
         part: S,
     },
+    /// `{"partIndex": 0}`
+    PartEnd {
+        /// Number of the text or thinking part that is over.
+        part_index: u32,
+    },
 }
 
 /// One step of a stream.
@@ -445,6 +452,7 @@ impl<S: Text> Payload<S> {
             Self::Done { .. } => DeltaKind::Done,
             Self::Error(_) => DeltaKind::Error,
             Self::Part { .. } => DeltaKind::Part,
+            Self::PartEnd { .. } => DeltaKind::PartEnd,
         }
     }
 
@@ -496,6 +504,7 @@ impl<S: Text> Payload<S> {
             Self::Part { part_index, part } => {
                 Payload::Part { part_index: *part_index, part: f(part) }
             }
+            Self::PartEnd { part_index } => Payload::PartEnd { part_index: *part_index },
         }
     }
 }

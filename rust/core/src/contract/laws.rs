@@ -1,7 +1,10 @@
 //! The contract's grammar as a checker.
 //!
-//! In: one delta after another.  Out: where in the message it belongs, or the law it breaks.  The assembler stands on it;
-//! tests and debug builds run it on everything the decoder puts out.  A delta that breaks a law changes nothing.
+//! In: one delta after another.  Out: its place in the message, or the law that it breaks.  The assembler uses the checker on every
+//! delta; tests and debug builds use it on everything that the decoder emits.
+//!
+//! Laws: a delta that breaks a law changes nothing.  Deltas made by hand may leave out `part_end`, the decoder may not
+//! (contract 1.2): [`Laws::of_decoder`] requires the end of every text and thinking part before the terminal.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -44,9 +47,28 @@ pub struct Laws {
     last_seq: u64,
     started: bool,
     ended: bool,
-    parts: Vec<DeltaKind>,
+    parts: Vec<PartState>,
+    /// Text and thinking parts that have not ended.
+    open_parts: usize,
+    requires_part_end: bool,
     calls: HashMap<Box<str>, Call>,
     open_calls: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PartState {
+    kind: DeltaKind,
+    ended: bool,
+}
+
+impl PartState {
+    fn open(kind: DeltaKind) -> Self {
+        Self { kind, ended: false }
+    }
+
+    fn has_text(self) -> bool {
+        matches!(self.kind, DeltaKind::Text | DeltaKind::Thinking)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +78,11 @@ struct Call {
 }
 
 impl Laws {
+    /// Laws of a decoder's output, which ends every text and thinking part.
+    pub fn of_decoder() -> Self {
+        Self { requires_part_end: true, ..Self::default() }
+    }
+
     /// The seq of the last lawful delta; 0 before the first.
     pub fn last_seq(&self) -> u64 {
         self.last_seq
@@ -92,10 +119,18 @@ impl Laws {
                 }
                 self.open_calls = self.open_calls.saturating_sub(1);
             }
+            Payload::PartEnd { part_index } => {
+                if let Some(part) = self.parts.get_mut(part_index as usize) {
+                    part.ended = true;
+                }
+                self.open_parts = self.open_parts.saturating_sub(1);
+            }
             _ => {}
         }
         if let Destination::NewPart(_) = destination {
-            self.parts.push(delta.payload.kind());
+            let part = PartState::open(delta.payload.kind());
+            self.open_parts += usize::from(part.has_text());
+            self.parts.push(part);
         }
         Ok(destination)
     }
@@ -104,7 +139,8 @@ impl Laws {
     /// [`Laws::check`] decides.
     #[inline]
     pub fn more_text(&mut self, seq: u64, kind: DeltaKind, part: usize, text: &str) -> bool {
-        let lawful = self.takes(seq, text) && self.parts.get(part) == Some(&kind);
+        let open = PartState::open(kind);
+        let lawful = self.takes(seq, text) && self.parts.get(part) == Some(&open);
         if lawful {
             self.last_seq = seq;
         }
@@ -161,8 +197,14 @@ impl Laws {
                 }
             }
             Payload::Part { part_index, .. } => self.new_part(part_index),
+            Payload::PartEnd { part_index } => self.part_end(part_index as usize),
             Payload::Done { .. } | Payload::Error(_) if self.open_calls > 0 => {
                 broken(None, "a tool call is open at the terminal")
+            }
+            Payload::Done { .. } | Payload::Error(_)
+                if self.requires_part_end && self.open_parts > 0 =>
+            {
+                broken(None, "a text or thinking part is open at the terminal")
             }
             Payload::Start { .. }
             | Payload::Usage(_)
@@ -194,16 +236,38 @@ impl Laws {
         let next = self.parts.len();
         let at = match index {
             Some(index) => index as usize,
-            None if self.parts.last() == Some(&kind) => next - 1,
+            // Attributes on an empty text may follow the end of the last part.
+            None if self
+                .parts
+                .last()
+                .is_some_and(|last| last.kind == kind && (!last.ended || text.is_empty())) =>
+            {
+                next - 1
+            }
             None => next,
         };
         match self.parts.get(at) {
-            Some(known) if *known == kind => Ok(Destination::Part(at)),
-            Some(known) => {
-                let law = format!("part {at} is {}, not {}", known.as_str(), kind.as_str());
+            Some(known) if known.kind != kind => {
+                let law = format!("part {at} is {}, not {}", known.kind.as_str(), kind.as_str());
                 Err((Some("partIndex"), law))
             }
+            Some(known) if known.ended && !text.is_empty() => {
+                Err((Some("partIndex"), format!("part {at} has ended")))
+            }
+            Some(_) => Ok(Destination::Part(at)),
             None => self.new_part(index),
         }
+    }
+
+    fn part_end(&self, at: usize) -> Result<Destination, (Option<&'static str>, String)> {
+        let law = match self.parts.get(at) {
+            None => format!("part {at} has not started"),
+            Some(part) if !part.has_text() => {
+                format!("part {at} is {}: only text and thinking parts end", part.kind.as_str())
+            }
+            Some(part) if part.ended => format!("part {at} has ended"),
+            Some(_) => return Ok(Destination::Part(at)),
+        };
+        Err((Some("partIndex"), law))
     }
 }

@@ -312,11 +312,13 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Lets a call start that has a name, id or not.
     pub(crate) fn start_call(&mut self, call: CallHandle) {
-        let Emitter { deltas, calls, ids, started_calls, .. } = &mut *self.emitter;
-        let Some(state) = calls.get_mut(call.0).filter(|state| state.stage == CallStage::Waiting)
-        else {
+        let is_waiting = |state: &Call| state.stage == CallStage::Waiting;
+        if !self.emitter.calls.get(call.0).is_some_and(is_waiting) {
             return;
-        };
+        }
+        self.end_open_part();
+        let Emitter { deltas, calls, ids, started_calls, .. } = &mut *self.emitter;
+        let Some(state) = calls.get_mut(call.0) else { return };
         let Some(index) = deltas.open_part() else {
             return;
         };

@@ -1,11 +1,10 @@
-//! Parts of a message: what they hold, and how their text leaves.
+//! Text and thinking parts of a message: their state, and the delta of their text.
 
-use super::delta_emitter::DeltaEmitter;
 use super::digest::Digest;
-use crate::contract::{Output, Payload, TextAttributes};
+use crate::contract::{Payload, TextAttributes};
 use crate::json::Carry;
 
-/// What a part holds.
+/// Content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
     /// Visible text.
@@ -23,30 +22,28 @@ pub struct PartHandle(pub(super) usize);
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
     pub(super) kind: PartKind,
+    /// Number of the part while it takes text; `None` before its first delta and after its end.
     pub(super) index: Option<u32>,
+    /// Number of the part after its end: attributes may follow, further text opens a new part.
+    pub(super) ended_index: Option<u32>,
+    /// The protocol has an event for the end of this part, so the first delta of another part does not end it.
+    pub(super) is_block: bool,
     pub(super) carry: Carry,
-    /// What it said, where the protocol says the whole once more.
+    /// Digest of the streamed text, where the protocol repeats the whole text at its end.
     pub(super) said: Option<Digest>,
-    /// Markup looks at its text, and says it as parts of its own.
+    /// Markup parses the text and emits it as parts of its own.
     pub(super) watched: bool,
 }
 
-/// Sends text of a part, or what rides on it; a part gets its number with its first delta.
-pub(super) fn send_text<O: Output>(
-    deltas: &mut DeltaEmitter,
-    out: &mut O,
-    part: &mut Part,
-    text: &str,
-    attributes: TextAttributes<&str>,
-) {
-    if part.index.is_none() {
-        part.index = deltas.open_part();
-    }
-    if part.index.is_none() || (text.is_empty() && !attributes.allow_empty_text()) {
-        return;
-    }
-    let part_index = part.index;
-    let payload = match part.kind {
+/// Payload of more text of a part, or of attributes on an empty text.
+pub(super) fn text_payload<'a>(
+    kind: PartKind,
+    index: u32,
+    text: &'a str,
+    attributes: TextAttributes<&'a str>,
+) -> Payload<&'a str> {
+    let part_index = Some(index);
+    match kind {
         PartKind::Text => Payload::Text { text, part_index, attributes },
         PartKind::Refusal => Payload::Text {
             text,
@@ -54,6 +51,5 @@ pub(super) fn send_text<O: Output>(
             attributes: TextAttributes { refusal: true, ..attributes },
         },
         PartKind::Thinking => Payload::Thinking { text, part_index, attributes },
-    };
-    deltas.send(out, payload);
+    }
 }

@@ -18,6 +18,8 @@ use crate::provider_error::ErrorObject;
 pub struct Emitter {
     pub(super) deltas: DeltaEmitter,
     pub(super) parts: Vec<Part>,
+    /// The part that ends before the first delta of another part.
+    pub(super) open_part: Option<PartHandle>,
     pub(super) calls: Vec<Call>,
     /// Every call before it has ended.
     pub(super) first_open: usize,
@@ -63,6 +65,7 @@ impl Emitter {
             },
             marked: None,
             parts: Vec::new(),
+            open_part: None,
             calls: Vec::new(),
             first_open: 0,
             started_calls: 0,

@@ -126,7 +126,7 @@ impl<O: Output> DeltaSink<'_, O> {
         deltas.raw = deltas.raw.take().or(deltas.raw_of_end.take());
         self.settle_markup(how);
         for position in 0..self.emitter.parts.len() {
-            self.flush_part(PartHandle(position));
+            self.end_part(PartHandle(position));
         }
         self.end_calls(how);
         let Emitter { deltas, usage, usage_beside, .. } = &mut *self.emitter;

@@ -1,24 +1,34 @@
-//! Text and thinking parts: opening, text in pieces or whole, and the attributes of a text.
+//! Text and thinking parts: opening and ending them, text in pieces or whole, and the attributes of a text.
+//!
+//! Laws: each part ends once, at its protocol's own event, or before the first delta of the next part, or before the
+//! terminal.  After its end only attributes on an empty text follow; further text opens a new part.
+
+use std::borrow::Cow;
 
 use super::calls::CallEnd;
 use super::digest::Digest;
-use super::parts::{Part, PartHandle, PartKind, send_text};
+use super::parts::{Part, PartHandle, PartKind, text_payload};
 use super::sink::{DeltaSink, Emitter};
-use crate::contract::{Logprobs, Output, TextAttributes, TextOnlyDelta};
+use crate::contract::{Logprobs, Output, Payload, TextAttributes, TextOnlyDelta};
 use crate::json::{self, Carry, Str};
 
 impl<O: Output> DeltaSink<'_, O> {
-    /// Opens a part; it gets its number when its first delta leaves.
+    /// Opens a part that ends before the first delta of the next part.  It gets its number with its first delta.
     pub fn open_part(&mut self, kind: PartKind) -> PartHandle {
-        self.add_part(kind, None)
+        self.add_part(kind, false, None)
     }
 
-    /// Opens a part whose protocol says its text once more at the end, see [`Self::text_whole`].
-    pub fn open_repeated_part(&mut self, kind: PartKind) -> PartHandle {
-        self.add_part(kind, Some(Digest::default()))
+    /// Opens a part for whose end the protocol has an event: parts of such a protocol may interleave.
+    pub fn open_block(&mut self, kind: PartKind) -> PartHandle {
+        self.add_part(kind, true, None)
     }
 
-    fn add_part(&mut self, kind: PartKind, said: Option<Digest>) -> PartHandle {
+    /// Opens such a part whose protocol repeats the whole text at its end, see [`Self::text_whole`].
+    pub fn open_repeated_block(&mut self, kind: PartKind) -> PartHandle {
+        self.add_part(kind, true, Some(Digest::default()))
+    }
+
+    fn add_part(&mut self, kind: PartKind, is_block: bool, said: Option<Digest>) -> PartHandle {
         self.end_markup(CallEnd::Provider);
         let watched = self.watches(kind);
         let bound = self.options().limits.parts;
@@ -28,6 +38,8 @@ impl<O: Output> DeltaSink<'_, O> {
             self.emitter.parts.push(Part {
                 kind,
                 index: None,
+                ended_index: None,
+                is_block,
                 carry: Carry::default(),
                 said,
                 watched,
@@ -36,7 +48,7 @@ impl<O: Output> DeltaSink<'_, O> {
         PartHandle(used - 1)
     }
 
-    /// More text of a part.
+    /// Emits more text of a part.
     #[inline]
     pub fn text(&mut self, part: PartHandle, text: Str<'_>) {
         if text.is_empty() || !self.is_open() {
@@ -47,9 +59,9 @@ impl<O: Output> DeltaSink<'_, O> {
         let Some(part) = parts.get_mut(part.0) else {
             return;
         };
-        if part.watched {
-            return self.watched_text(handle, text);
-        }
+        let Some(index) = part.index else {
+            return self.first_text(handle, text);
+        };
         let lone = part.carry.lone;
         let plain = if !text.escaped && part.carry.high.is_none() {
             text.raw
@@ -62,16 +74,19 @@ impl<O: Output> DeltaSink<'_, O> {
             if let Some(said) = &mut part.said {
                 said.take(plain);
             }
-            let delta = match (part.kind, part.index) {
-                (PartKind::Text, Some(part)) => Some(TextOnlyDelta::Text { part, text: plain }),
-                (PartKind::Thinking, Some(part)) => {
-                    Some(TextOnlyDelta::Thinking { part, text: plain })
+            match part.kind {
+                PartKind::Text => {
+                    let delta = TextOnlyDelta::Text { part: index, text: plain };
+                    deltas.send_text_only(self.out, delta);
                 }
-                _ => None,
-            };
-            match delta {
-                Some(delta) => deltas.send_text_only(self.out, delta),
-                None => send_text(deltas, self.out, part, plain, TextAttributes::default()),
+                PartKind::Thinking => {
+                    let delta = TextOnlyDelta::Thinking { part: index, text: plain };
+                    deltas.send_text_only(self.out, delta);
+                }
+                kind @ PartKind::Refusal => {
+                    let payload = text_payload(kind, index, plain, TextAttributes::default());
+                    deltas.send(self.out, payload);
+                }
             }
         }
         if part.carry.lone > lone {
@@ -80,8 +95,78 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// The whole of a part's text, which came in pieces before, or not at all: what is missing of it is sent.  Where the
-    /// pieces say something else they stand, and a warning says so.
+    /// Emits text of a part that has no number: the part begins with it.
+    #[cold]
+    fn first_text(&mut self, handle: PartHandle, text: Str<'_>) {
+        let Some(part) = self.emitter.parts.get_mut(handle.0) else { return };
+        if part.watched {
+            return self.watched_text(handle, text);
+        }
+        let lone = part.carry.lone;
+        let plain = if !text.escaped && part.carry.high.is_none() {
+            Cow::Borrowed(text.raw)
+        } else {
+            let mut plain = String::new();
+            text.decode_into(&mut plain, &mut part.carry);
+            Cow::Owned(plain)
+        };
+        let carry = part.carry;
+        if !plain.is_empty() && self.emitter.deltas.take_message_bytes(plain.len()) {
+            self.begin_with(handle, &plain, TextAttributes::default());
+            if let Some(part) = self.emitter.parts.get_mut(handle.0)
+                && let Some(said) = &mut part.said
+            {
+                said.take(&plain);
+            }
+        }
+        if carry.lone > lone {
+            self.warn_lone(carry);
+        }
+    }
+
+    /// Gives a part its number and emits its first delta, after the end of the part before it.
+    fn begin_with(&mut self, handle: PartHandle, text: &str, attributes: TextAttributes<&str>) {
+        self.end_open_part();
+        let Emitter { deltas, parts, open_part, .. } = &mut *self.emitter;
+        let Some(part) = parts.get_mut(handle.0) else { return };
+        part.index = deltas.open_part();
+        if let Some(index) = part.index {
+            if !part.is_block {
+                *open_part = Some(handle);
+            }
+            deltas.send(self.out, text_payload(part.kind, index, text, attributes));
+        }
+    }
+
+    /// Ends a part.  A surrogate that waits for its other half stays alone.
+    pub fn end_part(&mut self, part: PartHandle) {
+        if self.flush_watched(part) {
+            return;
+        }
+        self.flush_part(part);
+        let Emitter { deltas, parts, open_part, .. } = &mut *self.emitter;
+        if *open_part == Some(part) {
+            *open_part = None;
+        }
+        if let Some(part) = parts.get_mut(part.0)
+            && let Some(part_index) = part.index.take()
+        {
+            part.ended_index = Some(part_index);
+            deltas.send(self.out, Payload::PartEnd { part_index });
+        }
+    }
+
+    /// Ends the part that the first delta of another part ends.
+    #[inline]
+    pub(super) fn end_open_part(&mut self) {
+        if let Some(part) = self.emitter.open_part {
+            self.end_part(part);
+        }
+    }
+
+    /// Takes the whole text of a part after its pieces, and emits the suffix that was not streamed.
+    ///
+    /// On a mismatch the streamed text stays, with a warning.
     pub fn text_whole(&mut self, part: PartHandle, whole: Str<'_>) {
         let Some(state) = self.emitter.parts.get_mut(part.0) else { return };
         let whole = whole.text();
@@ -96,7 +181,7 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// Another paragraph of a part begins, which will be said once more by itself.
+    /// Begins another paragraph of a part, which the protocol repeats by itself.
     pub fn begin_paragraph(&mut self, part: PartHandle) {
         self.flush_part(part);
         if let Some(part) = self.emitter.parts.get_mut(part.0) {
@@ -109,24 +194,26 @@ impl<O: Output> DeltaSink<'_, O> {
         self.warn("final_text_differs", message, None);
     }
 
-    /// What rides on a part beside its text, on an empty delta.
+    /// Emits attributes of a part on an empty text.
     fn send_attributes(&mut self, part: PartHandle, attributes: TextAttributes<&str>) {
         if !self.is_open() {
             return;
         }
-        let part = self.attribute_part(part, &attributes);
+        let handle = self.attribute_part(part, &attributes);
         if attributes.logprobs.is_none() {
-            // Log probabilities come between the halves of a text; everything else stands at its place in it.
-            self.flush_part(part);
+            // Log probabilities come between the halves of a text; every other attribute follows the whole character.
+            self.flush_part(handle);
         }
         let Emitter { deltas, parts, .. } = &mut *self.emitter;
         let texts = [attributes.annotations, attributes.provider_state];
         let texts: usize = texts.iter().flatten().map(|text| text.len()).sum();
         let bytes = texts + attributes.logprobs.map_or(0, Logprobs::bytes);
-        if let Some(part) = parts.get_mut(part.0)
-            && deltas.take_state_bytes(bytes)
-        {
-            send_text(deltas, self.out, part, "", attributes);
+        let Some(part) = parts.get(handle.0).filter(|_| deltas.take_state_bytes(bytes)) else {
+            return;
+        };
+        match part.index.or(part.ended_index) {
+            Some(index) => deltas.send(self.out, text_payload(part.kind, index, "", attributes)),
+            None => self.begin_with(handle, "", attributes),
         }
     }
 
@@ -162,7 +249,7 @@ impl<O: Output> DeltaSink<'_, O> {
         );
     }
 
-    /// Sets what the provider must get back with this part; `data` is a JSON value.
+    /// Sets the provider state of a part; `data` is a JSON value.
     pub fn part_state(&mut self, part: PartHandle, data: &str) {
         let state = self.emitter.deltas.provider_state(data);
         self.send_attributes(
@@ -171,7 +258,7 @@ impl<O: Output> DeltaSink<'_, O> {
         );
     }
 
-    /// A thinking part of which only the provider state exists.
+    /// Emits a whole thinking part of which only the provider state exists.
     pub fn redacted(&mut self, data: &str) -> PartHandle {
         let part = self.open_part(PartKind::Thinking);
         let state = self.emitter.deltas.provider_state(data);
@@ -183,25 +270,28 @@ impl<O: Output> DeltaSink<'_, O> {
                 ..TextAttributes::default()
             },
         );
+        self.end_part(part);
         part
     }
 
-    /// No more text comes for now: a surrogate that waits for its other half stays alone.
-    pub fn flush_part(&mut self, part: PartHandle) {
-        if self.flush_watched(part) {
-            return;
-        }
-        let Emitter { deltas, parts, scratch, .. } = &mut *self.emitter;
-        let Some(part) = parts.get_mut(part.0) else {
+    /// Emits a surrogate that waits for its other half as U+FFFD.
+    fn flush_part(&mut self, handle: PartHandle) {
+        let Some(part) = self.emitter.parts.get_mut(handle.0) else {
             return;
         };
         if part.carry.high.is_none() {
             return;
         }
-        scratch.clear();
-        part.carry.flush(scratch);
-        let carry = part.carry;
-        send_text(deltas, self.out, part, scratch, TextAttributes::default());
+        let mut text = String::new();
+        part.carry.flush(&mut text);
+        let (kind, carry) = (part.kind, part.carry);
+        match part.index {
+            Some(index) => {
+                let payload = text_payload(kind, index, &text, TextAttributes::default());
+                self.emitter.deltas.send(self.out, payload);
+            }
+            None => self.begin_with(handle, &text, TextAttributes::default()),
+        }
         self.warn_lone(carry);
     }
 }

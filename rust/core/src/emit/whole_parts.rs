@@ -23,6 +23,7 @@ impl<O: Output> DeltaSink<'_, O> {
         if !self.is_open() || !self.emitter.deltas.take_state_bytes(part.len()) {
             return;
         }
+        self.end_open_part();
         if let Some(index) = self.emitter.deltas.open_part() {
             self.emitter.deltas.send(self.out, Payload::Part { part_index: Some(index), part });
         }

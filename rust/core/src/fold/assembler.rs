@@ -357,8 +357,13 @@ impl MessageAssembler {
                 self.terminal = Some(Terminal::Error(failure));
             }
             (Payload::Part { part, .. }, _) => self.parts.push(Part::Whole(part.into())),
-            // The laws place arguments and ends in parts.
-            (Payload::ToolCallArgs { .. } | Payload::ToolCallEnd { .. }, _) => {}
+            // The laws give arguments and ends of calls a part.  The end of a text part changes no message.
+            (
+                Payload::ToolCallArgs { .. }
+                | Payload::ToolCallEnd { .. }
+                | Payload::PartEnd { .. },
+                _,
+            ) => {}
         }
         Ok(())
     }

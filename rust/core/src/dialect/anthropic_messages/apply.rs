@@ -207,7 +207,7 @@ impl State {
         read.ok()?;
         match kind.map_or("", |kind| kind.raw) {
             "text" => {
-                let part = sink.open_part(PartKind::Text);
+                let part = sink.open_block(PartKind::Text);
                 sink.text(part, text.unwrap_or(Str::plain("")));
                 if let Some(citations) = citations.filter(|list| !is_empty_container(list)) {
                     sink.annotate(part, citations);
@@ -215,7 +215,7 @@ impl State {
                 Some(Block::Text(part))
             }
             "thinking" => {
-                let part = sink.open_part(PartKind::Thinking);
+                let part = sink.open_block(PartKind::Thinking);
                 sink.text(part, thinking.unwrap_or(Str::plain("")));
                 if let Some(signature) = signature {
                     sign(part, signature, sink);
@@ -332,7 +332,7 @@ impl State {
         sink.warn("stray_delta", "a delta came for a content block that was not open", None);
         let block = match &delta {
             BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
-                Block::Thinking(sink.open_part(PartKind::Thinking))
+                Block::Thinking(sink.open_block(PartKind::Thinking))
             }
             // Arguments of nobody knows what: kept, but no call that somebody could run.
             BlockDelta::InputJson(_) => Block::Provider {
@@ -342,7 +342,7 @@ impl State {
                 set: Vec::new(),
                 held: 0,
             },
-            _ => Block::Text(sink.open_part(PartKind::Text)),
+            _ => Block::Text(sink.open_block(PartKind::Text)),
         };
         self.blocks.insert(index, Box::new(block));
         self.block_delta(Some(index), delta, sink);
@@ -356,7 +356,7 @@ impl State {
 
     fn end_block<O: Output>(block: &mut Block, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
         match block {
-            Block::Text(part) | Block::Thinking(part) => sink.flush_part(*part),
+            Block::Text(part) | Block::Thinking(part) => sink.end_part(*part),
             Block::ToolUse { call, input } => {
                 if let Some(input) = input.take() {
                     sink.call_args(*call, Str::plain(&input));

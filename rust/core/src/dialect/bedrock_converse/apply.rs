@@ -152,7 +152,7 @@ impl State {
     fn close_block<O: Output>(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
         match self.blocks.remove(&index) {
             None => {}
-            Some(Block::Text(part) | Block::Thinking(part)) => sink.flush_part(part),
+            Some(Block::Text(part) | Block::Thinking(part)) => sink.end_part(part),
             Some(Block::ToolUse(_)) if how == CallEnd::Cut => {}
             Some(Block::ToolUse(call)) => sink.end_call(call, how),
             Some(Block::Image(mut image)) => image.close(sink),
@@ -193,9 +193,9 @@ fn reason<O: Output>(part: PartHandle, said: [Option<Str<'_>>; 3], sink: &mut De
 fn block_of<O: Output>(delta: &BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
     Some(match delta {
         BlockDelta::Text(_) | BlockDelta::Citation(_) => {
-            Block::Text(sink.open_part(PartKind::Text))
+            Block::Text(sink.open_block(PartKind::Text))
         }
-        BlockDelta::Reasoning { .. } => Block::Thinking(sink.open_part(PartKind::Thinking)),
+        BlockDelta::Reasoning { .. } => Block::Thinking(sink.open_block(PartKind::Thinking)),
         BlockDelta::Image(_) => Block::Image(Image::default()),
         // Arguments of nobody knows what: kept, but no call that somebody could run.
         BlockDelta::Input(_) | BlockDelta::InputJson(_) => {
@@ -262,24 +262,24 @@ fn whole_block<O: Output>(block: &str, how: CallEnd, sink: &mut DeltaSink<'_, O>
     // A text that `read` validated fails only by being of another type, and says nothing then.
     match name.as_ref() {
         "text" => {
-            let part = sink.open_part(PartKind::Text);
+            let part = sink.open_block(PartKind::Text);
             if let Ok(Some(text)) = Reader::trusted(json).filled_string() {
                 sink.text(part, text);
-                sink.flush_part(part);
+                sink.end_part(part);
             }
         }
         "reasoningContent" => {
             let delta = read::read_reasoning(&mut Reader::trusted(json));
             if let Ok(BlockDelta::Reasoning { text, signature, redacted }) = delta {
-                let part = sink.open_part(PartKind::Thinking);
+                let part = sink.open_block(PartKind::Thinking);
                 reason(part, [text, signature, redacted], sink);
-                sink.flush_part(part);
+                sink.end_part(part);
             }
         }
         "citationsContent" => {
-            let part = sink.open_part(PartKind::Text);
+            let part = sink.open_block(PartKind::Text);
             let _ = cited(json, part, sink);
-            sink.flush_part(part);
+            sink.end_part(part);
         }
         "image" => Image::default().whole(json, sink),
         "toolUse" => match read_tool_use(json) {

@@ -153,7 +153,7 @@ impl Protocol for State {
 
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         if let Some(part) = self.part.take() {
-            sink.flush_part(part);
+            sink.end_part(part);
         }
     }
 }

@@ -64,6 +64,11 @@ impl Protocol for State {
                 self.close(sink);
                 sink.error(sink.failure(json));
             }
+            Event::ContentEnd { index } => {
+                if let Some((_, _, part)) = self.current.take_if(|(known, ..)| *known == index) {
+                    sink.end_part(part);
+                }
+            }
             Event::Progress => {}
             Event::Unknown(kind) => {
                 sink.warn_unknown("event", kind);
@@ -94,9 +99,11 @@ impl State {
             return part;
         }
         if let Some((_, _, part)) = self.current {
-            sink.flush_part(part);
+            sink.end_part(part);
         }
-        let part = sink.open_part(if thinking { PartKind::Thinking } else { PartKind::Text });
+        let kind = if thinking { PartKind::Thinking } else { PartKind::Text };
+        // Version 1 has no indexes and no event for the end of a text.
+        let part = if index.is_some() { sink.open_block(kind) } else { sink.open_part(kind) };
         if !thinking {
             self.contents.insert(index.unwrap_or(0), part);
         }

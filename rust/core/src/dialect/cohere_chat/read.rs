@@ -57,6 +57,11 @@ pub enum Event<'a> {
     Failed(&'a str),
     /// What says nothing that another event does not say.
     Progress,
+    /// The end of a content block.
+    ContentEnd {
+        /// The block.
+        index: Option<i64>,
+    },
     /// A type that is not known.
     Unknown(Str<'a>),
 }
@@ -222,11 +227,10 @@ impl<'a> Members<'a> {
                 response: self.response.unwrap_or(frame.json),
                 finish_reason: self.end.finish_reason,
             },
-            "content-end"
-            | "citation-end"
-            | "debug"
-            | "search-queries-generation"
-            | "search-results" => Event::Progress,
+            "content-end" => Event::ContentEnd { index },
+            "citation-end" | "debug" | "search-queries-generation" | "search-results" => {
+                Event::Progress
+            }
             _ if self.words => Event::Failed(frame.json),
             _ => Event::Unknown(kind),
         }

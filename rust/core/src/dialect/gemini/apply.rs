@@ -71,7 +71,7 @@ impl Protocol for State {
 
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         if let Some((_, part)) = self.current.take() {
-            sink.flush_part(part);
+            sink.end_part(part);
         }
         self.abandon_open_call(sink);
     }
@@ -178,7 +178,7 @@ impl State {
 
     fn leave_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         if let Some((_, part)) = self.current.take() {
-            sink.flush_part(part);
+            sink.end_part(part);
         }
     }
 

@@ -152,7 +152,7 @@ impl Step {
             (step @ Self::Call(_), "function_call" | "arguments_delta") => step.call(delta, sink),
             (Self::Output(part), "image" | "audio" | "video" | "document") => {
                 if let Some(part) = part.take() {
-                    sink.flush_part(part);
+                    sink.end_part(part);
                 }
                 medium(kind, delta, json, sink);
             }
@@ -184,7 +184,7 @@ impl Step {
     /// The stream ended before the step did; how it ended says whether a call is whole.
     pub(super) fn close<O: Output>(self, sink: &mut DeltaSink<'_, O>) {
         match self {
-            Self::Output(Some(part)) | Self::Thought(Some(part)) => sink.flush_part(part),
+            Self::Output(Some(part)) | Self::Thought(Some(part)) => sink.end_part(part),
             Self::Output(None) | Self::Thought(None) | Self::Call(_) => {}
             Self::Provider { begun, deltas, held } => {
                 sink.give_back_state_bytes(held);
@@ -199,7 +199,7 @@ fn opened<O: Output>(
     kind: PartKind,
     sink: &mut DeltaSink<'_, O>,
 ) -> PartHandle {
-    *part.get_or_insert_with(|| sink.open_part(kind))
+    *part.get_or_insert_with(|| sink.open_block(kind))
 }
 
 fn say<O: Output>(

@@ -66,7 +66,7 @@ impl Protocol for State {
 
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         if let Some((_, part)) = self.current.take() {
-            sink.flush_part(part);
+            sink.end_part(part);
         }
     }
 }

@@ -317,7 +317,7 @@ impl State {
 
     pub(super) fn leave_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         if let Some((_, part)) = self.current.take() {
-            sink.flush_part(part);
+            sink.end_part(part);
         }
     }
 

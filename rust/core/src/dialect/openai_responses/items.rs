@@ -201,6 +201,9 @@ impl Item {
             ) => {
                 let part = content_part(contents, last, index.unwrap_or(0), content, sink);
                 say(part, text, whole, sink);
+                if whole {
+                    sink.end_part(part);
+                }
             }
             (
                 Self::Reasoning { part, source, paragraph },
@@ -242,6 +245,9 @@ impl Item {
                 if let Some(part) = contents.first_key_value().map(|(_, part)| *part) {
                     sink.part_state(part, &without(item, &["content"]));
                 }
+                for part in contents.values() {
+                    sink.end_part(*part);
+                }
             }
             Self::Reasoning { part, source, paragraph } => {
                 let lists =
@@ -256,8 +262,9 @@ impl Item {
                         });
                     }
                 }
-                let part = part.get_or_insert_with(|| sink.open_repeated_part(PartKind::Thinking));
+                let part = part.get_or_insert_with(|| sink.open_repeated_block(PartKind::Thinking));
                 sink.part_state(*part, item);
+                sink.end_part(*part);
             }
             Self::Call(call) => {
                 // Before the name: the text that waits for it may be half of the arguments.
@@ -316,7 +323,7 @@ fn content_part<O: Output>(
         if refusal {
             sink.refused();
         }
-        sink.open_repeated_part(if refusal { PartKind::Refusal } else { PartKind::Text })
+        sink.open_repeated_block(if refusal { PartKind::Refusal } else { PartKind::Text })
     });
     *last = Some((key, part));
     part
@@ -345,7 +352,7 @@ fn reason<O: Output>(
     }
     let handle = *part.get_or_insert_with(|| {
         *paragraph = index;
-        sink.open_repeated_part(PartKind::Thinking)
+        sink.open_repeated_block(PartKind::Thinking)
     });
     if index != *paragraph {
         *paragraph = index;

@@ -318,6 +318,7 @@ fn payload(payload: &Payload<Box<str>>) -> Value {
         Payload::Part { part_index, part } => {
             json!({ "partIndex": part_index, "part": open(part) })
         }
+        Payload::PartEnd { part_index } => json!({ "partIndex": part_index }),
     };
     drop_nulls(&mut out);
     out

@@ -1,0 +1,1 @@
+"""Anthropic's Messages API: settings, requests out, requests in."""

@@ -1,0 +1,210 @@
+"""The body of Anthropic's Messages API to messages; the mirror of `render.py`.
+
+Law: a user message holds results and what the user says; they become a message of results and one
+of the user.
+Source: the protocol notes on anthropic-messages, parts 2 and 7.
+"""
+
+from base64 import b64encode
+from typing import Final, cast
+
+from deltafold.dialects.anthropic_messages.render import DIALECT, TOOL_CHOICES
+from deltafold.dialects.reader import (
+    ParsedRequest,
+    Reader,
+    address,
+    as_object,
+    call_of,
+    data_url,
+    listed,
+    maybe_text,
+    media_of,
+    objects,
+    text,
+    thinking_of,
+    tool_of,
+)
+from deltafold.dialects.rendered import Object
+from deltafold.messages import (
+    ContentPart,
+    FileRefPart,
+    ImagePart,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ToolResultPart,
+)
+
+_SETTINGS: Final = {
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "stop_sequences": "stop_sequences",
+    "thinking": "thinking",
+    "output_config": "output_config",
+    "metadata": "metadata",
+    "service_tier": "service_tier",
+}
+_MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
+
+
+def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
+    """Read a request."""
+    reader = Reader(DIALECT, body, model_id)
+    system = [
+        _said(reader, block, "system")
+        for block in listed(reader.body.pop("system", None), "system")
+    ]
+    if system:
+        reader.say(Role.SYSTEM, system)
+    for message, place in objects(reader.body.pop("messages", None), "messages"):
+        _read_message(reader, message, place)
+    for tool, place in objects(reader.body.pop("tools", None), "tools"):
+        _read_tool(reader, tool, place)
+    _read_tool_choice(reader)
+    cache = reader.body.pop("cache_control", None)
+    if cache is not None:
+        lifetime = as_object(cache, "cache_control").get("ttl")
+        reader.config["cache_config"] = {"strategy": "auto", "lifetime": lifetime}
+    reader.take(_SETTINGS)
+    return reader.done()
+
+
+def _read_tool(reader: Reader, tool: Object, place: str) -> None:
+    if "input_schema" not in tool:
+        reader.provider_tools.append(tool)
+        return
+    known = {"name", "description", "input_schema", "strict"}
+    extra = {name: value for name, value in tool.items() if name not in known}
+    reader.tools.append(tool_of(tool, as_object(tool["input_schema"], place), extra, place))
+
+
+def _read_tool_choice(reader: Reader) -> None:
+    value = reader.body.pop("tool_choice", None)
+    if value is None:
+        return
+    choice = as_object(value, "tool_choice")
+    kind = text(choice.get("type"), "tool_choice.type")
+    reader.config["tool_choice"] = (
+        {"mode": "tool", "name": choice.get("name")} if kind == "tool" else _MODES.get(kind, kind)
+    )
+    if "disable_parallel_tool_use" in choice:
+        reader.config["parallel_tool_calls"] = not choice["disable_parallel_tool_use"]
+
+
+def _read_message(reader: Reader, message: Object, place: str) -> None:
+    role = text(message.get("role"), f"{place}.role")
+    extras = reader.unknown(message, {"role", "content"}, place)
+    blocks = listed(message.get("content"), f"{place}.content")
+    if role == "assistant":
+        parts = [_of_assistant(reader, block) for block in blocks]
+        reader.say(Role.ASSISTANT, parts, extras)
+        return
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    reader.answer([_result(reader, block, place) for block in results])
+    said = [_said(reader, block, place) for block in blocks if block not in results]
+    if said or not results:
+        reader.say(Role.SYSTEM if role == "system" else Role.USER, said, extras)
+
+
+def _extras(block: Object, *known: str) -> Object:
+    return {name: value for name, value in block.items() if name not in {"type", *known}}
+
+
+def _of_assistant(reader: Reader, block: Object) -> MessagePart:
+    match block.get("type"):
+        case "text":
+            return _text(reader, block)
+        case "thinking":
+            signed = reader.state(_extras(block, "thinking"))
+            return thinking_of(str(block.get("thinking", "")), signed)
+        case "redacted_thinking":
+            return thinking_of("", reader.state(block), redacted=True)
+        case "tool_use":
+            members = _extras(block, "id", "name", "input", "caller")
+            state: Object = {"caller": block["caller"]} if "caller" in block else {}
+            if members:
+                state["members"] = members
+            return call_of(
+                str(block.get("id", "")),
+                str(block.get("name", "")),
+                block.get("input"),
+                reader.state(state),
+            )
+        case _:
+            return ProviderPart(dialect=DIALECT, block=block)
+
+
+def _text(reader: Reader, block: Object) -> TextPart:
+    return TextPart(
+        text=text(block.get("text"), "text"),
+        annotations=cast("list[object] | None", block.get("citations")) or None,
+        provider_state=reader.extras(_extras(block, "text", "citations")),
+    )
+
+
+def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | FileRefPart:
+    """Read what a user or the system says."""
+    kind = block.get("type")
+    if kind == "text":
+        return _text(reader, block)
+    if kind in {"image", "document"}:
+        part = _media(reader, block)
+        if part is not None:
+            return part
+    return reader.block(block, f"{place}: {kind}")
+
+
+def _media(reader: Reader, block: Object) -> ImagePart | FileRefPart | None:
+    source = as_object(block.get("source"), "source")
+    is_image = block["type"] == "image"
+    name = maybe_text(block.get("title"), "title")
+    state = reader.extras(_extras(block, "source", "title"))
+    mime_type = maybe_text(source.get("media_type"), "source.media_type")
+    match source.get("type"):
+        case "base64":
+            return media_of(mime_type, text(source.get("data"), "source.data"), name, state)
+        case "url" if is_image:
+            return ImagePart(
+                mime_type="image/*",
+                url=address(source.get("url"), "source.url"),
+                provider_state=state,
+            )
+        case "url" if name is None:
+            return FileRefPart(path=address(source.get("url"), "source.url"), provider_state=state)
+        case "file" if name is None:
+            stored = "image/*" if is_image else None
+            path = address(source.get("file_id"), "source.file_id")
+            return FileRefPart(path=path, mime_type=stored, provider_state=state)
+        case "text":
+            data = b64encode(text(source.get("data"), "source.data").encode()).decode()
+            path = data_url("text/plain", data, name)
+            return FileRefPart(path=path, mime_type="text/plain", provider_state=state)
+        case _:
+            return None
+
+
+def _result(reader: Reader, block: Object, place: str) -> ToolResultPart:
+    content = block.get("content")
+    parts: str | list[ContentPart]
+    if content is None or isinstance(content, str):
+        parts = content or ""
+    else:
+        parts = [_inside(reader, inner) for inner, _ in objects(content, f"{place}.content")]
+    known = ("tool_use_id", "content", "is_error")
+    return ToolResultPart(
+        tool_call_id=str(block.get("tool_use_id", "")),
+        content=parts,
+        is_error=bool(block.get("is_error")),
+        provider_state=reader.extras(_extras(block, *known)),
+    )
+
+
+def _inside(reader: Reader, block: Object) -> ContentPart:
+    """Read what a result holds, where a provider's own block may stand."""
+    if block.get("type") == "text":
+        return _text(reader, block)
+    media = _media(reader, block) if block.get("type") in {"image", "document"} else None
+    return media or ProviderPart(dialect=DIALECT, block=block)

@@ -1,0 +1,327 @@
+"""Messages to the body of Anthropic's Messages API.
+
+Laws: `system` stands apart from the turns; turns of one speaker are one message; the results of all
+calls of a turn go into one user message, before any text; thinking goes back with its signature or
+not at all; blank text does not go; at most four cache marks, none that lives longer than one before
+it.
+Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
+(read 2026-11).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
+
+from deltafold.dialects import replay
+from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.anthropic_messages.settings import AnthropicConfig
+from deltafold.dialects.media import source_of
+from deltafold.dialects.rendered import (
+    NoteCode,
+    Object,
+    Place,
+    Rendered,
+    Rendering,
+    as_list,
+    given,
+)
+from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from deltafold.tool_specs import ToolSpec
+
+DIALECT: Final = "anthropic-messages"
+
+# The API requires a limit; this one is valid for every model that it serves.
+DEFAULT_MAX_TOKENS: Final = 4096
+
+MAX_CACHE_MARKS: Final = 4
+
+# Citations that the API takes back; annotations of other providers have other types.
+_CITATION_TYPES = frozenset(
+    {
+        "char_location",
+        "page_location",
+        "content_block_location",
+        "web_search_result_location",
+        "search_result_location",
+    }
+)
+TOOL_CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
+
+
+def request_path(config: AnthropicConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
+    """Return the path below the vendor's address."""
+    return "/v1/messages"
+
+
+def render(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    config: AnthropicConfig,
+    *,
+    stream: bool = True,
+) -> Rendered:
+    """Render a request.
+
+    Raises:
+        MisuseError: a part names a local file, which must be read first.
+    """
+    rendering = Rendering(
+        DIALECT,
+        config.model_id,
+        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,128}", 128),
+        call_ids=Aliases.of_ids("[a-zA-Z0-9_-]+"),
+    )
+    turns = turns_of(messages, rendering)
+    body: Object = {
+        "model": config.model_id,
+        "max_tokens": DEFAULT_MAX_TOKENS if config.max_tokens is None else config.max_tokens,
+        "messages": _messages(turns, rendering),
+        "stream": stream,
+    }
+    body |= given(
+        {
+            "system": _system(turns, rendering) or None,
+            "tools": [
+                *(_tool(tool, rendering) for tool in tools),
+                *map(dict, config.provider_tools),
+            ]
+            or None,
+            "tool_choice": _tool_choice(tools, config, rendering),
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "top_k": config.top_k,
+            "stop_sequences": as_list(config.stop_sequences),
+            "thinking": config.thinking,
+            "output_config": config.output_config,
+            "metadata": config.metadata,
+            "service_tier": config.service_tier,
+        }
+    )
+    cache = config.cache_config
+    if cache is not None and cache.strategy == "auto":
+        body["cache_control"] = given({"type": "ephemeral", "ttl": cache.lifetime})
+    _limit_cache_marks(body, rendering)
+    return rendering.done(body, config.extra_body)
+
+
+def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
+    rendered = given(
+        {
+            "name": rendering.tool_names.of(tool.name),
+            "description": tool.description,
+            "input_schema": tool.parameter_schema,
+            "strict": tool.strict,
+        }
+    )
+    return {**rendered, **tool.extra}
+
+
+def _tool_choice(
+    tools: Sequence[ToolSpec], config: AnthropicConfig, rendering: Rendering
+) -> Object | None:
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+    is_parallel = rendering.of_tools(
+        "parallel_tool_calls", config.parallel_tool_calls, config, tools
+    )
+    if choice is None and is_parallel is None:
+        return None
+    mode = "auto" if choice is None else choice.mode
+    rendered: Object = {"type": TOOL_CHOICES.get(mode, "tool")}
+    if choice is not None and choice.name is not None:
+        rendered["name"] = rendering.tool_names.of(choice.name)
+    if is_parallel is not None and mode != "none":
+        rendered["disable_parallel_tool_use"] = not is_parallel
+    return rendered
+
+
+def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
+    return [
+        {"type": "text", "text": part.text} | rendering.members(part)
+        for _, part in hoisted_system(turns, rendering)
+        if part.text.strip()
+    ]
+
+
+def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
+    spoken = alternating(turns, lambda item, turn: _blocks(item, turn.role, rendering), rendering)
+    if spoken and spoken[0].role == "assistant":
+        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
+        spoken.insert(0, Speech("user", [{"type": "text", "text": OPENING}]))
+    if spoken and spoken[-1].role == "assistant":
+        _trim(spoken[-1].blocks)
+    return [
+        {"role": speech.role, "content": _results_first(speech.blocks), **speech.members}
+        for speech in spoken
+    ]
+
+
+def _results_first(blocks: list[Object]) -> list[Object]:
+    return sorted(blocks, key=lambda block: block.get("type") != "tool_result")
+
+
+def _trim(blocks: list[Object]) -> None:
+    """Take white space from the end of an answer that is to be continued: the API refuses it."""
+    last = blocks[-1]
+    if last.get("type") == "text":
+        last["text"] = str(last["text"]).rstrip()
+
+
+def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
+    """Render one part: one block, or none where it says nothing here."""
+    place, part = item
+    state = rendering.state(part)
+    block: Object | None
+    match part:
+        case TextPart():
+            block = _text(part, place, state, rendering)
+        case ThinkingPart():
+            block = _thinking(part, state)
+            if block is None:
+                replay.drop(part, place, rendering)
+        case ToolCallPart():
+            block = _tool_use(part, place, state, rendering)
+        case ToolResultPart():
+            block = _tool_result(part, place, rendering)
+        case ImagePart() | FileRefPart():
+            block = _media(part, place, rendering)
+            if role is Role.ASSISTANT:
+                replay.drop(part, place, rendering)
+                block = None
+        case ProviderPart():
+            block = dict(part.block) if part.dialect == DIALECT else None
+            if block is None:
+                replay.drop(part, place, rendering)
+    return [] if block is None else [block]
+
+
+def _text(
+    part: TextPart, place: Place, state: Mapping[str, object], rendering: Rendering
+) -> Object | None:
+    whole = state.get("block")
+    if isinstance(whole, dict):
+        return dict(cast("Object", whole))
+    if not part.text.strip():
+        return None
+    notes = part.annotations or []
+    citations = [note for note in notes if _is_citation(note)]
+    if len(citations) < len(notes):
+        replay.note_annotations(part, place, rendering)
+    block: Object = {"type": "text", "text": part.text}
+    if citations:
+        block["citations"] = citations
+    return block | rendering.members(part)
+
+
+def _is_citation(note: object) -> bool:
+    kind = cast("Object", note).get("type") if isinstance(note, Mapping) else None
+    return isinstance(kind, str) and kind in _CITATION_TYPES
+
+
+def _tool_use(
+    call: ToolCallPart, place: Place, state: Mapping[str, object], rendering: Rendering
+) -> Object:
+    block: Object = {
+        "type": "tool_use",
+        "id": rendering.call_ids.of(call.tool_call_id),
+        "name": rendering.tool_names.of(call.tool_name),
+        "input": replay.arguments_of(call, place, rendering),
+    }
+    # A call that a running server-side program made says so when it goes back.
+    if "caller" in state:
+        block["caller"] = state["caller"]
+    return block | rendering.members(call)
+
+
+def _thinking(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:
+    if part.redacted and "data" in state:
+        return {"type": "redacted_thinking", "data": state["data"]}
+    if part.redacted or "signature" not in state:
+        return None
+    return {"type": "thinking", "thinking": part.text, "signature": state["signature"]}
+
+
+def _media(part: ImagePart | FileRefPart, place: Place, rendering: Rendering) -> Object:
+    source = source_of(part)
+    kind = "image" if source.is_image else "document"
+    rendered: Object
+    match source.kind:
+        case "url":
+            rendered = {"type": "url", "url": source.value}
+        case "id":
+            rendered = {"type": "file", "file_id": source.value}
+        case "data" if source.is_image or source.mime_type == "application/pdf":
+            rendered = {"type": "base64", "media_type": source.mime_type, "data": source.value}
+        case "data" if source.text is not None:
+            rendered = {"type": "text", "media_type": "text/plain", "data": source.text}
+        case _:
+            return {"type": "text", "text": replay.stand_in(part, place, rendering)}
+    block: Object = {"type": kind, "source": rendered}
+    if kind == "document" and source.name:
+        block["title"] = source.name
+    return block | rendering.members(part)
+
+
+def _result_content(part: ToolResultPart, place: Place, rendering: Rendering) -> str | list[Object]:
+    if not isinstance(part.content, list):
+        return replay.result_text(part, place, rendering)
+    blocks: list[Object] = []
+    for inner in part.content:
+        if isinstance(inner, ProviderPart) and inner.dialect != DIALECT:
+            text = replay.stand_in(inner, place, rendering)
+            blocks.append({"type": "text", "text": text})
+        else:
+            blocks.extend(_blocks((place, inner), Role.TOOL, rendering))
+    return blocks
+
+
+def _tool_result(part: ToolResultPart, place: Place, rendering: Rendering) -> Object:
+    block: Object = {
+        "type": "tool_result",
+        "tool_use_id": rendering.call_ids.of(part.tool_call_id),
+        "content": _result_content(part, place, rendering),
+    }
+    if part.is_error:
+        block["is_error"] = True
+    return block | rendering.members(part)
+
+
+def _cacheable(body: Object) -> Iterator[Object]:
+    """Yield what can carry a cache mark, in the order in which the prompt is read."""
+    yield from cast("list[Object]", body.get("tools", []))
+    yield from cast("list[Object]", body.get("system", []))
+    for message in cast("list[Object]", body["messages"]):
+        for block in cast("list[Object]", message["content"]):
+            content = block.get("content")
+            if block.get("type") == "tool_result" and isinstance(content, list):
+                yield from cast("list[Object]", content)
+            yield block
+    yield body
+
+
+def _limit_cache_marks(body: Object, rendering: Rendering) -> None:
+    """Keep the last four marks, and lower what would live longer than a mark before it."""
+    marked = [block for block in _cacheable(body) if isinstance(block.get("cache_control"), dict)]
+    for block in marked[:-MAX_CACHE_MARKS]:
+        del block["cache_control"]
+        rendering.note(NoteCode.CACHE_MARK_DROPPED, f"more than {MAX_CACHE_MARKS} cache marks")
+    is_short = False
+    for block in marked[-MAX_CACHE_MARKS:]:
+        mark = cast("Object", block["cache_control"])
+        if mark.get("ttl", "5m") == "5m":
+            is_short = True
+        elif is_short:
+            block["cache_control"] = {**mark, "ttl": "5m"}
+            rendering.note(
+                NoteCode.CACHE_MARK_LOWERED, "a mark of 1h cannot follow one of 5m: it is of 5m"
+            )

@@ -1,0 +1,203 @@
+"""The body of Amazon Bedrock's Converse to messages; the mirror of `render.py`.
+
+Law: cache marks are blocks among the others and stay where they are.
+Source: the protocol notes on bedrock-converse, part 6.
+"""
+
+from typing import Final, cast
+
+from deltafold.dialects.bedrock_converse.render import (
+    DIALECT,
+    DOCUMENT_FORMATS,
+    IMAGE_FORMATS,
+    TOOL_CHOICES,
+)
+from deltafold.dialects.reader import (
+    ParsedRequest,
+    Reader,
+    as_object,
+    call_of,
+    data_url,
+    objects,
+    thinking_of,
+    tool_of,
+)
+from deltafold.dialects.rendered import Object
+from deltafold.messages import (
+    ContentPart,
+    FileRefPart,
+    ImagePart,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ToolResultPart,
+)
+
+_INFERENCE: Final = {
+    "maxTokens": "max_tokens",
+    "temperature": "temperature",
+    "topP": "top_p",
+    "stopSequences": "stop_sequences",
+}
+_SETTINGS: Final = {
+    "additionalModelRequestFields": "additional_model_request_fields",
+    "additionalModelResponseFieldPaths": "additional_model_response_field_paths",
+    "guardrailConfig": "guardrail_config",
+    "performanceConfig": "performance_config",
+    "serviceTier": "service_tier",
+    "outputConfig": "output_config",
+    "promptVariables": "prompt_variables",
+    "requestMetadata": "request_metadata",
+}
+_MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
+_IMAGE_TYPES: Final = {word: mime_type for mime_type, word in IMAGE_FORMATS.items()}
+_DOCUMENT_TYPES: Final = {word: mime_type for mime_type, word in DOCUMENT_FORMATS.items()}
+
+
+def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
+    """Read a request; the model is named in the path, and `model_id` says which it is."""
+    reader = Reader(DIALECT, body, model_id)
+    system = [_said(reader, b, p) for b, p in objects(reader.body.pop("system", None), "system")]
+    if system:
+        reader.say(Role.SYSTEM, system)
+    for message, place in objects(reader.body.pop("messages", None), "messages"):
+        _read_message(reader, message, place)
+    _read_tools(reader)
+    inference = as_object(reader.body.pop("inferenceConfig", None) or {}, "inferenceConfig")
+    for name, field in _INFERENCE.items():
+        if inference.get(name) is not None:
+            reader.config[field] = inference[name]
+    if not inference.keys() <= _INFERENCE.keys():  # what goes back as it is goes back whole
+        reader.body["inferenceConfig"] = inference
+    reader.take(_SETTINGS)
+    return reader.done()
+
+
+def _read_tools(reader: Reader) -> None:
+    config = as_object(reader.body.pop("toolConfig", None) or {}, "toolConfig")
+    for tool, place in objects(config.get("tools"), "toolConfig.tools"):
+        if tool.keys() != {"toolSpec"}:
+            reader.provider_tools.append(tool)
+            continue
+        spec = as_object(tool["toolSpec"], place)
+        known = {"name", "description", "inputSchema", "strict"}
+        extra = reader.unknown(spec, known, place)
+        schema = as_object(spec.get("inputSchema") or {}, f"{place}.inputSchema").get("json")
+        reader.tools.append(tool_of(spec, cast("Object | None", schema), extra, place))
+    for word, value in as_object(config.get("toolChoice") or {}, "toolChoice").items():
+        choice: object = _MODES.get(word, word)
+        if word == "tool":
+            choice = {"mode": "tool", "name": as_object(value, "toolChoice.tool").get("name")}
+        reader.config["tool_choice"] = choice
+
+
+def _read_message(reader: Reader, message: Object, place: str) -> None:
+    extras = reader.unknown(message, {"role", "content"}, place)
+    blocks = list(objects(message.get("content"), f"{place}.content"))
+    if message.get("role") == "assistant":
+        said = [_of_assistant(reader, block) for block, _ in blocks]
+        reader.say(Role.ASSISTANT, said, extras)
+        return
+    results = [item for item in blocks if "toolResult" in item[0]]
+    reader.answer([_result(as_object(block["toolResult"], where)) for block, where in results])
+    others = [item for item in blocks if "toolResult" not in item[0]]
+    if others or not results:
+        role = Role.SYSTEM if message.get("role") == "system" else Role.USER
+        reader.say(role, [_said(reader, block, where) for block, where in others], extras)
+
+
+def _of_assistant(reader: Reader, block: Object) -> MessagePart:
+    if block.keys() == {"text"}:
+        return TextPart(text=str(block["text"]))
+    if block.keys() == {"toolUse"}:
+        use = as_object(block["toolUse"], "toolUse")
+        call_id, name = str(use.pop("toolUseId", "")), str(use.pop("name", ""))
+        given = use.pop("input", None)
+        return call_of(call_id, name, given, reader.extras(use))
+    if block.keys() == {"reasoningContent"}:
+        reasoning = as_object(block["reasoningContent"], "reasoningContent")
+        said = reasoning.get("reasoningText")
+        if isinstance(said, dict):
+            members = cast("Object", said)
+            state = {name: value for name, value in members.items() if name != "text"}
+            return thinking_of(str(members.get("text", "")), reader.state(state))
+        return thinking_of("", reader.state(reasoning), redacted=True)
+    media = _media(block)
+    if isinstance(media, ImagePart):
+        return media
+    return ProviderPart(dialect=DIALECT, block=block)
+
+
+def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | FileRefPart:
+    if block.keys() == {"text"}:
+        return TextPart(text=str(block["text"]))
+    media = _media(block)
+    if media is not None:
+        return media
+    if block.keys() == {"cachePoint"} and isinstance(block["cachePoint"], dict):
+        return TextPart(text="", provider_state=reader.state({"block": block}))
+    return reader.block(block, place)
+
+
+def _media(block: Object) -> ImagePart | FileRefPart | None:
+    if block.keys() == {"image"}:
+        return _image(as_object(block["image"], "image"))
+    if block.keys() == {"document"}:
+        return _document(as_object(block["document"], "document"))
+    return None
+
+
+def _image(image: Object) -> ImagePart | FileRefPart | None:
+    mime_type = _IMAGE_TYPES.get(str(image.get("format")))
+    address = _address(image, {"format", "source"})
+    if mime_type is None or address is None:
+        return None
+    if address.startswith("s3://"):
+        return FileRefPart(path=address, mime_type=mime_type)
+    return ImagePart(mime_type=mime_type, data=address)
+
+
+def _document(document: Object) -> FileRefPart | None:
+    mime_type = _DOCUMENT_TYPES.get(str(document.get("format")))
+    address = _address(document, {"format", "name", "source"})
+    name = str(document.get("name", ""))
+    if mime_type is None or address is None:
+        return None
+    if not address.startswith("s3://"):
+        return FileRefPart(path=data_url(mime_type, address, name), mime_type=mime_type)
+    # An address has no name but the one that rendering gives it.
+    return FileRefPart(path=address, mime_type=mime_type) if name == "document" else None
+
+
+def _address(media: Object, known: set[str]) -> str | None:
+    """Return the bytes or the address of a block that says no more than that."""
+    if media.keys() != known:
+        return None
+    source = as_object(media["source"], "source")
+    if source.keys() == {"bytes"} and isinstance(source["bytes"], str):
+        return source["bytes"]
+    if source.keys() == {"s3Location"}:
+        location = as_object(source["s3Location"], "s3Location")
+        return str(location["uri"]) if location.keys() == {"uri"} else None
+    return None
+
+
+def _result(result: Object) -> ToolResultPart:
+    blocks = [block for block, _ in objects(result.get("content"), "toolResult.content")]
+    content: str | Object | list[ContentPart] = [_inside(block) for block in blocks]
+    if len(blocks) == 1 and blocks[0].keys() == {"text"}:
+        content = str(blocks[0]["text"])
+    elif len(blocks) == 1 and isinstance(blocks[0].get("json"), dict):
+        content = as_object(blocks[0]["json"], "json")
+    return ToolResultPart(
+        tool_call_id=str(result.get("toolUseId", "")),
+        content=content,
+        is_error=result.get("status") == "error",
+    )
+
+
+def _inside(block: Object) -> ContentPart:
+    if block.keys() == {"text"}:
+        return TextPart(text=str(block["text"]))
+    return _media(block) or ProviderPart(dialect=DIALECT, block=block)

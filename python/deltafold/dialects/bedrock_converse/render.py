@@ -1,0 +1,365 @@
+"""Messages to the body of Amazon Bedrock's Converse.
+
+Laws: `system` stands apart from the turns; speakers take turns; the results of all calls of a turn
+go into the next user message, before anything else; blank text does not go; bytes are base64 text,
+which is their form in JSON; the model is named in the path.
+Source: the Converse reference, summarised in the protocol notes on bedrock-converse, part 6 (read
+2026-11); the service model of botocore for formats, patterns and lengths.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
+from urllib.parse import quote
+
+from deltafold.dialects import replay
+from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.bedrock_converse.settings import BedrockConverseConfig
+from deltafold.dialects.media import Source, source_of
+from deltafold.dialects.rendered import (
+    NoteCode,
+    Object,
+    Place,
+    Rendered,
+    Rendering,
+    as_list,
+    given,
+)
+from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from deltafold.tool_specs import ToolSpec
+
+DIALECT: Final = "bedrock-converse"
+
+EMPTY_RESULT: Final = "(no output)"
+BESIDE_DOCUMENT: Final = "(see the document)"
+"""What stands beside a document that nothing was said about: Converse asks for a text."""
+
+MAX_CACHE_MARKS: Final = 4
+
+IMAGE_FORMATS: Final = {
+    "image/png": "png",
+    "image/jpeg": "jpeg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+}
+DOCUMENT_FORMATS: Final = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/html": "html",
+    "text/plain": "txt",
+    "text/markdown": "md",
+}
+TOOL_CHOICES: Final = {"auto": "auto", "required": "any"}
+
+
+def request_path(config: BedrockConverseConfig, *, stream: bool) -> str:
+    """Return the path below the vendor's address."""
+    call = "converse-stream" if stream else "converse"
+    return f"/model/{quote(config.model_id, safe='')}/{call}"
+
+
+def render(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    config: BedrockConverseConfig,
+    *,
+    stream: bool = True,  # noqa: ARG001 - said in the path
+) -> Rendered:
+    """Render a request; whether it streams is said in the path alone.
+
+    Raises:
+        MisuseError: a part names a local file, which must be read first.
+    """
+    rendering = Rendering(
+        DIALECT,
+        config.model_id,
+        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
+        call_ids=Aliases.of_ids("[a-zA-Z0-9_.:-]{1,64}"),
+    )
+    turns = turns_of(messages, rendering)
+    inference = given(
+        {
+            "maxTokens": config.max_tokens,
+            "temperature": config.temperature,
+            "topP": config.top_p,
+            "stopSequences": as_list(config.stop_sequences),
+        }
+    )
+    body: Object = {"messages": _Turns(rendering).render(turns)}
+    body |= given(
+        {
+            "system": _system(turns, rendering) or None,
+            "inferenceConfig": inference or None,
+            "toolConfig": _tool_config(tools, turns, config, rendering),
+            "additionalModelRequestFields": config.additional_model_request_fields,
+            "additionalModelResponseFieldPaths": as_list(
+                config.additional_model_response_field_paths
+            ),
+            "guardrailConfig": config.guardrail_config,
+            "performanceConfig": config.performance_config,
+            "serviceTier": config.service_tier,
+            "outputConfig": config.output_config,
+            "promptVariables": config.prompt_variables,
+            "requestMetadata": config.request_metadata,
+        }
+    )
+    cache = config.cache_config
+    if cache is not None and cache.strategy == "auto":
+        _mark(body, given({"type": "default", "ttl": cache.lifetime}))
+    _limit_cache_marks(body, rendering)
+    return rendering.done(body, config.extra_body)
+
+
+def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
+    blocks: list[Object] = []
+    for _, part in hoisted_system(turns, rendering):
+        state = rendering.state(part)
+        if isinstance(state.get("block"), dict):
+            blocks.append(cast("Object", state["block"]))
+        elif part.text.strip():
+            blocks.append({"text": part.text})
+    return blocks
+
+
+def _tool_config(
+    tools: Sequence[ToolSpec],
+    turns: Sequence[Turn],
+    config: BedrockConverseConfig,
+    rendering: Rendering,
+) -> Object | None:
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+    called = {
+        part.tool_name: None
+        for turn in turns
+        for _, part in turn.parts
+        if isinstance(part, ToolCallPart)
+    }
+    if choice is not None and choice.mode == "none":
+        rendering.note(NoteCode.SETTING_DROPPED, "bedrock-converse has no tool_choice none")
+        if not called:
+            return None
+        choice = None
+    rendered = [*(_tool(tool, rendering) for tool in tools), *map(dict, config.provider_tools)]
+    if not rendered:
+        # Converse refuses tool blocks in the history of a request without tools.
+        for name in called:
+            rendering.note(NoteCode.TOOL_ADDED, f"{name} was called before: it is declared again")
+        rendered = [_tool(ToolSpec(name=name or "unnamed"), rendering) for name in called]
+    if not rendered:
+        return None
+    tool_config: Object = {"tools": rendered}
+    if choice is not None and choice.name is not None:
+        tool_config["toolChoice"] = {"tool": {"name": rendering.tool_names.of(choice.name)}}
+    elif choice is not None:
+        tool_config["toolChoice"] = {TOOL_CHOICES[choice.mode]: {}}
+    return tool_config
+
+
+def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
+    rendered = given(
+        {
+            "name": rendering.tool_names.of(tool.name),
+            "description": tool.description or None,
+            "inputSchema": {"json": tool.parameter_schema},
+            "strict": tool.strict,
+        }
+    )
+    return {"toolSpec": {**rendered, **tool.extra}}
+
+
+class _Turns:
+    """The messages, and the names of the documents in them."""
+
+    def __init__(self, rendering: Rendering) -> None:
+        self._rendering = rendering
+        self._documents: set[str] = set()
+
+    def render(self, turns: Sequence[Turn]) -> list[Object]:
+        rendering = self._rendering
+        spoken = alternating(turns, self._blocks, rendering)
+        if spoken and spoken[0].role == "assistant":
+            rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
+            spoken.insert(0, Speech("user", [{"text": OPENING}]))
+        for speech in spoken:
+            blocks = speech.blocks
+            if any("document" in block for block in blocks) and not any(
+                "text" in block for block in blocks
+            ):
+                rendering.note(NoteCode.EMPTY_FILLED, "a document needs a text beside it")
+                blocks.append({"text": BESIDE_DOCUMENT})
+            blocks.sort(key=lambda block: "toolResult" not in block)
+        return [
+            {"role": speech.role, "content": speech.blocks, **speech.members} for speech in spoken
+        ]
+
+    def _blocks(self, item: tuple[Place, MessagePart], turn: Turn) -> list[Object]:
+        """Render a part: its block, or none where it says nothing here."""
+        place, part = item
+        state = self._rendering.state(part)
+        block = self._block(part, place, state)
+        if turn.role is Role.ASSISTANT and isinstance(part, FileRefPart):
+            replay.drop(part, place, self._rendering)
+            block = None
+        return [] if block is None else [block]
+
+    def _block(self, part: MessagePart, place: Place, state: Mapping[str, object]) -> Object | None:
+        rendered: Object | None = None
+        match part:
+            case TextPart():
+                return self._text(part, place, state)
+            case ThinkingPart():
+                rendered = _reasoning(part, state)
+            case ToolCallPart():
+                rendered = self._use(part, place)
+            case ToolResultPart():
+                rendered = self._result(part, place)
+            case ImagePart() | FileRefPart():
+                rendered = self._media(part, place)
+            case ProviderPart():
+                rendered = dict(part.block) if part.dialect == DIALECT else None
+        if rendered is None:
+            replay.drop(part, place, self._rendering)
+        return rendered
+
+    def _text(self, part: TextPart, place: Place, state: Mapping[str, object]) -> Object | None:
+        if isinstance(state.get("block"), dict):
+            return cast("Object", state["block"])
+        replay.note_annotations(part, place, self._rendering)
+        return {"text": part.text} if part.text.strip() else None
+
+    def _use(self, call: ToolCallPart, place: Place) -> Object:
+        use: Object = {
+            "toolUseId": self._rendering.call_ids.of(call.tool_call_id),
+            "name": self._rendering.tool_names.of(call.tool_name),
+            "input": replay.arguments_of(call, place, self._rendering),
+        }
+        return {"toolUse": use | self._rendering.members(call)}
+
+    def _media(self, part: ImagePart | FileRefPart, place: Place) -> Object:
+        source = source_of(part)
+        location = _location(source)
+        image = IMAGE_FORMATS.get(source.mime_type or "")
+        document = DOCUMENT_FORMATS.get(source.mime_type or "")
+        if location is not None and image is not None:
+            return {"image": {"format": image, "source": location}}
+        if location is not None and document is not None:
+            name = self._name(source.name or "document")
+            return {"document": {"format": document, "name": name, "source": location}}
+        return {"text": replay.stand_in(part, place, self._rendering)}
+
+    def _name(self, name: str) -> str:
+        """Return a name for a document that Converse takes and that no other one has.
+
+        Letters, digits, single white space, hyphens, parentheses and brackets.
+        """
+        stem = re.sub(r"[^a-zA-Z0-9()\[\]-]+", " ", name).strip() or "document"
+        chosen, number = stem, 1
+        while chosen in self._documents:
+            number += 1
+            chosen = f"{stem} ({number})"
+        self._documents.add(chosen)
+        return chosen
+
+    def _result(self, result: ToolResultPart, place: Place) -> Object:
+        contents: list[Object] = []
+        if isinstance(result.content, dict):
+            contents.append({"json": result.content})
+        else:
+            for item in replay.result_items(result):
+                if not isinstance(item, ProviderPart) or item.dialect == DIALECT:
+                    block = self._block(item, place, {})
+                else:
+                    text = replay.stand_in(item, place, self._rendering)
+                    block = Object(text=text)
+                if block is not None:
+                    contents.append(block)
+        if not contents:
+            self._rendering.note(NoteCode.EMPTY_FILLED, "a tool result needs a text", place)
+            contents.append({"text": EMPTY_RESULT})
+        rendered: Object = {
+            "toolUseId": self._rendering.call_ids.of(result.tool_call_id),
+            "content": contents,
+        }
+        # Success is the default, and some models take no status at all.
+        if result.is_error:
+            rendered["status"] = "error"
+        return {"toolResult": rendered}
+
+
+def _reasoning(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:
+    if part.redacted and "redactedContent" in state:
+        return {"reasoningContent": {"redactedContent": state["redactedContent"]}}
+    if part.redacted or "signature" not in state:
+        return None
+    said: Object = {"text": part.text, "signature": state["signature"]}
+    return {"reasoningContent": {"reasoningText": said}}
+
+
+def _location(source: Source) -> Object | None:
+    if source.kind == "data":
+        return {"bytes": source.value}
+    if source.kind == "uri" and source.value.startswith("s3://"):
+        return {"s3Location": {"uri": source.value}}
+    return None
+
+
+def _marked_lists(body: Object) -> Iterator[list[Object]]:
+    """Yield the lists that can hold cache marks, in the order in which the prompt is read."""
+    yield cast("list[Object]", cast("Object", body.get("toolConfig", {})).get("tools", []))
+    yield cast("list[Object]", body.get("system", []))
+    for message in cast("list[Object]", body["messages"]):
+        yield cast("list[Object]", message["content"])
+
+
+def _mark(body: Object, mark: Object) -> None:
+    """Mark what stays the same from request to request: tools, system, the conversation so far."""
+    *_, last = _marked_lists(body)
+    for blocks in [*list(_marked_lists(body))[:2], last]:
+        if blocks and "cachePoint" not in blocks[-1]:
+            blocks.append({"cachePoint": mark})
+
+
+def _limit_cache_marks(body: Object, rendering: Rendering) -> None:
+    """Keep the last four marks, and lower what would live longer than a mark before it."""
+    lists = list(_marked_lists(body))
+    marks = [block for blocks in lists for block in blocks if "cachePoint" in block]
+    excess = len(marks) - MAX_CACHE_MARKS
+    is_short = False
+    for blocks in lists:
+        kept: list[Object] = []
+        for block in blocks:
+            if not isinstance(block.get("cachePoint"), dict):
+                kept.append(block)
+                continue
+            if excess > 0:
+                excess -= 1
+                rendering.note(
+                    NoteCode.CACHE_MARK_DROPPED, f"more than {MAX_CACHE_MARKS} cache marks"
+                )
+                continue
+            mark = cast("Object", block["cachePoint"])
+            if mark.get("ttl", "5m") == "5m":
+                is_short = True
+            elif is_short:
+                mark = {**mark, "ttl": "5m"}
+                rendering.note(
+                    NoteCode.CACHE_MARK_LOWERED, "a mark of 1h cannot follow one of 5m: it is of 5m"
+                )
+            kept.append({"cachePoint": mark})
+        blocks[:] = kept

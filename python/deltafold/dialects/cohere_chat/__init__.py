@@ -1,0 +1,1 @@
+"""Cohere's v2 chat API: settings, requests out, requests in."""

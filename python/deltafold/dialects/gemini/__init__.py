@@ -1,0 +1,1 @@
+"""Google's Gemini API: settings, requests out, requests in."""

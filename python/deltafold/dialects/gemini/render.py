@@ -1,0 +1,297 @@
+"""Messages to the body of Gemini's generateContent.
+
+Laws: system messages stand apart; parts go back as they came, each with its own signature, neither
+merged nor moved; the results of a turn's calls are one content directly after it, in the order of
+the calls; the model is named in the path.
+Source: the generateContent reference, summarised in the protocol notes on gemini, parts 2, 4 and 8
+(read 2026-11); the rule for names is that of the official client's `FunctionDeclaration.name`.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+from urllib.parse import quote
+
+from deltafold.dialects import replay
+from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.gemini.settings import GeminiConfig
+from deltafold.dialects.media import source_of
+from deltafold.dialects.rendered import (
+    NoteCode,
+    Object,
+    Place,
+    Rendered,
+    Rendering,
+    as_list,
+    given,
+)
+from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from deltafold.tool_specs import ToolSpec
+
+DIALECT: Final = "gemini"
+
+FOREIGN_SIGNATURE: Final = "skip_thought_signature_validator"
+"""What the documentation tells to send with a call that this model did not make."""
+
+_OLD_MODEL: Final = re.compile(r"(?:.*/)?(?:gemini-[12](?:\D|$)|gemma)")
+"""Models that ask for no signature, and take no media in a response."""
+
+TOOL_MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE", "tool": "ANY"}
+
+
+def request_path(config: GeminiConfig, *, stream: bool) -> str:
+    """Return the path and query below the vendor's address."""
+    model = quote(config.model_id.removeprefix("models/"), safe="")
+    if stream:
+        return f"/v1beta/models/{model}:streamGenerateContent?alt=sse"
+    return f"/v1beta/models/{model}:generateContent"
+
+
+def render(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    config: GeminiConfig,
+    *,
+    stream: bool = True,  # noqa: ARG001 - said in the path
+) -> Rendered:
+    """Render a request; whether it streams is said in the path alone.
+
+    Raises:
+        MisuseError: a part names a local file, which must be read first.
+    """
+    rendering = Rendering(
+        DIALECT,
+        config.model_id,
+        tool_names=Aliases.of_names("[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}", 128),
+        call_ids=Aliases.of_ids("(?s).+"),
+    )
+    turns = turns_of(messages, rendering)
+    if _OLD_MODEL.match(config.model_id):
+        turns = [part for turn in turns for part in _media_apart(turn, rendering)]
+    body: Object = {"contents": _contents(turns, rendering)}
+    body |= given(
+        {
+            "systemInstruction": _system(turns, rendering),
+            "tools": _tools(tools, config, rendering),
+            "toolConfig": _tool_config(tools, config, rendering),
+            "generationConfig": _generation_config(config) or None,
+            "safetySettings": as_list(config.safety_settings),
+            "cachedContent": config.cached_content,
+        }
+    )
+    return rendering.done(body, config.extra_body)
+
+
+def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:
+    """Split a turn of results into what they say and a turn of the user that shows the rest."""
+    if turn.role is not Role.TOOL:
+        return [turn]
+    results: list[tuple[Place, MessagePart]] = []
+    shown: list[tuple[Place, MessagePart]] = []
+    for place, part in turn.parts:
+        if not isinstance(part, ToolResultPart) or not isinstance(part.content, list):
+            results.append((place, part))
+            continue
+        text, media = replay.result_and_media(part, place, rendering)
+        results.append((place, part.model_copy(update={"content": text}) if media else part))
+        shown.extend((place, item) for item in media)
+    if not shown:
+        return [turn]
+    return [
+        dataclasses.replace(turn, parts=tuple(results)),
+        dataclasses.replace(turn, role=Role.USER, parts=tuple(shown)),
+    ]
+
+
+def _generation_config(config: GeminiConfig) -> Object:
+    mime_type = config.response_mime_type
+    if mime_type is None and config.response_schema is not None:
+        mime_type = "application/json"
+    members = given(
+        {
+            "maxOutputTokens": config.max_tokens,
+            "temperature": config.temperature,
+            "topP": config.top_p,
+            "topK": config.top_k,
+            "stopSequences": as_list(config.stop_sequences),
+            "seed": config.seed,
+            "frequencyPenalty": config.frequency_penalty,
+            "presencePenalty": config.presence_penalty,
+            "responseMimeType": mime_type,
+            "responseJsonSchema": config.response_schema,
+            "responseModalities": as_list(config.response_modalities),
+            "thinkingConfig": config.thinking,
+            "mediaResolution": config.media_resolution,
+        }
+    )
+    return members | (config.generation_config or {})
+
+
+def _tools(
+    tools: Sequence[ToolSpec], config: GeminiConfig, rendering: Rendering
+) -> list[Object] | None:
+    declarations = [
+        {
+            **given(
+                {
+                    "name": rendering.tool_names.of(tool.name),
+                    "description": tool.description,
+                    "parametersJsonSchema": tool.parameter_schema,
+                }
+            ),
+            **tool.extra,
+        }
+        for tool in tools
+    ]
+    if any(tool.strict for tool in tools):
+        rendering.note(NoteCode.SETTING_DROPPED, "gemini has no strict tools: see VALIDATED mode")
+    rendered: list[Object] = [{"functionDeclarations": declarations}] if declarations else []
+    return [*rendered, *map(dict, config.provider_tools)] or None
+
+
+def _tool_config(
+    tools: Sequence[ToolSpec], config: GeminiConfig, rendering: Rendering
+) -> Object | None:
+    rendered: Object = dict(config.tool_config or {})
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+    if choice is not None:
+        calling: Object = {"mode": TOOL_MODES[choice.mode]}
+        if choice.name is not None:
+            calling["allowedFunctionNames"] = [rendering.tool_names.of(choice.name)]
+        others = cast("Object", rendered.get("functionCallingConfig") or {})
+        rendered["functionCallingConfig"] = calling | others
+    return rendered or None
+
+
+def _system(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
+    texts = [{"text": part.text} for _, part in hoisted_system(turns, rendering) if part.text]
+    return {"parts": texts} if texts else None
+
+
+def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
+    spoken = alternating(
+        turns, lambda item, turn: _parts(item, turn, rendering), rendering, results_apart=True
+    )
+    if spoken and spoken[0].role == "assistant":
+        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
+        spoken.insert(0, Speech("user", [{"text": OPENING}]))
+    contents: list[Object] = []
+    for speech in spoken:
+        is_model = speech.role == "assistant"
+        if is_model:
+            _sign(speech.blocks, rendering)
+        role = "model" if is_model else "user"
+        contents.append({"role": role, "parts": speech.blocks, **speech.members})
+    return contents
+
+
+def _sign(parts: Sequence[Object], rendering: Rendering) -> None:
+    """Give the first call of a turn the stand-in of a signature where it has none."""
+    first = next((part for part in parts if "functionCall" in part), None)
+    if first is None or "thoughtSignature" in first or _OLD_MODEL.match(rendering.model_id):
+        return
+    first["thoughtSignature"] = FOREIGN_SIGNATURE
+
+
+def _parts(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) -> list[Object]:
+    place, part = item
+    state = rendering.state(part)
+    rendered: Object | None
+    match part:
+        case TextPart():
+            rendered = _text(part, place, state, rendering)
+        case ThinkingPart() if "thoughtSignature" in state:
+            rendered = {"text": part.text, "thought": True}
+        case ToolCallPart():
+            rendered = _call(part, place, rendering)
+        case ToolResultPart():
+            rendered = _response(part, place, turn, rendering)
+        case ImagePart() | FileRefPart():
+            rendered = _media(part, place, rendering)
+        case ProviderPart() if part.dialect == DIALECT:
+            rendered = dict(part.block)
+        case _:
+            replay.drop(part, place, rendering)
+            rendered = None
+    if rendered is None:
+        return []
+    if "thoughtSignature" in state:
+        rendered["thoughtSignature"] = state["thoughtSignature"]
+    return [rendered | rendering.members(part)]
+
+
+def _text(
+    part: TextPart, place: Place, state: Mapping[str, object], rendering: Rendering
+) -> Object | None:
+    block = state.get("block")
+    if isinstance(block, dict):
+        return dict(cast("Object", block))
+    if not part.text and "thoughtSignature" not in state:
+        return None
+    replay.note_annotations(part, place, rendering)
+    return {"text": part.text}
+
+
+def _call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
+    return {
+        "functionCall": {
+            "id": rendering.call_ids.of(call.tool_call_id),
+            "name": rendering.tool_names.of(call.tool_name),
+            "args": replay.arguments_of(call, place, rendering),
+        }
+    }
+
+
+def _response(result: ToolResultPart, place: Place, turn: Turn, rendering: Rendering) -> Object:
+    name = turn.call_names.get(result.tool_call_id, "unknown_tool")
+    response: Object = {
+        "id": rendering.call_ids.of(result.tool_call_id),
+        "name": rendering.tool_names.of(name),
+        "response": {},
+    }
+    media: list[Object] = []
+    if isinstance(result.content, dict):
+        response["response"] = result.content
+        if result.is_error:
+            response["response"] = {"error": result.content}
+    else:
+        texts: list[str] = []
+        for item in replay.result_items(result):
+            source = source_of(item) if isinstance(item, ImagePart | FileRefPart) else None
+            if isinstance(item, TextPart):
+                texts.append(item.text)
+            elif source is not None and source.kind == "data":
+                blob = {"mimeType": source.mime_type, "data": source.value}
+                media.append({"inlineData": blob})
+            else:
+                texts.append(replay.stand_in(item, place, rendering))
+        response["response"] = {"error" if result.is_error else "output": "".join(texts)}
+    if media:
+        response["parts"] = media
+    return {"functionResponse": response}
+
+
+def _media(part: ImagePart | FileRefPart, place: Place, rendering: Rendering) -> Object:
+    source = source_of(part)
+    if source.kind == "data":
+        return {"inlineData": {"mimeType": source.mime_type, "data": source.value}}
+    is_stored = source.kind == "id" and source.value.startswith("files/")
+    if not is_stored and not source.value.startswith(("http", "gs://")):
+        return {"text": replay.stand_in(part, place, rendering)}
+    address = source.value
+    if is_stored:
+        address = f"https://generativelanguage.googleapis.com/v1beta/{address}"
+    return {"fileData": given({"mimeType": source.mime_type, "fileUri": address})}

@@ -1,0 +1,1 @@
+"""Models of `transformers` in this process: settings and requests."""

@@ -1,0 +1,1 @@
+"""Mistral's chat API: settings, requests out, requests in."""

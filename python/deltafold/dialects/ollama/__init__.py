@@ -1,0 +1,1 @@
+"""Ollama's own chat API: settings, requests out, requests in."""

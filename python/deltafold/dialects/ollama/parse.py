@@ -1,0 +1,124 @@
+"""The body of Ollama's chat to messages; the mirror of `render.py`.
+
+Law: a call without an id gets one, and the oldest unanswered call of a name is the one that a
+result answers.
+Source: the protocol notes on ollama, parts 1 and 5.
+"""
+
+from typing import Final
+
+from deltafold.dialects.ollama.render import DIALECT
+from deltafold.dialects.reader import (
+    Names,
+    ParsedRequest,
+    Reader,
+    as_object,
+    call_of,
+    function_tools,
+    objects,
+    text,
+    thinking_of,
+    words,
+)
+from deltafold.dialects.rendered import Object
+from deltafold.messages import (
+    ContentPart,
+    ImagePart,
+    MessagePart,
+    Role,
+    TextPart,
+    ToolResultPart,
+)
+
+_OPTIONS: Final = {
+    "num_predict": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "seed": "seed",
+}
+_SETTINGS: Final = {
+    name: name
+    for name in ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
+}
+# The first characters of each type's magic number, in base64.
+_IMAGE_TYPES: Final = {
+    "iVBORw": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGOD": "image/gif",
+    "UklGR": "image/webp",
+}
+
+
+def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
+    """Read a request."""
+    reader = Reader(DIALECT, body, model_id)
+    names = Names()
+    results: list[ToolResultPart] = []
+    for message, place in objects(reader.body.pop("messages", None), "messages"):
+        role = text(message.get("role"), f"{place}.role")
+        if role == "tool":
+            results.append(_result(reader, names, message, place))
+            continue
+        reader.answer(results)
+        results = []
+        if role == "assistant":
+            _read_assistant(reader, names, message, place)
+            continue
+        extras = reader.unknown(message, {"role", "content", "images"}, place)
+        reader.say(Role.SYSTEM if role == "system" else Role.USER, _contents(message), extras)
+    reader.answer(results)
+    function_tools(reader, reader.body.pop("tools", None))
+    _read_options(reader)
+    reader.take(_SETTINGS)
+    return reader.done()
+
+
+def _read_options(reader: Reader) -> None:
+    options = as_object(reader.body.pop("options", None) or {}, "options")
+    for name, field in _OPTIONS.items():
+        if options.get(name) is not None:
+            reader.config[field] = options.pop(name)
+    if options.get("stop") is not None:
+        reader.config["stop_sequences"] = words(options.pop("stop"), "options.stop")
+    if options:
+        reader.config["options"] = options
+
+
+def _contents(message: Object) -> list[TextPart | ImagePart]:
+    contents: list[TextPart | ImagePart] = []
+    if message.get("content"):
+        contents.append(TextPart(text=text(message["content"], "content")))
+    for encoded in words(message.get("images"), "images"):
+        kinds = (kind for start, kind in _IMAGE_TYPES.items() if encoded.startswith(start))
+        contents.append(ImagePart(mime_type=next(kinds, "image/*"), data=encoded))
+    return contents
+
+
+def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -> None:
+    known = {"role", "content", "thinking", "tool_calls"}
+    extras = reader.unknown(message, known, place)
+    parts: list[MessagePart] = []
+    if message.get("thinking"):
+        parts.append(thinking_of(str(message["thinking"]), None))
+    if message.get("content"):
+        parts.append(TextPart(text=text(message["content"], f"{place}.content")))
+    for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
+        function = as_object(call.get("function"), f"{where}.function")
+        name = str(function.get("name", ""))
+        call_id = names.call(name, call.get("id"))
+        parts.append(call_of(call_id, name, function.get("arguments"), None))
+    reader.say(Role.ASSISTANT, parts, extras)
+
+
+def _result(reader: Reader, names: Names, message: Object, place: str) -> ToolResultPart:
+    known = {"role", "content", "images", "tool_name", "tool_call_id"}
+    extras = reader.unknown(message, known, place)
+    contents: list[ContentPart] = [*_contents(message)]
+    has_images = any(isinstance(part, ImagePart) for part in contents)
+    name = str(message.get("tool_name", ""))
+    return ToolResultPart(
+        tool_call_id=names.result(name, message.get("tool_call_id")),
+        content=contents if has_images else str(message.get("content") or ""),
+        provider_state=reader.extras(extras),
+    )

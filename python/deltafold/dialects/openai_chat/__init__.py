@@ -1,0 +1,1 @@
+"""OpenAI's Chat Completions API: settings, requests out, requests in."""

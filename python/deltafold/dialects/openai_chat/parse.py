@@ -1,0 +1,255 @@
+"""The body of OpenAI's Chat Completions API to messages; the mirror of `render.py`.
+
+Law: reasoning in an assistant's message tells in which member this vendor wants it back.
+Source: the protocol notes on openai-chat, parts 6 and 8.
+"""
+
+from typing import Final, cast
+
+from deltafold.dialects.openai_chat.render import AUDIO_FORMATS, DIALECT
+from deltafold.dialects.reader import (
+    ParsedRequest,
+    Reader,
+    address,
+    as_object,
+    call_of,
+    data_url,
+    function_tools,
+    image_of,
+    listed,
+    objects,
+    text,
+    thinking_of,
+    words,
+)
+from deltafold.dialects.rendered import Object
+from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+_SETTINGS: Final = {
+    name: name
+    for name in (
+        "temperature",
+        "top_p",
+        "frequency_penalty",
+        "presence_penalty",
+        "seed",
+        "parallel_tool_calls",
+        "reasoning_effort",
+        "verbosity",
+        "response_format",
+        "service_tier",
+        "logprobs",
+        "top_logprobs",
+        "metadata",
+        "store",
+        "prompt_cache_key",
+        "safety_identifier",
+        "modalities",
+        "audio",
+    )
+}
+_AUDIO_TYPES: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+_ASSISTANT: Final = {
+    "role",
+    "content",
+    "refusal",
+    "tool_calls",
+    "audio",
+    "reasoning_content",
+    "reasoning_details",
+    "thinking_blocks",
+}
+_CALL: Final = {"id", "type", "function", "custom", "extra_content"}
+
+
+def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
+    """Read a request."""
+    reader = Reader(DIALECT, body, model_id)
+    results: list[ToolResultPart] = []
+    for message, place in objects(reader.body.pop("messages", None), "messages"):
+        if message.get("role") == "tool":
+            results.append(read_result(reader, message, place))
+            continue
+        reader.answer(results)
+        results = []
+        _read_message(reader, message, place)
+    reader.answer(results)
+    function_tools(reader, reader.body.pop("tools", None))
+    read_tool_choice(reader)
+    _read_limits(reader)
+    reader.take(_SETTINGS)
+    return reader.done()
+
+
+def _read_limits(reader: Reader) -> None:
+    for member in ("max_tokens", "max_completion_tokens"):
+        if reader.body.get(member) is not None and "max_tokens" not in reader.config:
+            reader.config |= {"max_tokens": reader.body.pop(member), "max_tokens_member": member}
+    read_stop(reader)
+    options = as_object(reader.body.pop("stream_options", None) or {}, "stream_options")
+    reader.config["include_usage"] = options == {"include_usage": True}
+    if options and not reader.config["include_usage"]:
+        reader.body["stream_options"] = options
+
+
+def read_stop(reader: Reader) -> None:
+    """Read the words that end an answer."""
+    stop = reader.body.pop("stop", None)
+    if stop is not None:
+        reader.config["stop_sequences"] = words(stop, "stop")
+
+
+def read_tool_choice(reader: Reader) -> None:
+    """Read the choice of a tool; what is no choice of one stays as it is."""
+    choice = reader.body.get("tool_choice")
+    if isinstance(choice, str):
+        reader.config["tool_choice"] = "required" if choice == "any" else choice
+        del reader.body["tool_choice"]
+    elif isinstance(choice, dict):
+        function = cast("Object", choice).get("function")
+        if isinstance(function, dict):
+            name = cast("Object", function).get("name")
+            reader.config["tool_choice"] = {"mode": "tool", "name": name}
+            del reader.body["tool_choice"]
+
+
+def _read_message(reader: Reader, message: Object, place: str) -> None:
+    role = text(message.get("role"), f"{place}.role")
+    if role == "assistant":
+        _read_assistant(reader, message, place)
+        return
+    extras = reader.unknown(message, {"role", "content"}, place)
+    if role == "developer":
+        extras["role"] = role
+    contents = listed(message.get("content"), f"{place}.content")
+    parts = [said(reader, content, place) for content in contents]
+    is_system = role in {"system", "developer"}
+    reader.say(Role.SYSTEM if is_system else Role.USER, parts, extras)
+
+
+def said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
+    """Read what a user or the system says."""
+    match content.get("type"):
+        case "text":
+            extras = reader.unknown(content, {"type", "text"}, f"{place}.content")
+            words_said = text(content.get("text"), f"{place}.text")
+            return TextPart(text=words_said, provider_state=reader.extras(extras))
+        case "image_url":
+            extras = reader.unknown(content, {"type", "image_url"}, f"{place}.content")
+            image = content.get("image_url")
+            if isinstance(image, str):
+                return image_of(address(image, f"{place}.image_url"), None, reader.extras(extras))
+            members = as_object(image, f"{place}.image_url")
+            if members.keys() > {"url"}:
+                extras["image_url"] = members
+            where = address(members.get("url"), f"{place}.image_url.url")
+            return image_of(where, None, reader.extras(extras))
+        case "input_audio":
+            audio = as_object(content.get("input_audio"), f"{place}.input_audio")
+            mime_type = _AUDIO_TYPES.get(str(audio.get("format")))
+            if mime_type in AUDIO_FORMATS and content.keys() == {"type", "input_audio"}:
+                path = data_url(str(mime_type), str(audio.get("data")), None)
+                return FileRefPart(path=path, mime_type=mime_type)
+        case "file":
+            file = _file(as_object(content.get("file"), f"{place}.file"))
+            if file is not None and content.keys() == {"type", "file"}:
+                return file
+        case _:
+            pass
+    return reader.block(content, f"{place}.content: {content.get('type')}")
+
+
+def _file(file: Object) -> FileRefPart | None:
+    if file.keys() == {"file_id"}:
+        return FileRefPart(path=address(file["file_id"], "file.file_id"))
+    held = str(file.get("file_data", ""))
+    if file.keys() != {"file_data", "filename"} or not held.startswith("data:"):
+        return None
+    head, _, data = held[len("data:") :].partition(",")
+    mime_type = head.removesuffix(";base64")
+    return FileRefPart(path=data_url(mime_type, data, str(file["filename"])), mime_type=mime_type)
+
+
+def _read_assistant(reader: Reader, message: Object, place: str) -> None:
+    extras = reader.unknown(message, _ASSISTANT, place)
+    parts: list[MessagePart] = _reasoning(reader, message)
+    for content in listed(message.get("content"), f"{place}.content"):
+        if content.keys() == {"type", "text"}:
+            parts.append(TextPart(text=text(content.get("text"), f"{place}.text")))
+        elif content.keys() == {"type", "refusal"}:
+            parts.append(TextPart(text=str(content["refusal"]), refusal=True))
+        else:
+            reader.note(f"{place}.content: {content.get('type')}")
+            extras["content"] = message["content"]
+    if message.get("refusal"):
+        parts.append(TextPart(text=str(message["refusal"]), refusal=True))
+    if isinstance(message.get("audio"), dict):
+        block = {"type": "audio", **cast("Object", message["audio"])}
+        parts.append(ProviderPart(dialect=DIALECT, block=block))
+    parts.extend(_calls(reader, message, place))
+    reader.say(Role.ASSISTANT, parts, extras)
+
+
+def _reasoning(reader: Reader, message: Object) -> list[MessagePart]:
+    for member in ("reasoning_details", "thinking_blocks"):
+        pieces = message.get(member)
+        if pieces:
+            reader.config["replay_reasoning"] = member
+            texts = [
+                str(piece.get("text") or piece.get("thinking") or piece.get("summary") or "")
+                for piece, _ in objects(pieces, member)
+            ]
+            return [thinking_of("".join(texts), reader.state({member: pieces}))]
+    if message.get("reasoning_content"):
+        reader.config["replay_reasoning"] = "reasoning_content"
+        return [thinking_of(str(message["reasoning_content"]), None)]
+    return []
+
+
+def _calls(reader: Reader, message: Object, place: str) -> list[ToolCallPart]:
+    calls: list[ToolCallPart] = []
+    for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
+        call_id = str(call.get("id") or "")
+        reader.unknown(call, _CALL, where)
+        state = reader.state(
+            {name: value for name, value in call.items() if name == "extra_content"}
+        )
+        if isinstance(call.get("custom"), dict):
+            custom = cast("Object", call["custom"])
+            calls.append(
+                ToolCallPart(
+                    tool_call_id=call_id,
+                    tool_name=str(custom.get("name", "")),
+                    raw_args_text=str(custom.get("input", "")),
+                    input_format="text",
+                    provider_state=state,
+                )
+            )
+            continue
+        function = as_object(call.get("function"), f"{where}.function")
+        name = str(function.get("name", ""))
+        calls.append(call_of(call_id, name, function.get("arguments"), state))
+    return calls
+
+
+def read_result(reader: Reader, message: Object, place: str) -> ToolResultPart:
+    """Read the message that answers a call."""
+    extras = reader.unknown(message, {"role", "tool_call_id", "content"}, place)
+    contents = listed(message.get("content"), f"{place}.content")
+    if any(content.keys() != {"type", "text"} for content in contents):
+        extras["content"] = message["content"]
+    texts = [str(content["text"]) for content in contents if isinstance(content.get("text"), str)]
+    return ToolResultPart(
+        tool_call_id=str(message.get("tool_call_id") or ""),
+        content="".join(texts),
+        provider_state=reader.extras(extras),
+    )

@@ -1,0 +1,301 @@
+"""Messages to the body of OpenAI's Chat Completions API, and of the many that copy it.
+
+Laws: system messages stay where they stand; each answer to a tool call is a `tool` message of its
+own, directly after the assistant's; what a tool message cannot carry follows in a user message;
+arguments go back as the text that came, where that text is an object; usage is asked for, because
+nobody sends it unasked.
+Source: the Chat Completions reference, summarised in the protocol notes on openai-chat, part 8
+(read 2026-11); the lengths of ids and names are those that the API's errors name.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias, cast
+
+from deltafold.dialects import replay
+from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.media import Source, source_of
+from deltafold.dialects.openai_chat.settings import OpenAIChatConfig
+from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
+from deltafold.dialects.settings import ModelConfig
+from deltafold.dialects.turns import Turn, turns_of
+from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from deltafold.tool_specs import ToolChoice, ToolSpec
+
+DIALECT: Final = "openai-chat"
+
+AUDIO_FORMATS: Final = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
+
+MediaRenderer: TypeAlias = Callable[[Source], Object | None]
+"""Renders an image or a file of a user message, None where the dialect has no form for it."""
+
+
+def request_path(config: OpenAIChatConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
+    """Return the path below the vendor's address."""
+    return "/chat/completions"
+
+
+def render(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    config: OpenAIChatConfig,
+    *,
+    stream: bool = True,
+) -> Rendered:
+    """Render a request.
+
+    Raises:
+        MisuseError: a part names a local file, which must be read first.
+    """
+    rendering = Rendering(
+        DIALECT,
+        config.model_id,
+        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
+        call_ids=Aliases.of_ids("(?s).{1,40}"),
+    )
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+    body: Object = {
+        "model": config.model_id,
+        "messages": _messages(messages, config, rendering),
+        "stream": stream,
+    }
+    usage = {"include_usage": True} if config.include_usage and stream else None
+    body |= given(
+        {
+            "stream_options": usage,
+            "tools": function_tools(tools, config, rendering),
+            "tool_choice": choice and tool_choice(choice, rendering),
+            config.max_tokens_member: config.max_tokens,
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "stop": as_list(config.stop_sequences),
+            "frequency_penalty": config.frequency_penalty,
+            "presence_penalty": config.presence_penalty,
+            "seed": config.seed,
+            "parallel_tool_calls": rendering.of_tools(
+                "parallel_tool_calls", config.parallel_tool_calls, config, tools
+            ),
+            "reasoning_effort": config.reasoning_effort,
+            "verbosity": config.verbosity,
+            "response_format": config.response_format,
+            "service_tier": config.service_tier,
+            "logprobs": config.logprobs,
+            "top_logprobs": config.top_logprobs,
+            "metadata": config.metadata,
+            "store": config.store,
+            "prompt_cache_key": config.prompt_cache_key,
+            "safety_identifier": config.safety_identifier,
+            "modalities": as_list(config.modalities),
+            "audio": config.audio,
+        }
+    )
+    return rendering.done(body, config.extra_body)
+
+
+def _function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
+    """Render a tool as a function, the form that several protocols copied."""
+    function = given(
+        {
+            "name": rendering.tool_names.of(tool.name),
+            "parameters": tool.parameter_schema,
+            "description": tool.description,
+            "strict": tool.strict,
+        }
+    )
+    return {"type": "function", "function": function, **tool.extra}
+
+
+def function_tools(
+    tools: Sequence[ToolSpec], config: ModelConfig, rendering: Rendering
+) -> list[Object] | None:
+    """Render the caller's tools, and the provider's behind them."""
+    rendered = [_function_tool(tool, rendering) for tool in tools]
+    return [*rendered, *map(dict, config.provider_tools)] or None
+
+
+def tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
+    """Render the choice of a tool."""
+    if choice.name is not None:
+        return {"type": "function", "function": {"name": rendering.tool_names.of(choice.name)}}
+    return choice.mode
+
+
+def _messages(
+    messages: Sequence[Message], config: OpenAIChatConfig, rendering: Rendering
+) -> list[Object]:
+    rendered: list[Object] = []
+    for turn in turns_of(messages, rendering):
+        match turn.role:
+            case Role.SYSTEM:
+                rendered.extend(system_message(turn, rendering))
+            case Role.USER:
+                rendered.append(user_message(turn.parts, media_content, rendering))
+            case Role.ASSISTANT:
+                message = _assistant(turn, rendering)
+                if turn.in_open_loop:
+                    message |= _reasoning(turn, config, rendering)
+                if len(message) > 1:
+                    rendered.append(message)
+            case Role.TOOL:
+                rendered.extend(_results(turn, rendering))
+    return rendered
+
+
+def system_message(turn: Turn, rendering: Rendering) -> list[Object]:
+    """Render a system message where it stands, none where it says nothing."""
+    texts = replay.system_texts(turn.parts, rendering)
+    message: Object = {"role": "system", "content": "".join(part.text for _, part in texts)}
+    return [message | replay.message_members(turn.parts, rendering)] if message["content"] else []
+
+
+def user_message(
+    parts: Sequence[tuple[Place, MessagePart]], media: MediaRenderer, rendering: Rendering
+) -> Object:
+    """Render what a user says."""
+    message: Object = {"role": "user", "content": user_content(parts, media, rendering)}
+    return message | replay.message_members(parts, rendering)
+
+
+def user_content(
+    parts: Sequence[tuple[Place, MessagePart]], media: MediaRenderer, rendering: Rendering
+) -> str | list[Object]:
+    """Render contents: text alone as a string, else a list."""
+    contents: list[Object] = []
+    for place, part in parts:
+        whole = rendering.state(part).get("block")
+        if isinstance(whole, dict):
+            contents.append(cast("Object", whole))
+            continue
+        content: Object | None = None
+        if isinstance(part, TextPart):
+            content = {"type": "text", "text": part.text}
+        elif isinstance(part, ImagePart | FileRefPart):
+            content = media(source_of(part))
+        if content is None:
+            content = {"type": "text", "text": replay.stand_in(part, place, rendering)}
+        contents.append(content | rendering.members(part))
+    if any(content.keys() != {"type", "text"} for content in contents):
+        return contents
+    # What stands for something else is a paragraph of its own.
+    is_plain = all(isinstance(part, TextPart) for _, part in parts)
+    return ("" if is_plain else "\n\n").join(str(content["text"]) for content in contents)
+
+
+def joined(contents: list[Object]) -> str | list[Object]:
+    """Return contents as one string where they are text alone."""
+    if all(content.keys() == {"type", "text"} for content in contents):
+        return "".join(str(content["text"]) for content in contents)
+    return [content for content in contents if content.get("text") != ""]
+
+
+def media_content(source: Source) -> Object | None:
+    """Render an image or a file of a user message."""
+    if source.is_image and source.kind in {"data", "url"}:
+        address = source.data_url if source.kind == "data" else source.value
+        return {"type": "image_url", "image_url": {"url": address}}
+    if source.kind == "id":
+        return {"type": "file", "file": {"file_id": source.value}}
+    if source.kind != "data":
+        return None
+    audio_format = AUDIO_FORMATS.get(source.mime_type or "")
+    if audio_format is not None:
+        audio = {"data": source.value, "format": audio_format}
+        return {"type": "input_audio", "input_audio": audio}
+    file = {"file_data": source.data_url, "filename": source.name or f"file.{source.subtype}"}
+    return {"type": "file", "file": file}
+
+
+def _assistant(turn: Turn, rendering: Rendering) -> Object:
+    """Render what was said; thinking and other providers' blocks are no part of it."""
+    texts: dict[bool, list[str]] = {False: [], True: []}
+    calls: list[Object] = []
+    members: Object = {}
+    for place, part in turn.parts:
+        match part:
+            case TextPart():
+                texts[part.refusal].append(part.text)
+                replay.note_annotations(part, place, rendering)
+            case ToolCallPart():
+                calls.append(_tool_call(part, place, rendering))
+            case ProviderPart() if part.block.get("type") == "audio" and part.dialect == DIALECT:
+                # What the model said aloud goes back by its id.
+                members["audio"] = {"id": part.block.get("id")}
+            case ThinkingPart() if turn.in_open_loop:
+                continue
+            case _:
+                replay.drop(part, place, rendering)
+    members |= {
+        "content": "".join(texts[False]),
+        "refusal": "".join(texts[True]),
+        "tool_calls": calls,
+    }
+    said = {name: value for name, value in members.items() if value}
+    return {"role": "assistant", **said, **replay.message_members(turn.parts, rendering)}
+
+
+def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
+    call_id = rendering.call_ids.of(call.tool_call_id)
+    name = rendering.tool_names.of(call.tool_name)
+    extra = {
+        member: value
+        for member, value in rendering.state(call).items()
+        if member == "extra_content"
+    }
+    if call.input_format == "text":
+        custom: Object = {"name": name, "input": call.raw_args_text}
+        return {"id": call_id, "type": "custom", "custom": custom, **extra}
+    arguments = replay.argument_text(call, place, rendering)
+    function: Object = {"name": name, "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function, **extra}
+
+
+def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
+    """Return the reasoning in the member in which this vendor wants it back."""
+    member = config.replay_reasoning
+    if member == "reasoning_content" and turn.thinking:
+        return {member: turn.thinking}
+    if member is not None:
+        pieces: list[object] = []
+        for _, part in turn.parts:
+            found = rendering.state(part).get(member)
+            if isinstance(found, list):
+                pieces.extend(cast("list[object]", found))
+        if pieces:
+            return {member: pieces}
+    for place, part in turn.parts:
+        if isinstance(part, ThinkingPart):
+            replay.drop(part, place, rendering)
+    return {}
+
+
+def _results(turn: Turn, rendering: Rendering) -> list[Object]:
+    """Render one message for each result, then one for all that they cannot carry."""
+    rendered: list[Object] = []
+    moved: list[tuple[Place, MessagePart]] = []
+    for place, part in turn.parts:
+        if not isinstance(part, ToolResultPart):
+            continue
+        text, media = replay.result_and_media(part, place, rendering)
+        moved.extend((place, item) for item in media)
+        replay.note_error_flag(part, place, rendering)
+        call_id = rendering.call_ids.of(part.tool_call_id)
+        message: Object = {"role": "tool", "tool_call_id": call_id, "content": text}
+        rendered.append(message | rendering.members(part))
+    if moved:
+        rendered.append(user_message(moved, media_content, rendering))
+    return rendered

@@ -1,0 +1,40 @@
+"""Settings of openai-chat: OpenAI's Chat Completions API."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from deltafold.dialects.settings import Flag, ModelConfig, Object, Penalty, Whole
+
+
+class OpenAIChatConfig(ModelConfig):
+    """Settings of openai-chat.
+
+    Attributes:
+        replay_reasoning: the member in which this vendor wants its reasoning back while a tool loop
+            is open; None, as OpenAI wants it, sends none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
+    seed: Whole | None = None
+    parallel_tool_calls: Flag | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+    response_format: Object | None = None
+    service_tier: str | None = None
+    logprobs: Flag | None = None
+    top_logprobs: Annotated[int, Field(strict=True, ge=0, le=20)] | None = None
+    metadata: Object | None = None
+    store: Flag | None = None
+    prompt_cache_key: str | None = None
+    safety_identifier: str | None = None
+    modalities: tuple[str, ...] | None = None
+    audio: Object | None = None
+    max_tokens_member: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
+    include_usage: bool = True
+    replay_reasoning: (
+        Literal["reasoning_content", "reasoning_details", "thinking_blocks"] | None
+    ) = None

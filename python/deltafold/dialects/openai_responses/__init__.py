@@ -1,0 +1,1 @@
+"""OpenAI's Responses API: settings, requests out, requests in."""

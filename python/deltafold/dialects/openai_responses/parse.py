@@ -1,0 +1,256 @@
+"""The body of OpenAI's Responses API to messages; the mirror of `render.py`.
+
+Laws: what the assistant did from one user's word to the next is one message; an item that came from
+the provider keeps all that it had beside its text or arguments.
+Source: the protocol notes on openai-responses, parts 3 and 6.
+"""
+
+from typing import Final, cast
+
+from deltafold.dialects.openai_responses.render import DIALECT, ENCRYPTED_REASONING
+from deltafold.dialects.reader import (
+    ParsedRequest,
+    Reader,
+    address,
+    data_url,
+    image_of,
+    listed,
+    objects,
+    text,
+    thinking_of,
+    tool_of,
+    words,
+)
+from deltafold.dialects.rendered import Object
+from deltafold.messages import (
+    ContentPart,
+    FileRefPart,
+    ImagePart,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+_SETTINGS: Final = {
+    "max_output_tokens": "max_tokens",
+    **{
+        name: name
+        for name in (
+            "temperature",
+            "top_p",
+            "top_logprobs",
+            "parallel_tool_calls",
+            "max_tool_calls",
+            "reasoning",
+            "text",
+            "previous_response_id",
+            "conversation",
+            "truncation",
+            "background",
+            "metadata",
+            "service_tier",
+            "prompt_cache_key",
+            "safety_identifier",
+        )
+    },
+}
+_RESULTS: Final = {"function_call_output", "custom_tool_call_output"}
+
+
+def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
+    """Read a request."""
+    reader = Reader(DIALECT, body, model_id)
+    instructions = reader.body.pop("instructions", None)
+    if instructions is not None:
+        reader.say(Role.SYSTEM, [TextPart(text=text(instructions, "instructions"))])
+    given = reader.body.pop("input", None)
+    if isinstance(given, str):
+        reader.say(Role.USER, [TextPart(text=given)])
+    else:
+        _Input(reader).read(given)
+    for tool, place in objects(reader.body.pop("tools", None), "tools"):
+        _read_tool(reader, tool, place)
+    _read_tool_choice(reader)
+    include = words(reader.body.pop("include", None), "include")
+    reader.config["encrypted_reasoning"] = ENCRYPTED_REASONING in include
+    if others := [word for word in include if word != ENCRYPTED_REASONING]:
+        reader.config["include"] = others
+    reader.config["store"] = reader.body.pop("store", None)
+    reader.take(_SETTINGS)
+    return reader.done()
+
+
+def _read_tool(reader: Reader, tool: Object, place: str) -> None:
+    if tool.get("type") != "function":
+        reader.provider_tools.append(tool)
+        return
+    known = {"type", "name", "description", "parameters", "strict"}
+    extra = {name: value for name, value in tool.items() if name not in known}
+    schema = cast("Object | None", tool.get("parameters"))
+    reader.tools.append(tool_of(tool, schema, extra, place))
+
+
+def _read_tool_choice(reader: Reader) -> None:
+    choice = reader.body.get("tool_choice")
+    if isinstance(choice, str):
+        reader.config["tool_choice"] = reader.body.pop("tool_choice")
+    elif isinstance(choice, dict):
+        members = cast("Object", choice)
+        if members.keys() == {"type", "name"} and members["type"] == "function":
+            reader.config["tool_choice"] = {"mode": "tool", "name": members["name"]}
+            del reader.body["tool_choice"]
+
+
+class _Input:
+    """The input while it is read: items gather until another one speaks."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._said: list[MessagePart] = []
+        self._results: list[ToolResultPart] = []
+
+    def read(self, items: object) -> None:
+        for item, place in objects(items, "input"):
+            kind = item.get("type", "message")
+            if kind == "message":
+                self._read_message(item, place)
+            elif kind in _RESULTS:
+                self._flush_said()
+                self._results.append(self._result(item, place))
+            else:
+                self._read_item(str(kind), item, place)
+        self._flush()
+
+    def _flush_said(self) -> None:
+        if self._said:
+            self._reader.say(Role.ASSISTANT, self._said)
+            self._said = []
+
+    def _flush(self) -> None:
+        self._flush_said()
+        self._reader.answer(self._results)
+        self._results = []
+
+    def _read_item(self, kind: str, item: Object, place: str) -> None:
+        reader = self._reader
+        if kind == "item_reference" or kind.endswith(("_output", "_response")):
+            self._flush()
+            reader.note(f"{place}: {kind}")
+            state = reader.state({"item": item})
+            reader.say(Role.USER, [TextPart(text="", provider_state=state)])
+            return
+        if self._results:
+            self._flush()
+        match kind:
+            case "reasoning":
+                self._said.append(thinking_of(_reasoning_text(item), reader.state(item)))
+            case "function_call" | "custom_tool_call":
+                self._said.append(self._call(kind, item))
+            case _:
+                self._said.append(ProviderPart(dialect=DIALECT, block=item))
+
+    def _call(self, kind: str, item: Object) -> ToolCallPart:
+        member = "arguments" if kind == "function_call" else "input"
+        state = {name: value for name, value in item.items() if name != member}
+        is_plain = state.keys() <= {"type", "call_id", "name"}
+        return ToolCallPart(
+            tool_call_id=str(item.get("call_id") or item.get("id") or ""),
+            tool_name=str(item.get("name", "")),
+            raw_args_text=str(item.get(member) or ""),
+            input_format="json" if kind == "function_call" else "text",
+            provider_state=None if is_plain else self._reader.state(state),
+        )
+
+    def _result(self, item: Object, place: str) -> ToolResultPart:
+        reader = self._reader
+        known = {"type", "call_id", "output"}
+        extras = {name: value for name, value in item.items() if name not in known}
+        output = item.get("output")
+        parts: str | list[ContentPart]
+        if output is None or isinstance(output, str):
+            parts = output or ""
+        else:
+            parts = [_content(reader, content, place) for content, _ in objects(output, place)]
+        return ToolResultPart(
+            tool_call_id=str(item.get("call_id") or ""),
+            content=parts,
+            provider_state=reader.extras(extras),
+        )
+
+    def _read_message(self, item: Object, place: str) -> None:
+        reader = self._reader
+        role = text(item.get("role"), f"{place}.role")
+        contents = listed(item.get("content"), f"{place}.content")
+        if role == "assistant":
+            self._read_answer(item, contents)
+            return
+        self._flush()
+        extras = reader.unknown(item, {"type", "role", "content"}, place)
+        if role == "developer":
+            extras["role"] = role
+        parts = [_content(reader, content, f"{place}.content") for content in contents]
+        is_system = role in {"system", "developer"}
+        reader.say(Role.SYSTEM if is_system else Role.USER, parts, extras)
+
+    def _read_answer(self, item: Object, contents: list[Object]) -> None:
+        if self._results:
+            self._flush()
+        state = {name: value for name, value in item.items() if name != "content"}
+        is_plain = state.keys() <= {"type", "role"}
+        # Text that stands alone would be taken for more of the item before it.
+        if is_plain and self._said and isinstance(self._said[-1], TextPart):
+            self._flush_said()
+        for position, content in enumerate(contents):
+            is_first = position == 0 and not is_plain
+            self._said.append(
+                TextPart(
+                    text=str(content.get("text") or content.get("refusal") or ""),
+                    annotations=cast("list[object] | None", content.get("annotations")) or None,
+                    refusal=content.get("type") == "refusal",
+                    provider_state=self._reader.state(state) if is_first else None,
+                )
+            )
+
+
+def _reasoning_text(item: Object) -> str:
+    for member in ("summary", "content"):
+        texts = [str(part.get("text", "")) for part in listed(item.get(member), member)]
+        if texts:
+            return "\n\n".join(texts)
+    return ""
+
+
+def _content(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
+    kind = content.get("type")
+    members = {name: value for name, value in content.items() if name != "type"}
+    if kind in {"input_text", "text"}:
+        said = text(members.pop("text", None), f"{place}.text")
+        return TextPart(text=said, provider_state=reader.extras(members))
+    if kind == "input_image":
+        if members.get("detail") == "auto":
+            del members["detail"]
+        if isinstance(members.get("image_url"), str):
+            where = address(members.pop("image_url"), f"{place}.image_url")
+            return image_of(where, None, reader.extras(members))
+        if isinstance(members.get("file_id"), str):
+            path = address(members.pop("file_id"), f"{place}.file_id")
+            state = reader.extras(members)
+            return FileRefPart(path=path, mime_type="image/*", provider_state=state)
+    file = _file(members) if kind == "input_file" else None
+    return file or reader.block(content, f"{place}: {kind}")
+
+
+def _file(members: Object) -> FileRefPart | None:
+    for member in ("file_id", "file_url"):
+        if members.keys() == {member}:
+            return FileRefPart(path=address(members[member], member))
+    held = str(members.get("file_data", ""))
+    if members.keys() != {"file_data", "filename"} or not held.startswith("data:"):
+        return None
+    head, _, data = held[len("data:") :].partition(",")
+    mime_type = head.removesuffix(";base64")
+    path = data_url(mime_type, data, str(members["filename"]))
+    return FileRefPart(path=path, mime_type=mime_type)

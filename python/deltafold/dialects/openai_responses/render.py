@@ -1,0 +1,307 @@
+"""Messages to the body of OpenAI's Responses API.
+
+Laws: the first system message is the instructions, the others stay where they stand; every call,
+result and piece of reasoning is an item of its own; what came as an item goes back as that item;
+reasoning that is neither encrypted nor in plain words goes back only where the provider stored it,
+and without it the items that it led to lose their ids, because they are refused apart.
+Source: the Responses reference, summarised in the protocol notes on openai-responses, part 6 (read
+2026-11); the length of ids and names is that which the API's errors name.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from deltafold.dialects import replay
+from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.media import Source, source_of
+from deltafold.dialects.openai_chat.render import system_message
+from deltafold.dialects.openai_responses.settings import OpenAIResponsesConfig
+from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
+from deltafold.dialects.turns import Turn, turns_of
+from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from deltafold.tool_specs import ToolChoice, ToolSpec
+
+DIALECT: Final = "openai-responses"
+
+ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
+
+_REASONING_MODEL: Final = re.compile(r"(?:.*/)?(?:o\d|gpt-[5-9](?!.*-chat)|codex)")
+"""The provider's names of models that reason; a question for encrypted reasoning is refused by
+others ("Encrypted content is not supported with this model")."""
+
+
+def request_path(config: OpenAIResponsesConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
+    """Return the path below the vendor's address."""
+    return "/responses"
+
+
+def render(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    config: OpenAIResponsesConfig,
+    *,
+    stream: bool = True,
+) -> Rendered:
+    """Render a request.
+
+    Raises:
+        MisuseError: a part names a local file, which must be read first.
+    """
+    rendering = Rendering(
+        DIALECT,
+        config.model_id,
+        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
+        call_ids=Aliases.of_ids("(?s).{1,64}"),
+    )
+    rendering.refuse_settings(config, ["stop_sequences"])
+    turns = turns_of(messages, rendering)
+    instructions = None
+    if turns and turns[0].role is Role.SYSTEM:
+        instructions = _system_text(turns.pop(0), rendering)
+    items = _Items(rendering, is_stored=config.store is not False)
+    for turn in turns:
+        items.add(turn)
+    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+    body: Object = {"model": config.model_id, "input": items.rendered, "stream": stream}
+    body |= given(
+        {
+            "instructions": instructions or None,
+            "tools": _tools(tools, config, rendering),
+            "tool_choice": choice and _tool_choice(choice, rendering),
+            "parallel_tool_calls": rendering.of_tools(
+                "parallel_tool_calls", config.parallel_tool_calls, config, tools
+            ),
+            "max_output_tokens": config.max_tokens,
+            "max_tool_calls": config.max_tool_calls,
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "top_logprobs": config.top_logprobs,
+            "reasoning": config.reasoning,
+            "text": config.text,
+            "store": config.store,
+            "include": _include(config),
+            "previous_response_id": config.previous_response_id,
+            "conversation": config.conversation,
+            "truncation": config.truncation,
+            "background": config.background,
+            "metadata": config.metadata,
+            "service_tier": config.service_tier,
+            "prompt_cache_key": config.prompt_cache_key,
+            "safety_identifier": config.safety_identifier,
+        }
+    )
+    return rendering.done(body, config.extra_body)
+
+
+def asks_for_encrypted_reasoning(config: OpenAIResponsesConfig) -> bool:
+    """Whether the request asks for reasoning in a form that can be sent back."""
+    if config.encrypted_reasoning is not None:
+        return config.encrypted_reasoning
+    reasons = config.reasoning is not None or _REASONING_MODEL.match(config.model_id) is not None
+    return config.store is False and reasons
+
+
+def _include(config: OpenAIResponsesConfig) -> list[str] | None:
+    include = list(config.include or ())
+    if asks_for_encrypted_reasoning(config) and ENCRYPTED_REASONING not in include:
+        include.append(ENCRYPTED_REASONING)
+    return include or None
+
+
+def _tools(
+    tools: Sequence[ToolSpec], config: OpenAIResponsesConfig, rendering: Rendering
+) -> list[Object] | None:
+    rendered = [_tool(tool, rendering) for tool in tools]
+    return [*rendered, *map(dict, config.provider_tools)] or None
+
+
+def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
+    rendered = given(
+        {
+            "type": "function",
+            "name": rendering.tool_names.of(tool.name),
+            "description": tool.description,
+            "parameters": tool.parameter_schema,
+        }
+    )
+    # The API's own default is strict, which refuses most schemas as they come.
+    return {**rendered, "strict": bool(tool.strict), **tool.extra}
+
+
+def _tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
+    if choice.name is not None:
+        return {"type": "function", "name": rendering.tool_names.of(choice.name)}
+    return choice.mode
+
+
+def _system_text(turn: Turn, rendering: Rendering) -> str:
+    texts = replay.system_texts(turn.parts, rendering)
+    return "".join(part.text for _, part in texts)
+
+
+class _Items:
+    """The input, item by item."""
+
+    def __init__(self, rendering: Rendering, *, is_stored: bool) -> None:
+        self.rendered: list[Object] = []
+        self._rendering = rendering
+        self._is_stored = is_stored
+        self._is_free_text: set[str] = set()
+        self._lost_reasoning = False
+        self._open: Object | None = None
+        """The message that further text of the assistant belongs to."""
+
+    def add(self, turn: Turn) -> None:
+        match turn.role:
+            case Role.SYSTEM:
+                self.rendered.extend(system_message(turn, self._rendering))
+            case Role.USER:
+                self._add_user(turn)
+            case Role.ASSISTANT:
+                self._open = None
+                self._lost_reasoning = False
+                for place, part in turn.parts:
+                    self._add_said(part, place)
+            case Role.TOOL:
+                for place, part in turn.parts:
+                    if isinstance(part, ToolResultPart):
+                        self._add_result(part, place)
+
+    def _add_user(self, turn: Turn) -> None:
+        if all(isinstance(part, TextPart) and not part.provider_state for _, part in turn.parts):
+            self.rendered.append({"role": "user", "content": turn.text})
+            return
+        contents: list[Object] = []
+        for place, part in turn.parts:
+            state = self._rendering.state(part)
+            item, block = state.get("item"), state.get("block")
+            if isinstance(item, dict):
+                self.rendered.append(cast("Object", item))
+            elif isinstance(block, dict):
+                contents.append(cast("Object", block))
+            else:
+                contents.append(self._content(part, place))
+        if contents:
+            self.rendered.append({"role": "user", "content": contents})
+
+    def _content(self, part: MessagePart, place: Place) -> Object:
+        members = self._rendering.members(part)
+        if isinstance(part, TextPart):
+            return {"type": "input_text", "text": part.text, **members}
+        content: Object | None = None
+        if isinstance(part, ImagePart | FileRefPart):
+            content = _media(source_of(part))
+        if content is None:
+            text = replay.stand_in(part, place, self._rendering)
+            return {"type": "input_text", "text": text}
+        return {**content, **members}
+
+    def _add_said(self, part: MessagePart, place: Place) -> None:
+        state = self._rendering.state(part)
+        if isinstance(part, TextPart):
+            self._add_text(part, place, state)
+            return
+        self._open = None
+        match part:
+            case ThinkingPart() if self._can_return(state):
+                self.rendered.append(dict(state))
+                self._lost_reasoning = False
+            case ThinkingPart():
+                self._lost_reasoning = self._lost_reasoning or bool(state)
+                replay.drop(part, place, self._rendering)
+            case ToolCallPart():
+                self._add_call(part, place, state)
+            case ProviderPart() if part.dialect == DIALECT and "type" in part.block:
+                self.rendered.append(self._with_id(part.block))
+            case _:
+                replay.drop(part, place, self._rendering)
+
+    def _can_return(self, state: Mapping[str, object]) -> bool:
+        if state.get("type") != "reasoning":
+            return False
+        return self._is_stored or bool(state.get("encrypted_content") or state.get("content"))
+
+    def _with_id(self, item: Mapping[str, object]) -> Object:
+        """Take the id from an item whose reasoning does not go with it."""
+        return {k: v for k, v in item.items() if k != "id" or not self._lost_reasoning}
+
+    def _add_text(self, part: TextPart, place: Place, state: Mapping[str, object]) -> None:
+        if state.get("type") == "message":
+            content: list[Object] = [_said(part)]
+            self._open = {**self._with_id(state), "content": content}
+            self.rendered.append(self._open)
+        elif self._open is not None and part.provider_state is None:
+            cast("list[Object]", self._open["content"]).append(_said(part))
+        elif part.text:
+            self._open = None
+            replay.note_annotations(part, place, self._rendering)
+            self.rendered.append({"role": "assistant", "content": part.text})
+
+    def _add_call(self, call: ToolCallPart, place: Place, state: Mapping[str, object]) -> None:
+        item: Object = {}
+        if state.get("type") in {"function_call", "custom_tool_call"}:
+            item = self._with_id(state)
+        item |= {
+            "call_id": self._rendering.call_ids.of(call.tool_call_id),
+            "name": self._rendering.tool_names.of(call.tool_name),
+        }
+        if call.input_format == "text":
+            self._is_free_text.add(call.tool_call_id)
+            item |= {"type": "custom_tool_call", "input": call.raw_args_text}
+        else:
+            self._is_free_text.discard(call.tool_call_id)
+            arguments = replay.argument_text(call, place, self._rendering)
+            item |= {"type": "function_call", "arguments": arguments}
+        self.rendered.append(item)
+
+    def _add_result(self, result: ToolResultPart, place: Place) -> None:
+        replay.note_error_flag(result, place, self._rendering)
+        items = replay.result_items(result)
+        output: str | list[Object]
+        if all(isinstance(item, TextPart) for item in items):
+            output = "".join(item.text for item in items if isinstance(item, TextPart))
+        else:
+            output = [self._content(item, place) for item in items]
+        is_free = result.tool_call_id in self._is_free_text
+        self.rendered.append(
+            {
+                "type": "custom_tool_call_output" if is_free else "function_call_output",
+                "call_id": self._rendering.call_ids.of(result.tool_call_id),
+                "output": output,
+                **self._rendering.members(result),
+            }
+        )
+
+
+def _said(part: TextPart) -> Object:
+    if part.refusal:
+        return {"type": "refusal", "refusal": part.text}
+    return {"type": "output_text", "text": part.text, "annotations": part.annotations or []}
+
+
+def _media(source: Source) -> Object | None:
+    if source.kind == "uri":
+        return None
+    if source.is_image:
+        image: Object = {"type": "input_image", "detail": "auto"}
+        if source.kind == "id":
+            return image | {"file_id": source.value}
+        return image | {"image_url": source.data_url if source.kind == "data" else source.value}
+    if source.kind == "id":
+        return {"type": "input_file", "file_id": source.value}
+    if source.kind == "url":
+        return {"type": "input_file", "file_url": source.value}
+    name = source.name or f"file.{source.subtype}"
+    return {"type": "input_file", "filename": name, "file_data": source.data_url}

@@ -1,0 +1,107 @@
+"""Settings that all dialects have in common, and the types of their fields.
+
+Laws: the field names are the ones of the contract, whatever a provider calls them; a field that a
+dialect does not have is an error that names the nearest one; every class is immutable.
+"""
+
+import difflib
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Final, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from deltafold.tool_specs import ToolChoice
+
+Whole = Annotated[int, Field(strict=True)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+Positive = Annotated[int, Field(strict=True, ge=1)]
+Number = Annotated[float, Field(strict=True)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Temperature = Annotated[float, Field(strict=True, ge=0)]
+Penalty = Annotated[float, Field(strict=True, ge=-2, le=2)]
+Flag = Annotated[bool, Field(strict=True)]
+Object: TypeAlias = dict[str, object]
+
+
+class Capability(StrEnum):
+    """What a model may be able to do, for `Model.supports`."""
+
+    TOOLS = "tools"
+    PARALLEL_TOOL_CALLS = "parallel_tool_calls"
+    THINKING = "thinking"
+    IMAGES = "images"
+    CACHING = "caching"
+
+
+class CacheConfig(BaseModel):
+    """How prompts are cached: `auto` asks the provider to, where it must be asked.
+
+    Attributes:
+        lifetime: how long the provider keeps what it was asked to; None is its own default.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    strategy: Literal["auto", "none"] = "auto"
+    lifetime: Literal["5m", "1h"] | None = None
+
+
+# Arguments of a call, by the names that SDKs use for them.
+_ARGUMENTS: Final[Mapping[object, str]] = {
+    "tools": "tool_specs",
+    "functions": "tool_specs",
+    "system": "system_prompt",
+    "system_instruction": "system_prompt",
+    "instructions": "system_prompt",
+}
+
+
+class ModelConfig(BaseModel):
+    """Settings that every adapter knows; an adapter's own class adds its provider's.
+
+    This class takes any further field and leaves the checking to the adapter that it is given to.
+
+    Attributes:
+        provider_tools: tools that the provider itself runs or defines, in its own form; they stand
+            behind the caller's.
+        extra_body: members that go into the request body as they are, over all others.
+        extra_headers: headers of the request.
+        extra_query: query parameters of the request.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    model_id: str = Field(min_length=1)
+    temperature: Temperature | None = None
+    max_tokens: Count | None = None
+    top_p: Share | None = None
+    stop_sequences: tuple[str, ...] | None = None
+    tool_choice: ToolChoice | None = None
+    cache_config: CacheConfig | None = None
+    provider_tools: tuple[Object, ...] = ()
+    extra_body: Mapping[str, object] = Field(default_factory=dict[str, object], repr=False)
+    extra_headers: Mapping[str, str] = Field(default_factory=dict[str, str], repr=False)
+    extra_query: Mapping[str, object] = Field(default_factory=dict[str, object], repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _suggest_known_fields(cls, value: object) -> object:
+        given: object = value
+        if cls.model_config.get("extra") == "forbid" and isinstance(given, Mapping):
+            for name in cast("Mapping[object, object]", given):
+                if name not in cls.model_fields:
+                    if name in _ARGUMENTS:
+                        raise ValueError(
+                            f"{cls.__name__} has no field {name!r}: pass {_ARGUMENTS[name]} to "
+                            "stream() or send_message() (docs/models.md)"
+                        )
+                    near = difflib.get_close_matches(str(name), cls.model_fields, n=1, cutoff=0.5)
+                    hint = f"; did you mean {near[0]!r}?" if near else ""
+                    raise ValueError(f"{cls.__name__} has no field {name!r}{hint}")
+        return value
+
+    def fields_set(self) -> dict[str, object]:
+        """Return the fields that were given, extra ones too, by name."""
+        given: dict[str, object] = {name: getattr(self, name) for name in self.model_fields_set}
+        return given

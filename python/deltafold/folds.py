@@ -1,0 +1,84 @@
+"""Folds: whole bodies, or bytes that the caller feeds, into messages.
+
+In: bytes.  Out: `Message`, or the assemblers that hold many.
+
+Laws: those of `streams.py`; a body in one piece is folded with the GIL released.
+"""
+
+from collections.abc import AsyncIterable, Iterable
+from typing import Unpack
+
+from deltafold._core import Decoder, Fold, MessageAssembler, fold_bodies
+from deltafold.bodies import whole_body
+from deltafold.messages import Message
+from deltafold.stream_core import DecoderOptions
+from deltafold.streams import astream, stream
+
+__all__ = ["Fold", "afold", "fold", "fold_many"]
+
+
+def fold(
+    body: bytes | bytearray | memoryview | Iterable[bytes],
+    dialect: str,
+    **options: Unpack[DecoderOptions],
+) -> Message:
+    """Fold a whole body, or its chunks, into the message.
+
+    A body in one piece is folded with the GIL released.
+
+    >>> deltafold.fold(body, "anthropic-messages").text
+
+    Raises:
+        ModelError: the stream ended in an error; `partial_message` has what came before.
+        UnknownDialectError: there is no such dialect.
+    """
+    if isinstance(body, bytes | bytearray | memoryview):
+        return fold_many([whole_body(body)], dialect, threads=1, **options)[0].build_final_message()
+    with stream(body, dialect, **options) as opened:
+        return opened.final_message()
+
+
+def fold_many(
+    bodies: Iterable[bytes | bytearray | memoryview],
+    dialect: str,
+    threads: int | None = None,
+    **options: Unpack[DecoderOptions],
+) -> list[MessageAssembler]:
+    """Fold many whole bodies at once, on all cores, with the GIL released.
+
+    Returns one assembler a body, in their order; each makes its message when asked for it, and
+    shows a failed one in `error`. A `run_id` that is given is that of all; without one each body
+    has its own.
+
+    >>> folded = deltafold.fold_many(bodies, "openai-chat")
+    >>> [one.text for one in folded if one.error is None]
+
+    Args:
+        bodies: the response bodies.
+        dialect: the wire protocol of all of them.
+        threads: how many threads; as many as there are cores when not given.
+        options: the options of `Decoder`.
+
+    Raises:
+        UnknownDialectError: there is no such dialect.
+        TypeError: `bodies` is one body, or an item is not bytes, bytearray or memoryview.
+        ValueError: `threads` is 0.
+    """
+    decoder = Decoder(dialect, **options)
+    one_run = options.get("run_id") is not None
+    if isinstance(bodies, bytes | bytearray | memoryview | str):
+        raise TypeError(
+            f"bodies: a list of bodies is needed, not one {type(bodies).__name__}; fold() folds one"
+        )
+    whole = [whole_body(body, f"bodies[{place}]") for place, body in enumerate(bodies)]
+    return fold_bodies(decoder, whole, one_run=one_run, threads=threads)
+
+
+async def afold(
+    chunks: bytes | bytearray | memoryview | AsyncIterable[bytes] | Iterable[bytes],
+    dialect: str,
+    **options: Unpack[DecoderOptions],
+) -> Message:
+    """Fold a whole body, or its chunks as they come, into the message; raises as `fold()` does."""
+    async with astream(chunks, dialect, **options) as opened:
+        return await opened.final_message()

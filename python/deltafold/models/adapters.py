@@ -1,0 +1,122 @@
+"""The adapters: one class a dialect, which is a row of the registry and its SDK.
+
+Law: a class adds only what its row cannot say.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from deltafold.dialects import DIALECTS, Dialect
+from deltafold.dialects.anthropic_messages.settings import AnthropicConfig
+from deltafold.dialects.bedrock_converse.settings import BedrockConverseConfig
+from deltafold.dialects.cohere_chat.settings import CohereChatConfig
+from deltafold.dialects.gemini.settings import GeminiConfig
+from deltafold.dialects.mistral.settings import MistralConfig
+from deltafold.dialects.ollama.settings import OllamaConfig
+from deltafold.dialects.openai_chat.settings import OpenAIChatConfig
+from deltafold.dialects.openai_responses.settings import OpenAIResponsesConfig
+from deltafold.models.base import Model
+from deltafold.transports import sdks
+from deltafold.transports.sdks import Sdk
+
+__all__ = [
+    "AnthropicConfig",
+    "AnthropicModel",
+    "BedrockConverseConfig",
+    "BedrockConverseModel",
+    "CohereChatConfig",
+    "CohereChatModel",
+    "GeminiConfig",
+    "GeminiModel",
+    "MistralConfig",
+    "MistralModel",
+    "OllamaConfig",
+    "OllamaModel",
+    "OpenAIChatConfig",
+    "OpenAIChatModel",
+    "OpenAIResponsesConfig",
+    "OpenAIResponsesModel",
+    "adapter_of",
+]
+
+
+class AnthropicModel(Model[AnthropicConfig]):
+    """A model behind Anthropic's Messages API; Vertex and Bedrock through the SDK's clients."""
+
+    row: ClassVar[Dialect] = DIALECTS["anthropic-messages"]
+    sdk: ClassVar[Sdk | None] = sdks.ANTHROPIC
+
+
+class OpenAIChatModel(Model[OpenAIChatConfig]):
+    """A model behind OpenAI's Chat Completions API, or a vendor's copy of it."""
+
+    row: ClassVar[Dialect] = DIALECTS["openai-chat"]
+    sdk: ClassVar[Sdk | None] = sdks.OPENAI_CHAT
+
+
+class OpenAIResponsesModel(Model[OpenAIResponsesConfig]):
+    """A model behind OpenAI's Responses API, or a vendor's copy of it."""
+
+    row: ClassVar[Dialect] = DIALECTS["openai-responses"]
+    sdk: ClassVar[Sdk | None] = sdks.OPENAI_RESPONSES
+
+
+class GeminiModel(Model[GeminiConfig]):
+    """A model behind the Gemini API, of AI Studio or of Vertex."""
+
+    row: ClassVar[Dialect] = DIALECTS["gemini"]
+
+    def _path(self, config: GeminiConfig, *, stream: bool) -> str:
+        # Vertex has the version, the project and the publisher in its address.
+        path = super()._path(config, stream=stream)
+        return path.removeprefix("/v1beta") if self._on_vertex else path
+
+    def _key_headers(self, key: str) -> Mapping[str, str]:
+        return self.row.token_headers(key) if self._on_vertex else super()._key_headers(key)
+
+    @property
+    def _on_vertex(self) -> bool:
+        return self._vendor.name == "google-vertex"
+
+
+class BedrockConverseModel(Model[BedrockConverseConfig]):
+    """A model behind Bedrock's Converse API."""
+
+    row: ClassVar[Dialect] = DIALECTS["bedrock-converse"]
+    sdk: ClassVar[Sdk | None] = sdks.BEDROCK
+
+
+class OllamaModel(Model[OllamaConfig]):
+    """A model that an Ollama server runs, by its own protocol."""
+
+    row: ClassVar[Dialect] = DIALECTS["ollama"]
+
+
+class CohereChatModel(Model[CohereChatConfig]):
+    """A model behind Cohere's v2 chat API."""
+
+    row: ClassVar[Dialect] = DIALECTS["cohere-chat"]
+
+
+class MistralModel(Model[MistralConfig]):
+    """A model behind Mistral's chat API."""
+
+    row: ClassVar[Dialect] = DIALECTS["mistral"]
+    sdk: ClassVar[Sdk | None] = sdks.MISTRAL
+
+
+_CLASSES: Final[tuple[type[Model[Any]], ...]] = (
+    AnthropicModel,
+    OpenAIChatModel,
+    OpenAIResponsesModel,
+    GeminiModel,
+    BedrockConverseModel,
+    OllamaModel,
+    CohereChatModel,
+    MistralModel,
+)
+
+
+def adapter_of(dialect: str) -> type[Model[Any]] | None:
+    """Return the adapter of a dialect, None if there is none."""
+    return next((adapter for adapter in _CLASSES if adapter.row.name == dialect), None)

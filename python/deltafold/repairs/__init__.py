@@ -1,0 +1,1 @@
+"""Problems of a conversation that a provider would refuse, and their repair."""

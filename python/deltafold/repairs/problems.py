@@ -1,0 +1,141 @@
+"""What can be wrong with a history, and who refuses it.
+
+Laws: the list of codes is closed; a problem names its place; nothing here changes a message.
+Source: the protocol notes on each dialect, the part on requests; the failures of other libraries,
+items 4, 13, 15, 16 and 25, and the evidence on history rendering.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from deltafold.dialects import DIALECTS
+from deltafold.errors import DeltafoldError
+
+
+class ProblemCode(StrEnum):
+    """What is wrong."""
+
+    ARGUMENTS_NOT_AN_OBJECT = "arguments_not_an_object"
+    ASSISTANT_FIRST = "assistant_first"
+    EMPTY_CALL_ID = "empty_call_id"
+    EMPTY_HISTORY = "empty_history"
+    EMPTY_MESSAGE = "empty_message"
+    EMPTY_TEXT = "empty_text"
+    EMPTY_TOOL_NAME = "empty_tool_name"
+    FOREIGN_BLOCK = "foreign_block"
+    FOREIGN_THINKING = "foreign_thinking"
+    HALF_CALL = "half_call"
+    LATE_RESULT = "late_result"
+    LOCAL_FILE = "local_file"
+    LONE_REASONING = "lone_reasoning"
+    MISPLACED_PART = "misplaced_part"
+    ORPHAN_CALL = "orphan_call"
+    ORPHAN_RESULT = "orphan_result"
+    REUSED_CALL_ID = "reused_call_id"
+    UNSIGNED_THINKING = "unsigned_thinking"
+
+
+ALL: Final = tuple(DIALECTS)
+
+SIGNING: Final = (
+    "anthropic-messages",
+    "openai-responses",
+    "gemini",
+    "bedrock-converse",
+    "mistral",
+)
+"""Dialects in which reasoning goes back with what its provider gave along, or not at all."""
+
+REFUSED_BY: Final[Mapping[ProblemCode, tuple[str, ...]]] = {
+    ProblemCode.ARGUMENTS_NOT_AN_OBJECT: ALL,
+    ProblemCode.ASSISTANT_FIRST: ("anthropic-messages", "gemini", "bedrock-converse"),
+    ProblemCode.EMPTY_CALL_ID: ALL,
+    ProblemCode.EMPTY_HISTORY: ALL,
+    ProblemCode.EMPTY_MESSAGE: ALL,
+    ProblemCode.EMPTY_TEXT: ("anthropic-messages", "bedrock-converse"),
+    ProblemCode.EMPTY_TOOL_NAME: ALL,
+    ProblemCode.FOREIGN_BLOCK: ALL,
+    ProblemCode.FOREIGN_THINKING: SIGNING,
+    ProblemCode.HALF_CALL: ALL,
+    ProblemCode.LATE_RESULT: ALL,
+    ProblemCode.LOCAL_FILE: ALL,
+    ProblemCode.LONE_REASONING: ("openai-responses",),
+    ProblemCode.MISPLACED_PART: ALL,
+    ProblemCode.ORPHAN_CALL: ALL,
+    ProblemCode.ORPHAN_RESULT: ALL,
+    ProblemCode.REUSED_CALL_ID: ALL,
+    ProblemCode.UNSIGNED_THINKING: SIGNING,
+}
+"""The dialects whose providers refuse a request with it, or take it for something else; it is no
+problem elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        message: what, in one line.
+        message_index: where; the number of messages where one is missing at the end.
+        part_index: which part of the message, None where it is the message itself.
+        repaired: what `repair` does about it.
+    """
+
+    code: ProblemCode
+    message: str
+    message_index: int
+    part_index: int | None
+    repaired: str
+
+    @property
+    def refused_by(self) -> tuple[str, ...]:
+        """The dialects whose providers refuse it."""
+        return REFUSED_BY[self.code]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the form of `Meta.warnings`."""
+        warning: dict[str, object] = {
+            "code": self.code.value,
+            "message": self.message,
+            "messageIndex": self.message_index,
+            "refusedBy": list(self.refused_by),
+        }
+        if self.part_index is not None:
+            warning["partIndex"] = self.part_index
+        return warning
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is wrong with a history for one dialect, in the order of the messages."""
+
+    dialect: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    @property
+    def codes(self) -> list[ProblemCode]:
+        """The codes of all problems."""
+        return [problem.code for problem in self.problems]
+
+    def to_warnings(self) -> list[dict[str, object]]:
+        """Return the problems in the form of `Meta.warnings`."""
+        return [problem.to_dict() for problem in self.problems]
+
+
+class HistoryError(DeltafoldError, ValueError):
+    """A provider would refuse the history; `report` has every problem, the text the first."""
+
+    def __init__(self, report: Report) -> None:
+        """Keep the report."""
+        first = report.problems[0]
+        more = len(report.problems) - 1
+        also = f", and {more} more" if more else ""
+        super().__init__(f"messages[{first.message_index}]: {first.message}{also}")
+        self.report = report

@@ -1,0 +1,574 @@
+"""Histories that a provider would refuse: found, and mended.
+
+In: messages.  Out: a report, and messages that can be sent.
+
+Laws: a result that answers a call is never dropped, and no text is; what is right stays as it is,
+the same objects; what was mended has no problem left, so that mending it again changes nothing; the
+work is linear in the history's length.
+Source: problems.py says who refuses what.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, cast
+
+from deltafold.dialects import dialect_of
+from deltafold.dialects.media import source_of
+from deltafold.dialects.replay import compact
+from deltafold.dialects.turns import OPENING
+from deltafold.errors import MisuseError
+from deltafold.messages import KINDS_OF_ROLE as KINDS
+from deltafold.messages import (
+    ContentPart,
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from deltafold.pairing import answered_calls
+from deltafold.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
+
+MISSING_RESULT: Final = "No result: the call was never finished."
+MISSING_STATUS: Final = "missing"
+"""The status of a result that was made up."""
+
+UNNAMED_TOOL: Final = "unnamed_tool"
+UNPARSED: Final = "unparsed"
+"""The argument that holds what a model wrote where its arguments were no object."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPolicy:
+    """What becomes of what cannot stay.
+
+    Attributes:
+        orphan_results: results that answer no call become text of the user, or go.
+        thinking: reasoning that its provider did not sign for this model goes, or becomes text.
+    """
+
+    orphan_results: Literal["text", "drop"] = "text"
+    thinking: Literal["drop", "text"] = "drop"
+
+
+def check(messages: Sequence[Message], dialect: str, *, model_id: str | None = None) -> Report:
+    """Find everything for which a provider would refuse a history.
+
+    >>> from deltafold import Message, ToolCallPart
+    >>> call = ToolCallPart(tool_call_id="a", tool_name="weather", raw_args_text="{}")
+    >>> report = check([Message.user("Weather?"), Message.assistant(call)], "openai-chat")
+    >>> report.codes, report.problems[0].message_index
+    ([<ProblemCode.ORPHAN_CALL: 'orphan_call'>], 1)
+
+    Args:
+        messages: the history.
+        dialect: what it is to be sent in.
+        model_id: the model that it is to be sent to, whose reasoning can go back; None takes that
+            of any model of the dialect.
+
+    Raises:
+        MisuseError: no request is rendered in this dialect.
+    """
+    return repair(messages, dialect, model_id=model_id)[1]
+
+
+def repair(
+    messages: Sequence[Message],
+    dialect: str,
+    policy: RepairPolicy | None = None,
+    *,
+    model_id: str | None = None,
+) -> tuple[list[Message], Report]:
+    """Mend a history so that no provider of the dialect refuses it.
+
+    Args and errors are those of `check`.
+
+    Returns:
+        The messages, those that were right unchanged, and the report on what was wrong.
+    """
+    dialect_of(dialect)
+    mender = _Mender(dialect, policy or RepairPolicy(), model_id)
+    mended = mender.mend(messages)
+    found = sorted(mender.problems, key=lambda problem: problem.message_index)
+    return mended, Report(dialect, tuple(found))
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A part, where it came from, and for a result the call that it answers."""
+
+    part: MessagePart
+    message: int
+    index: int
+    answers: "_Piece | None" = None
+    answer: "_Piece | None" = None
+    call_id: str | None = None
+    """The id that the call goes under from now on, where that is another one."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A message while it is mended."""
+
+    role: Role
+    pieces: list[_Piece]
+    source: Message
+    number: int
+    is_whole: bool = True
+    """Whether it is the message that came, and not a piece of one."""
+    following: list[Message] = field(default_factory=list[Message])
+
+
+class _Mender:
+    def __init__(self, dialect: str, policy: RepairPolicy, model_id: str | None) -> None:
+        self.problems: list[Problem] = []
+        self._dialect = dialect
+        self._policy = policy
+        self._model_id = model_id
+
+    def mend(self, messages: Sequence[Message]) -> list[Message]:
+        turns = [turn for item in enumerate(messages) for turn in self._split(*item)]
+        pieces = ([(piece, piece.part) for piece in turn.pieces] for turn in turns)
+        for result, call in answered_calls(pieces):
+            if call is not None:
+                result.answers, call.answer = call, result
+        self._rename(turns)
+        mended: list[Message] = []
+        position = 0
+        while position < len(turns):
+            turn = turns[position]
+            position += 1
+            mended.extend(self._speak(turn))
+            if turn.role is not Role.ASSISTANT:
+                continue
+            run = position
+            while run < len(turns) and turns[run].role is Role.TOOL:
+                run += 1
+            mended.extend(self._answers(turn, turns[position:run]))
+            position = run
+        return self._begin(mended, messages)
+
+    def _found(self, code: ProblemCode, message: str, repaired: str, at: _Piece | int) -> bool:
+        """Report a problem if this dialect has it; tells whether it does."""
+        if self._dialect not in REFUSED_BY[code]:
+            return False
+        number, index = (at, None) if isinstance(at, int) else (at.message, at.index)
+        self.problems.append(Problem(code, message, number, index, repaired))
+        return True
+
+    def _split(self, number: int, message: Message) -> Iterator[_Turn]:
+        """Yield the message, in pieces where it holds what its role may not."""
+        pieces = [_Piece(part, number, index) for index, part in enumerate(message.parts)]
+        if all(piece.part.kind in KINDS[message.role] for piece in pieces):
+            yield _Turn(message.role, pieces, message, number)
+            return
+        turn: _Turn | None = None
+        for piece in pieces:
+            role = _home(piece.part, message.role)
+            if role is not message.role:
+                self._found(
+                    ProblemCode.MISPLACED_PART,
+                    f"a {message.role.value} message cannot hold a {piece.part.kind} part",
+                    f"it moves to a {role.value} message",
+                    piece,
+                )
+            if turn is not None and turn.role is role:
+                turn.pieces.append(piece)
+                continue
+            if turn is not None:
+                yield turn
+            turn = _Turn(role, [piece], message, number, is_whole=False)
+        if turn is not None:
+            yield turn
+
+    def _rename(self, turns: Sequence[_Turn]) -> None:
+        """Give each call an id of its own."""
+        used = {
+            piece.part.tool_call_id
+            for turn in turns
+            for piece in turn.pieces
+            if isinstance(piece.part, ToolCallPart)
+        }
+        seen: set[str] = set()
+        made: dict[str, int] = {}
+        for turn in turns:
+            for piece in turn.pieces:
+                part = piece.part
+                if not isinstance(part, ToolCallPart) or (part.incomplete and not piece.answer):
+                    continue
+                call_id = part.tool_call_id
+                if call_id and call_id not in seen:
+                    seen.add(call_id)
+                    continue
+                stem = call_id or "call"
+                fresh = call_id
+                while not fresh or fresh in used:
+                    made[stem] = made.get(stem, 1 if call_id else 0) + 1
+                    fresh = f"{stem}_{made[stem]}"
+                used.add(fresh)
+                seen.add(fresh)
+                piece.call_id = fresh
+                if call_id:
+                    self._found(
+                        ProblemCode.REUSED_CALL_ID,
+                        f"the call id {call_id!r} was used before",
+                        f"this call is {fresh!r}",
+                        piece,
+                    )
+                else:
+                    self._found(
+                        ProblemCode.EMPTY_CALL_ID, "a call has no id", f"it is {fresh!r}", piece
+                    )
+
+    def _speak(self, turn: _Turn) -> Iterator[Message]:
+        """Yield what a turn says, nothing where that is nothing."""
+        if turn.role is Role.TOOL:  # no assistant speaks before it: it answers nothing
+            if not turn.pieces:
+                self._empty(turn)
+            for piece in turn.pieces:
+                yield from self._stray(piece, turn)
+            return
+        before = len(self.problems)
+        parts = [part for piece in turn.pieces for part in self._part(piece, turn.role)]
+        if turn.role is Role.ASSISTANT:
+            parts = self._without_lone_reasoning(parts, turn)
+        if any(not isinstance(part, TextPart) or not _is_blank(part, part.text) for part in parts):
+            yield _as_message(turn, parts)
+        elif len(self.problems) == before:
+            self._empty(turn)
+
+    def _answers(self, turn: _Turn, run: Sequence[_Turn]) -> Iterator[Message]:
+        """Yield the results of a turn's calls: those that stand there, then what was missing."""
+        calls = [
+            piece
+            for piece in turn.pieces
+            if isinstance(piece.part, ToolCallPart) and (piece.answer or not piece.part.incomplete)
+        ]
+        answered: set[int] = set()
+        strays: list[tuple[_Piece, _Turn]] = []
+        own = {id(call) for call in calls}
+        for following in run:
+            if not following.pieces:
+                self._empty(following)
+            parts: list[MessagePart] = []
+            for piece in following.pieces:
+                if piece.answers is not None and id(piece.answers) in own:
+                    answered.add(id(piece.answers))
+                    parts.append(self._result(piece))
+                elif piece.answers is None:
+                    strays.append((piece, following))
+            if parts:
+                yield _as_message(following, parts)
+        for call in calls:
+            if id(call) not in answered:
+                yield self._missing(call, turn)
+        for piece, following in strays:
+            yield from self._stray(piece, following)
+
+    def _missing(self, call: _Piece, turn: _Turn) -> Message:
+        """Bring the result of a call from where it stands, or make one up."""
+        if call.answer is not None:
+            self._found(
+                ProblemCode.LATE_RESULT,
+                "a result does not follow its call directly",
+                "it moves up to it",
+                call.answer,
+            )
+            result: MessagePart = self._result(call.answer)
+        else:
+            self._found(
+                ProblemCode.ORPHAN_CALL,
+                "a call has no result",
+                "it gets a result that is marked as an error",
+                call,
+            )
+            result = ToolResultPart(
+                tool_call_id=_id_of(call),
+                content=MISSING_RESULT,
+                is_error=True,
+                status=MISSING_STATUS,
+            )
+        source = turn.source
+        return Message(
+            role=Role.TOOL, parts=[result], run_id=source.run_id, timestamp=source.timestamp
+        )
+
+    def _result(self, piece: _Piece) -> ToolResultPart:
+        """Return a result under the id of its call, with what can be sent of it."""
+        part = piece.part
+        assert isinstance(part, ToolResultPart)  # noqa: S101 - pieces that answer are results
+        changes: dict[str, object] = {}
+        if piece.answers is not None and piece.answers.call_id is not None:
+            changes["tool_call_id"] = piece.answers.call_id
+        if isinstance(part.content, list):
+            content = [self._inside(inner, piece) for inner in part.content]
+            kept = [inner for inner in content if inner is not None]
+            if any(a is not b for a, b in zip(kept, part.content, strict=False)) or len(
+                kept
+            ) != len(part.content):
+                changes["content"] = kept
+        return part.model_copy(update=changes) if changes else part
+
+    def _inside(self, part: ContentPart, piece: _Piece) -> ContentPart | None:
+        if isinstance(part, ProviderPart):
+            return part if not self._is_foreign(part, piece) else None
+        if isinstance(part, ImagePart | FileRefPart):
+            return self._sendable(part, piece)
+        return part
+
+    def _stray(self, piece: _Piece, turn: _Turn) -> Iterator[Message]:
+        """Yield a result that answers no call as the user's words; others stand elsewhere."""
+        part = piece.part
+        if piece.answers is not None or not isinstance(part, ToolResultPart):
+            return
+        code = ProblemCode.ORPHAN_RESULT
+        self._found(
+            code,
+            f"a result answers no call: {part.tool_call_id!r}",
+            "it becomes text" if self._policy.orphan_results == "text" else "it is left out",
+            piece,
+        )
+        if self._policy.orphan_results == "text":
+            parts = [inner for inner in _as_said(part) if not isinstance(inner, ProviderPart)]
+            sendable = [
+                self._sendable(inner, piece)
+                if isinstance(inner, ImagePart | FileRefPart)
+                else inner
+                for inner in parts
+            ]
+            source = turn.source
+            yield Message(
+                role=Role.USER,
+                parts=list(sendable),
+                run_id=source.run_id,
+                timestamp=source.timestamp,
+            )
+
+    def _part(self, piece: _Piece, role: Role) -> Iterator[MessagePart]:
+        part = piece.part
+        match part:
+            case TextPart():
+                if not self._is_empty(part, piece):
+                    yield part
+            case ThinkingPart() if role is Role.ASSISTANT:
+                yield from self._thinking(part, piece)
+            case ToolCallPart():
+                yield from self._call(part, piece)
+            case ImagePart() | FileRefPart():
+                yield self._sendable(part, piece)
+            case ProviderPart():
+                if not self._is_foreign(part, piece):
+                    yield part
+            case _:
+                yield part
+
+    def _is_empty(self, part: TextPart, piece: _Piece) -> bool:
+        return _is_blank(part, part.text.strip()) and self._found(
+            ProblemCode.EMPTY_TEXT, "a text is blank", "it is left out", piece
+        )
+
+    def _empty(self, turn: _Turn) -> None:
+        self._found(
+            ProblemCode.EMPTY_MESSAGE,
+            f"a {turn.role.value} message says nothing",
+            "it is left out",
+            turn.number,
+        )
+
+    def _thinking(self, part: ThinkingPart, piece: _Piece) -> Iterator[MessagePart]:
+        state = part.provider_state
+        becomes = "it is left out" if self._policy.thinking == "drop" else "it becomes text"
+        is_found = False
+        if state is None or not _holds_something(state.get("data")):
+            is_found = self._found(
+                ProblemCode.UNSIGNED_THINKING,
+                "reasoning carries nothing of its provider",
+                becomes,
+                piece,
+            )
+        elif state.get("dialect") != self._dialect or (
+            self._model_id is not None and state.get("modelId") != self._model_id
+        ):
+            is_found = self._found(
+                ProblemCode.FOREIGN_THINKING,
+                f"reasoning is that of {state.get('modelId')!r} in {state.get('dialect')}",
+                becomes,
+                piece,
+            )
+        if not is_found:
+            yield part
+        elif self._policy.thinking == "text" and part.text.strip():
+            yield TextPart(text=part.text)
+
+    def _call(self, call: ToolCallPart, piece: _Piece) -> Iterator[ToolCallPart]:
+        if call.incomplete and piece.answer is None:
+            self._found(
+                ProblemCode.HALF_CALL,
+                f"the call of {call.tool_name} was cut off and never ran",
+                "it is left out",
+                piece,
+            )
+            return
+        changes: dict[str, object] = {}
+        if piece.call_id is not None:
+            changes["tool_call_id"] = piece.call_id
+        if not call.tool_name:
+            self._found(
+                ProblemCode.EMPTY_TOOL_NAME,
+                "a call names no tool",
+                f"it is a call of {UNNAMED_TOOL}",
+                piece,
+            )
+            changes["tool_name"] = UNNAMED_TOOL
+        if call.arguments is None:
+            self._found(
+                ProblemCode.ARGUMENTS_NOT_AN_OBJECT,
+                f"the arguments of {call.tool_name} are no object",
+                f"what the model wrote is the argument {UNPARSED!r}",
+                piece,
+            )
+            written: dict[str, object] = {UNPARSED: call.raw_args_text}
+            changes |= {
+                "arguments": written,
+                "raw_args_text": compact(written),
+                "parse_error": None,
+                "incomplete": False,
+            }
+        yield call.model_copy(update=changes) if changes else call
+
+    def _sendable(
+        self, part: ImagePart | FileRefPart, piece: _Piece
+    ) -> ImagePart | FileRefPart | TextPart:
+        try:
+            source_of(part)
+        except MisuseError as error:
+            self._found(ProblemCode.LOCAL_FILE, str(error), "its name stands for it", piece)
+            name = part.path if isinstance(part, FileRefPart) else part.url
+            return TextPart(text=f"[{name} left out: it was not read]")
+        return part
+
+    def _is_foreign(self, part: ProviderPart, piece: _Piece) -> bool:
+        if part.dialect == self._dialect:
+            return False
+        return self._found(
+            ProblemCode.FOREIGN_BLOCK,
+            f"a block is of {part.dialect}",
+            "it is left out",
+            piece,
+        )
+
+    def _without_lone_reasoning(self, parts: list[MessagePart], turn: _Turn) -> list[MessagePart]:
+        """Drop reasoning that nothing follows, which the provider refuses."""
+        if self._dialect not in REFUSED_BY[ProblemCode.LONE_REASONING]:
+            return parts
+        last = max((i for i, part in enumerate(parts) if _follows(part)), default=-1)
+        kept = [
+            part
+            for index, part in enumerate(parts)
+            if index <= last or not isinstance(part, ThinkingPart)
+        ]
+        if len(kept) < len(parts):
+            self._found(
+                ProblemCode.LONE_REASONING,
+                "reasoning leads to nothing",
+                "it is left out",
+                turn.number,
+            )
+        return kept
+
+    def _begin(self, messages: list[Message], given: Sequence[Message]) -> list[Message]:
+        """Let the user speak first, and somebody speak at all."""
+        count = len(given)
+        spoken = next((i for i in range(count) if given[i].role is not Role.SYSTEM), count)
+        first = next(
+            (i for i, message in enumerate(messages) if message.role is not Role.SYSTEM), None
+        )
+        is_assistant = first is not None and messages[first].role is Role.ASSISTANT
+        if is_assistant and self._found(
+            ProblemCode.ASSISTANT_FIRST, "the assistant speaks first", "the user is made to", spoken
+        ):
+            opening = _opening(messages[first or 0])
+            return [*messages[:first], opening, *messages[first:]]
+        if not any(_speaks(message) for message in messages):
+            self._found(ProblemCode.EMPTY_HISTORY, "nobody speaks", "the user is made to", count)
+            return [*messages, _opening(messages[-1] if messages else None)]
+        return messages
+
+
+def _opening(beside: Message | None) -> Message:
+    """Make the user speak, at the time of a message that is there."""
+    opening = Message.user(OPENING)
+    return opening if beside is None else opening.model_copy(update={"timestamp": beside.timestamp})
+
+
+def _speaks(message: Message) -> bool:
+    """Whether a message says something to every provider: an answer's media go nowhere."""
+    if message.role is Role.ASSISTANT:
+        return any(_follows(part) for part in message.parts)
+    return message.role is not Role.SYSTEM
+
+
+def _home(part: MessagePart, role: Role) -> Role:
+    """Return the role whose message may hold the part."""
+    if part.kind in KINDS[role]:
+        return role
+    if isinstance(part, ToolResultPart):
+        return Role.TOOL
+    return Role.USER if part.kind in KINDS[Role.USER] else Role.ASSISTANT
+
+
+def _id_of(call: _Piece) -> str:
+    part = call.part
+    own = part.tool_call_id if isinstance(part, ToolCallPart) else ""
+    return call.call_id or own
+
+
+def _as_message(turn: _Turn, parts: list[MessagePart]) -> Message:
+    """Return the message that came if it says the same, else one that says these parts."""
+    source = turn.source
+    if (
+        turn.is_whole
+        and len(parts) == len(source.parts)
+        and all(a is b for a, b in zip(parts, source.parts, strict=True))
+    ):
+        return source
+    if turn.is_whole:
+        return source.model_copy(update={"parts": parts})
+    return Message(role=turn.role, parts=parts, run_id=source.run_id, timestamp=source.timestamp)
+
+
+def _as_said(result: ToolResultPart) -> list[ContentPart]:
+    """Return what a result says, under a line that tells what it was."""
+    head = TextPart(text=f"[result of the call {result.tool_call_id!r}]")
+    if isinstance(result.content, str):
+        return [head, TextPart(text=result.content)] if result.content.strip() else [head]
+    if isinstance(result.content, dict):
+        return [head, TextPart(text=compact(result.content))]
+    return [head, *(part for part in result.content if not _is_blank(part, _text(part).strip()))]
+
+
+def _text(part: MessagePart) -> str:
+    return part.text if isinstance(part, TextPart) else ""
+
+
+def _holds_something(data: object) -> bool:
+    """Whether state holds a secret: an empty signature is none."""
+    return isinstance(data, Mapping) and any(cast("Mapping[str, object]", data).values())
+
+
+def _is_blank(part: MessagePart, said: str) -> bool:
+    """Whether a text says nothing, and carries nothing of its provider that must go back."""
+    is_bare = isinstance(part, TextPart) and not part.annotations
+    return is_bare and not said and part.provider_state is None
+
+
+def _follows(part: MessagePart) -> bool:
+    """Whether a part becomes an item that reasoning can lead to."""
+    if isinstance(part, TextPart):
+        return bool(part.text)
+    return isinstance(part, ToolCallPart | ProviderPart)

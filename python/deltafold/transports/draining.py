@@ -1,0 +1,72 @@
+"""The rest of a body is read behind its terminal event, so that its connection can be used again.
+
+In: a source whose stream has ended.  Out: the same source, read to its end where that comes soon.
+
+A provider sends a few bytes behind the terminal event (`data: [DONE]`, the end of the chunks).  An
+HTTP client closes a connection whose body was not read to the end; the next call needs a new one.
+
+Laws: at most 64 KiB and 250 ms; a body that does not come over a connection is left as it is; a
+failure of the transport is no failure of the stream, which has ended; cancellation is raised.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from deltafold.transports.sources import AsyncSource, Source
+
+MAX_REST_BYTES: Final = 64 << 10
+"""More than any provider sends behind its terminal event."""
+
+MAX_REST_SECONDS: Final = 0.25
+"""About what a new connection with TLS costs."""
+
+OnRest: TypeAlias = Callable[[bytes], object]
+AsyncOnRest: TypeAlias = Callable[[bytes], Awaitable[object]]
+
+
+def drain(source: Source, on_chunk: OnRest | None = None) -> None:
+    """Read the rest of a body.
+
+    Args:
+        source: whose stream has ended.
+        on_chunk: gets the chunks; what it raises is raised.
+    """
+    if source.rest is None:
+        return
+    until = time.monotonic() + MAX_REST_SECONDS
+    left = MAX_REST_BYTES
+    while left > 0 and time.monotonic() < until:
+        chunk = None
+        with suppress(Exception), source.rest(until):
+            chunk = next(source.chunks, None)
+        if chunk is None:
+            return
+        left -= len(chunk)
+        if on_chunk is not None:
+            on_chunk(chunk)
+
+
+async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> None:
+    """Await the rest of a body; arguments are those of `drain`."""
+    if not source.over_connection:
+        return
+    # It brings asyncio, which nobody loads who does not await.
+    from deltafold.transports.timeouts import watch  # noqa: PLC0415 - as said
+
+    until = time.monotonic() + MAX_REST_SECONDS
+    left = MAX_REST_BYTES
+    within = watch()
+    try:
+        while left > 0 and (seconds := until - time.monotonic()) > 0:
+            chunk = None
+            with suppress(Exception):
+                chunk = await within(seconds, source.chunks.__anext__())
+            if chunk is None:
+                return
+            left -= len(chunk)
+            if on_chunk is not None:
+                await on_chunk(chunk)
+    finally:
+        within.close()

@@ -1,0 +1,510 @@
+"""HTTP: a request goes out through a client, the bytes of the response come back.
+
+In: `HttpRequest`, and a client of httpx, httpx2 or aiohttp, an `Http1Client`, or a `Transport`.
+Out: `Source` or `AsyncSource`, unread, with status and headers.
+
+Laws: no HTTP client is imported before one is to be made, a client is known by its class; a
+response of any status is handed out, since its body says what went wrong; nothing is sent twice,
+but to follow a redirect of the kind that keeps the method and the body (307, 308) to the same
+origin, where the key may go too; a limit that is missed is a `TimeoutError` that names it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
+from urllib.parse import urljoin, urlsplit
+
+from deltafold.exceptions import MisuseError
+from deltafold.transports.deadlines import ReadLimit, bound_reads_of_caller
+from deltafold.transports.draining import adrain, drain
+from deltafold.transports.encodings import decoded
+from deltafold.transports.packages import (
+    EXTRAS,
+    MAX_CONNECTIONS,
+    MAX_IDLE_CONNECTIONS,
+    import_package,
+)
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.responses import async_source_of, source_of
+from deltafold.transports.secrets import Redactor, secrets_of_environment, shown_url
+from deltafold.transports.sources import AsyncSource, Source, Transport
+from deltafold.transports.timeouts import (
+    AsyncTimedChunks,
+    Limit,
+    Limits,
+    TimedChunks,
+    is_timeout,
+    under_asyncio,
+)
+
+if TYPE_CHECKING:
+    import aiohttp
+    import httpx
+
+    from deltafold.transports.http1 import Http1Client
+
+__all__ = [
+    "ClientKind",
+    "RedirectError",
+    "aclose_http_client",
+    "close_http_client",
+    "http_client_kind",
+    "make_http_client",
+    "open_http",
+    "open_http_async",
+]
+
+ClientKind: TypeAlias = Literal["synchronous", "asynchronous"]
+
+_MAX_REDIRECTS: Final = 3
+
+
+class RedirectError(Exception):
+    """The server sent the request on to a place where it must not follow by itself."""
+
+
+_Package: TypeAlias = Literal["httpx", "aiohttp", "http1"]
+
+# Package and name of the class, what it is, and whose interface it has.
+_CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
+    ("httpx", "Client"): ("synchronous", "httpx"),
+    ("httpx", "AsyncClient"): ("asynchronous", "httpx"),
+    ("httpx2", "Client"): ("synchronous", "httpx"),
+    ("httpx2", "AsyncClient"): ("asynchronous", "httpx"),
+    ("aiohttp", "ClientSession"): ("asynchronous", "aiohttp"),
+    ("deltafold", "Http1Client"): ("asynchronous", "http1"),
+}
+
+
+def http_client_kind(client: object) -> ClientKind | None:
+    """Say how a client waits; None for no HTTP client and for a `Transport`, which does both.
+
+    >>> http_client_kind(httpx.AsyncClient())
+    'asynchronous'
+    """
+    known = _known(client)
+    return None if known is None else known[0]
+
+
+def open_http(client: object, request: HttpRequest) -> Source:
+    """Send a request and return its response, unread.
+
+    Args:
+        client: `httpx.Client`, `httpx2.Client` or a `Transport`.
+        request: what to send.
+
+    Raises:
+        MisuseError: the client is asynchronous, or no HTTP client.
+        TimeoutError: a limit was missed; the message names it.
+        RedirectError: the server redirects to another origin, or asks for another method.
+        Exception: whatever the client raises when it cannot reach the server.
+    """
+    if isinstance(client, Transport):
+        return client.open(request)
+    _package_of(client, "synchronous")
+    limits = Limits(request.timeouts)
+    for _ in range(_MAX_REDIRECTS):
+        source = _open_httpx(cast("httpx.Client", client), request, limits)
+        try:
+            onward = _redirected(request, source.status, source.headers)
+            if onward is None:
+                return source
+            drain(source)
+        except BaseException:
+            source.close()
+            raise
+        source.close()
+        request = onward
+    raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
+
+
+async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
+    """Send a request and return its response, unread; what `open_http` is for asynchronous code.
+
+    Args:
+        client: `httpx.AsyncClient`, `httpx2.AsyncClient`, `aiohttp.ClientSession`, an `Http1Client`
+            or a `Transport`.
+        request: what to send.
+
+    Raises:
+        MisuseError: the client is synchronous, no HTTP client, or not made for this event loop.
+    """
+    if isinstance(client, Transport):
+        return await client.open_async(request)
+    package = _package_of(client, "asynchronous")
+    limits = Limits(request.timeouts)
+    for _ in range(_MAX_REDIRECTS):
+        if package == "http1":
+            source = await _open_http1(cast("Http1Client", client), request, limits)
+        elif package == "aiohttp":
+            source = await _open_aiohttp(cast("aiohttp.ClientSession", client), request, limits)
+        else:
+            source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, limits)
+        try:
+            onward = _redirected(request, source.status, source.headers)
+            if onward is None:
+                return source
+            await adrain(source)
+        except BaseException:
+            await source.close()
+            raise
+        await source.close()
+        request = onward
+    raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
+
+
+def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
+    """Make a client as the adapters use one: many connections, HTTP/2 where `h2` is installed.
+
+    Proxies and certificates are those of the environment (`HTTPS_PROXY`, `NO_PROXY`,
+    `SSL_CERT_FILE`).  Whoever makes a client closes it.
+
+    >>> client = make_http_client("asynchronous", "aiohttp")
+
+    Args:
+        kind: how it waits.
+        transport: the package: `httpx`, `httpx2`, or `aiohttp` or `httptools`, which are
+            asynchronous only; `httptools` is an `Http1Client`, the fastest for many streams.
+
+    Raises:
+        MisuseError: there is no such transport, it is not installed, it cannot wait in this way, or
+            it is made outside of the event loop that it needs.
+    """
+    if transport not in EXTRAS:
+        raise MisuseError(f"transport: {transport!r} is not known; there are {', '.join(EXTRAS)}")
+    if transport in {"aiohttp", "httptools"}:
+        if kind == "synchronous":
+            raise MisuseError(f"transport: {transport} is asynchronous only; httpx is both")
+        return _make_aiohttp_session() if transport == "aiohttp" else _make_http1_client()
+    package = import_package(transport)
+    limits = package.Limits(
+        max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
+    )
+    make = package.Client if kind == "synchronous" else package.AsyncClient
+    try:
+        client: object = make(limits=limits, http2=find_spec("h2") is not None)
+    except Exception as exception:
+        # Of a proxy that the environment names, for one: the message may quote its URL.
+        redacted = Redactor(secrets_of_environment()).exception(exception)
+        if redacted is exception:
+            raise
+        raise redacted from redacted.__cause__
+    return client
+
+
+def close_http_client(client: object) -> None:
+    """Close a synchronous client and its idle connections.
+
+    Raises:
+        MisuseError: the client is asynchronous, or no HTTP client.
+    """
+    _package_of(client, "synchronous")
+    cast("httpx.Client", client).close()
+
+
+async def aclose_http_client(client: object) -> None:
+    """Close an asynchronous client and its idle connections.
+
+    Raises:
+        MisuseError: the client is synchronous, or no HTTP client.
+    """
+    if _package_of(client, "asynchronous") == "aiohttp":
+        await cast("aiohttp.ClientSession", client).close()
+    else:
+        await cast("httpx.AsyncClient | Http1Client", client).aclose()
+
+
+def _known(client: object) -> tuple[ClientKind, _Package] | None:
+    for base in type(client).__mro__:
+        package = base.__module__.partition(".")[0]
+        known = _CLIENTS.get((package, base.__name__))
+        if known is not None:
+            return known
+    return None
+
+
+def _package_of(client: object, kind: ClientKind) -> _Package:
+    known = _known(client)
+    name = f"{type(client).__module__}.{type(client).__qualname__}"
+    if known is None:
+        raise MisuseError(
+            f"client: a {name} is no HTTP client that is known; there are "
+            "httpx.Client, httpx.AsyncClient, those of httpx2, aiohttp.ClientSession, and "
+            "deltafold's Http1Client"
+        )
+    if known[0] != kind:
+        raise MisuseError(f"client: a {kind} client is needed, and a {name} is {known[0]}")
+    return known[1]
+
+
+def _redirected(
+    request: HttpRequest, status: int, headers: Mapping[str, str]
+) -> HttpRequest | None:
+    """Return the request to send next, None where the response is no redirect.
+
+    Source: RFC 9110, sections 15.4.2 to 15.4.9: 307 and 308 keep the method, the others let a
+    client turn POST into GET, which would lose the request.
+    """
+    location = headers.get("location")
+    if status not in {301, 302, 303, 307, 308} or location is None:
+        return None
+    try:
+        target = urljoin(request.full_url, location)
+        follows = status in {307, 308} and may_follow(request.full_url, target)
+    except ValueError:
+        raise RedirectError(
+            f"HTTP {status} from {shown_url(request.url)}: its Location is no URL; "
+            "check the base URL"
+        ) from None
+    if follows:
+        return replace(request, url=target, query={})
+    raise RedirectError(
+        f"HTTP {status} from {shown_url(request.url)} to {shown_url(target)}: use that address "
+        "instead"
+    )
+
+
+def may_follow(url: str, target: str) -> bool:
+    """Whether a request with a key may go on: to the same origin, or to TLS on the same host."""
+    old, new = urlsplit(url), urlsplit(target)
+    if old.hostname != new.hostname:
+        return False
+    if (old.scheme, old.port) == (new.scheme, new.port):
+        return True
+    return (old.scheme, old.port, new.scheme, new.port) == ("http", None, "https", None)
+
+
+class _Waits:
+    """The limits that a client is told for its own waiting, and which one a failure of it means."""
+
+    __slots__ = ("_read", "limits", "names", "seconds")
+
+    def __init__(self, limits: Limits) -> None:
+        connect, connect_seconds = limits.of("connect")
+        answer, answer_seconds = limits.of("first_byte")
+        _, whole_seconds = limits.of("total")
+        self.limits = limits
+        self.names: dict[str, Limit] = {
+            "ConnectTimeout": connect,
+            "ConnectionTimeoutError": connect,
+            "PoolTimeout": "total",
+            "ReadTimeout": answer,
+            "WriteTimeout": answer,
+            "LateReadError": answer,
+            "SocketTimeoutError": answer,
+            "TimeoutError": "total",
+        }
+        self._read = ReadLimit.of(answer_seconds)
+        # The names of httpx's extension.  A request may wait for a free connection of the pool as
+        # long as the call may take: waiting there is the caller's own doing.
+        self.seconds: dict[str, float | None] = {
+            "connect": connect_seconds,
+            "read": self._read,
+            "write": answer_seconds,
+            "pool": whole_seconds,
+        }
+
+    def allow(self, seconds: float | None) -> None:
+        """Say how long the next read may take."""
+        self._read.allow(seconds)
+
+    def trace(self, stage: str, info: object) -> None:
+        """Begin the limit of the headers when the request goes out; a `trace` extension."""
+        del info
+        if stage.endswith(_REQUEST_GOES_OUT):
+            bound_reads_of_caller()
+            self.allow(self.answer_begins())
+
+    def answer_begins(self) -> float | None:
+        """Return how many seconds are left for the headers, now that the request goes out."""
+        answer, seconds = self.limits.of("first_byte")
+        self.names |= {"ReadTimeout": answer, "LateReadError": answer}
+        return seconds
+
+    @contextmanager
+    def explaining(self) -> Generator[None]:
+        """Say of a failure for lack of time which limit it was."""
+        try:
+            yield
+        except Exception as exception:
+            if is_timeout(exception):
+                for base in type(exception).__mro__:
+                    limit = self.names.get(base.__name__)
+                    if limit is not None and self.limits.has(limit):
+                        raise self.limits.missed(limit) from exception
+            raise
+
+
+# Of the stages that httpcore tells a `trace` extension: `http11.` or `http2.` stands in front.
+_REQUEST_GOES_OUT: Final = ".send_request_headers.started"
+
+
+def _open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> Source:
+    waits = _Waits(limits)
+    with waits.explaining():
+        sent = _httpx_request(client, request, waits, waits.trace)
+        response = client.send(sent, stream=True, follow_redirects=False)
+    source = source_of(response)
+    source.chunks = TimedChunks(source.chunks, limits, waits.allow)
+    return source
+
+
+async def _open_httpx_async(
+    client: "httpx.AsyncClient", request: HttpRequest, limits: Limits
+) -> AsyncSource:
+    waits = _Waits(limits)
+    anyio = cast("_AnyIO", import_module("anyio"))  # which httpx brings
+    limit, seconds = limits.of("total")
+
+    async def trace(stage: str, info: object) -> None:
+        nonlocal limit
+        del info
+        if stage.endswith(_REQUEST_GOES_OUT):
+            limit, left = limits.of("first_byte")
+            if left is not None:
+                scope.deadline = anyio.current_time() + left
+
+    sent = _httpx_request(client, request, waits, trace)
+    with waits.explaining(), anyio.CancelScope() as scope:
+        if seconds is not None:
+            scope.deadline = anyio.current_time() + seconds
+        response = await client.send(sent, stream=True, follow_redirects=False)
+    if scope.cancelled_caught:
+        raise limits.missed(limit)
+    waits.allow(None)
+    waits.seconds["read"] = None
+    return _timed(async_source_of(response), limits)
+
+
+class _CancelScope(Protocol):
+    deadline: float
+
+    @property
+    def cancelled_caught(self) -> bool: ...
+
+
+class _AnyIO(Protocol):
+    def CancelScope(self) -> AbstractContextManager[_CancelScope]: ...  # noqa: N802 - anyio's name
+    def current_time(self) -> float: ...
+
+
+def _httpx_request(
+    client: "httpx.Client | httpx.AsyncClient",
+    request: HttpRequest,
+    waits: _Waits,
+    trace: Callable[[str, object], Awaitable[None] | None],
+) -> "httpx.Request":
+    return client.build_request(
+        request.method,
+        request.full_url,
+        headers=request.headers,
+        content=request.content,
+        extensions={"timeout": waits.seconds, "trace": trace},
+    )
+
+
+async def _open_aiohttp(
+    session: "aiohttp.ClientSession", request: HttpRequest, limits: Limits
+) -> AsyncSource:
+    if not under_asyncio():
+        raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
+    waits = _Waits(limits)
+    timeout: aiohttp.ClientTimeout = import_package("aiohttp").ClientTimeout(
+        total=waits.seconds["pool"],
+        sock_connect=waits.seconds["connect"],
+        sock_read=waits.seconds["write"],
+    )
+    answer: Limit = "first_byte"
+    scope = asyncio.timeout(None)
+
+    def begin_answer() -> None:
+        nonlocal answer
+        answer, seconds = limits.of("first_byte")
+        # The body may go out after the answer has come.
+        if seconds is not None and waiting:
+            scope.reschedule(asyncio.get_running_loop().time() + seconds)
+
+    waiting = True
+    try:
+        with waits.explaining():
+            async with scope:
+                response = await session.request(
+                    request.method,
+                    # It is encoded: aiohttp would rewrite escapes that a signature counts on.
+                    import_module("yarl").URL(request.full_url, encoded=True),
+                    headers=request.headers,
+                    data=_announced_body()(request.content, begin_answer)
+                    if request.content
+                    else b"",
+                    allow_redirects=False,
+                    raise_for_status=False,
+                    timeout=timeout,
+                )
+    except TimeoutError as error:
+        if scope.expired():
+            raise limits.missed(answer) from error
+        raise
+    finally:
+        waiting = False
+    connection = response.connection
+    if connection is not None and connection.protocol is not None:
+        # Its limit for the headers would go on counting between the reads of the body.
+        connection.protocol.read_timeout = None
+    return _timed(async_source_of(response), limits)
+
+
+@cache
+def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is not imported here
+    """Make the class of bodies that say when they go out: aiohttp tells nobody else."""
+    payload: Any = import_module("aiohttp.payload")
+
+    class AnnouncedBody(payload.BytesPayload):  # type: ignore[misc]  # of an untyped module
+        def __init__(self, content: bytes, begins: Callable[[], None]) -> None:
+            super().__init__(content)  # pyright: ignore[reportUnknownMemberType] - as above
+            self._begins = begins
+
+        async def write_with_length(self, writer: object, content_length: int | None) -> None:
+            self._begins()
+            await super().write_with_length(writer, content_length)  # pyright: ignore[reportUnknownMemberType] - as above
+
+    return AnnouncedBody
+
+
+async def _open_http1(client: "Http1Client", request: HttpRequest, limits: Limits) -> AsyncSource:
+    response = await client.send(request, limits)
+    chunks = decoded(response, response.headers.get("content-encoding"))
+    source = AsyncSource(
+        chunks, response.aclose, response.status, response.headers, over_connection=True
+    )
+    return _timed(source, limits)
+
+
+def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:
+    chunks = AsyncTimedChunks(source.chunks, limits)
+
+    async def close() -> None:
+        chunks.close()
+        await source.close()
+
+    return replace(source, chunks=chunks, close=close)
+
+
+def _make_aiohttp_session() -> object:
+    package = import_package("aiohttp")
+    if not under_asyncio():
+        raise MisuseError("transport: an aiohttp session is made inside of a running event loop")
+    connector = package.TCPConnector(limit=MAX_CONNECTIONS)
+    session: object = package.ClientSession(connector=connector, trust_env=True)
+    return session
+
+
+def _make_http1_client() -> object:
+    # It brings asyncio and ssl, which nobody loads who calls through another client.
+    from deltafold.transports.http1 import Http1Client  # noqa: PLC0415 - as said
+
+    return Http1Client()

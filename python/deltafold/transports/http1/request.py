@@ -1,0 +1,130 @@
+"""What goes out: where to, and the head of the request.
+
+In: a URL, headers, a body's length.  Out: `Target`, and bytes.
+
+Laws: no header can add another or end the head; how the body is framed is said here alone; escapes
+of the URL stay as they are.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote, unquote, urlsplit
+
+from deltafold.exceptions import MisuseError
+from deltafold.transports.secrets import shown_url
+
+_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
+# Source: RFC 9110, sections 5.6.2 (token) and 5.5 (field values: no CR, LF or NUL); a
+# surrogate is no character that could be sent.
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FORBIDDEN_IN_VALUE: Final = re.compile("[\r\n\0\ud800-\udfff]")
+_HOST: Final = re.compile(r"[0-9A-Za-z._~!$&'()*+,;=:%-]+")
+# Source: RFC 3986, section 2.2, and the percent sign of what is escaped already.
+_RESERVED_AND_ESCAPES: Final = "!#$%&'()*+,/:;=?@[]~"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes.
+
+    Attributes:
+        scheme: `http` or `https`.
+        host: a name, or an address without brackets.
+        port: the number, that of the scheme where the URL has none.
+        path: with the query, as it is sent.
+        authorization: the header that user and password of the URL make, None where it has none.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    path: str = field(repr=False)
+    authorization: str | None = field(repr=False)
+
+    @property
+    def authority(self) -> str:
+        """Host and port as in `Host`: the scheme's own port is left out."""
+        host = bracketed(self.host)
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def target_of(url: str) -> Target:
+    """Read a URL.
+
+    >>> target_of("http://[::1]:8000/v1?a=b").authority
+    '[::1]:8000'
+
+    Raises:
+        MisuseError: it is no URL of HTTP.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = unquote(parts.hostname or ""), parts.port
+        if not host.isascii():
+            host = host.encode("idna").decode()
+        path = quote(parts.path or "/", safe=_RESERVED_AND_ESCAPES)
+        if parts.query:
+            path += "?" + quote(parts.query, safe=_RESERVED_AND_ESCAPES)
+    except ValueError:
+        # The error quotes what stands in place of the port, which may be a password.
+        raise MisuseError(f"url: {shown_url(url)!r} is no URL") from None
+    if parts.scheme not in _PORTS or not _HOST.fullmatch(host):
+        raise MisuseError(f"url: {shown_url(url)!r} is no URL of http or https with a host")
+    authorization = basic_authorization(parts.username, parts.password)
+    return Target(
+        parts.scheme, host, _PORTS[parts.scheme] if port is None else port, path, authorization
+    )
+
+
+def basic_authorization(user: str | None, password: str | None) -> str | None:
+    """Return the header's value for a user of a URL, None without one."""
+    if user is None:
+        return None
+    pair = f"{unquote(user)}:{unquote(password or '')}"
+    return f"Basic {b64encode(pair.encode()).decode()}"
+
+
+def bracketed(host: str) -> str:
+    """Return a host as it stands in front of a port."""
+    return f"[{host}]" if ":" in host else host
+
+
+def request_head(
+    method: str, path: str, target: Target, headers: Mapping[str, str], body_bytes: int
+) -> bytes:
+    """Return all of a request but its body.
+
+    Args:
+        method: as on the wire.
+        path: what is asked for: the target's path, or the whole URL for a proxy.
+        target: where to.
+        headers: the caller's; a name in any case.
+        body_bytes: the length of the body.
+
+    Raises:
+        MisuseError: a header would break the head, or frames the body in a way of its own.
+    """
+    if not _TOKEN.fullmatch(method):
+        raise MisuseError(f"method: {method!r} is none")
+    lines: dict[str, str] = {"host": target.authority, "accept-encoding": "gzip, deflate"}
+    if target.authorization is not None:
+        lines["authorization"] = target.authorization
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise MisuseError(f"headers: {name!r} is no name of a header")
+        if _FORBIDDEN_IN_VALUE.search(value):
+            raise MisuseError(
+                f"headers: the value of {name} has a line end, a NUL or half a character"
+            )
+        lines[name.lower()] = value.strip(" \t")
+    if "transfer-encoding" in lines:
+        raise MisuseError("headers: transfer-encoding is not for the caller to say")
+    if lines.get("content-length", str(body_bytes)) != str(body_bytes):
+        raise MisuseError(f"headers: content-length is not {body_bytes}, the length of the body")
+    if body_bytes or method in {"POST", "PUT", "PATCH"}:
+        lines["content-length"] = str(body_bytes)
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode()

@@ -1,0 +1,75 @@
+"""Requests: the request that a Model prepares, and the HTTP request that a client sends.
+
+Law: `repr` shows no header, query or body, since each may hold a secret.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+from urllib.parse import urlencode
+
+from deltafold.transports.secrets import shown_url
+from deltafold.transports.timeouts import Timeouts
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """What goes out.
+
+    Attributes:
+        path: below the vendor's base address; a query that the endpoint asks for is part of it.
+        body: the members of the JSON body.
+        headers: the caller's own, over all others.
+        query: the caller's own query parameters.
+        stream: whether the answer is asked for in pieces.
+        content: the body as JSON.
+    """
+
+    path: str
+    body: Mapping[str, object] = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    query: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    stream: bool = True
+    content: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One request.
+
+    Attributes:
+        method: as on the wire: `POST`.
+        url: where to; it may have a query of its own.
+        headers: what to send beside the client's own headers, the key among them.
+        query: members for the URL's query; a member that is None is left out, a list is repeated.
+        content: the body.
+        timeouts: how long to wait.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    query: Mapping[str, object]
+    content: bytes
+    timeouts: Timeouts = field(default_factory=Timeouts)
+
+    def __repr__(self) -> str:
+        """Show where the request goes, and nothing that may be a secret."""
+        return f"{type(self).__name__}({self.method} {shown_url(self.url)})"
+
+    @property
+    def full_url(self) -> str:
+        """The URL with the query."""
+        pairs = [
+            (name, _query_text(value))
+            for name, values in self.query.items()
+            if values is not None
+            for value in (cast("list[object]", values) if isinstance(values, list) else [values])
+        ]
+        if not pairs:
+            return self.url
+        return f"{self.url}{'&' if '?' in self.url else '?'}{urlencode(pairs)}"
+
+
+def _query_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,342 @@
+"""Transports: whatever holds a response body becomes a source of byte chunks.
+
+In: a response of an SDK (openai's and anthropic's raw, streaming and `Stream` objects), of httpx,
+httpx2, requests or aiohttp, or plain bytes in any iterable.  Out: `Source` or `AsyncSource`:
+chunks, status, headers, close.
+
+Laws: nothing is imported for it, objects are known by what they offer; bytes pass through
+untouched, in the pieces in which they came; nothing is read before it is asked for.
+"""
+
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from importlib import import_module
+from itertools import chain, islice
+from time import monotonic
+from typing import Protocol, cast, runtime_checkable
+
+from deltafold.exceptions import MisuseError, UnknownDialectError
+from deltafold.transports.deadlines import bound_reads, rest_within
+from deltafold.transports.encodings import decoded
+from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.unready import CheckedChunks, LineCheck, refuse_begun, refuse_unready
+
+# The SDK that a response belongs to, the ends of the request paths that stream this dialect, the
+# dialect. Another path of the same SDK (openai's /responses) is another dialect, so the package
+# alone does not tell.
+SDK_DIALECTS = (
+    ("openai", ("/chat/completions",), "openai-chat"),
+    ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
+)
+
+_HTTP_STATUSES = range(100, 1000)
+
+_CHECKED_CHUNKS = 4
+"""Of a plain iterable: `LineCheck` compares the first two that are not empty."""
+
+
+def _nothing() -> None:
+    """Close what holds nothing."""
+
+
+async def _nothing_async() -> None:
+    """Close what holds nothing."""
+
+
+@runtime_checkable
+class _SyncBody(Protocol):
+    def iter_bytes(self) -> Iterator[bytes]: ...
+    def close(self) -> object: ...
+
+
+@runtime_checkable
+class _AsyncBody(Protocol):
+    def aiter_bytes(self) -> AsyncIterator[bytes]: ...
+    def aclose(self) -> Awaitable[object]: ...
+
+
+@runtime_checkable
+class _AsyncHttpxBody(_AsyncBody, Protocol):
+    @property
+    def is_stream_consumed(self) -> bool: ...
+    def aiter_raw(self) -> AsyncIterator[bytes]: ...
+
+
+@runtime_checkable
+class _RequestsBody(Protocol):
+    def iter_content(self, chunk_size: int | None) -> Iterator[bytes]: ...
+    def close(self) -> object: ...
+
+
+class _AiohttpContent(Protocol):
+    def iter_any(self) -> AsyncIterator[bytes]: ...
+
+
+def http_response(response: object) -> object:
+    """Return the HTTP response inside an SDK's object, else the object itself."""
+    for holder in ("http_response", "response", "_response"):  # the last: openai's helpers
+        inner = cast("object | None", getattr(response, holder, None))
+        if isinstance(inner, _SyncBody):
+            return inner
+    return response
+
+
+def dialect_of(response: object) -> str:
+    """Name the dialect that an SDK's response speaks.
+
+    Raises:
+        UnknownDialectError: the object is of no known SDK, or of an endpoint that names no dialect.
+    """
+    packages = {base.__module__.partition(".")[0] for base in type(response).__mro__}
+    for package, paths, dialect in SDK_DIALECTS:
+        if package in packages and _request_path(http_response(response)).endswith(paths):
+            return dialect
+    raise UnknownDialectError(
+        f"a {type(response).__module__}.{type(response).__qualname__} does not say which dialect "
+        "it speaks: name it, as in stream(response, 'openai-chat')"
+    )
+
+
+def _request_path(response: object) -> str:
+    try:
+        url = cast("object", getattr(response, "url", ""))
+    except RuntimeError:  # httpx: a response that was made by hand has no request
+        return ""
+    return str(cast("object", getattr(url, "path", url)))
+
+
+def source_of(response: object) -> Source:
+    """Return the source that reads `response`.
+
+    Raises:
+        MisuseError: the body can only be awaited, was read in part, or is not opened yet.
+        TypeError: the object holds no bytes.
+    """
+    refuse_unready(response, "stream")
+    response = http_response(response)
+    refuse_begun(response, "stream")
+    name = type(response).__qualname__
+    if isinstance(response, _SyncBody) and _offers(response, "__iter__"):
+        status, headers, rest = _status(response), _headers(response), rest_of(response)
+        return Source(response.iter_bytes(), response.close, status, headers, rest)
+    if isinstance(response, _RequestsBody):
+        chunks = response.iter_content(None)
+        rest = rest_of_urllib3(getattr(response, "raw", None))
+        return Source(chunks, response.close, _status(response), _headers(response), rest)
+    if _is_awaited(response):
+        raise MisuseError(f"the body of this {name} is asynchronous: use astream()")
+    plain = _plain_chunks(response)
+    close = cast("Callable[[], object]", getattr(plain, "close", _nothing))
+    # Only the first chunks are checked, so that the others cost no call.
+    checked = chain(map(LineCheck("stream"), islice(plain, _CHECKED_CHUNKS)), plain)
+    return Source(checked, close, _status(response), _headers(response))
+
+
+def async_source_of(response: object) -> AsyncSource:
+    """Return the source that awaits `response`; plain iterables of bytes are taken as they are.
+
+    Raises:
+        MisuseError: the body can only be read by blocking, was read in part, or is not opened
+            yet.
+        TypeError: the object holds no bytes.
+    """
+    refuse_unready(response, "astream")
+    response = http_response(response)
+    refuse_begun(response, "astream")
+    name = type(response).__qualname__
+    if isinstance(response, _AsyncBody) and _offers(response, "__aiter__"):
+        if isinstance(response, _AsyncHttpxBody) and _is_of_connection(response):
+            return _source_of_connection(response)
+        chunks = response.aiter_bytes()
+        close, over_connection = (
+            _closing(chunks, response.aclose),
+            _connection(response) is not None,
+        )
+        return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
+    if isinstance(response, _SyncBody | _RequestsBody) and not isinstance(response, AsyncIterable):
+        raise MisuseError(f"the body of this {name} is synchronous: use stream()")
+    content = cast("object | None", getattr(response, "content", None))
+    if hasattr(content, "iter_any"):  # aiohttp
+        chunks = cast("_AiohttpContent", content).iter_any()
+        status, headers = _status(response), _headers(response)
+        return AsyncSource(chunks, _closer(response), status, headers, over_connection=True)
+    status, headers = _status(response), _headers(response)
+    if isinstance(response, AsyncIterable):
+        chunks = aiter(cast("AsyncIterable[bytes]", response))
+    else:
+        chunks = _awaited(_plain_chunks(response))
+    checked = CheckedChunks(chunks, LineCheck("astream"))
+    return AsyncSource(checked, _closing(chunks, _nothing_async), status, headers)
+
+
+def _offers(response: object, method: str) -> bool:
+    """Whether an httpx response's byte stream can be read this way; other responses just say so."""
+    stream = cast("object | None", getattr(response, "stream", None))
+    return stream is None or callable(stream) or hasattr(stream, method)
+
+
+def _is_awaited(response: object) -> bool:
+    """Whether a body can only be awaited; what iterates both ways can be read by waiting too."""
+    if isinstance(response, Iterable):
+        return False
+    return isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content")
+
+
+def _plain_chunks(body: object) -> Iterator[bytes]:
+    name = type(body).__qualname__
+    if isinstance(body, bytes | bytearray | memoryview):
+        return iter((bytes(cast("bytes", body)),))
+    if isinstance(body, Iterable) and not isinstance(body, str | Mapping):
+        return iter(cast("Iterable[bytes]", body))
+    raise TypeError(f"bytes or an iterable of bytes is needed, not {name}")
+
+
+async def _awaited(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+def _closing(
+    chunks: AsyncIterator[bytes], close: Callable[[], Awaitable[object]]
+) -> Callable[[], Awaitable[None]]:
+    """Close the iterator, which the collector would do too late, then the body."""
+
+    async def close_both() -> None:
+        try:
+            finish = cast("Callable[[], Awaitable[object]] | None", getattr(chunks, "aclose", None))
+            if finish is not None:
+                await finish()
+        finally:
+            await close()
+
+    return close_both
+
+
+def _is_of_connection(response: object) -> bool:
+    """Whether httpx reads this body from a connection, not from an object of the caller's."""
+    return "network_stream" in _extensions(response)
+
+
+def _extensions(response: object) -> Mapping[str, object]:
+    extensions = cast("object", getattr(response, "extensions", None))
+    return cast("Mapping[str, object]", extensions) if isinstance(extensions, Mapping) else {}
+
+
+def _connection(response: object) -> object | None:
+    """Return the stream of the connection that is this response's alone, if there is one.
+
+    A response of HTTP/2 shares its connection, which stays open when the response is closed early.
+    """
+    extensions = _extensions(response)
+    if extensions.get("http_version") == b"HTTP/2":
+        return None
+    return extensions.get("network_stream")
+
+
+def rest_of(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
+    """Return what bounds the reads of an httpx response's rest, as `Source.rest`."""
+    stream = _connection(response)
+    return partial(rest_within, stream) if stream is not None and bound_reads(stream) else None
+
+
+def rest_of_urllib3(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
+    """Return what bounds the reads of a urllib3 response's rest, as `Source.rest`."""
+    connection = getattr(getattr(response, "connection", None), "sock", None)
+    set_limit = cast("Callable[[float], object] | None", getattr(connection, "settimeout", None))
+    if set_limit is None:
+        return None
+
+    @contextmanager
+    def rest(until: float) -> Generator[None]:
+        # urllib3 sets the limit anew for each request.
+        set_limit(max(until - monotonic(), 0.001))
+        yield
+
+    return rest
+
+
+def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
+    """Return the source that closes the body and then ends all that was reading it.
+
+    httpx reads through generators inside of generators.  To close the outermost leaves the others
+    to the collector, which warns under trio and starts a task under asyncio.  An exception from
+    within ends all of them: to read on in a scope that is cancelled raises one, after a few chunks
+    at most that had come already.
+    """
+    headers = _headers(response)
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    # httpx's own decoder stands between its generators, and a body that is no gzip would leave the
+    # inner ones open.
+    raw = not response.is_stream_consumed and encoding in {"gzip", "x-gzip", "identity"}
+    chunks = response.aiter_raw() if raw else response.aiter_bytes()
+
+    async def close() -> None:
+        try:
+            await response.aclose()
+        finally:
+            with cast("_AnyIO", import_module("anyio")).CancelScope() as scope, suppress(Exception):
+                scope.cancel()
+                async for _ in chunks:
+                    pass
+
+    body = decoded(chunks, encoding) if raw else chunks
+    over_connection = _connection(response) is not None
+    return AsyncSource(body, close, _status(response), headers, over_connection)
+
+
+class _CancelScope(Protocol):
+    def cancel(self) -> None: ...
+
+
+class _AnyIO(Protocol):
+    """What is used of anyio, which httpx brings."""
+
+    def CancelScope(self) -> AbstractContextManager[_CancelScope]: ...  # noqa: N802 - anyio's name
+
+
+def _closer(response: object) -> Callable[[], Awaitable[None]]:
+    """Close an aiohttp response, whose `close` does not wait."""
+
+    async def close() -> None:
+        cast("Callable[[], object]", getattr(response, "close", _nothing))()
+
+    return close
+
+
+def _status(response: object) -> int:
+    status = cast("object", getattr(response, "status_code", getattr(response, "status", 200)))
+    return status if isinstance(status, int) and status in _HTTP_STATUSES else 200
+
+
+def _headers(response: object) -> dict[str, str]:
+    headers = cast("object | None", getattr(response, "headers", None))
+    if not isinstance(headers, Mapping):
+        return {}
+    pairs = cast("Mapping[object, object]", headers).items()
+    return {header_text(name).lower(): header_text(value) for name, value in pairs}
+
+
+def header_text(value: object) -> str:
+    """Return a header's name or value as well-formed text.
+
+    aiohttp decodes headers as UTF-8 and escapes all other bytes as surrogates.  Those headers are
+    read as ISO 8859-1, as httpx does.  Source: RFC 9110, section 5.5.
+    """
+    text = str(value)
+    if text.isascii():
+        return text
+    with suppress(UnicodeEncodeError):
+        return text.encode().decode()
+    with suppress(UnicodeEncodeError):
+        return text.encode("utf-8", "surrogateescape").decode("iso-8859-1")
+    return text.encode("utf-8", "replace").decode()

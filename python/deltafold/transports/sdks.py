@@ -1,0 +1,350 @@
+"""SDKs: how an official SDK's client is asked for a response's bytes.
+
+In: a client that the caller made, or the wish for one; a prepared request.  Out: sources.
+
+Laws: an SDK is imported only where a client of it is made; its clients are known by the names of
+their classes; authentication, proxies, retries and the forms of the endpoint stay the SDK's.  SDKs
+that hand out parsed objects alone (google-genai, ollama, cohere) have no row: their protocols are
+spoken through a plain HTTP client.
+"""
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from urllib.parse import unquote
+
+from deltafold.exceptions import MisuseError
+from deltafold.transports.http import ClientKind
+from deltafold.transports.requests import PreparedRequest
+from deltafold.transports.responses import async_source_of, header_text, rest_of_urllib3, source_of
+from deltafold.transports.secrets import clean_headers
+from deltafold.transports.sources import AsyncSource, Source
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+
+
+_BOTH: Final[frozenset[ClientKind]] = frozenset({"synchronous", "asynchronous"})
+_NEITHER: Final[frozenset[ClientKind]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """What a client that is made here needs to know.
+
+    Attributes:
+        base_url: where to call, None for the SDK's own address.
+        api_key: the key, None to let the SDK find its own.
+        timeout: seconds without a byte.
+    """
+
+    base_url: str | None = field(repr=False)
+    api_key: str | None = field(repr=False)
+    timeout: float | None
+
+
+class Sdk(Protocol):
+    """One SDK, as far as deltafold calls through it."""
+
+    @property
+    def package(self) -> str:
+        """The package's name."""
+        ...
+
+    def kinds(self, client: object) -> frozenset[ClientKind]:
+        """Say in which ways a client can be called; in none where it is not of this SDK."""
+        ...
+
+    def dialect(self, client: object, dialect: str) -> str:
+        """Say in which dialect a client answers that is asked in `dialect`."""
+        ...
+
+    def open(self, client: object, request: PreparedRequest) -> Source:
+        """Send a request and return the unread response."""
+        ...
+
+    async def open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
+        """Send a request and return the unread response."""
+        ...
+
+    def make_client(self, kind: ClientKind, settings: ClientSettings) -> object:
+        """Make a client that does not retry."""
+        ...
+
+
+def import_sdk(package: str, extra: str | None = None) -> Any:  # noqa: ANN401 - a module is untyped
+    """Import an SDK.
+
+    Raises:
+        MisuseError: it is not installed; the error names the command that installs it.
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as missing:
+        raise MisuseError(
+            f"the {package} SDK is not installed: pip install 'deltafold[{extra or package}]'"
+        ) from missing
+
+
+# The base classes that the clients of both SDKs have, by name: asking them needs no import.
+_CLIENT_BASES: Final[Mapping[str, ClientKind]] = {
+    "SyncAPIClient": "synchronous",
+    "AsyncAPIClient": "asynchronous",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedSdk:
+    """The openai and anthropic SDKs, which one generator writes.
+
+    Attributes:
+        package: the package's name.
+        clients: the names of the synchronous and of the asynchronous client's class.
+        resource: where in a client `create` stands.
+        named: the members of a body that `create` wants as arguments; all else travels in
+            `extra_body`, whatever this version of the SDK knows of.
+        dialects: what clients answer in that speak to another service, by their class's name.
+    """
+
+    package: str
+    clients: tuple[str, str]
+    resource: tuple[str, ...]
+    named: tuple[str, ...]
+    dialects: Mapping[str, str]
+
+    def kinds(self, client: object) -> frozenset[ClientKind]:
+        """Say in which way a client can be called."""
+        bases = type(client).__mro__
+        if not any(base.__module__.partition(".")[0] == self.package for base in bases):
+            return _NEITHER
+        names = (base.__name__ for base in bases)
+        found: list[ClientKind] = [_CLIENT_BASES[name] for name in names if name in _CLIENT_BASES]
+        return frozenset(found)
+
+    def dialect(self, client: object, dialect: str) -> str:
+        """Say in which dialect a client answers."""
+        names = (base.__name__ for base in type(client).__mro__)
+        return next((self.dialects[name] for name in names if name in self.dialects), dialect)
+
+    def open(self, client: object, request: PreparedRequest) -> Source:
+        """Send a request through the SDK's streaming response."""
+        opening = cast("AbstractContextManager[object]", self._opening(client, request))
+        response = opening.__enter__()
+        try:
+            return source_of(response)
+        except BaseException as exception:
+            opening.__exit__(type(exception), exception, exception.__traceback__)
+            raise
+
+    async def open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
+        """Send a request through the SDK's streaming response."""
+        opening = cast("AbstractAsyncContextManager[object]", self._opening(client, request))
+        response = await opening.__aenter__()
+        try:
+            return async_source_of(response)
+        except BaseException as exception:
+            await opening.__aexit__(type(exception), exception, exception.__traceback__)
+            raise
+
+    def make_client(self, kind: ClientKind, settings: ClientSettings) -> object:
+        """Make a client of the SDK."""
+        name = self.clients[kind == "asynchronous"]
+        arguments: dict[str, object] = {"max_retries": 0, "timeout": settings.timeout}
+        if settings.base_url is not None:
+            arguments["base_url"] = settings.base_url
+        if settings.api_key is not None:
+            arguments["api_key"] = settings.api_key
+        return getattr(import_sdk(self.package), name)(**arguments)
+
+    def _opening(self, client: object, request: PreparedRequest) -> object:
+        body = request.body
+        missing = [name for name in self.named if name not in body and name != "stream"]
+        if missing:
+            raise MisuseError(f"the {self.package} SDK wants {' and '.join(missing)} in the body")
+        resource: Any = reduce(getattr, self.resource, client)
+        return resource.with_streaming_response.create(
+            **{name: body[name] for name in self.named if name in body},
+            extra_body={name: value for name, value in body.items() if name not in self.named},
+            extra_headers=clean_headers(request.headers),
+            extra_query=dict(request.query),
+        )
+
+
+class MistralSdk:
+    """The mistralai SDK, whose streams keep the response that they read."""
+
+    @property
+    def package(self) -> str:
+        """The package's name."""
+        return "mistralai"
+
+    def kinds(self, client: object) -> frozenset[ClientKind]:
+        """Both: one class has the methods of either kind."""
+        mine = any(
+            base.__name__ == "Mistral" and base.__module__.partition(".")[0] == self.package
+            for base in type(client).__mro__
+        )
+        return _BOTH if mine else _NEITHER
+
+    def dialect(self, client: object, dialect: str) -> str:  # noqa: ARG002 - one service, one dialect
+        """Say in which dialect a client answers."""
+        return dialect
+
+    def open(self, client: object, request: PreparedRequest) -> Source:
+        """Send a request; the parsed events of the stream are never made."""
+        stream = cast("Any", client).chat.stream(**self._arguments(request))
+        return source_of(stream.response)
+
+    async def open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
+        """Send a request; the parsed events of the stream are never made."""
+        stream = await cast("Any", client).chat.stream_async(**self._arguments(request))
+        return async_source_of(stream.response)
+
+    def make_client(self, kind: ClientKind, settings: ClientSettings) -> object:  # noqa: ARG002 - one class for both
+        """Make a client of the SDK."""
+        module = import_sdk("mistralai.client", "mistral")
+        milliseconds = None if settings.timeout is None else int(settings.timeout * 1000)
+        return module.Mistral(
+            api_key=settings.api_key,
+            server_url=(settings.base_url or "").removesuffix("/v1") or None,
+            timeout_ms=milliseconds,
+        )
+
+    def _arguments(self, request: PreparedRequest) -> dict[str, object]:
+        if not request.stream:
+            raise MisuseError(
+                "the mistralai SDK parses an answer that comes whole: stream it, or pass an "
+                "httpx client"
+            )
+        if request.query:
+            raise MisuseError("the mistralai SDK takes no query parameters: pass an httpx client")
+        body = {name: value for name, value in request.body.items() if name != "stream"}
+        return {**body, "http_headers": clean_headers(request.headers)}
+
+
+class BedrockSdk:
+    """boto3's and aiobotocore's clients of the service bedrock-runtime."""
+
+    @property
+    def package(self) -> str:
+        """The package's name."""
+        return "boto3"
+
+    def kinds(self, client: object) -> frozenset[ClientKind]:
+        """Say in which way a client can be called: aiobotocore's are awaited."""
+        names = {base.__name__ for base in type(client).__mro__}
+        service: Any = getattr(getattr(client, "meta", None), "service_model", None)
+        if getattr(service, "service_name", None) != "bedrock-runtime":
+            return _NEITHER
+        kind: ClientKind = "asynchronous" if "AioBaseClient" in names else "synchronous"
+        return frozenset((kind,))
+
+    def dialect(self, client: object, dialect: str) -> str:  # noqa: ARG002 - one service, one dialect
+        """Say in which dialect a client answers."""
+        return dialect
+
+    def open(self, client: object, request: PreparedRequest) -> Source:
+        """Send a request; the frames are read below botocore's own parser."""
+        answer: dict[str, Any] = cast("Any", client).converse_stream(**self._arguments(request))
+        raw = _raw_stream(answer)
+        status, headers = _boto_facts(answer)
+        chunks, close = cast("Iterator[bytes]", raw.stream()), answer["stream"].close
+        return Source(chunks, close, status, headers, rest_of_urllib3(raw))
+
+    async def open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
+        """Send a request; the frames are read below aiobotocore's own parser."""
+        answer: dict[str, Any] = await cast("Any", client).converse_stream(
+            **self._arguments(request)
+        )
+        source = async_source_of(_raw_stream(answer))
+        source.status, source.headers = _boto_facts(answer)
+        return source
+
+    def make_client(self, kind: ClientKind, settings: ClientSettings) -> object:
+        """Make a client of boto3; its credentials and region are found by boto3."""
+        if kind == "asynchronous":
+            raise MisuseError(
+                "boto3 has no asynchronous client: pass one of aiobotocore, or an httpx client "
+                "and a bearer key"
+            )
+        config = import_sdk("botocore.config", "bedrock").Config(
+            retries={"total_max_attempts": 1}, read_timeout=settings.timeout
+        )
+        boto3 = import_sdk("boto3", "bedrock")
+        return boto3.client("bedrock-runtime", endpoint_url=settings.base_url, config=config)
+
+    def _arguments(self, request: PreparedRequest) -> dict[str, object]:
+        if not request.stream:
+            raise MisuseError(
+                "boto3 parses an answer that comes whole: stream it, or pass an httpx client"
+            )
+        if request.headers or request.query:
+            raise MisuseError(
+                "boto3 takes no headers or query parameters: use its events, or an httpx client"
+            )
+        model_id = unquote(request.path.removeprefix("/model/").partition("/")[0])
+        return {"modelId": model_id, **cast("dict[str, object]", _with_blobs(request.body))}
+
+
+# Members of a Converse request that hold any JSON, which is nobody's base64.
+_DOCUMENTS: Final = frozenset({"input", "json", "additionalModelRequestFields"})
+_BLOBS: Final = frozenset({"bytes", "redactedContent"})
+
+
+def _with_blobs(value: object) -> object:
+    """Turn base64, as the wire has it, into the bytes that boto3 wants to encode itself.
+
+    Source: the service description of bedrock-runtime in botocore 1.43, members of type blob.
+    """
+    if isinstance(value, list):
+        return [_with_blobs(item) for item in cast("list[object]", value)]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: b64decode(member)
+        if name in _BLOBS and isinstance(member, str)
+        else member
+        if name in _DOCUMENTS
+        else _with_blobs(member)
+        for name, member in cast("Mapping[str, object]", value).items()
+    }
+
+
+def _raw_stream(answer: Mapping[str, Any]) -> Any:  # noqa: ANN401 - untyped in botocore too
+    # botocore 1.43: the one member of EventStream that is no parsed event.
+    raw = getattr(answer["stream"], "_raw_stream", None)
+    if raw is None:
+        raise MisuseError("this botocore hides the bytes of its streams: pass an httpx client")
+    return raw
+
+
+def _boto_facts(answer: Mapping[str, Any]) -> tuple[int, dict[str, str]]:
+    facts = answer.get("ResponseMetadata", {})
+    pairs = facts["HTTPHeaders"].items()
+    headers = {header_text(name).lower(): header_text(value) for name, value in pairs}
+    return facts["HTTPStatusCode"], headers
+
+
+ANTHROPIC: Final = GeneratedSdk(
+    "anthropic",
+    ("Anthropic", "AsyncAnthropic"),
+    ("messages",),
+    ("model", "max_tokens", "messages", "stream"),
+    # Bedrock frames the events of the Messages API anew.
+    {"AnthropicBedrock": "bedrock-invoke", "AsyncAnthropicBedrock": "bedrock-invoke"},
+)
+OPENAI_CHAT: Final = GeneratedSdk(
+    "openai",
+    ("OpenAI", "AsyncOpenAI"),
+    ("chat", "completions"),
+    ("model", "messages", "stream"),
+    {},
+)
+OPENAI_RESPONSES: Final = GeneratedSdk(
+    "openai", ("OpenAI", "AsyncOpenAI"), ("responses",), ("model", "input", "stream"), {}
+)
+MISTRAL: Final = MistralSdk()
+BEDROCK: Final = BedrockSdk()

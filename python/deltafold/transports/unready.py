@@ -1,0 +1,164 @@
+"""Refuse objects that `stream()` cannot read, and name the object to pass instead.
+
+In: the argument of `stream()` or `astream()`.  Out: nothing, or a `MisuseError` that names the call
+that returns a response.
+
+Laws: methods and class names decide, nothing is imported.  A refused coroutine is closed, so that
+Python does not warn that it was never awaited.
+"""
+
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Coroutine, Iterable, Mapping
+from typing import Final, Self, cast
+
+from deltafold.exceptions import MisuseError
+
+# Suffixes of class names of the SDKs, and the call whose stream has the bytes.
+_CALLS: Final = (
+    ("ChatCompletionStreamManager", "client.chat.completions.create(..., stream=True)"),
+    ("MessageStreamManager", "client.messages.create(..., stream=True)"),
+    ("ResponseStreamManager", "client.responses.create(..., stream=True)"),
+)
+_LINE_ITERATORS: Final = frozenset({"iter_lines", "aiter_lines"})
+_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:")
+
+
+def refuse_unready(response: object, entry: str) -> None:
+    """Raise for an object that has to be awaited, entered or requested in another way.
+
+    Args:
+        response: the argument.
+        entry: the name of the function that it was passed to.
+
+    Raises:
+        MisuseError: the error names what to pass instead.
+    """
+    name = type(response).__qualname__
+    if isinstance(response, Coroutine):
+        cast("Coroutine[object, object, object]", response).close()
+        raise MisuseError(
+            f"a {name} that was not awaited: {entry}(await client.…(..., stream=True))"
+        )
+    for ending, call in _CALLS:
+        if name.endswith(ending):
+            given = f"await {call}" if "Async" in name else call
+            raise MisuseError(f"a {name} parses its stream by itself: {entry}({given})")
+    if getattr(response, "__name__", None) in _LINE_ITERATORS:
+        raise lines_without_ends(entry)
+    if hasattr(type(response), "model_fields"):
+        raise MisuseError(
+            f"a {name} is parsed already: ask for the stream, {entry}(client.…(..., stream=True))"
+        )
+    if isinstance(response, Iterable | AsyncIterable):
+        return
+    if isinstance(response, Awaitable):
+        raise MisuseError(f"a {name} that was not awaited: {entry}(await …)")
+    for method, keyword in (("__enter__", "with"), ("__aenter__", "async with")):
+        if hasattr(type(response), method) and not _has_status(response):
+            raise MisuseError(
+                f"a {name} that was not entered: {keyword} … as response: {entry}(response)"
+            )
+
+
+def _has_status(response: object) -> bool:
+    return hasattr(response, "status_code") or hasattr(response, "status")
+
+
+def refuse_begun(response: object, entry: str) -> None:
+    """Raise for an HTTP response that was read in part.
+
+    Raises:
+        MisuseError: the rest would be half a message.
+    """
+    if _was_begun(response):
+        raise MisuseError(
+            f"a part of this {type(response).__qualname__} was read already, and the rest is half "
+            f"a message: pass it to {entry}() before anything reads it"
+        )
+
+
+def _was_begun(response: object) -> bool:
+    if hasattr(response, "is_stream_consumed"):  # httpx; its `read()` keeps all
+        consumed = cast("bool", getattr(response, "is_stream_consumed", False))
+        return consumed and not hasattr(response, "_content")
+    if hasattr(response, "iter_content"):  # requests; urllib3 shows no chunk that was read whole
+        raw = getattr(response, "raw", None)
+        read = getattr(raw, "_fp_bytes_read", 0) or getattr(raw, "chunk_left", None) is not None
+        over = getattr(response, "_content_consumed", False)
+        return bool(read or over) and getattr(response, "_content", False) is False
+    content = getattr(response, "content", None)
+    if hasattr(content, "iter_any"):  # aiohttp: bytes taken out of the reader
+        return bool(getattr(content, "_cursor", 0))
+    return False
+
+
+def lines_without_ends(entry: str) -> MisuseError:
+    """Make the error for the lines of a body that have lost their ends."""
+    return MisuseError(
+        "lines without their ends, as iter_lines() returns them, cannot be decoded: "
+        f"{entry}(response) reads the response itself"
+    )
+
+
+class LineCheck:
+    """Check of the first two chunks of a body, which finds lines without line ends.
+
+    A chunk may end anywhere. But no line begins directly after a complete line without a line end.
+    """
+
+    __slots__ = ("_entry", "_first", "_over")
+
+    def __init__(self, entry: str) -> None:
+        self._entry = entry
+        self._first: bytes | bytearray | None = None
+        self._over = False
+
+    def __call__(self, chunk: bytes) -> bytes:
+        """Return the chunk.
+
+        Raises:
+            MisuseError: it is a line without its end, like the one before it.
+        """
+        if self._over or not chunk or not isinstance(chunk, bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
+            return chunk
+        first = self._first
+        if first is None:
+            self._first = chunk
+            return chunk
+        self._over = True
+        self._first = None
+        begins = _FIELDS if first.startswith(_FIELDS) else b"{"
+        if chunk.startswith(begins) and _is_whole_line(first):
+            raise lines_without_ends(self._entry)
+        return chunk
+
+
+class CheckedChunks:
+    """Chunks that are awaited, each shown to a check."""
+
+    __slots__ = ("_check", "_chunks")
+
+    def __init__(self, chunks: AsyncIterator[bytes], check: LineCheck) -> None:
+        self._chunks = chunks
+        self._check = check
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return self._check(await anext(self._chunks))
+
+
+def _is_whole_line(chunk: bytes | bytearray) -> bool:
+    """Return whether a chunk is one complete line of events or of JSON, without its end."""
+    if b"\n" in chunk or b"\r" in chunk:
+        return False
+    if chunk.startswith((b"event:", b"id:", b"retry:")):
+        return True
+    text = chunk.removeprefix(b"data:").strip()
+    if text == b"[DONE]":
+        return True
+    try:
+        return isinstance(json.loads(text), Mapping)
+    except (ValueError, RecursionError):
+        return False

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use deltafold::contract::Delta;
-use deltafold::decoder::Decoder;
+use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
 use deltafold::dialect::{anthropic_messages, gemini, openai_chat, openai_responses};
-use deltafold::emit::Options;
+use deltafold::emit::StreamOptions;
 use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 use deltafold::framing;
 use deltafold::framing::sse::Sse;
@@ -73,9 +73,9 @@ fn is_read<P: Protocol>(json: &str) -> bool {
     P::read(frame, &mut Reader::new(json, max_depth), wanted).is_ok()
 }
 
-/// Options of a stream; `None` for what is no dialect.
+/// Options of a stream; `None` if the dialect is unknown.
 pub fn options(dialect: &str) -> Option<Options> {
-    Some(Options {
+    let stream = StreamOptions {
         dialect: deltafold::dialect::find(dialect)?.name,
         run_id: "run".into(),
         model_id: None,
@@ -85,9 +85,9 @@ pub fn options(dialect: &str) -> Option<Options> {
         provider_raw: false,
         logprobs: false,
         tool_names: None,
-        markup: None,
         limits: Limits::default(),
-    })
+    };
+    Some(Options { stream, markup: None })
 }
 
 /// Counts deltas and keeps none.

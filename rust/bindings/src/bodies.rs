@@ -11,9 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Payload};
-use deltafold::decoder::Decoder as Core;
+use deltafold::decoder::{Decoder as Core, Options};
 use deltafold::detect::detect;
-use deltafold::emit::Options;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
@@ -171,9 +170,9 @@ impl Job {
         let fold = || {
             let mut options = self.options.clone();
             if !self.one_run {
-                options.run_id = random_run_id();
+                options.stream.run_id = random_run_id();
             }
-            let run_id = Arc::clone(&options.run_id);
+            let run_id = Arc::clone(&options.stream.run_id);
             let Some(mut decoder) = Core::new(options) else { return Ok(None) };
             let mut state = FoldState::new(Some(Arc::clone(&run_id)));
             let folded = state.receive(
@@ -198,8 +197,8 @@ impl Job {
     fn defect(&self) -> FoldState {
         let run_id = random_run_id();
         let start = Payload::Start {
-            model_id: self.options.model_id.as_deref().unwrap_or(""),
-            request_id: self.options.request_id.as_deref().unwrap_or(&run_id),
+            model_id: self.options.stream.model_id.as_deref().unwrap_or(""),
+            request_id: self.options.stream.request_id.as_deref().unwrap_or(&run_id),
         };
         let message = "a defect of deltafold: please report this body";
         let failure = Failure::new(ErrorCode::ProtocolError, message);

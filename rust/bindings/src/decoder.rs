@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use deltafold::contract::{DeltaBatch as CoreBatch, ErrorCode, Failure};
-use deltafold::decoder::Decoder as Core;
+use deltafold::decoder::{Decoder as Core, Options};
 use deltafold::dialect::{self, REGISTRY};
-use deltafold::emit::Options;
+use deltafold::emit::StreamOptions;
 use deltafold::fold::FoldingOutput;
 use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::FIRST_REFUSAL;
@@ -177,7 +177,7 @@ impl Decoder {
 
     /// Return a copy of the caller's options.
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<Options> {
-        Ok(errors::lock(py, &self.core, "decoder")?.options().clone())
+        Ok(errors::lock(py, &self.core, "decoder")?.options())
     }
 
     /// Refuse bytes after `close()` and after an interrupted `feed_into()`.
@@ -265,7 +265,7 @@ impl Decoder {
         };
         let now = (status >= FIRST_REFUSAL).then(|| now(py, &clock)).transpose()?;
         let response = refusal::response(status, headers, now.map(Timestamp::seconds))?;
-        let options = Options {
+        let stream = StreamOptions {
             dialect: row.name,
             run_id: Arc::clone(&run_id),
             model_id: model_id.map(Into::into),
@@ -274,12 +274,11 @@ impl Decoder {
             choice,
             provider_raw,
             logprobs,
-            markup: wanted,
             tool_names: tool_names.map(own_names),
             limits: limits.map(|limits| limits.get().core).unwrap_or_default(),
         };
-        let markup = options.markup.as_ref().map(|wanted| wanted.family.name);
-        let core = Core::new(options)
+        let markup = wanted.as_ref().map(|wanted| wanted.family.name);
+        let core = Core::new(Options { stream, markup: wanted })
             .ok_or_else(|| errors::unknown_dialect(py, "the dialect left the registry"))?;
         Ok(Self {
             core: Mutex::new(core),

@@ -30,6 +30,7 @@ pub mod json;
 pub mod limits;
 pub mod markup;
 pub mod provider_error;
+pub mod sink;
 pub mod template;
 
 pub use contract::{

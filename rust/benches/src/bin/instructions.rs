@@ -49,7 +49,7 @@ fn fold_case(
         let feeds = feeds();
         let mut options = stages::options(dialect);
         if let Some(options) = &mut options {
-            options.logprobs = logprobs;
+            options.stream.logprobs = logprobs;
         }
         move || {
             let Some(options) = options.clone() else { return 0 };

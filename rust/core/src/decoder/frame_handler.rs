@@ -1,12 +1,12 @@
-//! What takes the frames of a feed.
+//! `FrameHandler`: passes the frames of a feed to the stages after framing.
 
 use std::ops::ControlFlow;
 
-use super::Core;
+use super::core::{Core, Event};
 use crate::contract::{ErrorCode, Failure, Output};
-use crate::framing::{self, Bytes, Feed, Receiver};
+use crate::framing::{self, Feed, Receiver};
 
-/// What takes the frames of a feed.
+/// Receiver of the frames of one feed.
 pub(super) struct FrameHandler<'a, O> {
     core: &'a mut Core,
     out: &'a mut O,
@@ -14,14 +14,14 @@ pub(super) struct FrameHandler<'a, O> {
 }
 
 impl<'a, O> FrameHandler<'a, O> {
-    /// For the frames of this feed.
+    /// Build the receiver for the frames of a feed.
     pub(super) fn new(core: &'a mut Core, out: &'a mut O, feed: &'a [u8]) -> Self {
         Self { core, out, feed: Feed::new(feed) }
     }
 
     #[inline]
     fn flow(&self) -> ControlFlow<()> {
-        if self.core.emitter.ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.core.has_ended() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -48,7 +48,7 @@ impl<O: Output> Receiver for FrameHandler<'_, O> {
                 self.core.error(self.out, Failure::new(ErrorCode::ProtocolError, message.into()));
             }
             Frame::TooLong => {
-                let bound = self.core.options.limits.event_bytes;
+                let bound = self.core.options().limits.event_bytes;
                 let message = format!("limit reached: event_bytes ({bound})");
                 self.core.error(self.out, Failure::new(ErrorCode::ProtocolError, message.into()));
             }
@@ -58,32 +58,11 @@ impl<O: Output> Receiver for FrameHandler<'_, O> {
 
     #[inline]
     fn unframed(&mut self, bytes: &[u8]) -> ControlFlow<(), usize> {
-        if self.core.options.provider_raw {
+        if self.core.options().provider_raw {
             return ControlFlow::Continue(0);
         }
         let bytes = self.feed.beginning(bytes);
-        let taken = self
-            .core
-            .with_sink(self.out, |state, sink| state.apply_templates_unframed(bytes, sink));
+        let taken = self.core.apply_templates_unframed(bytes, self.out);
         self.flow().map_continue(|()| taken)
-    }
-}
-
-/// An event as it is framed.
-#[derive(Clone, Copy)]
-pub(super) struct Event<'a> {
-    pub(super) name: Bytes<'a>,
-    pub(super) data: Bytes<'a>,
-    pub(super) offset: u64,
-    pub(super) closed: bool,
-    pub(super) wire: Bytes<'a>,
-}
-
-impl<'a> Event<'a> {
-    /// One without a name, of data that stood elsewhere.
-    pub(super) fn from_data(data: &'a [u8]) -> Self {
-        let nothing = Bytes::Valid("");
-        let data = Bytes::Unchecked(data);
-        Self { name: nothing, data, offset: 0, closed: true, wire: nothing }
     }
 }

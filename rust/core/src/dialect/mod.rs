@@ -4,9 +4,9 @@
 //! owns all state.  The emitter alone owns seq, ids, pairing and the terminal.
 
 use crate::contract::Output;
-use crate::emit::DeltaSink;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
+use crate::sink::DeltaSink;
 use protocol::ProtocolDriver;
 
 pub mod anthropic_messages;

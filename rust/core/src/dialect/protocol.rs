@@ -7,9 +7,9 @@
 use std::fmt::Debug;
 
 use crate::contract::Output;
-use crate::emit::DeltaSink;
 use crate::framing::Bytes;
 use crate::json::{Reader, Result};
+use crate::sink::DeltaSink;
 use crate::template::{EventHandler, StudiedFrame, Template, Templates};
 
 /// One framed JSON object.

@@ -1,130 +1,31 @@
-//! Tool calls: when one starts, what its arguments are, how it ends.
+//! Tool calls: their start, their arguments and their end.
 //!
-//! Laws: a call starts once it has a name and an id, at its first arguments after its name, or at its end; arguments that
-//! come before the name wait for it; a first fragment that is exactly `{}` waits for what follows (some servers send it
-//! before the real arguments); an end says whether the text is whole.
+//! Laws: a call starts once it has a name and an id, at its first arguments after its name, or at its end.  Arguments before
+//! the name wait for it.  A first fragment that is exactly `{}` waits for the next one, since some servers send it before
+//! the real arguments.  The end tells whether the arguments are whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::call::{Call, CallEnd, CallHandle, CallStage};
 use super::digest::Digest;
-use super::sink::{DeltaSink, Emitter};
-use crate::contract::{CallId, FinishReason, InputFormat, Output, Payload, TextOnlyDelta};
+use super::emitter::{Emitter, EmitterSink};
+use crate::contract::{CallId, InputFormat, Output, Payload, TextOnlyDelta};
 use crate::json::scan::{JsonScan, Verdict};
-use crate::json::{Carry, Reader, Str};
+use crate::json::{Carry, Str};
 
-/// A tool call that a dialect opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallHandle(usize);
-
-/// How a call's arguments came to their end.
-///
-/// | ending | no argument text came | the text is one JSON value | the text ends inside a value |
-/// |---|---|---|---|
-/// | `Provider` | runnable with `{}` | runnable | incomplete |
-/// | `EndMarker`, `Finish(Stop)`, `Finish(ToolCalls)` | runnable with `{}` | runnable | incomplete |
-/// | `Finish` with any other reason, `Cut` | incomplete | runnable | incomplete |
-/// | `Abandoned` | incomplete | incomplete | incomplete |
-///
-/// A held `{}` and free text (custom tools) count as no text: neither tells by itself that the provider was done with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallEnd {
-    /// The provider closed the call.
-    Provider,
-    /// The message's finish reason.
-    Finish(FinishReason),
-    /// The provider's end marker, which no finish reason preceded.
-    EndMarker,
-    /// The stream failed or just stopped.
-    Cut,
-    /// Its message was abandoned, or the provider said that more of it would come.
-    Abandoned,
-}
-
-impl CallEnd {
-    /// Whether the provider says by this ending that it is done with the call.
-    pub fn says_done(self) -> bool {
-        match self {
-            Self::Provider | Self::EndMarker => true,
-            Self::Finish(reason) => reason.says_done(),
-            Self::Cut | Self::Abandoned => false,
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Call {
-    id: CallId,
-    given_id: bool,
-    name: Option<String>,
-    stage: CallStage,
-    format: InputFormat,
-    scan: JsonScan,
-    said: Digest,
-    carry: Carry,
-    /// Arguments that wait: for a name, or (exactly `{}`) for what follows.
-    pending: String,
-    sent: bool,
-    /// Its text came from text that was cut anywhere: no piece of it stands for anything but itself.
-    verbatim: bool,
-    provider_state: Option<String>,
-}
-
-impl Call {
-    #[inline]
-    fn take(&mut self, text: &str) {
-        self.scan.feed(text.as_bytes());
-        self.said.take(text);
-    }
-
-    /// What was held gives way to what follows.
-    fn take_instead(&mut self, text: &str) {
-        self.scan = JsonScan::default();
-        self.said = Digest::default();
-        self.take(text);
-    }
-
-    /// Whether `text` says the whole arguments once more, as they are or encoded as a JSON string: some gateways close
-    /// a call with a summary of it.
-    #[inline]
-    fn repeats(&self, text: &str) -> bool {
-        self.scan.verdict() == Verdict::Complete
-            && !self.verbatim
-            && self.format == InputFormat::Json
-            && self.says_again(text)
-    }
-
-    fn says_again(&self, text: &str) -> bool {
-        if Digest::from_text(text) == self.said {
-            return true;
-        }
-        let mut reader = Reader::new(text, 1);
-        let encoded = reader.string().and_then(|token| reader.end().map(|()| token.text()));
-        encoded.is_ok_and(|encoded| Digest::from_text(&encoded) == self.said)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CallStage {
-    Waiting,
-    Started,
-    Ended,
-}
-
-impl<O: Output> DeltaSink<'_, O> {
+impl<O: Output> EmitterSink<'_, O> {
     /// Opens a tool call; it starts at its name and id, at its first arguments, or at its end.
     pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
         self.add_call(format, false)
     }
 
-    /// Opens a tool call that was found in text or in a whole body: no piece of its arguments repeats others, or gives way
-    /// to them.
+    /// Open a tool call of text or of a whole body, where no piece of the arguments repeats or replaces others.
     pub(crate) fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
         self.add_call(format, true)
     }
 
     fn add_call(&mut self, format: InputFormat, verbatim: bool) -> CallHandle {
-        self.end_markup(CallEnd::Provider);
         let bound = self.options().limits.tool_calls;
         let used = self.emitter.calls.len() + 1;
         if self.emitter.deltas.within("tool_calls", used, bound) {
@@ -146,7 +47,7 @@ impl<O: Output> DeltaSink<'_, O> {
         CallHandle(used - 1)
     }
 
-    /// Names the call.  The first name counts; once it has started, another id or name is only warned of.
+    /// Set the id and the name of a call.  The first name counts; after the start, another id or name only causes a warning.
     pub fn name_call(&mut self, call: CallHandle, id: Option<Str<'_>>, name: Option<Str<'_>>) {
         if !self.is_open() {
             return;
@@ -156,7 +57,7 @@ impl<O: Output> DeltaSink<'_, O> {
             return;
         };
         let mut late = None;
-        // Some servers write `"null"` for an id that they have not.
+        // Some servers write `"null"` instead of a missing id.
         if let Some(id) = id.filter(|id| !id.is_empty() && id.raw != "null") {
             if !state.given_id && state.stage == CallStage::Waiting {
                 if !deltas.take_identifier(id) {
@@ -187,7 +88,7 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// Sets what the provider must get back with this call; `data` is a JSON value.
+    /// Set the provider state of a call; `data` is a JSON value.
     pub fn call_state(&mut self, call: CallHandle, data: &str) {
         let state = self.emitter.deltas.provider_state(data);
         if self.emitter.deltas.take_state_bytes(state.len())
@@ -248,7 +149,6 @@ impl<O: Output> DeltaSink<'_, O> {
             self.send_args(call, &held);
         } else {
             if state.pending == "{}" {
-                // What was held gives way to what follows, for the scanner too.
                 state.pending.clear();
                 state.take_instead(plain);
             }
@@ -260,8 +160,9 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// The whole of the call's arguments, which came in pieces before, or not at all: what is missing of them is sent.
-    /// Where the pieces say something else they stand, and a warning says so.
+    /// Take the whole arguments after their pieces, and emit the suffix that was not streamed.
+    ///
+    /// On a mismatch the streamed arguments stay, with a warning.
     pub fn args_whole(&mut self, call: CallHandle, whole: Str<'_>) {
         let text = whole.text();
         if !self.is_open() {
@@ -278,7 +179,7 @@ impl<O: Output> DeltaSink<'_, O> {
                 state.carry.high = None;
                 self.call_args(call, Str::plain(&rest));
             }
-            // What nobody has seen yet gives way.
+            // Arguments that were not emitted yet are replaced.
             None if !state.sent => {
                 state.pending.clear();
                 state.take_instead("");
@@ -288,8 +189,9 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// Whether the call's arguments are one whole JSON value, so that arguments under `name` are another call's.  A
-    /// held `{}` counts only before another name: under its own it may give way to what follows.
+    /// Return true if the arguments are one whole JSON value, so that arguments under `name` belong to another call.
+    ///
+    /// A held `{}` counts only before another name, since later arguments of the same call may replace it.
     pub fn is_whole_before(&self, call: CallHandle, name: Option<Str<'_>>) -> bool {
         self.emitter.calls.get(call.0).is_some_and(|call| {
             let renamed =
@@ -310,7 +212,7 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// Lets a call start that has a name, id or not.
+    /// Start a call that has a name.
     pub(crate) fn start_call(&mut self, call: CallHandle) {
         let is_waiting = |state: &Call| state.stage == CallStage::Waiting;
         if !self.emitter.calls.get(call.0).is_some_and(is_waiting) {
@@ -322,7 +224,7 @@ impl<O: Output> DeltaSink<'_, O> {
         let Some(index) = deltas.open_part() else {
             return;
         };
-        // Made-up ids derive from the response id, so `start` settles that first.
+        // Made-up ids derive from the response id, which `start` settles.
         deltas.start(self.out);
         if !state.given_id {
             let id = made_up_id(&deltas.options.run_id, &deltas.response_id, call.0);
@@ -386,7 +288,7 @@ impl<O: Output> DeltaSink<'_, O> {
             }
             deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text: scratch });
         }
-        // The name may be still to come, and arguments may follow where none came.
+        // A call without a name or without arguments may not be whole.
         let unsure = state.name.is_none()
             || !held.is_empty()
             || state.format == InputFormat::Text
@@ -410,7 +312,6 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Ends every call that is open, in the order in which they were opened.
     pub fn end_calls(&mut self, how: CallEnd) {
-        self.end_markup(how);
         for position in self.emitter.first_open..self.emitter.calls.len() {
             self.end_call(CallHandle(position), how);
         }
@@ -418,13 +319,13 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 }
 
-/// The id of a call that has none: the same for the same run, response and ordinal.
+/// Make the id of a call without one: the same for the same run, response and ordinal.
 fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
     let said = Digest::from_text(&format!("{run_id}\0{response_id}\0{ordinal}\0"));
     format!("call_{:016x}", said.hash())
 }
 
-/// `id_2`, `id_3` … when earlier calls have `id`; `None` when it is new.
+/// Return `id_2`, `id_3` … if earlier calls have `id`; `None` for a new id.
 fn unique(ids: &mut BTreeMap<String, u32>, id: &str) -> Option<String> {
     if !ids.contains_key(id) {
         ids.insert(id.to_owned(), 1);

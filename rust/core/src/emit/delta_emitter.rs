@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::options::Options;
+use super::options::StreamOptions;
 use crate::contract::{Delta, Output, Payload, TextOnlyDelta};
 use crate::json::{Str, write_members};
 
@@ -18,7 +18,7 @@ pub(super) enum Phase {
 pub(super) struct DeltaEmitter {
     /// Whose parts and provider state these are.
     pub(super) dialect: &'static str,
-    pub(super) options: Arc<Options>,
+    pub(super) options: Arc<StreamOptions>,
     pub(super) phase: Phase,
     pub(super) seq: u64,
     pub(super) model: String,

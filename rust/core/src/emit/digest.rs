@@ -2,7 +2,7 @@
 
 /// The digest of a text that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Digest {
+pub(crate) struct Digest {
     length: usize,
     hash: u64,
 }
@@ -14,13 +14,13 @@ impl Default for Digest {
 }
 
 impl Digest {
-    pub(super) fn from_text(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         let mut digest = Self::default();
         digest.take(text);
         digest
     }
 
-    pub(super) fn take(&mut self, text: &str) {
+    pub(crate) fn take(&mut self, text: &str) {
         self.length = self.length.saturating_add(text.len());
         for byte in text.bytes() {
             self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
@@ -28,12 +28,12 @@ impl Digest {
     }
 
     /// 16 hexadecimal digits' worth of the text.
-    pub(super) fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
 
     /// What `whole` says after this text; `None` when it does not begin with it.
-    pub(super) fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
+    pub(crate) fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
         let (begun, rest) = whole.split_at_checked(self.length)?;
         (Self::from_text(begun) == *self).then_some(rest)
     }

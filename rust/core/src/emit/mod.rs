@@ -1,25 +1,30 @@
-//! What every dialect leaves to one place: seq, `start`, part numbers, call ids, start/end pairing, usage, finish reason,
-//! and the one terminal.
+//! The emitter: sequence numbers, `start`, part numbers, call ids, pairing of starts and ends, usage, and the one terminal.
 //!
-//! In: what `apply` says through [`DeltaSink`].  Out: lawful deltas, to an [`Output`].
-//! Laws: those of [`crate::contract::Laws`]; nothing leaves after the terminal; a limit that was reached ends the stream.
+//! In: the operations of [`EmitterSink`], from a dialect or from the layer of markup above.  Out: lawful deltas, to an
+//! [`Output`](crate::contract::Output).
+//!
+//! Laws: those of [`crate::contract::Laws`].  Nothing is emitted after the terminal.  A limit that was reached ends the
+//! stream.
 
+mod call;
 mod calls;
 mod counts;
 mod delta_emitter;
 mod digest;
-mod markup;
+mod emitter;
 mod notes;
 mod options;
 mod parts;
-mod sink;
 mod terminal;
 mod text;
+mod usage;
 mod whole_parts;
 
-pub use calls::{CallEnd, CallHandle};
+pub use call::{CallEnd, CallHandle};
 pub use counts::Counts;
-pub use options::Options;
+pub(crate) use digest::Digest;
+pub use emitter::{Emitter, EmitterSink};
+pub use options::StreamOptions;
 pub use parts::{PartHandle, PartKind};
-pub use sink::{DeltaSink, Emitter};
+pub(crate) use text::missing_suffix;
 pub use whole_parts::ImageContent;

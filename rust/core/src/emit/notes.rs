@@ -4,14 +4,14 @@
 //!
 //! Laws: a repeated warning is only counted.  The first value of a fact counts.  Both are bounded by the limits.
 
-use super::sink::{DeltaSink, Emitter};
+use super::emitter::{Emitter, EmitterSink};
 use crate::contract::Output;
 use crate::json::{Carry, ObjectWriter, Str};
 
 /// Maximum characters of an unknown name in its warning.
 const MAX_NAME: usize = 100;
 
-impl<O: Output> DeltaSink<'_, O> {
+impl<O: Output> EmitterSink<'_, O> {
     /// Add a warning; a repeated one is only counted.
     pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
         let max = self.options().limits.warnings;
@@ -39,7 +39,7 @@ impl<O: Output> DeltaSink<'_, O> {
         self.warn("malformed_element", &message, None);
     }
 
-    pub(super) fn warn_lone(&mut self, carry: Carry) {
+    pub(crate) fn warn_lone(&mut self, carry: Carry) {
         if carry.lone > 0 {
             self.warn("lone_surrogate", "a lone surrogate escape became U+FFFD", None);
         }

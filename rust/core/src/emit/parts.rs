@@ -16,7 +16,7 @@ pub enum PartKind {
 }
 
 /// A part that a dialect opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PartHandle(pub(super) usize);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -31,8 +31,6 @@ pub(super) struct Part {
     pub(super) carry: Carry,
     /// Digest of the streamed text, where the protocol repeats the whole text at its end.
     pub(super) said: Option<Digest>,
-    /// Markup parses the text and emits it as parts of its own.
-    pub(super) watched: bool,
 }
 
 /// Payload of more text of a part, or of attributes on an empty text.

@@ -1,13 +1,16 @@
 //! The terminal: finish reason, deferred errors, and the one `done` or `error` of a stream.
 
-use super::calls::CallEnd;
+use super::call::CallEnd;
 use super::delta_emitter::Phase;
+use super::emitter::{Emitter, EmitterSink};
 use super::parts::PartHandle;
-use super::sink::{DeltaSink, Emitter};
 use crate::contract::{ErrorCode, Failure, FinishReason, Output, Payload};
 use crate::json::ObjectWriter;
 
-impl<O: Output> DeltaSink<'_, O> {
+/// Callback that emits the content of other layers before the parts and calls of a message are ended.
+pub(crate) type BeforeEnd<'a, S> = &'a mut dyn FnMut(&mut S, CallEnd);
+
+impl<O: Output> EmitterSink<'_, O> {
     /// Remembers why the message ended; a later reason replaces an earlier one.
     pub fn finish(&mut self, reason: FinishReason, raw: &str) {
         self.keep_frame_for_end();
@@ -45,11 +48,11 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     /// Ends the stream in an error, now.
-    pub fn error(&mut self, failure: Failure<Box<str>>) {
+    pub(crate) fn error(&mut self, failure: Failure<Box<str>>, before: BeforeEnd<'_, Self>) {
         if self.ended() {
             return;
         }
-        self.settle(CallEnd::Cut);
+        self.settle(CallEnd::Cut, before);
         let warnings = self.emitter.warnings.to_json();
         let mut failure = failure;
         let request_id = &self.options().response.request_id;
@@ -62,22 +65,23 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     /// The provider's end marker: the stream is whole.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self, before: BeforeEnd<'_, Self>) {
         if self.ended() {
             return;
         }
         if let Some(message) = self.emitter.deltas.limit_reached.take() {
             // What did not fit was dropped in this very frame: that is no normal end.
-            return self.error(Failure::new(ErrorCode::ProtocolError, message.into()));
+            let failure = Failure::new(ErrorCode::ProtocolError, message.into());
+            return self.error(failure, before);
         }
         if let Some(failure) = self.emitter.deferred.take() {
-            return self.error(*failure);
+            return self.error(*failure, before);
         }
         let (reason, raw) = match self.emitter.finish.take() {
             Some((reason, raw)) => (Some(reason), Some(raw).filter(|raw| !raw.is_empty())),
             None => (None, None),
         };
-        self.settle(reason.map_or(CallEnd::EndMarker, CallEnd::Finish));
+        self.settle(reason.map_or(CallEnd::EndMarker, CallEnd::Finish), before);
         let called = self.emitter.started_calls > 0;
         let finish_reason = match reason {
             None | Some(FinishReason::Stop) if called => FinishReason::ToolCalls,
@@ -109,22 +113,22 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     /// The body stopped: a stream that said its finish reason is done, any other was lost.
-    pub fn end_of_body(&mut self, lost: Failure<Box<str>>) {
+    pub(crate) fn end_of_body(&mut self, lost: Failure<Box<str>>, before: BeforeEnd<'_, Self>) {
         if self.ended() {
             return;
         }
         if self.emitter.deferred.is_some() || self.finished() {
-            self.end();
+            self.end(before);
         } else {
-            self.error(lost);
+            self.error(lost, before);
         }
     }
 
     /// Leaves nothing open before the terminal.
-    fn settle(&mut self, how: CallEnd) {
+    fn settle(&mut self, how: CallEnd, before: BeforeEnd<'_, Self>) {
         let deltas = &mut self.emitter.deltas;
         deltas.raw = deltas.raw.take().or(deltas.raw_of_end.take());
-        self.settle_markup(how);
+        before(self, how);
         for position in 0..self.emitter.parts.len() {
             self.end_part(PartHandle(position));
         }

@@ -5,14 +5,13 @@
 
 use std::borrow::Cow;
 
-use super::calls::CallEnd;
 use super::digest::Digest;
+use super::emitter::{Emitter, EmitterSink};
 use super::parts::{Part, PartHandle, PartKind, text_payload};
-use super::sink::{DeltaSink, Emitter};
 use crate::contract::{Logprobs, Output, Payload, TextAttributes, TextOnlyDelta};
 use crate::json::{self, Carry, Str};
 
-impl<O: Output> DeltaSink<'_, O> {
+impl<O: Output> EmitterSink<'_, O> {
     /// Opens a part that ends before the first delta of the next part.  It gets its number with its first delta.
     pub fn open_part(&mut self, kind: PartKind) -> PartHandle {
         self.add_part(kind, false, None)
@@ -29,8 +28,6 @@ impl<O: Output> DeltaSink<'_, O> {
     }
 
     fn add_part(&mut self, kind: PartKind, is_block: bool, said: Option<Digest>) -> PartHandle {
-        self.end_markup(CallEnd::Provider);
-        let watched = self.watches(kind);
         let bound = self.options().limits.parts;
         let used = self.emitter.parts.len() + 1;
         // Parts that stay empty get no number, but they take memory.
@@ -42,7 +39,6 @@ impl<O: Output> DeltaSink<'_, O> {
                 is_block,
                 carry: Carry::default(),
                 said,
-                watched,
             });
         }
         PartHandle(used - 1)
@@ -99,9 +95,6 @@ impl<O: Output> DeltaSink<'_, O> {
     #[cold]
     fn first_text(&mut self, handle: PartHandle, text: Str<'_>) {
         let Some(part) = self.emitter.parts.get_mut(handle.0) else { return };
-        if part.watched {
-            return self.watched_text(handle, text);
-        }
         let lone = part.carry.lone;
         let plain = if !text.escaped && part.carry.high.is_none() {
             Cow::Borrowed(text.raw)
@@ -140,9 +133,6 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Ends a part.  A surrogate that waits for its other half stays alone.
     pub fn end_part(&mut self, part: PartHandle) {
-        if self.flush_watched(part) {
-            return;
-        }
         self.flush_part(part);
         let Emitter { deltas, parts, open_part, .. } = &mut *self.emitter;
         if *open_part == Some(part) {
@@ -170,13 +160,8 @@ impl<O: Output> DeltaSink<'_, O> {
     pub fn text_whole(&mut self, part: PartHandle, whole: Str<'_>) {
         let Some(state) = self.emitter.parts.get_mut(part.0) else { return };
         let whole = whole.text();
-        match state.said.unwrap_or_default().rest_of(&whole) {
-            Some("") => {}
-            Some(rest) => {
-                // A surrogate that waits for its other half has it in the rest.
-                state.carry.high = None;
-                self.text(part, Str::plain(rest));
-            }
+        match missing_suffix(&mut state.carry, state.said, &whole) {
+            Some(rest) => self.text(part, Str::plain(rest)),
             None => self.warn_differing(),
         }
     }
@@ -189,17 +174,16 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    pub(super) fn warn_differing(&mut self) {
+    pub(crate) fn warn_differing(&mut self) {
         let message = "the whole text at its end differs from what was streamed, which stands";
         self.warn("final_text_differs", message, None);
     }
 
     /// Emits attributes of a part on an empty text.
-    fn send_attributes(&mut self, part: PartHandle, attributes: TextAttributes<&str>) {
+    fn send_attributes(&mut self, handle: PartHandle, attributes: TextAttributes<&str>) {
         if !self.is_open() {
             return;
         }
-        let handle = self.attribute_part(part, &attributes);
         if attributes.logprobs.is_none() {
             // Log probabilities come between the halves of a text; every other attribute follows the whole character.
             self.flush_part(handle);
@@ -294,4 +278,19 @@ impl<O: Output> DeltaSink<'_, O> {
         }
         self.warn_lone(carry);
     }
+}
+
+/// Return the suffix of a whole text that was not streamed; `None` if the whole text differs from the streamed one.
+///
+/// A surrogate that waits for its other half is dropped, since the suffix has both.
+pub(crate) fn missing_suffix<'a>(
+    carry: &mut Carry,
+    streamed: Option<Digest>,
+    whole: &'a str,
+) -> Option<&'a str> {
+    let rest = streamed.unwrap_or_default().rest_of(whole)?;
+    if !rest.is_empty() {
+        carry.high = None;
+    }
+    Some(rest)
 }

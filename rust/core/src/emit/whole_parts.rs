@@ -2,8 +2,7 @@
 //!
 //! In: an image or the JSON of a block.  Out: one `part` delta, counted against the bound of provider state.
 
-use super::calls::CallEnd;
-use super::sink::DeltaSink;
+use super::emitter::EmitterSink;
 use crate::contract::{Output, Payload};
 use crate::json;
 
@@ -16,10 +15,9 @@ pub enum ImageContent<'a> {
     Url(&'a str),
 }
 
-impl<O: Output> DeltaSink<'_, O> {
+impl<O: Output> EmitterSink<'_, O> {
     /// Send a whole part; `part` is a JSON object `{kind, payload, providerState?}`.
     fn whole_part(&mut self, part: &str) {
-        self.end_markup(CallEnd::Provider);
         if !self.is_open() || !self.emitter.deltas.take_state_bytes(part.len()) {
             return;
         }

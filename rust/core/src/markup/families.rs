@@ -3,13 +3,13 @@
 //! Law: what is looked for in text begins with `<` or `[`.
 //! Source: inline-markup.md, the section named at each row.
 
+use super::block::{Block, Undecided};
 use super::gemma::GemmaBlock;
 use super::harmony::{CHANNEL, HarmonyBlock, START};
 use super::json_calls::{JsonBlock, JsonGrammar, Tag as JsonTag};
 use super::named_calls::{Header, NamedBlock, NamedGrammar, Tag as NamedTag};
 use super::pythonic::{PythonicBlock, PythonicGrammar};
 use super::xml_calls::{End, XmlBlock, XmlGrammar};
-use super::{Block, Undecided};
 
 /// A family of models that write the same markup.
 #[derive(Debug, PartialEq)]

@@ -10,7 +10,7 @@ use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};
 use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::{InputFormat, Output};
-use crate::emit::{CallEnd, DeltaSink};
+use crate::emit::{CallEnd, EmitterSink};
 use crate::json::{write_string, write_text};
 
 /// A call that is being read.
@@ -70,7 +70,7 @@ impl GemmaBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         match self.state {
             GemmaState::Name => return self.name(input, writer, sink),
@@ -133,7 +133,7 @@ impl GemmaBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let part = |character: char| character.is_alphanumeric() || "_-.:/".contains(character);
         let run = input.find(|character| !part(character)).unwrap_or(input.len());
@@ -156,7 +156,7 @@ impl GemmaBlock {
         }
     }
 
-    fn comma<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut DeltaSink<'_, O>) {
+    fn comma<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
         if !std::mem::replace(&mut self.first, true) {
             writer.args(",", sink);
         }
@@ -166,7 +166,7 @@ impl GemmaBlock {
         &mut self,
         bracket: u8,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         if self.open.len() >= sink.options().limits.depth {
             return Step::Prose(0);
@@ -183,7 +183,7 @@ impl GemmaBlock {
         &mut self,
         bracket: u8,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         if self.open.pop() != Some(bracket == b'}') {
             return Step::Prose(0);
@@ -201,7 +201,7 @@ impl GemmaBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let found = if self.mark == "\"" {
             let quote = memchr::memchr(b'"', input.as_bytes());
@@ -228,7 +228,7 @@ impl GemmaBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let key = self.state == GemmaState::BareKey;
         let ends: &[char] = if key { &[':', ',', '}', '<', '\n'] } else { &[',', '}', ']', '<'] };

@@ -12,7 +12,7 @@
 use super::literals::{Found, find, from, upto};
 use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::{InputFormat, Output};
-use crate::emit::{CallEnd, DeltaSink, PartKind};
+use crate::emit::{CallEnd, EmitterSink, PartKind};
 
 /// What stands between headers and bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl HarmonyBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         match self.state {
             HarmonyState::Header => self.header(input, writer, sink),
@@ -138,7 +138,7 @@ impl HarmonyBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let found = find(input, 0, MARKERS, |_, _| true);
         let end = match found {
@@ -184,7 +184,7 @@ impl HarmonyBlock {
         &mut self,
         read: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let Some(body) = self.body else { return Step::Prose(read.len()) };
         let mut text = writer.take_candidate().unwrap_or_default();
@@ -236,7 +236,7 @@ impl HarmonyBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let found = find(input, 0, MARKERS, |marker, _| begins(marker) || marker == Marker::End);
         let end = match found {
@@ -282,7 +282,7 @@ fn write_text<O: Output>(
     body: Body,
     text: &str,
     writer: &mut MarkupWriter,
-    sink: &mut DeltaSink<'_, O>,
+    sink: &mut EmitterSink<'_, O>,
 ) {
     match body {
         Body::Text(kind) => writer.write_text(kind, text, sink),

@@ -10,7 +10,7 @@ use super::literals::{Found, from, here};
 use super::value::Value;
 use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::{InputFormat, Output};
-use crate::emit::{CallEnd, DeltaSink};
+use crate::emit::{CallEnd, EmitterSink};
 
 /// How a family writes its objects.
 #[derive(Debug, PartialEq)]
@@ -64,7 +64,7 @@ impl JsonBlock {
     pub(super) fn finish<O: Output>(
         &mut self,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) {
         if self.state == JsonCallsState::Inside && !self.grammar.held && !self.object.begun {
             self.object.begin_without_id(writer, sink);
@@ -75,7 +75,7 @@ impl JsonBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         if self.state == JsonCallsState::Inside {
             return self.inside(input, writer, sink);
@@ -127,7 +127,7 @@ impl JsonBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let (taken, status) = self.object.feed(input, writer, sink);
         match status {
@@ -216,7 +216,7 @@ impl Object {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> (usize, Status) {
         let mut at = 0;
         loop {
@@ -300,7 +300,7 @@ impl Object {
         &mut self,
         rest: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> (usize, bool) {
         let mut said = String::new();
         let (taken, over) = self.value.feed(rest, &mut said);
@@ -362,7 +362,7 @@ impl Object {
         &mut self,
         whole: bool,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) {
         let known = !self.grammar.held && (self.grammar.id.is_none() || self.id.is_some());
         if !self.begun && (whole || known) {
@@ -377,7 +377,7 @@ impl Object {
     fn begin_without_id<O: Output>(
         &mut self,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) {
         if let Some(name) = &self.name {
             let id = self.id.as_deref().filter(|id| !id.is_empty());
@@ -393,7 +393,7 @@ impl Object {
     fn whole<O: Output>(
         &mut self,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Status {
         // Llama's objects are calls by their two members alone: an answer in JSON may have a name.
         if self.name.is_none() || (self.grammar.held && !self.args_over) {

@@ -1,418 +1,46 @@
 //! Markup in plain text: reasoning and tool calls that a server passed through as the model wrote them.
 //!
+//! A layer between dialects and the emitter, which does not know this module.
+//!
 //! In: the text of text parts, in any pieces, and the family that the caller named.  Out: text, thinking and calls, as
-//! parts of their own, streamed.
+//! streamed parts of their own.
 //!
 //! ```text
 //! text ─► prose ──literal──► a grammar's block ──► calls
 //!           ▲ ▲                   │
-//!           │ └── was no call ────┤ what was read comes out as it stands
+//!           │ └── not a call ─────┤ the text read so far is emitted unchanged
 //!           └──── block is over ──┘
 //! ```
 //!
-//! Laws: the message does not depend on how the text was cut; text without a family's literals comes out unchanged; what
-//! is held is a literal's beginning, the white space before it, or what the family's rule demands, and counts against
-//! the limits; each byte is looked at a bounded number of times; what turns out to be no call comes out as it was
-//! written.  White space around markup belongs to it.
+//! Laws:
+//! - The message does not depend on how the text was cut.
+//! - Text without literals of the family is emitted unchanged.
+//! - Held text is the beginning of a literal, the white space before it, or text that the family's rule demands.  Held text
+//!   counts against the limits.
+//! - Each byte is read a bounded number of times.
+//! - Text that turns out not to be a call is emitted as it was written.
+//! - White space around markup belongs to it.
+//!
 //! Source: inline-markup.md.
 
-use std::sync::Arc;
-
+mod block;
 mod families;
 mod gemma;
 mod harmony;
 mod json_calls;
+mod layer;
 mod literal;
 mod literals;
 mod named_calls;
+mod parser;
 mod pythonic;
 mod tools;
 mod value;
+mod wanted;
 mod writer;
 mod xml_calls;
 
-use families::Role;
 pub use families::{FAMILIES, Family, find};
-use gemma::GemmaBlock;
-use harmony::HarmonyBlock;
-use json_calls::JsonBlock;
-use literals::{Found, blanks, from, is_blank, upto};
-use named_calls::NamedBlock;
-use pythonic::PythonicBlock;
+pub(crate) use layer::MarkupLayer;
 pub use tools::{Tools, Types, coerce};
-use writer::{MarkupWriter, Next, Step, next_byte};
-use xml_calls::XmlBlock;
-
-use crate::contract::Output;
-use crate::emit::{CallEnd, DeltaSink, PartHandle, PartKind};
-
-/// What the caller wants to be found in text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
-    /// How the model writes.
-    pub family: &'static Family,
-    /// What was offered, where that is known.
-    pub tools: Option<Arc<Tools>>,
-    /// Whether the prompt opened the thinking already.
-    pub starts_in_thinking: bool,
-}
-
-/// Takes a specification apart: `<dialect>` or `<dialect>+<markup>`.
-pub fn specification(name: &str) -> (&str, Option<&str>) {
-    match name.split_once('+') {
-        Some((dialect, markup)) => (dialect, Some(markup)),
-        None => (name, None),
-    }
-}
-
-/// A pair of tags of which only the closing one comes.
-const ANY_PAIR: u8 = u8::MAX;
-
-/// Reads the markup of one message.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Markup {
-    family: &'static Family,
-    writer: MarkupWriter,
-    block: Block,
-    /// What is read where no block is: prose, or thinking between a pair of tags.
-    thinking: Option<u8>,
-    /// What was fed and not taken.
-    rest: String,
-    /// How much of it is known to be white space.
-    blank: usize,
-    /// White space that comes next belongs to markup.
-    skip_blanks: bool,
-    /// White space before what may be markup waits with it.
-    strips: bool,
-    /// Thinking may begin: nothing but white space came before.
-    fresh: bool,
-    /// Nothing was said, and no call began.
-    untouched: bool,
-    /// Visible text was said.
-    answered: bool,
-    /// Thinking was left for a call; its closing tag may follow that.
-    owed: Option<u8>,
-    /// The answer is wrapped.
-    wrapped: bool,
-    /// Thinking was never closed.
-    unclosed: bool,
-}
-
-/// A grammar at work.
-#[derive(Clone, Debug, PartialEq)]
-enum Block {
-    Nothing,
-    Undecided(Undecided),
-    Json(JsonBlock),
-    Named(NamedBlock),
-    Xml(XmlBlock),
-    Pythonic(PythonicBlock),
-    Gemma(GemmaBlock),
-    Harmony(HarmonyBlock),
-}
-
-/// Families whose first byte behind the tag says which grammar it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Undecided {
-    Mistral,
-    PythonTag,
-}
-
-impl Markup {
-    pub(crate) fn new(wanted: &Wanted) -> Self {
-        let harmony = wanted.starts_in_thinking && wanted.family.harmony;
-        let block = if harmony { Block::Harmony(HarmonyBlock::thinking()) } else { Block::Nothing };
-        Self {
-            family: wanted.family,
-            writer: MarkupWriter::new(wanted.tools.clone()),
-            block,
-            thinking: (wanted.starts_in_thinking && !harmony).then_some(ANY_PAIR),
-            rest: String::new(),
-            blank: 0,
-            skip_blanks: wanted.starts_in_thinking && !harmony,
-            strips: wanted.family.strips(),
-            fresh: true,
-            untouched: true,
-            answered: false,
-            owed: None,
-            wrapped: false,
-            unclosed: false,
-        }
-    }
-
-    /// Takes more text.  Cost is linear in its length.
-    #[inline(never)]
-    pub(crate) fn feed<O: Output>(&mut self, text: &str, sink: &mut DeltaSink<'_, O>) {
-        if self.rest.is_empty() {
-            let taken = self.run(text, sink);
-            self.rest.push_str(from(text, taken));
-            return;
-        }
-        let mut held = std::mem::take(&mut self.rest);
-        held.push_str(text);
-        let taken = self.run(&held, sink);
-        if taken == held.len() {
-            held.clear();
-        } else if taken > 0 {
-            held.replace_range(..taken, "");
-        }
-        self.rest = held;
-    }
-
-    /// Bytes that wait.
-    pub(crate) fn held(&self) -> usize {
-        let block = match &self.block {
-            Block::Nothing | Block::Undecided(_) => 0,
-            Block::Json(block) => block.held(),
-            Block::Named(block) => block.held(),
-            Block::Xml(block) => block.held(),
-            Block::Pythonic(block) => block.held(),
-            Block::Gemma(block) => block.held(),
-            Block::Harmony(block) => block.held(),
-        };
-        self.rest.len() + self.writer.held_bytes() + block
-    }
-
-    /// The part that what rides on the text belongs to.
-    pub(crate) fn attribute_part<O: Output>(
-        &mut self,
-        citations: bool,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> PartHandle {
-        self.writer.attribute_part(citations, sink)
-    }
-
-    /// Whether thinking was still open where its text ended.
-    pub(crate) fn unclosed(&self) -> bool {
-        self.unclosed
-    }
-
-    /// No more text of this part comes: what is held was prose, and a call that is open ends.
-    pub(crate) fn flush<O: Output>(&mut self, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
-        let mut kind = self.kind();
-        let mut end = CallEnd::Abandoned;
-        match &mut self.block {
-            Block::Named(block) => block.finish(&mut self.writer, sink),
-            Block::Json(block) => block.finish(&mut self.writer, sink),
-            Block::Harmony(block) => {
-                kind = block.kind().unwrap_or(kind);
-                end = block.end(how);
-            }
-            _ => {}
-        }
-        let rest = std::mem::take(&mut self.rest);
-        let read = self.writer.take_candidate().unwrap_or_default();
-        self.block = Block::Nothing;
-        if self.writer.has_open_call() {
-            self.writer.end_call(end, sink);
-        } else {
-            self.write_text(kind, &read, sink);
-            self.write_text(kind, &rest, sink);
-        }
-        self.unclosed |= kind == PartKind::Thinking;
-        self.thinking = None;
-        self.blank = 0;
-        self.skip_blanks = false;
-        self.owed = None;
-        self.wrapped = false;
-        self.writer.leave_part();
-    }
-
-    fn kind(&self) -> PartKind {
-        if self.thinking.is_some() { PartKind::Thinking } else { PartKind::Text }
-    }
-
-    /// Says text or thinking, after which no tag of the beginning counts any more.
-    fn write_text<O: Output>(&mut self, kind: PartKind, text: &str, sink: &mut DeltaSink<'_, O>) {
-        if !text.is_empty() {
-            self.writer.write_text(kind, text, sink);
-            self.fresh = false;
-            self.untouched = false;
-            self.answered |= kind == PartKind::Text;
-            self.owed = None;
-        }
-    }
-
-    /// Reads as far as it can be told what the text is; how many bytes are done with.
-    fn run<O: Output>(&mut self, input: &str, sink: &mut DeltaSink<'_, O>) -> usize {
-        let mut at = 0;
-        while at < input.len() {
-            let rest = from(input, at);
-            let taken = match (&self.block, self.thinking) {
-                (Block::Nothing, _) if self.skip_blanks => Some(self.skip(rest)),
-                (Block::Nothing, None) => self.prose(rest, sink),
-                (Block::Nothing, Some(pair)) => self.think(rest, pair, sink),
-                _ => self.in_block(rest, sink),
-            };
-            match taken {
-                Some(taken) => at += taken,
-                None => break,
-            }
-        }
-        at
-    }
-
-    /// Steps over white space that belongs to markup.
-    fn skip(&mut self, input: &str) -> usize {
-        let space = blanks(input);
-        self.skip_blanks = space == input.len();
-        space
-    }
-
-    /// Reads prose.  `None` when nothing more can be said before more text comes.
-    fn prose<O: Output>(&mut self, input: &str, sink: &mut DeltaSink<'_, O>) -> Option<usize> {
-        let known = std::mem::take(&mut self.blank);
-        if self.family.untagged && self.untouched {
-            let space = known + blanks(from(input, known));
-            match from(input, space).bytes().next() {
-                None => {
-                    self.blank = space;
-                    return None;
-                }
-                Some(byte @ (b'{' | b'[')) => {
-                    self.writer.begin_candidate(upto(input, space));
-                    self.block = Undecided::PythonTag.decide(byte);
-                    return Some(space);
-                }
-                Some(_) => {}
-            }
-        }
-        let literals = self.family.literals;
-        // Some tags count only where nothing but white space came before.
-        let first = known + blanks(from(input, known));
-        let found = literals::find(input, known, literals, |role, at| match role {
-            Role::Calls(_) => true,
-            Role::AnswerEnd => self.wrapped,
-            _ if at > first => false,
-            Role::Think(_) => self.fresh,
-            Role::ThinkEnd(pair) => self.owed.is_some_and(|owed| closes(owed, pair)),
-            Role::Answer => !self.answered && !self.wrapped,
-        });
-        let end = match found {
-            Found::At { start, .. } | Found::Partial(start) => start,
-            Found::Nothing => input.len(),
-        };
-        let unknown = upto(from(input, known), end.saturating_sub(known));
-        let solid = match unknown.trim_end_matches(is_blank).len() {
-            0 => 0,
-            solid => known + solid,
-        };
-        let waits = self.strips || (self.fresh && solid == 0);
-        let said = if waits { solid } else { end };
-        self.write_text(PartKind::Text, upto(input, said), sink);
-        if let Found::At { start, end, role } = found {
-            self.enter(role, from(upto(input, start), said), from(upto(input, end), start));
-            return Some(end);
-        }
-        self.blank = end.saturating_sub(said);
-        (said > 0).then_some(said)
-    }
-
-    /// Takes a literal that counts; `lead` is the white space before it.
-    fn enter(&mut self, role: Role, lead: &str, literal: &str) {
-        match role {
-            Role::Think(pair) => {
-                self.thinking = Some(pair);
-                self.fresh = false;
-                self.untouched = false;
-            }
-            Role::ThinkEnd(_) => {
-                self.thinking = None;
-                self.owed = None;
-                self.fresh = false;
-            }
-            Role::Answer => self.wrapped = true,
-            Role::AnswerEnd => self.wrapped = false,
-            Role::Calls(grammar) => {
-                self.writer.begin_candidate(lead);
-                self.writer.extend_candidate(literal);
-                self.block = grammar.block();
-                return;
-            }
-        }
-        self.skip_blanks = true;
-    }
-
-    /// Reads thinking up to the tag that ends it.
-    fn think<O: Output>(
-        &mut self,
-        input: &str,
-        pair: u8,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Option<usize> {
-        let found = literals::find(input, 0, self.family.literals, |role, at| match role {
-            // The prompt opened the thinking, and the model does it again.
-            Role::Think(_) => self.fresh && at == 0,
-            Role::ThinkEnd(end) => closes(pair, end),
-            Role::Calls(_) => self.family.calls_in_thinking,
-            Role::Answer | Role::AnswerEnd => false,
-        });
-        let end = match found {
-            Found::At { start, .. } | Found::Partial(start) => start,
-            Found::Nothing => input.len(),
-        };
-        self.write_text(PartKind::Thinking, upto(input, end), sink);
-        if let Found::At { start, end, role } = found {
-            self.enter(role, "", from(upto(input, end), start));
-            return Some(end);
-        }
-        (end > 0).then_some(end)
-    }
-
-    fn in_block<O: Output>(&mut self, input: &str, sink: &mut DeltaSink<'_, O>) -> Option<usize> {
-        let writer = &mut self.writer;
-        let step = match &mut self.block {
-            Block::Nothing => Step::Leave(0),
-            Block::Undecided(which) => match next_byte(input) {
-                Next::Step(step) => step,
-                Next::Byte(byte) => {
-                    self.block = which.decide(byte);
-                    Step::Take(0)
-                }
-            },
-            Block::Json(block) => block.step(input, writer, sink),
-            Block::Named(block) => block.step(input, writer, sink),
-            Block::Xml(block) => block.step(input, writer, sink),
-            Block::Pythonic(block) => block.step(input, writer, sink),
-            Block::Gemma(block) => block.step(input, writer, sink),
-            Block::Harmony(block) => block.step(input, writer, sink),
-        };
-        if writer.take_call_began() {
-            self.owed = self.thinking.take();
-            self.fresh = false;
-            self.untouched = false;
-        }
-        match step {
-            Step::Take(taken) => {
-                self.writer.extend_candidate(upto(input, taken));
-                Some(taken)
-            }
-            Step::Wait => None,
-            Step::Leave(taken) if !self.writer.has_candidate() => {
-                self.block = Block::Nothing;
-                self.skip_blanks = true;
-                self.fresh = self.family.interleaved;
-                Some(taken)
-            }
-            Step::Leave(taken) | Step::Prose(taken) => {
-                self.block = Block::Nothing;
-                // Where a call began, what broke it belongs to it.
-                if let Some(mut read) = self.writer.take_candidate() {
-                    read.push_str(upto(input, taken));
-                    self.writer.abandon_call(sink);
-                    self.write_text(self.kind(), &read, sink);
-                } else {
-                    self.writer.abandon_call(sink);
-                    self.skip_blanks = true;
-                }
-                Some(taken)
-            }
-        }
-    }
-}
-
-/// Whether the closing tag of one pair ends the thinking that another began.
-fn closes(open: u8, close: u8) -> bool {
-    open == ANY_PAIR || open == close
-}
+pub use wanted::{Wanted, specification};

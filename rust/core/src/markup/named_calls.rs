@@ -10,7 +10,7 @@ use super::literals::{Found, from, here, upto};
 use super::value::Value;
 use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::{InputFormat, Output};
-use crate::emit::{CallEnd, DeltaSink};
+use crate::emit::{CallEnd, EmitterSink};
 
 /// How a family writes its calls.
 #[derive(Debug, PartialEq)]
@@ -96,7 +96,7 @@ impl NamedBlock {
     pub(super) fn finish<O: Output>(
         &mut self,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) {
         if self.state == NamedCallState::Arguments && matches!(self.value, Value::Atom(_)) {
             self.arguments("\n", writer, sink);
@@ -107,7 +107,7 @@ impl NamedBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         match self.state {
             NamedCallState::Header | NamedCallState::Id => return self.word(input, writer, sink),
@@ -186,7 +186,7 @@ impl NamedBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let run = input.find(|character| !self.takes(character)).unwrap_or(input.len());
         let in_id = self.state == NamedCallState::Id;
@@ -239,7 +239,7 @@ impl NamedBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let run = input.find(|character| !self.takes(character)).unwrap_or(input.len());
         self.header.push_str(upto(input, run));
@@ -256,7 +256,7 @@ impl NamedBlock {
         }
     }
 
-    fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut DeltaSink<'_, O>) {
+    fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
         let header = self.header.trim();
         let (name, id) = match self.grammar.header {
             Header::Kimi => kimi(header),
@@ -272,7 +272,7 @@ impl NamedBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let mut said = String::new();
         let (taken, over) = self.value.feed(input, &mut said);

@@ -11,7 +11,7 @@ use super::literals::{Found, from, here, upto};
 use super::value::Balance;
 use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::Output;
-use crate::emit::DeltaSink;
+use crate::emit::EmitterSink;
 
 /// How a family writes its calls.
 #[derive(Debug, PartialEq)]
@@ -65,7 +65,7 @@ impl PythonicBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         match self.state {
             PythonicState::Name => return self.name(input, writer),
@@ -139,7 +139,7 @@ impl PythonicBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let end = self.balance.feed(input.as_bytes());
         let run = end.unwrap_or(input.len());

@@ -1,6 +1,6 @@
 //! What markup says: text, thinking and calls, each as parts of its own.
 //!
-//! In: what a grammar recognised.  Out: what [`DeltaSink`] takes.
+//! In: what a grammar recognised.  Out: what [`EmitterSink`] takes.
 //! Laws: a change of kind opens a new part; what may still turn out to be prose is kept as it was written until a call
 //! begins; a call that began is ended once.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::literals::from;
 use super::tools::{Tools, Types};
 use crate::contract::{InputFormat, Output};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, EmitterSink, PartHandle, PartKind};
 use crate::json::Str;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,7 +46,7 @@ impl MarkupWriter {
         &mut self,
         kind: PartKind,
         text: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) {
         if !text.is_empty() {
             let part = self.part(kind, sink);
@@ -54,7 +54,7 @@ impl MarkupWriter {
         }
     }
 
-    fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+    fn part<O: Output>(&mut self, kind: PartKind, sink: &mut EmitterSink<'_, O>) -> PartHandle {
         if let Some((known, part)) = self.part
             && known == kind
         {
@@ -78,7 +78,7 @@ impl MarkupWriter {
     pub(super) fn attribute_part<O: Output>(
         &mut self,
         citations: bool,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> PartHandle {
         let known = if citations { self.last_text } else { self.last };
         if let Some(part) = known {
@@ -129,7 +129,7 @@ impl MarkupWriter {
         name: &str,
         id: Option<&str>,
         format: InputFormat,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) {
         self.abandon_call(sink);
         let call = sink.open_verbatim_call(format);
@@ -147,21 +147,21 @@ impl MarkupWriter {
     }
 
     /// More text of the call's arguments.
-    pub(super) fn args<O: Output>(&mut self, text: &str, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn args<O: Output>(&mut self, text: &str, sink: &mut EmitterSink<'_, O>) {
         if let Some(call) = self.call {
             sink.call_args(call, Str::plain(text));
         }
     }
 
     /// The call's arguments are over.
-    pub(super) fn end_call<O: Output>(&mut self, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn end_call<O: Output>(&mut self, how: CallEnd, sink: &mut EmitterSink<'_, O>) {
         if let Some(call) = self.call.take() {
             sink.end_call(call, how);
         }
     }
 
     /// A call that is still open stays half of one.
-    pub(super) fn abandon_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn abandon_call<O: Output>(&mut self, sink: &mut EmitterSink<'_, O>) {
         self.end_call(CallEnd::Abandoned, sink);
     }
 
@@ -171,7 +171,7 @@ impl MarkupWriter {
         name: &str,
         id: Option<&str>,
         args: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) {
         self.begin_call(name, id, InputFormat::Json, sink);
         self.args(args, sink);

@@ -10,7 +10,7 @@ use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};
 use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::{InputFormat, Output};
-use crate::emit::{CallEnd, DeltaSink};
+use crate::emit::{CallEnd, EmitterSink};
 use crate::json::{write_string, write_text};
 
 /// How a family writes its calls.
@@ -122,7 +122,7 @@ impl XmlBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         match self.state {
             XmlState::Tag => self.tag(input, writer, sink),
@@ -155,7 +155,7 @@ impl XmlBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let end = input.find(['>', '<', '\n']);
         let run = end.unwrap_or(input.len());
@@ -194,7 +194,7 @@ impl XmlBlock {
         &mut self,
         element: &Element<'_>,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> bool {
         match element {
             Element::Call(name) if !name.is_empty() => {
@@ -258,7 +258,7 @@ impl XmlBlock {
     }
 
     /// Begins the call, now that what follows shows that it is one.
-    fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut DeltaSink<'_, O>) {
+    fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
         if !writer.has_open_call() {
             writer.begin_call(&self.tool, None, InputFormat::Json, sink);
             self.doubtful = false;
@@ -266,7 +266,7 @@ impl XmlBlock {
         }
     }
 
-    fn end<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut DeltaSink<'_, O>) {
+    fn end<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
         if writer.has_open_call() {
             writer.args(if self.parameters == 0 { "{}" } else { "}" }, sink);
             writer.end_call(CallEnd::Provider, sink);
@@ -279,7 +279,7 @@ impl XmlBlock {
         key: &str,
         kind: Kind,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) {
         let mut out = String::from(if self.parameters == 0 { "{" } else { "," });
         write_string(&mut out, key);
@@ -299,7 +299,7 @@ impl XmlBlock {
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut EmitterSink<'_, O>,
     ) -> Step {
         let found = find(input, 0, self.grammar.ends, |_, _| true);
         let (end, taken) = match found {

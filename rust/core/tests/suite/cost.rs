@@ -73,7 +73,7 @@ pub(crate) fn cost(
     pieces: impl Iterator<Item: Into<Vec<u8>>>,
 ) -> Cost {
     let mut options = options(dialect);
-    options.limits = limits;
+    options.stream.limits = limits;
     let mut decoder = Decoder::new(options).unwrap();
     let before = LIVE.get();
     PEAK.set(before);

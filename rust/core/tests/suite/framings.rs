@@ -135,7 +135,7 @@ fn brackets_that_begin_no_array_of_objects_are_lines() {
 fn white_space_without_end_is_bounded() {
     for row in REGISTRY {
         let mut options = crate::support::options(row.name);
-        options.limits.event_bytes = 20;
+        options.stream.limits.event_bytes = 20;
         let within = format!("{}[{}]", " ".repeat(15), "{}");
         let beyond = format!("{}[{}]", " ".repeat(21), "{}");
         for (body, code) in [(within, "connection_lost"), (beyond, "protocol_error")] {
@@ -189,7 +189,8 @@ fn the_name_of_a_failed_response_may_stand_in_its_headers() {
     ] {
         let mut options = crate::support::options(CONVERSE);
         let headers = [("X-Amzn-ErrorType", name), ("x-amzn-RequestId", "r-1")];
-        options.response = deltafold::provider_error::Response::new(400, headers.into_iter(), None);
+        options.stream.response =
+            deltafold::provider_error::Response::new(400, headers.into_iter(), None);
         let deltas = decode_with(Decoder::new(options).unwrap(), [&b"{\"message\":\"no\"}"[..]]);
         let failure = failure(&deltas);
         assert_eq!(failure.code.as_str(), code, "{name}");
@@ -272,7 +273,7 @@ fn broken_frames_are_one_clear_error() {
         assert_eq!(failed(&everywhere(CONVERSE, &body)), ("protocol_error", wanted.as_str()));
     }
     let mut options = crate::support::options(CONVERSE);
-    options.limits.event_bytes = 200;
+    options.stream.limits.event_bytes = 200;
     let long = event("x", &format!("\"{}\"", "x".repeat(200)));
     let body = [start, long].concat();
     for size in [1, 7, body.len()] {

@@ -58,7 +58,7 @@ pub(crate) fn limited(change: impl FnOnce(&mut Limits)) -> Limits {
 pub(crate) fn reaches(dialect: &str, limits: Limits, limit: &str, body: &str) {
     let body = before(dialect) + body;
     let mut options = options(dialect);
-    options.limits = limits;
+    options.stream.limits = limits;
     let decoder = Decoder::new(options).unwrap();
     for pieces in [vec![body.as_bytes()], body.as_bytes().chunks(7).collect()] {
         let deltas = decode_with(decoder.clone(), pieces);
@@ -273,7 +273,7 @@ fn a_limit_reached_in_the_last_event_is_no_normal_end() {
     reaches(CHAT, limits, "provider_state_bytes", &(body.clone() + "data: [DONE]\n\n"));
     // It is counted once: the part alone decides.
     let mut options = options(CHAT);
-    options.limits.provider_state_bytes = 500;
+    options.stream.limits.provider_state_bytes = 500;
     let pieces = [body.as_bytes(), b"data: [DONE]\n\n"];
     let message = fold(&decode_with(Decoder::new(options).unwrap(), pieces));
     assert!(matches!(message.parts(), [Part::Whole(_)]));

@@ -290,7 +290,7 @@ fn what_grows_with_the_events_reaches_a_limit() {
 #[test]
 fn what_came_before_a_limit_stays_and_nothing_follows_it() {
     let mut options = options(CONVERSE);
-    options.limits.event_bytes = 400;
+    options.stream.limits.event_bytes = 400;
     let body = [text("before"), text(&"x".repeat(400)), text("after")].concat();
     for size in [1, 13, body.len()] {
         let deltas = decode_with(Decoder::new(options.clone()).unwrap(), body.chunks(size));

@@ -257,7 +257,7 @@ fn log_probabilities_come_when_they_are_asked_for() {
         "finishReason": "STOP",
     }]}));
     let mut options = options(GEMINI);
-    options.logprobs = true;
+    options.stream.logprobs = true;
     let deltas = decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]);
     let carried = deltas.iter().filter(
         |delta| matches!(&delta.payload, Payload::Text { attributes, .. } if attributes.logprobs.is_some()),
@@ -288,7 +288,7 @@ fn another_candidate_is_followed_when_it_is_asked_for() {
         + &chunk(1, "one", Some("MAX_TOKENS"))
         + &chunk(0, ".", Some("STOP"));
     let mut options = options(GEMINI);
-    options.choice = 1;
+    options.stream.choice = 1;
     let message = fold(&decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]));
     assert_eq!(message.text(), "one");
 }

@@ -24,7 +24,7 @@ const LIMITS: &[(&str, Set)] = &[
 
 fn decoded(dialect: &str, body: &[u8], limits: Limits, chunk: usize) -> Vec<Owned> {
     let mut options = options(dialect);
-    options.limits = limits;
+    options.stream.limits = limits;
     let decoder = Decoder::new(options).expect("a dialect");
     // Debug builds check the laws inside too; this checks them from outside.
     decode_lawfully(decoder, body.chunks(chunk)).0

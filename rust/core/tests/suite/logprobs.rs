@@ -56,7 +56,7 @@ fn a_repeated_member_counts_as_the_last_of_its_name() {
         "data: {{\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"a\"}},\"logprobs\":{{\"content\":[{entry}]}}}}]}}\n\n"
     );
     let mut options = options("openai-chat");
-    options.logprobs = true;
+    options.stream.logprobs = true;
     let message = fold(&decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]));
     assert_eq!(
         open(message.logprobs().unwrap()),
@@ -70,7 +70,7 @@ fn said(entries: &str) -> Option<Logprobs> {
         r#"{{"object":"chat.completion","choices":[{{"message":{{"content":"a"}},"logprobs":{{"content":[{entries}]}}}}]}}"#
     );
     let mut options = options("openai-chat");
-    options.logprobs = true;
+    options.stream.logprobs = true;
     let message = fold(&decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]));
     message.logprobs().map(|logprobs| logprobs.as_ref().clone())
 }
@@ -176,8 +176,8 @@ fn an_entry_nests_as_deep_in_any_form() {
             r#"{{"object":"chat.completion","choices":[{{"message":{{"content":"a"}},"logprobs":{{"content":[{entry}]}}}}]}}"#
         );
         let mut options = options("openai-chat");
-        options.logprobs = true;
-        options.limits.depth = depth;
+        options.stream.logprobs = true;
+        options.stream.limits.depth = depth;
         let message = fold(&decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]));
         message.logprobs().is_some()
     };

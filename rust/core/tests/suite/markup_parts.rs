@@ -6,7 +6,6 @@ use crate::support::{Owned, decode, decode_with, options};
 use crate::tables::parts;
 use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;
-use deltafold::emit::Options;
 use serde_json::{Value, json};
 
 fn sse(events: &[Value]) -> Vec<u8> {
@@ -134,7 +133,8 @@ fn citations_stay_with_the_text_and_log_probabilities_with_the_latest_part() {
         json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
     ];
     let body = [sse(&events), b"data: [DONE]\n\n".to_vec()].concat();
-    let wanted = Options { logprobs: true, ..options("openai-chat+hermes") };
+    let mut wanted = options("openai-chat+hermes");
+    wanted.stream.logprobs = true;
     let deltas = decode_with(Decoder::new(wanted).unwrap(), [body.as_slice()]);
     // Before anything was said there is no part, so the first one has an empty text of its own.
     let expected = ["0 1", "1 1", "1 1", "2 1", "2 [{\"n\":1}]", "2 1", "2 [{\"n\":1}]"];
@@ -186,7 +186,7 @@ fn made_up_ids_depend_on_the_order_of_calls_alone() {
 #[test]
 fn too_many_calls_reach_the_limit() {
     let mut wanted = options("openai-chat+hermes");
-    wanted.limits.tool_calls = 3;
+    wanted.stream.limits.tool_calls = 3;
     let body = chat(&[json!({"content": CALL.repeat(5)})]);
     let deltas = decode_with(Decoder::new(wanted).unwrap(), [body.as_slice()]);
     let Payload::Error(failure) = &deltas.last().unwrap().payload else { panic!("no error") };

@@ -4,7 +4,6 @@
 use crate::support::{decode_with, options};
 use deltafold::contract::{ErrorCode, Failure, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::emit::Options;
 use deltafold::provider_error::{ErrorObject, Response};
 
 const BOTH: [&str; 2] = ["anthropic-messages", "openai-chat"];
@@ -17,7 +16,8 @@ fn response(status: u16, headers: &[(&str, &str)]) -> Response {
 
 /// The error in which a body ends.
 fn failure_with(dialect: &str, response: Response, body: &str) -> Failure<Box<str>> {
-    let options = Options { response, ..options(dialect) };
+    let mut options = options(dialect);
+    options.stream.response = response;
     let deltas = decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]);
     match &deltas.last().expect("a terminal").payload {
         Payload::Error(failure) => failure.clone(),
@@ -588,9 +588,9 @@ fn every_error_of_ours_carries_the_http_request_id() {
     ] {
         for dialect in BOTH {
             let mut options = options(dialect);
-            options.limits.event_bytes = 1_024;
-            options.limits.message_bytes = 4;
-            options.response = response(200, &[("x-request-id", "http-1")]);
+            options.stream.limits.event_bytes = 1_024;
+            options.stream.limits.message_bytes = 4;
+            options.stream.response = response(200, &[("x-request-id", "http-1")]);
             let deltas = decode_with(Decoder::new(options).unwrap(), [body.as_bytes()]);
             let Payload::Error(failure) = &deltas.last().unwrap().payload else {
                 panic!("{name}: no error");

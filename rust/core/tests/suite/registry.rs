@@ -36,7 +36,7 @@ fn a_name_finds_its_own_row_and_a_fresh_state() {
         assert_eq!(found.name, row.name);
         assert_eq!((found.state)(), (row.state)());
         let decoder = crate::support::decoder(row.name);
-        assert_eq!(decoder.options().dialect, row.name);
+        assert_eq!(decoder.options().stream.dialect, row.name);
         assert_eq!((decoder.last_seq(), decoder.finished()), (0, false));
     }
 }
@@ -48,7 +48,7 @@ fn an_unknown_name_finds_nothing() {
     {
         assert!(find(name).is_none(), "{name:?}");
     }
-    let options =
-        deltafold::emit::Options { dialect: "nonsense", ..crate::support::options("openai-chat") };
+    let mut options = crate::support::options("openai-chat");
+    options.stream.dialect = "nonsense";
     assert!(Decoder::new(options).is_none());
 }

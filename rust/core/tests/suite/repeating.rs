@@ -59,7 +59,7 @@ fn asked(body: &str) -> [i64; 3] {
     let limits = limited(|limits| limits.provider_state_bytes = 4 << 20);
     let decoder = || {
         let mut options = options(CHAT);
-        options.limits = limits;
+        options.stream.limits = limits;
         Decoder::new(options).unwrap()
     };
     let counted = |work: &dyn Fn()| {

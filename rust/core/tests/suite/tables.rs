@@ -89,7 +89,7 @@ pub(crate) fn body<'a>(pieces: impl IntoIterator<Item = &'a str>, finish: &str) 
 }
 
 pub(crate) fn decoder(wanted: &Wanted) -> Decoder {
-    Decoder::new(deltafold::emit::Options {
+    Decoder::new(deltafold::decoder::Options {
         markup: Some(wanted.clone()),
         ..crate::support::options("openai-chat")
     })

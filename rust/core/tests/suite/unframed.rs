@@ -159,7 +159,9 @@ fn an_event_over_the_limit_repeats_nothing() {
         let event_bytes = event.len().checked_add_signed(room).unwrap();
         let options = || {
             let limits = Limits { event_bytes, ..Limits::default() };
-            deltafold::emit::Options { limits, ..options(CHAT) }
+            let mut options = options(CHAT);
+            options.stream.limits = limits;
+            options
         };
         let body = [&learned(CHAT)[..], event.as_bytes()].concat();
         let whole = decode_with(Decoder::new(options()).unwrap(), [&body[..]]);

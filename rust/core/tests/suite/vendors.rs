@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::support::{decode_with, fold, options};
 use deltafold::decoder::Decoder;
-use deltafold::emit::Options;
 use deltafold::fold::{MessageAssembler, Part, Terminal};
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ const CHAT: &str = "openai-chat";
 
 fn message(dialect: &str, events: &[Value]) -> MessageAssembler {
     let mut options = options(dialect);
-    options.logprobs = true;
+    options.stream.logprobs = true;
     let mut body = String::new();
     for event in events {
         write!(body, "data: {event}\n\n").unwrap();
@@ -330,7 +329,7 @@ fn citations_survive_without_visible_text() {
 #[test]
 fn a_model_that_the_body_names_late_is_news_beside_the_callers() {
     let mut options = options(CHAT);
-    options.model_id = Some("asked".into());
+    options.stream.model_id = Some("asked".into());
     let body = br#"data: {"choices":[{"delta":{"content":"a"}}]}
 
 data: {"model":"answered","choices":[{"delta":{},"finish_reason":"stop"}]}
@@ -393,7 +392,8 @@ fn text_of_an_unknown_block_stays_in_it() {
 #[test]
 fn a_tool_that_was_renamed_for_the_provider_is_called_by_the_callers_name() {
     let names = [("a_b", "a b"), ("c_d", "c d")].map(|(other, own)| (other.into(), own.into()));
-    let renamed = Options { tool_names: Some(Arc::new(names.into())), ..options("openai-chat") };
+    let mut renamed = options("openai-chat");
+    renamed.stream.tool_names = Some(Arc::new(names.into()));
     let call = |index: u8, name: &str| {
         format!(
             "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":{index},\"id\":\"t{index}\",\

@@ -8,8 +8,9 @@ use super::read::{self, Event, EventTemplate, Message};
 
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Carry, Reader, Result, Str};
+use crate::sink::DeltaSink;
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,9 +7,10 @@ use super::read::{self, BlockDelta, Event, EventTemplate};
 
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
+use crate::sink::DeltaSink;
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,9 +1,10 @@
 //! Blocks that are no text and no call: put together from their pieces, as a whole body would hold them.
 
 use crate::contract::Output;
-use crate::emit::{Counts, DeltaSink, ImageContent};
+use crate::emit::{Counts, ImageContent};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{self, Carry, Reader, Result, Str};
+use crate::sink::DeltaSink;
 
 /// A block that only its provider understands: `{name: {… start, input, content}}`.
 #[derive(Clone, Debug, PartialEq)]

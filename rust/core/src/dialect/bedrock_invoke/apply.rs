@@ -8,10 +8,11 @@ use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
 use crate::dialect::protocol::{Frame, Protocol, ProtocolDriver, Wanted};
 use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
-use crate::emit::{Counts, DeltaSink};
+use crate::emit::Counts;
 use crate::error::ErrorKind;
 use crate::json::{Reader, Result};
 use crate::provider_error::ErrorObject;
+use crate::sink::DeltaSink;
 
 /// What every member begins with that Bedrock adds to a model's event.
 const ADDED: &str = "\"amazon-bedrock-";

@@ -14,8 +14,9 @@
 
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
+use crate::sink::DeltaSink;
 use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.

@@ -6,9 +6,10 @@ use super::read::{self, Call, End, Event, EventTemplate};
 
 use crate::contract::{ErrorCode, FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, CallHandle, Counts, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
 use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
+use crate::sink::DeltaSink;
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

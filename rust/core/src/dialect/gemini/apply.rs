@@ -8,8 +8,9 @@ use super::usage::Merged;
 
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, ImageContent, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
+use crate::sink::DeltaSink;
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

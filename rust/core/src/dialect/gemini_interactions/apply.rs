@@ -8,9 +8,10 @@ use super::steps::Step;
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
 use crate::dialect::gemini::usage::{audio, sum};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, Counts, DeltaSink};
+use crate::emit::{CallEnd, Counts};
 use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
+use crate::sink::DeltaSink;
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 
 use super::read::{Content, Delta};
 use crate::contract::{InputFormat, Output};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, ImageContent, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
+use crate::sink::DeltaSink;
 
 /// Bytes that a step costs beside its text.
 const STEP_BYTES: usize = 128;

@@ -3,8 +3,9 @@
 use super::read::{self, Event, EventTemplate};
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, Counts, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
+use crate::sink::DeltaSink;
 
 /// Members of the last line that make up the usage record.
 const USAGE: [&str; 6] = [

@@ -12,9 +12,10 @@ use super::usage;
 
 use crate::contract::{ErrorCode, FinishReason, InputFormat, Logprobs, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
+use crate::sink::DeltaSink;
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

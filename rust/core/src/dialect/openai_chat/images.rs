@@ -2,8 +2,9 @@
 
 use super::apply::State;
 use crate::contract::Output;
-use crate::emit::{DeltaSink, ImageContent};
+use crate::emit::ImageContent;
 use crate::json::Reader;
+use crate::sink::DeltaSink;
 
 impl State {
     pub(super) fn images<O: Output>(&mut self, images: &str, sink: &mut DeltaSink<'_, O>) {

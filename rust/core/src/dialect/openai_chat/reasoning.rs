@@ -3,8 +3,9 @@
 //! Law: fragments of one entry are joined, so that the list equals that of a whole response.
 
 use crate::contract::Output;
-use crate::emit::{DeltaSink, PartHandle};
+use crate::emit::PartHandle;
 use crate::json::{self, Kind, Reader};
+use crate::sink::DeltaSink;
 
 /// The reasoning that is being streamed and what must go back with it.
 #[derive(Clone, Debug, Default, PartialEq)]

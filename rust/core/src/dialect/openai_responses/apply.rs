@@ -8,9 +8,9 @@ use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseSta
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
 use crate::dialect::openai_chat::usage::counts;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::DeltaSink;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
+use crate::sink::DeltaSink;
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use super::read::Content;
 use crate::contract::{FinishReason, InputFormat, Output};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
+use crate::sink::DeltaSink;
 
 /// Bytes that an item costs beside its text.
 const ITEM_BYTES: usize = 256;

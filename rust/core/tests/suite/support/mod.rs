@@ -13,8 +13,8 @@ pub mod oracles;
 use std::path::PathBuf;
 
 use deltafold::contract::{Delta, Output, Payload, TextAttributes, Usage};
-use deltafold::decoder::Decoder;
-use deltafold::emit::Options;
+use deltafold::decoder::{Decoder, Options};
+use deltafold::emit::StreamOptions;
 use deltafold::fold::{MessageAssembler, Part};
 use deltafold::framing::Framing;
 use deltafold::limits::Limits;
@@ -48,7 +48,7 @@ pub fn options(specification: &str) -> Options {
         tools: None,
         starts_in_thinking: false,
     });
-    Options {
+    let stream = StreamOptions {
         dialect: row(specification).name,
         run_id: "run".into(),
         model_id: None,
@@ -58,9 +58,9 @@ pub fn options(specification: &str) -> Options {
         provider_raw: false,
         logprobs: false,
         tool_names: None,
-        markup,
         limits: Limits::default(),
-    }
+    };
+    Options { stream, markup }
 }
 
 /// A decoder of a stream named "run".

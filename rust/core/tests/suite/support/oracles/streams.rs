@@ -11,7 +11,6 @@
 
 use deltafold::contract::{Delta, Laws};
 use deltafold::decoder::Decoder;
-use deltafold::emit::Options;
 
 use super::super::{Each, Owned, decode_with, options};
 use super::pieces;
@@ -45,7 +44,7 @@ pub fn decode_lawfully<'a>(
 pub fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[usize]) {
     let fresh = || {
         let mut options = options(dialect);
-        options.logprobs = true;
+        options.stream.logprobs = true;
         Decoder::new(options).unwrap()
     };
     let (whole, state) = decode_lawfully(fresh(), [body]);
@@ -58,7 +57,9 @@ pub fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[usize]) {
 
 /// A decoder that keeps the frames' JSON (`provider_raw`) reads every frame, so that it is the oracle.
 fn deltas(dialect: &str, body: &[u8], logprobs: bool, provider_raw: bool) -> Vec<Owned> {
-    let options = Options { provider_raw, logprobs, ..options(dialect) };
+    let mut options = options(dialect);
+    options.stream.provider_raw = provider_raw;
+    options.stream.logprobs = logprobs;
     let mut deltas = decode_with(Decoder::new(options).expect("a dialect"), [body]);
     for delta in &mut deltas {
         delta.provider_raw = None;

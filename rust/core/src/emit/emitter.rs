@@ -1,16 +1,15 @@
-//! Operations that a dialect uses to emit deltas: frames, identity, bounded memory.
+//! `Emitter` and `EmitterSink`: the state of the emitted stream, and the operations on frames, identity and memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::calls::Call;
+use super::call::Call;
 use super::counts::Counts;
 use super::delta_emitter::{DeltaEmitter, Phase};
-use super::options::Options;
+use super::options::StreamOptions;
 use super::parts::{Part, PartHandle};
 use crate::contract::{ErrorCode, Failure, FinishReason, Output, Usage, Warnings};
 use crate::json::Str;
-use crate::markup::Markup;
 use crate::provider_error::ErrorObject;
 
 /// The emitter's state.
@@ -37,17 +36,13 @@ pub struct Emitter {
     pub(super) details: String,
     pub(super) detail_names: Vec<&'static str>,
     pub(super) warnings: Warnings,
-    pub(super) markup: Option<Box<Markup>>,
-    /// The part whose text markup looks at.
-    pub(super) marked: Option<PartHandle>,
     pub(super) scratch: String,
 }
 
 impl Emitter {
     /// Before the first byte.
-    pub fn new(options: Arc<Options>) -> Self {
+    pub fn new(options: Arc<StreamOptions>) -> Self {
         Self {
-            markup: options.markup.as_ref().map(|wanted| Box::new(Markup::new(wanted))),
             deltas: DeltaEmitter {
                 dialect: options.dialect,
                 options,
@@ -63,7 +58,6 @@ impl Emitter {
                 raw_of_end: None,
                 limit_reached: None,
             },
-            marked: None,
             parts: Vec::new(),
             open_part: None,
             calls: Vec::new(),
@@ -94,57 +88,62 @@ impl Emitter {
     }
 }
 
-/// What `apply` may say.
-pub struct DeltaSink<'a, O> {
+/// Operations that emit deltas: the emitter and its output.
+pub struct EmitterSink<'a, O> {
     pub(super) emitter: &'a mut Emitter,
     pub(super) out: &'a mut O,
 }
 
-impl<'a, O: Output> DeltaSink<'a, O> {
-    /// Lets `emitter` speak to `out`.
+impl<'a, O: Output> EmitterSink<'a, O> {
+    /// Join an emitter and its output.
     pub fn new(emitter: &'a mut Emitter, out: &'a mut O) -> Self {
         Self { emitter, out }
     }
 
-    /// What the caller knew before the first byte.
-    pub fn options(&self) -> &Options {
+    /// Return the caller's options.
+    pub fn options(&self) -> &StreamOptions {
         &self.emitter.deltas.options
     }
 
-    /// Whether the terminal has left.
+    /// Return true after the terminal.
     pub fn ended(&self) -> bool {
         self.emitter.ended()
     }
 
-    /// Whether content may still leave: no terminal, no limit reached, no error remembered.
-    pub(super) fn is_open(&self) -> bool {
+    /// Return true while content may be emitted: no terminal, no reached limit, no deferred error.
+    pub(crate) fn is_open(&self) -> bool {
         !self.ended()
             && self.emitter.deltas.limit_reached.is_none()
             && self.emitter.deferred.is_none()
     }
 
-    /// Keeps the frame's JSON for its first delta, when asked for.
+    /// Keep the JSON of a frame for its first delta, if the options demand it.
     pub fn begin_frame(&mut self, json: &str) {
         if self.options().provider_raw {
             self.emitter.deltas.raw = Some(json.to_owned());
         }
     }
 
-    /// After each frame: a limit that was reached ends the stream.
+    /// Return true if [`Self::end_frame`] must be called after a frame.
     #[inline]
-    pub fn end_frame(&mut self) {
+    pub(crate) fn is_frame_open(&self) -> bool {
         let deltas = &self.emitter.deltas;
-        if deltas.raw.is_some() || deltas.limit_reached.is_some() {
-            self.settle_frame();
-        }
+        deltas.raw.is_some() || deltas.limit_reached.is_some()
     }
 
+    /// End a frame; returns the failure that must end the stream if a limit was reached.
     #[cold]
-    fn settle_frame(&mut self) {
+    pub(crate) fn end_frame(&mut self) -> Option<Failure<Box<str>>> {
         self.emitter.deltas.raw = None;
-        if let Some(message) = self.emitter.deltas.limit_reached.take() {
-            self.error(Failure::new(ErrorCode::ProtocolError, message.into()));
-        }
+        let message = self.emitter.deltas.limit_reached.take()?;
+        Some(Failure::new(ErrorCode::ProtocolError, message.into()))
+    }
+
+    /// Count text that markup holds against the bound of the message.
+    pub(crate) fn check_held(&mut self, bytes: usize) {
+        let deltas = &mut self.emitter.deltas;
+        let bound = deltas.options.limits.message_bytes;
+        deltas.within("message_bytes", deltas.message_bytes.saturating_add(bytes), bound);
     }
 
     /// Names model and response id; the first name of each counts.  `start` leaves once both are known.

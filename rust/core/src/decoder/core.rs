@@ -1,71 +1,31 @@
-//! Composes the stages; the only place with a policy for unknown, corrupt and stray input.
+//! `Core`: the stages after framing.
 //!
-//! | what comes | what happens |
-//! |---|---|
-//! | data that begins like JSON and is JSON | the dialect reads it |
-//! | … and is none | each `data:` line alone; if one fails too, `error{protocol_error}` with its offset |
-//! | … but the body ends inside its event | dropped: the stream ends as if cut there |
-//! | `[DONE]` | the end marker |
-//! | empty or blank data | ignored |
-//! | data of an event named `error` that is no JSON | an error of these words |
-//! | nothing but fields like `Data` | `error{protocol_error}` |
-//! | other data, lines that are neither field nor JSON | skipped, counted in one warning |
-//! | bare JSON outside of events (a JSON body) | gathered until it is whole, then read like an event's data |
-//! | … that breaks the grammar | where each line is a record `error{protocol_error}`, else noise |
-//! | a JSON array | each object in it is read |
-//! | a frame that says that the stream failed | an error of its code and words |
-//! | bytes that are no frame | `error{protocol_error}` |
-//! | a frame, element or line that the body's end cuts off | dropped: the stream ends as if cut there |
-//! | invalid UTF-8 | U+FFFD, one warning; outside of a string that is no JSON any more |
-//! | an HTML page, a compressed body, an empty body | `error{protocol_error}` |
-//! | the body of an HTTP status of 300 and above | collected (256 KiB); one error, see `provider_error` |
-//! | anything after the terminal | ignored |
-
-mod frame_handler;
+//! In: framed events, stray lines and failures.  Out: deltas of the dialect, or one error.
+//!
+//! Law: in debug builds each delta is checked against the laws of the contract.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use frame_handler::{Event, FrameHandler};
-
+use super::options::Options;
 use crate::contract::{Delta, ErrorCode, Failure, Laws, Output, TextOnlyDelta};
 use crate::dialect::{self, State};
-use crate::emit::{DeltaSink, Emitter, Options};
+use crate::emit::{Emitter, StreamOptions};
 use crate::error::{Error, ErrorKind};
-use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
-use crate::framing::{Bytes, Framer, Framing};
+use crate::framing::Bytes;
 use crate::json::Reader;
 use crate::json::scan::{JsonScan, Verdict};
-use crate::provider_error::{BODY_BYTES, ErrorObject};
+use crate::markup::MarkupLayer;
+use crate::provider_error::ErrorObject;
+use crate::sink::DeltaSink;
 
-/// Bytes in any chunking → deltas.
+/// The stages after framing.  They are separate from the framer, so that frames may borrow from it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decoder {
-    body: Body,
-    /// How the protocol's bodies are framed, as a rule.
-    usual: Framing,
-    /// Boxed, so that a decoder is cheap to move.
-    core: Box<Core>,
-    fed_anything: bool,
-}
-
-/// What the body is, as far as that is known.
-#[derive(Clone, Debug, PartialEq)]
-enum Body {
-    Unknown(BodySniffer),
-    Framed(Framer),
-    /// An HTML or XML page, its first bytes kept.
-    Page(Vec<u8>),
-    /// The body of an HTTP refusal, its first [`BODY_BYTES`] kept.
-    Refused(Vec<u8>),
-}
-
-/// Everything behind the framing, apart from it so that frames may borrow from the framer.
-#[derive(Clone, Debug, PartialEq)]
-struct Core {
-    options: Arc<Options>,
+pub(super) struct Core {
+    options: Arc<StreamOptions>,
     state: State,
     emitter: Emitter,
+    markup: Option<Box<MarkupLayer>>,
     stray: BareJson,
     /// A line was named `data` but for its case.
     misspelt: bool,
@@ -73,7 +33,7 @@ struct Core {
     laws: Option<Box<Laws>>,
 }
 
-/// Bare JSON that is being gathered.
+/// Bare JSON that is being collected.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct BareJson {
     text: Vec<u8>,
@@ -81,6 +41,26 @@ struct BareJson {
     offset: u64,
 }
 
+/// An event of the framing.
+#[derive(Clone, Copy)]
+pub(super) struct Event<'a> {
+    pub(super) name: Bytes<'a>,
+    pub(super) data: Bytes<'a>,
+    pub(super) offset: u64,
+    pub(super) closed: bool,
+    pub(super) wire: Bytes<'a>,
+}
+
+impl<'a> Event<'a> {
+    /// Build an event without a name from data outside of events.
+    pub(super) fn from_data(data: &'a [u8]) -> Self {
+        let nothing = Bytes::Valid("");
+        let data = Bytes::Unchecked(data);
+        Self { name: nothing, data, offset: 0, closed: true, wire: nothing }
+    }
+}
+
+/// An output that checks each delta in debug builds.
 struct CheckedOutput<'a, O> {
     out: &'a mut O,
     laws: Option<&'a mut Laws>,
@@ -107,138 +87,51 @@ impl<O: Output> Output for CheckedOutput<'_, O> {
     }
 }
 
-impl Decoder {
-    /// Before the first byte; `None` when `options.dialect` is no dialect.
-    pub fn new(options: Options) -> Option<Self> {
-        let row = dialect::find(options.dialect)?;
-        let options = Arc::new(options);
-        let refused = options.response.is_refusal();
-        Some(Self {
-            body: if refused {
-                Body::Refused(Vec::new())
-            } else {
-                Body::Unknown(BodySniffer::default())
-            },
-            usual: row.framing,
-            core: Box::new(Core {
-                state: (row.state)(),
-                emitter: Emitter::new(Arc::clone(&options)),
-                options,
-                stray: BareJson::default(),
-                misspelt: false,
-                laws: cfg!(debug_assertions).then(|| Box::new(Laws::of_decoder())),
-            }),
-            fed_anything: false,
-        })
-    }
-
-    /// What the caller said.
-    pub fn options(&self) -> &Options {
-        &self.core.options
-    }
-
-    /// Whether the terminal has left.
-    pub fn finished(&self) -> bool {
-        self.core.emitter.ended()
-    }
-
-    /// The seq of the last delta that left.
-    pub fn last_seq(&self) -> u64 {
-        self.core.emitter.last_seq()
-    }
-
-    /// Takes the next bytes of the body, in any chunking.  Cost is linear in their number.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut impl Output) {
-        if self.finished() || bytes.is_empty() {
-            return;
-        }
-        self.fed_anything = true;
-        if let Body::Unknown(_) = self.body {
-            self.begin(bytes, out);
-        }
-        match &mut self.body {
-            Body::Framed(_) => self.framed(bytes, out),
-            Body::Page(page) => keep(page, bytes),
-            Body::Refused(body) => {
-                let room = BODY_BYTES.saturating_sub(body.len());
-                body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-                if body.len() == BODY_BYTES {
-                    self.core.refused(body, out);
-                }
-            }
-            Body::Unknown(_) => {}
-        }
-        if self.finished() {
-            // What follows the terminal is ignored: neither its bytes nor their number stay, wherever the feed was cut.
-            self.body = Body::Unknown(BodySniffer::default());
-            self.core.stray = BareJson::default();
-        }
-    }
-
-    fn framed(&mut self, bytes: &[u8], out: &mut impl Output) {
-        if let Body::Framed(framer) = &mut self.body
-            && !self.core.emitter.ended()
-        {
-            let _ = framer.feed(bytes, FrameHandler::new(&mut self.core, out, bytes));
-        }
-    }
-
-    /// Finds out what the body is, if `bytes` tell it; they themselves are yet to be taken.
-    fn begin(&mut self, bytes: &[u8], out: &mut impl Output) {
-        let Body::Unknown(sniff) = &mut self.body else { return };
-        let max_bytes = self.core.options.limits.event_bytes;
-        match sniff.inspect(bytes, self.usual, max_bytes) {
-            None => {}
-            Some(BodyKind::Framed(framing)) => self.settle(framing, out),
-            // What comes before the page is white space, here or in earlier feeds.
-            Some(BodyKind::Page) => self.body = Body::Page(Vec::new()),
-            Some(BodyKind::Compressed) => {
-                let message =
-                    "the body is compressed (gzip); the transport must undo the content encoding";
-                self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
-            }
-        }
-    }
-
-    /// Settles the framing and gives it what came in earlier feeds.
-    fn settle(&mut self, framing: Framing, out: &mut impl Output) {
-        let framer = Framer::new(framing, self.core.options.limits.event_bytes);
-        if let Body::Unknown(sniff) = std::mem::replace(&mut self.body, Body::Framed(framer)) {
-            self.framed(&sniff.into_seen(), out);
-        }
-    }
-
-    /// Takes the end of the body.  After it the stream has its terminal.
-    pub fn close(&mut self, out: &mut impl Output) {
-        if self.finished() {
-            return;
-        }
-        match &mut self.body {
-            Body::Page(page) => {
-                let page = String::from_utf8_lossy(page).into_owned();
-                return self.core.not_a_stream(out, &page);
-            }
-            Body::Refused(body) => return self.core.refused(body, out),
-            Body::Unknown(_) => self.settle(Framing::Sse, out),
-            Body::Framed(_) => {}
-        }
-        if let Body::Framed(framer) = &mut self.body {
-            let handler = FrameHandler::new(&mut self.core, out, b"");
-            if framer.close(handler).is_break() {
-                return;
-            }
-        }
-        self.core.end_of_body(out, self.fed_anything);
-    }
-
-    /// Ends the stream for a reason from outside: the transport failed, the caller gave up.  After a finish reason the
-    /// message is whole and the failure only a warning.
-    pub fn fail(&mut self, failure: Failure<Box<str>>, out: &mut impl Output) {
-        self.core.fail(out, failure);
-    }
-}
-
 impl Core {
+    pub(super) fn new(options: Options, state: State) -> Self {
+        let Options { stream, markup } = options;
+        let stream = Arc::new(stream);
+        Self {
+            state,
+            emitter: Emitter::new(Arc::clone(&stream)),
+            markup: markup.map(|wanted| Box::new(MarkupLayer::new(&wanted))),
+            options: stream,
+            stray: BareJson::default(),
+            misspelt: false,
+            laws: cfg!(debug_assertions).then(|| Box::new(Laws::of_decoder())),
+        }
+    }
+
+    pub(super) fn options(&self) -> &StreamOptions {
+        &self.options
+    }
+
+    /// Return true after the terminal.
+    #[inline]
+    pub(super) fn has_ended(&self) -> bool {
+        self.emitter.ended()
+    }
+
+    /// Return the sequence number of the last delta.
+    pub(super) fn last_seq(&self) -> u64 {
+        self.emitter.last_seq()
+    }
+
+    /// Drop bare JSON that is being collected.
+    pub(super) fn drop_bare_json(&mut self) {
+        self.stray = BareJson::default();
+    }
+
+    /// Apply the events at the start of unframed bytes while they match templates; returns their length.
+    #[inline]
+    pub(super) fn apply_templates_unframed(
+        &mut self,
+        bytes: Bytes<'_>,
+        out: &mut impl Output,
+    ) -> usize {
+        self.with_sink(out, |state, sink| state.apply_templates_unframed(bytes, sink))
+    }
+
     fn with_sink<O: Output, R>(
         &mut self,
         out: &mut O,
@@ -246,13 +139,13 @@ impl Core {
     ) -> R {
         let laws = self.laws.as_deref_mut().filter(|_| cfg!(debug_assertions));
         let mut checked = CheckedOutput { out, laws };
-        let mut sink = DeltaSink::new(&mut self.emitter, &mut checked);
+        let mut sink = DeltaSink::new(&mut self.emitter, self.markup.as_deref_mut(), &mut checked);
         f(&mut self.state, &mut sink)
     }
 
     /// Applies an event that repeats a template; false for any other.
     #[inline]
-    fn apply_template(
+    pub(super) fn apply_template(
         &mut self,
         name: &[u8],
         data: &[u8],
@@ -270,7 +163,7 @@ impl Core {
     }
 
     #[inline(never)]
-    fn event(&mut self, event: Event<'_>, out: &mut impl Output) {
+    pub(super) fn event(&mut self, event: Event<'_>, out: &mut impl Output) {
         let Event { offset, closed, .. } = event;
         let (name, data) = (event.name.as_bytes(), event.data.as_bytes().trim_ascii());
         match data.first() {
@@ -298,7 +191,13 @@ impl Core {
 
     /// The framing's own word that the stream failed.
     #[cold]
-    fn failure(&mut self, code: &[u8], message: &[u8], data: &[u8], out: &mut impl Output) {
+    pub(super) fn failure(
+        &mut self,
+        code: &[u8],
+        message: &[u8],
+        data: &[u8],
+        out: &mut impl Output,
+    ) {
         let text = String::from_utf8_lossy;
         let data = text(data);
         let mut reader = Reader::new(&data, self.options.limits.depth);
@@ -408,7 +307,7 @@ impl Core {
 
     /// Ends the stream with the error that the body of a refused response describes.
     #[cold]
-    fn refused(&mut self, body: &[u8], out: &mut impl Output) {
+    pub(super) fn refused(&mut self, body: &[u8], out: &mut impl Output) {
         let (failure, json) = self.options.response.refusal(body, "");
         if let Some(json) = json.filter(|json| json.starts_with('{')) {
             self.with_sink(out, |_, sink| sink.begin_frame(&json));
@@ -417,7 +316,13 @@ impl Core {
     }
 
     /// A line that is no field: bare JSON begins with a bracket and may go on over several lines.
-    fn stray_line(&mut self, line: &[u8], offset: u64, record: bool, out: &mut impl Output) {
+    pub(super) fn stray_line(
+        &mut self,
+        line: &[u8],
+        offset: u64,
+        record: bool,
+        out: &mut impl Output,
+    ) {
         let trimmed = line.trim_ascii_start();
         if self.stray.text.is_empty() {
             if !matches!(trimmed.first(), Some(b'{' | b'[')) {
@@ -481,14 +386,14 @@ impl Core {
         }
     }
 
-    fn error(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
+    pub(super) fn error(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
         self.with_sink(out, |state, sink| {
             state.close(sink);
             sink.error(failure);
         });
     }
 
-    fn end_of_body(&mut self, out: &mut impl Output, fed_anything: bool) {
+    pub(super) fn end_of_body(&mut self, out: &mut impl Output, fed_anything: bool) {
         if !fed_anything {
             let mut failure = Failure::new(ErrorCode::ProtocolError, "the body is empty".into());
             failure.retryable = Some(true);
@@ -506,14 +411,14 @@ impl Core {
         });
     }
 
-    fn not_a_stream(&mut self, out: &mut impl Output, page: &str) {
+    pub(super) fn not_a_stream(&mut self, out: &mut impl Output, page: &str) {
         let message = format!("the body is a page, no stream; it begins: {page}");
         let mut failure = Failure::new(ErrorCode::ProtocolError, message.into());
         failure.retryable = Some(true);
         self.error(out, failure);
     }
 
-    fn fail(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
+    pub(super) fn fail(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
         self.with_sink(out, |state, sink| {
             state.close(sink);
             if sink.finished() {
@@ -522,12 +427,4 @@ impl Core {
             sink.end_of_body(failure);
         });
     }
-}
-
-/// Keeps the beginning of a page, from its first bracket.
-fn keep(page: &mut Vec<u8>, bytes: &[u8]) {
-    let room = PAGE_BYTES.saturating_sub(page.len());
-    let blank = |byte: &&u8| page.is_empty() && **byte != b'<';
-    let start = bytes.iter().take_while(blank).count();
-    page.extend(bytes.iter().skip(start).take(room));
 }

@@ -1,0 +1,171 @@
+//! `Decoder`: bytes of one response body in any chunking → deltas.
+//!
+//! In: the bytes of a body.  Out: deltas, to an [`Output`].
+//!
+//! Laws: the framing is chosen once, from the first bytes.  Nothing is kept after the terminal.
+
+use super::core::Core;
+use super::frame_handler::FrameHandler;
+use super::options::Options;
+use crate::contract::{ErrorCode, Failure, Output};
+use crate::dialect;
+use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
+use crate::framing::{Framer, Framing};
+use crate::markup::Wanted;
+use crate::provider_error::BODY_BYTES;
+
+/// Bytes in any chunking → deltas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoder {
+    body: Body,
+    /// The usual framing of the protocol.
+    usual: Framing,
+    markup: Option<Wanted>,
+    /// Boxed, so that a decoder is cheap to move.
+    core: Box<Core>,
+    fed_anything: bool,
+}
+
+/// The kind of the body, as far as it is known.
+#[derive(Clone, Debug, PartialEq)]
+enum Body {
+    Unknown(BodySniffer),
+    Framed(Framer),
+    /// An HTML or XML page, its first bytes kept.
+    Page(Vec<u8>),
+    /// The body of an HTTP refusal, its first [`BODY_BYTES`] kept.
+    Refused(Vec<u8>),
+}
+
+impl Decoder {
+    /// Build a decoder; `None` if the dialect of the options is unknown.
+    pub fn new(options: Options) -> Option<Self> {
+        let row = dialect::find(options.stream.dialect)?;
+        let refused = options.stream.response.is_refusal();
+        Some(Self {
+            body: if refused {
+                Body::Refused(Vec::new())
+            } else {
+                Body::Unknown(BodySniffer::default())
+            },
+            usual: row.framing,
+            markup: options.markup.clone(),
+            core: Box::new(Core::new(options, (row.state)())),
+            fed_anything: false,
+        })
+    }
+
+    /// Return the options of this decoder.
+    pub fn options(&self) -> Options {
+        Options { stream: self.core.options().clone(), markup: self.markup.clone() }
+    }
+
+    /// Return true after the terminal.
+    pub fn finished(&self) -> bool {
+        self.core.has_ended()
+    }
+
+    /// Return the sequence number of the last delta.
+    pub fn last_seq(&self) -> u64 {
+        self.core.last_seq()
+    }
+
+    /// Decode the next bytes of the body, in any chunking.  The cost is linear in their number.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut impl Output) {
+        if self.finished() || bytes.is_empty() {
+            return;
+        }
+        self.fed_anything = true;
+        if let Body::Unknown(_) = self.body {
+            self.begin(bytes, out);
+        }
+        match &mut self.body {
+            Body::Framed(_) => self.framed(bytes, out),
+            Body::Page(page) => keep(page, bytes),
+            Body::Refused(body) => {
+                let room = BODY_BYTES.saturating_sub(body.len());
+                body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+                if body.len() == BODY_BYTES {
+                    self.core.refused(body, out);
+                }
+            }
+            Body::Unknown(_) => {}
+        }
+        if self.finished() {
+            // Bytes after the terminal are ignored.  Nothing of them is kept, so the state does not depend on the chunking.
+            self.body = Body::Unknown(BodySniffer::default());
+            self.core.drop_bare_json();
+        }
+    }
+
+    fn framed(&mut self, bytes: &[u8], out: &mut impl Output) {
+        if let Body::Framed(framer) = &mut self.body
+            && !self.core.has_ended()
+        {
+            let _ = framer.feed(bytes, FrameHandler::new(&mut self.core, out, bytes));
+        }
+    }
+
+    /// Detect the kind of the body from `bytes`, which are not consumed.
+    fn begin(&mut self, bytes: &[u8], out: &mut impl Output) {
+        let Body::Unknown(sniff) = &mut self.body else { return };
+        let max_bytes = self.core.options().limits.event_bytes;
+        match sniff.inspect(bytes, self.usual, max_bytes) {
+            None => {}
+            Some(BodyKind::Framed(framing)) => self.settle(framing, out),
+            // All bytes before the page are white space.
+            Some(BodyKind::Page) => self.body = Body::Page(Vec::new()),
+            Some(BodyKind::Compressed) => {
+                let message =
+                    "the body is compressed (gzip); the transport must undo the content encoding";
+                self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            }
+        }
+    }
+
+    /// Choose the framing and feed it the bytes of earlier feeds.
+    fn settle(&mut self, framing: Framing, out: &mut impl Output) {
+        let framer = Framer::new(framing, self.core.options().limits.event_bytes);
+        if let Body::Unknown(sniff) = std::mem::replace(&mut self.body, Body::Framed(framer)) {
+            self.framed(&sniff.into_seen(), out);
+        }
+    }
+
+    /// Take the end of the body.  Afterwards the stream has its terminal.
+    pub fn close(&mut self, out: &mut impl Output) {
+        if self.finished() {
+            return;
+        }
+        match &mut self.body {
+            Body::Page(page) => {
+                let page = String::from_utf8_lossy(page).into_owned();
+                return self.core.not_a_stream(out, &page);
+            }
+            Body::Refused(body) => return self.core.refused(body, out),
+            Body::Unknown(_) => self.settle(Framing::Sse, out),
+            Body::Framed(_) => {}
+        }
+        if let Body::Framed(framer) = &mut self.body {
+            let handler = FrameHandler::new(&mut self.core, out, b"");
+            if framer.close(handler).is_break() {
+                return;
+            }
+        }
+        self.core.end_of_body(out, self.fed_anything);
+    }
+
+    /// End the stream for an external reason: the transport failed, or the caller stops.
+    ///
+    /// After a finish reason the message is whole, and the failure is only a warning.
+    pub fn fail(&mut self, failure: Failure<Box<str>>, out: &mut impl Output) {
+        self.core.fail(out, failure);
+    }
+}
+
+/// Keep the beginning of a page, from its first bracket.
+fn keep(page: &mut Vec<u8>, bytes: &[u8]) {
+    let room = PAGE_BYTES.saturating_sub(page.len());
+    let blank = |byte: &&u8| page.is_empty() && **byte != b'<';
+    let start = bytes.iter().take_while(blank).count();
+    page.extend(bytes.iter().skip(start).take(room));
+}

@@ -1,0 +1,106 @@
+//! The state of one tool call, and the ways in which it ends.
+
+use super::digest::Digest;
+use crate::contract::{CallId, FinishReason, InputFormat};
+use crate::json::scan::{JsonScan, Verdict};
+use crate::json::{Carry, Reader};
+
+/// A tool call that a dialect opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallHandle(pub(super) usize);
+
+/// The way in which the arguments of a call ended.
+///
+/// | ending | no argument text came | the text is one JSON value | the text ends inside a value |
+/// |---|---|---|---|
+/// | `Provider` | runnable with `{}` | runnable | incomplete |
+/// | `EndMarker`, `Finish(Stop)`, `Finish(ToolCalls)` | runnable with `{}` | runnable | incomplete |
+/// | `Finish` with any other reason, `Cut` | incomplete | runnable | incomplete |
+/// | `Abandoned` | incomplete | incomplete | incomplete |
+///
+/// A held `{}` and free text (custom tools) count as no text, since neither shows that the call was whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// The provider closed the call.
+    Provider,
+    /// The message's finish reason.
+    Finish(FinishReason),
+    /// The provider's end marker, without a finish reason before it.
+    EndMarker,
+    /// The stream failed or stopped.
+    Cut,
+    /// The message was abandoned, or the provider announced more arguments.
+    Abandoned,
+}
+
+impl CallEnd {
+    /// Return true if this ending means that the call is whole.
+    pub fn says_done(self) -> bool {
+        match self {
+            Self::Provider | Self::EndMarker => true,
+            Self::Finish(reason) => reason.says_done(),
+            Self::Cut | Self::Abandoned => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Call {
+    pub(super) id: CallId,
+    pub(super) given_id: bool,
+    pub(super) name: Option<String>,
+    pub(super) stage: CallStage,
+    pub(super) format: InputFormat,
+    pub(super) scan: JsonScan,
+    pub(super) said: Digest,
+    pub(super) carry: Carry,
+    /// Arguments that wait for a name, or a `{}` that later arguments replace.
+    pub(super) pending: String,
+    pub(super) sent: bool,
+    /// The arguments come from text or a whole body, so no piece repeats or replaces others.
+    pub(super) verbatim: bool,
+    pub(super) provider_state: Option<String>,
+}
+
+impl Call {
+    #[inline]
+    pub(super) fn take(&mut self, text: &str) {
+        self.scan.feed(text.as_bytes());
+        self.said.take(text);
+    }
+
+    /// Replace held arguments by `text`.
+    pub(super) fn take_instead(&mut self, text: &str) {
+        self.scan = JsonScan::default();
+        self.said = Digest::default();
+        self.take(text);
+    }
+
+    /// Return true if `text` repeats the whole arguments, raw or encoded as a JSON string.
+    ///
+    /// Some gateways close a call with its whole arguments.
+    #[inline]
+    pub(super) fn repeats(&self, text: &str) -> bool {
+        self.scan.verdict() == Verdict::Complete
+            && !self.verbatim
+            && self.format == InputFormat::Json
+            && self.says_again(text)
+    }
+
+    fn says_again(&self, text: &str) -> bool {
+        if Digest::from_text(text) == self.said {
+            return true;
+        }
+        let mut reader = Reader::new(text, 1);
+        let encoded = reader.string().and_then(|token| reader.end().map(|()| token.text()));
+        encoded.is_ok_and(|encoded| Digest::from_text(&encoded) == self.said)
+    }
+}
+
+/// The stage of a call: whether its start and its end were emitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallStage {
+    Waiting,
+    Started,
+    Ended,
+}

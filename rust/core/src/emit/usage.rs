@@ -1,0 +1,70 @@
+//! Usage of a stream: records merged over its events, sent when their counts change.
+//!
+//! In: usage records as JSON with the dialect's reader of counts, or counts.  Out: `usage` deltas.
+
+use super::counts::Counts;
+use super::emitter::{Emitter, EmitterSink};
+use crate::contract::{Output, Payload};
+use crate::json::{self, Result};
+
+/// Bytes of provider state that one repeated byte of a usage record counts for: merging reads and writes it several times.
+/// Known records have at most 2 KB and are repeated once or twice.
+const REPEATED_BYTE_COST: usize = 16;
+
+impl<O: Output> EmitterSink<'_, O> {
+    /// Merge a usage record into the earlier ones and send the counts if they changed.
+    ///
+    /// The last value of each member that is not null wins.  `None` changes nothing.
+    pub fn merge_usage(&mut self, record: Option<&str>, counts: fn(&str) -> Result<Counts>) {
+        let Some(record) = record else { return };
+        let known = self.emitter.usage_record.as_ref().map_or(0, String::len);
+        if !self.take_repeated_bytes(known, record.len()) {
+            return;
+        }
+        let merged = match &self.emitter.usage_record {
+            Some(known) => json::merge_deep(known, record),
+            None => json::compact(record),
+        };
+        if let Ok(counts) = counts(&merged) {
+            self.usage(&counts, &merged);
+        }
+        self.emitter.usage_record = Some(merged);
+    }
+
+    /// Return true after the first record of [`Self::merge_usage`].
+    pub fn has_usage_record(&self) -> bool {
+        self.emitter.usage_record.is_some()
+    }
+
+    /// Count the bytes that a record of `new` bytes repeats of `known` ones against the bound of provider state.
+    ///
+    /// Merging and sending a record costs the bytes of both, so many small records after a large one are expensive.  A
+    /// record with all members repeats nothing.
+    pub fn take_repeated_bytes(&mut self, known: usize, new: usize) -> bool {
+        self.take_state_bytes(known.saturating_sub(new).saturating_mul(REPEATED_BYTE_COST))
+    }
+
+    /// Send the merged counts if they changed.  `raw` is the provider's own record as JSON.
+    pub fn usage(&mut self, counts: &Counts, raw: &str) {
+        if self.ended() || counts.is_empty() {
+            return;
+        }
+        let Emitter { deltas, usage, scratch, .. } = &mut *self.emitter;
+        let later = counts.to_usage(std::mem::take(scratch), raw);
+        if usage.as_ref() == Some(&later) {
+            *scratch = later.details.unwrap_or_default();
+        } else {
+            deltas.send(self.out, Payload::Usage(later.map(String::as_str)));
+            // The memory of the earlier record is reused for the next one.
+            let before = usage.replace(later);
+            *scratch = before.and_then(|usage| usage.details).unwrap_or_default();
+        }
+    }
+
+    /// Keep counts from outside the message; at its end they fill the gaps of its own record.
+    pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
+        if !counts.is_empty() && self.take_state_bytes(raw.len()) {
+            self.emitter.usage_beside = Some(Box::new((counts, raw.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `DeltaSink`: the operations that a dialect uses to emit deltas.
+//!
+//! In: operations of `apply`.  Out: the same operations on the [`EmitterSink`] below, through the layer of markup if the
+//! caller asked for one.
+//!
+//! Laws: operations that begin or end content, or that touch a text part, are defined here.  They tell the layer before the
+//! emitter.  All other operations are those of the emitter, by `Deref`.  Without a layer this sink adds one branch.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::contract::{Failure, InputFormat, Logprobs, Output};
+use crate::emit::{CallEnd, CallHandle, Emitter, EmitterSink, ImageContent, PartHandle, PartKind};
+use crate::json::Str;
+use crate::markup::MarkupLayer;
+
+/// Operations that a dialect uses to emit deltas.
+pub struct DeltaSink<'a, O> {
+    below: EmitterSink<'a, O>,
+    markup: Option<&'a mut MarkupLayer>,
+}
+
+impl<'a, O> Deref for DeltaSink<'a, O> {
+    type Target = EmitterSink<'a, O>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.below
+    }
+}
+
+impl<O> DerefMut for DeltaSink<'_, O> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.below
+    }
+}
+
+impl<'a, O: Output> DeltaSink<'a, O> {
+    /// Join an emitter, its output and the layer above it.
+    #[inline]
+    pub(crate) fn new(
+        emitter: &'a mut Emitter,
+        markup: Option<&'a mut MarkupLayer>,
+        out: &'a mut O,
+    ) -> Self {
+        Self { below: EmitterSink::new(emitter, out), markup }
+    }
+
+    /// End the markup before other content of the protocol.
+    #[inline]
+    fn end_markup(&mut self, how: CallEnd) {
+        if let Some(markup) = &mut self.markup {
+            markup.end(how, &mut self.below);
+        }
+    }
+
+    #[inline]
+    fn watching(
+        &mut self,
+        part: PartHandle,
+    ) -> Option<(&mut MarkupLayer, &mut EmitterSink<'a, O>)> {
+        let markup = self.markup.as_deref_mut().filter(|markup| markup.is_watched(part))?;
+        Some((markup, &mut self.below))
+    }
+
+    fn watch(&mut self, kind: PartKind, part: PartHandle, is_repeated: bool) -> PartHandle {
+        if let Some(markup) = &mut self.markup
+            && kind == PartKind::Text
+        {
+            markup.watch(part, is_repeated);
+        }
+        part
+    }
+
+    /// Open a part that ends before the first delta of the next part.
+    pub fn open_part(&mut self, kind: PartKind) -> PartHandle {
+        self.end_markup(CallEnd::Provider);
+        let part = self.below.open_part(kind);
+        self.watch(kind, part, false)
+    }
+
+    /// Open a part for whose end the protocol has an event.
+    pub fn open_block(&mut self, kind: PartKind) -> PartHandle {
+        self.end_markup(CallEnd::Provider);
+        let part = self.below.open_block(kind);
+        self.watch(kind, part, false)
+    }
+
+    /// Open such a part whose protocol repeats the whole text at its end, see [`Self::text_whole`].
+    pub fn open_repeated_block(&mut self, kind: PartKind) -> PartHandle {
+        self.end_markup(CallEnd::Provider);
+        let part = self.below.open_repeated_block(kind);
+        self.watch(kind, part, true)
+    }
+
+    /// Emit more text of a part.
+    #[inline]
+    pub fn text(&mut self, part: PartHandle, text: Str<'_>) {
+        if self.markup.is_some() {
+            return self.layered_text(part, text);
+        }
+        self.below.text(part, text);
+    }
+
+    #[cold]
+    fn layered_text(&mut self, part: PartHandle, text: Str<'_>) {
+        match self.watching(part) {
+            Some((markup, below)) => markup.text(part, text, below),
+            None => self.below.text(part, text),
+        }
+    }
+
+    /// Take the whole text of a part after its pieces, and emit the suffix that was not streamed.
+    pub fn text_whole(&mut self, part: PartHandle, whole: Str<'_>) {
+        match self.watching(part) {
+            Some((markup, below)) => markup.text_whole(part, whole, below),
+            None => self.below.text_whole(part, whole),
+        }
+    }
+
+    /// Begin another paragraph of a part, which the protocol repeats by itself.
+    pub fn begin_paragraph(&mut self, part: PartHandle) {
+        match self.watching(part) {
+            Some((markup, below)) => markup.begin_paragraph(part, below),
+            None => self.below.begin_paragraph(part),
+        }
+    }
+
+    /// End a part.
+    pub fn end_part(&mut self, part: PartHandle) {
+        match self.watching(part) {
+            Some((markup, below)) => markup.flush_surrogate(part, below),
+            None => self.below.end_part(part),
+        }
+    }
+
+    /// Return the emitted part that takes an attribute of `part`.
+    fn attribute_part(&mut self, part: PartHandle, is_citation: bool) -> PartHandle {
+        match self.watching(part) {
+            Some((markup, below)) if below.is_open() => markup.attribute_part(is_citation, below),
+            _ => part,
+        }
+    }
+
+    /// Add citations: a JSON array, or one citation alone.
+    pub fn annotate(&mut self, part: PartHandle, annotations: &str) {
+        self.flush_watched(part);
+        let part = self.attribute_part(part, true);
+        self.below.annotate(part, annotations);
+    }
+
+    /// Add a list of the provider as one annotation `{type: name, <name>: list}`.
+    pub fn annotate_list(&mut self, part: PartHandle, name: &str, list: &str) {
+        self.flush_watched(part);
+        let part = self.attribute_part(part, true);
+        self.below.annotate_list(part, name, list);
+    }
+
+    /// Add log probabilities.
+    pub fn logprobs(&mut self, part: PartHandle, logprobs: &Logprobs) {
+        let part = self.attribute_part(part, false);
+        self.below.logprobs(part, logprobs);
+    }
+
+    /// Set the provider state of a part; `data` is a JSON value.
+    pub fn part_state(&mut self, part: PartHandle, data: &str) {
+        self.flush_watched(part);
+        let part = self.attribute_part(part, false);
+        self.below.part_state(part, data);
+    }
+
+    /// Log probabilities may come between the halves of a surrogate pair; every other attribute follows whole characters.
+    fn flush_watched(&mut self, part: PartHandle) {
+        if let Some((markup, below)) = self.watching(part)
+            && below.is_open()
+        {
+            markup.flush_surrogate(part, below);
+        }
+    }
+
+    /// Emit a whole thinking part of which only the provider state exists.
+    pub fn redacted(&mut self, data: &str) -> PartHandle {
+        self.end_markup(CallEnd::Provider);
+        self.below.redacted(data)
+    }
+
+    /// Open a tool call.
+    pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
+        self.end_markup(CallEnd::Provider);
+        self.below.open_call(format)
+    }
+
+    /// Open a tool call of a whole body, whose arguments come in one piece.
+    pub fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
+        self.end_markup(CallEnd::Provider);
+        self.below.open_verbatim_call(format)
+    }
+
+    /// End all open calls.
+    pub fn end_calls(&mut self, how: CallEnd) {
+        self.end_markup(how);
+        self.below.end_calls(how);
+    }
+
+    /// Emit a block that only its provider understands; `block` is its JSON.
+    pub fn provider_part(&mut self, block: &str) {
+        if block.starts_with('{') {
+            self.end_markup(CallEnd::Provider);
+        }
+        self.below.provider_part(block);
+    }
+
+    /// Emit a generated image.
+    pub fn image_part(&mut self, mime_type: &str, content: ImageContent<'_>, state: Option<&str>) {
+        self.end_markup(CallEnd::Provider);
+        self.below.image_part(mime_type, content, state);
+    }
+
+    /// End a frame: a limit that was reached ends the stream.
+    #[inline]
+    pub fn end_frame(&mut self) {
+        if self.below.is_frame_open()
+            && let Some(failure) = self.below.end_frame()
+        {
+            self.error(failure);
+        }
+    }
+
+    /// Remember an error that ends the stream at its real end.
+    pub fn defer_error(&mut self, failure: Failure<Box<str>>) {
+        self.below.defer_error(failure);
+    }
+
+    /// End the stream in an error.
+    pub fn error(&mut self, failure: Failure<Box<str>>) {
+        let markup = &mut self.markup;
+        self.below.error(failure, &mut |below, how| settle(markup, how, below));
+    }
+
+    /// End the stream at the provider's end marker.
+    pub fn end(&mut self) {
+        let markup = &mut self.markup;
+        self.below.end(&mut |below, how| settle(markup, how, below));
+    }
+
+    /// End the stream at the end of the body; without a finish reason it is the failure `lost`.
+    pub fn end_of_body(&mut self, lost: Failure<Box<str>>) {
+        let markup = &mut self.markup;
+        self.below.end_of_body(lost, &mut |below, how| settle(markup, how, below));
+    }
+}
+
+fn settle<O: Output>(
+    markup: &mut Option<&mut MarkupLayer>,
+    how: CallEnd,
+    below: &mut EmitterSink<'_, O>,
+) {
+    if let Some(markup) = markup {
+        markup.settle(how, below);
+    }
+}

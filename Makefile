@@ -35,6 +35,7 @@ lint: .venv-lint/installed ## formatters, linters, import order, type checkers, 
 	.venv-lint/bin/ruff check
 	.venv-lint/bin/ruff format --check
 	.venv-lint/bin/python tools/import_order.py
+	.venv-lint/bin/python tools/rust_cycles.py
 	.venv-lint/bin/mypy
 	.venv-lint/bin/basedpyright
 	MYPYPATH=python .venv-lint/bin/python -m mypy.stubtest deltafold._core --mypy-config-file pyproject.toml

@@ -11,6 +11,7 @@
 
 mod body;
 mod codes;
+mod refusal;
 mod waits;
 
 pub use body::BODY_BYTES;
@@ -95,34 +96,6 @@ impl Response {
     /// Whether the status says that the body is no stream but the reason of a refusal.
     pub fn is_refusal(&self) -> bool {
         self.status >= FIRST_REFUSAL
-    }
-
-    /// Classifies the body of a refusal.
-    ///
-    /// Returns the failure, and the JSON that it was read from where the body holds JSON.  `fallback` is the message of a
-    /// body that has none.
-    ///
-    /// ```
-    /// use deltafold::provider_error::Response;
-    /// let response = Response { status: 402, ..Response::default() };
-    /// let (failure, _) = response.refusal(br#"{"error":{"message":"Insufficient Balance"}}"#, "");
-    /// assert_eq!(failure.code.as_str(), "quota_exceeded");
-    /// ```
-    pub fn refusal<'a>(
-        &self,
-        body: &'a [u8],
-        fallback: &str,
-    ) -> (Failure<Box<str>>, Option<std::borrow::Cow<'a, str>>) {
-        let (error, json) = body::read(body);
-        let without_message = if self.status == 0 {
-            "the provider sent an error without a message".to_owned()
-        } else if error.says_something() {
-            format!("HTTP status {} and an error without a message", self.status)
-        } else {
-            format!("HTTP status {} without an error in the body", self.status)
-        };
-        let fallback = if fallback.is_empty() { &without_message } else { fallback };
-        (error.failure(self, fallback), json)
     }
 }
 

@@ -1,0 +1,67 @@
+//! `Frame` and `Receiver`: the units of a framing, and their destination.
+
+use std::ops::ControlFlow;
+
+/// One unit of a framing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// A framed event.
+    Event {
+        /// The event's name, empty without one.
+        name: &'a [u8],
+        /// Its data, the lines joined by LF.
+        data: &'a [u8],
+        /// Bytes from the start of the body to its first data line.
+        offset: u64,
+        /// True if the framing closed the event; false for an unfinished event at the end of the body.
+        closed: bool,
+        /// All bytes of the event, if it was whole in one feed and its data is one piece of them; else empty.
+        wire: &'a [u8],
+    },
+    /// A line that belongs to no event.
+    Stray {
+        /// The line without its end.
+        line: &'a [u8],
+        /// Bytes from the start of the body to the line.
+        offset: u64,
+        /// The framing has one record a line, so a line that begins like JSON and breaks is an error.
+        record: bool,
+    },
+    /// A failure that the framing reports.
+    Failure {
+        /// The sender's name for the failure.
+        code: &'a [u8],
+        /// The message; empty if the data has it.
+        message: &'a [u8],
+        /// Details: JSON, or nothing.
+        data: &'a [u8],
+    },
+    /// Malformed bytes.  No frame follows.
+    Corrupt {
+        /// The defect.
+        what: &'static str,
+        /// Bytes from the start of the body to the frame.
+        offset: u64,
+    },
+    /// An event that exceeds the limit.
+    TooLong,
+}
+
+/// Destination of frames.
+pub trait Receiver {
+    /// Take a frame; break to take no more.
+    fn frame(&mut self, frame: Frame<'_>) -> ControlFlow<()>;
+
+    /// Take known events from the start of unframed bytes and return their length.  An event begins at the first byte.
+    ///
+    /// A framer offers the bytes before it reads them.  A receiver without a fast path takes none.
+    fn unframed(&mut self, _bytes: &[u8]) -> ControlFlow<(), usize> {
+        ControlFlow::Continue(0)
+    }
+}
+
+impl<F: FnMut(Frame<'_>) -> ControlFlow<()>> Receiver for F {
+    fn frame(&mut self, frame: Frame<'_>) -> ControlFlow<()> {
+        self(frame)
+    }
+}

@@ -6,6 +6,7 @@
 
 use super::sink::{DeltaSink, Emitter};
 use crate::contract::{Output, Payload, Usage};
+use crate::facts::{UsageMember, UsageNumbers, UsageTable};
 use crate::json::{self, Result, write_members};
 
 /// Bytes of provider state that one repeated byte of a usage record counts for: merging reads and writes it several times.
@@ -34,10 +35,41 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Set the input of a provider whose input count excludes the tokens read from and written to a cache.
-    pub fn set_input_beside_cache(&mut self, input: Option<u64>) {
-        let cached = self.cache_read.into_iter().chain(self.cache_write);
-        self.input = input.map(|input| cached.fold(input, u64::saturating_add));
+    /// Reads a provider's record that was validated before.
+    pub fn read(table: &UsageTable, record: &str) -> Result<Self> {
+        Ok(Self::from_numbers(table, &table.read(record)?))
+    }
+
+    /// Translates the numbers of a provider's record.
+    ///
+    /// A record with more cached tokens than prompt tokens counts the cached ones beside the prompt (xAI).  A total that is the
+    /// sum of prompt, completion and reasoning says that the completion excludes reasoning (xAI).
+    pub fn from_numbers(table: &UsageTable, numbers: &UsageNumbers) -> Self {
+        let get = |member| numbers.get(member);
+        let (prompt, cached) = (get(UsageMember::Input), get(UsageMember::CacheRead));
+        let written = get(UsageMember::CacheWrite).filter(|_| table.input_excludes_cache);
+        let beside = cached.filter(|cached| {
+            table.input_excludes_cache || prompt.is_some_and(|prompt| *cached > prompt)
+        });
+        let input = sum([prompt, get(UsageMember::ToolInput)])
+            .map(|input| [beside, written].into_iter().flatten().fold(input, u64::saturating_add));
+        let (completion, reasoning) = (get(UsageMember::Output), get(UsageMember::Reasoning));
+        let all = sum([completion, reasoning]);
+        let total = sum([prompt, all]);
+        let is_beside = reasoning.is_some_and(|count| count > 0)
+            && completion.is_some()
+            && prompt.is_some()
+            && total == get(UsageMember::Total);
+        Self {
+            input,
+            output: if table.output_excludes_reasoning || is_beside { all } else { completion },
+            cost: numbers.cost(),
+            cache_read: cached,
+            cache_write: get(UsageMember::CacheWrite),
+            reasoning,
+            audio_input: get(UsageMember::AudioInput),
+            audio_output: get(UsageMember::AudioOutput),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -95,11 +127,16 @@ impl Counts {
     }
 }
 
+/// The sum of the known counts; unknown when none is known.
+fn sum<const N: usize>(counts: [Option<u64>; N]) -> Option<u64> {
+    counts.into_iter().flatten().reduce(u64::saturating_add)
+}
+
 impl<O: Output> DeltaSink<'_, O> {
     /// Merge a usage record into the earlier ones and send the counts if they changed.
     ///
     /// The last value of each member that is not null wins.  `None` changes nothing.
-    pub fn merge_usage(&mut self, record: Option<&str>, counts: fn(&str) -> Result<Counts>) {
+    pub fn merge_usage(&mut self, record: Option<&str>, table: &UsageTable) {
         let Some(record) = record else { return };
         let known = self.emitter.usage_record.as_ref().map_or(0, String::len);
         if !self.take_repeated_bytes(known, record.len()) {
@@ -109,7 +146,7 @@ impl<O: Output> DeltaSink<'_, O> {
             Some(known) => json::merge_deep(known, record),
             None => json::compact(record),
         };
-        if let Ok(counts) = counts(&merged) {
+        if let Ok(counts) = Counts::read(table, &merged) {
             self.usage(&counts, &merged);
         }
         self.emitter.usage_record = Some(merged);

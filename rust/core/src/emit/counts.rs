@@ -3,7 +3,8 @@
 //! Law: total = input + output, and reasoning tokens never exceed the output.
 
 use crate::contract::Usage;
-use crate::json::write_members;
+use crate::facts::{UsageMember, UsageNumbers, UsageTable};
+use crate::json::{Result, write_members};
 
 /// Merged counts of a dialect, before the contract's arithmetic.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,10 +28,41 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Set the input of a provider whose input count excludes the tokens read from and written to a cache.
-    pub fn set_input_beside_cache(&mut self, input: Option<u64>) {
-        let cached = self.cache_read.into_iter().chain(self.cache_write);
-        self.input = input.map(|input| cached.fold(input, u64::saturating_add));
+    /// Reads a provider's record that was validated before.
+    pub fn read(table: &UsageTable, record: &str) -> Result<Self> {
+        Ok(Self::from_numbers(table, &table.read(record)?))
+    }
+
+    /// Translates the numbers of a provider's record.
+    ///
+    /// A record with more cached tokens than prompt tokens counts the cached ones beside the prompt (xAI).  A total that is the
+    /// sum of prompt, completion and reasoning says that the completion excludes reasoning (xAI).
+    pub fn from_numbers(table: &UsageTable, numbers: &UsageNumbers) -> Self {
+        let get = |member| numbers.get(member);
+        let (prompt, cached) = (get(UsageMember::Input), get(UsageMember::CacheRead));
+        let written = get(UsageMember::CacheWrite).filter(|_| table.input_excludes_cache);
+        let beside = cached.filter(|cached| {
+            table.input_excludes_cache || prompt.is_some_and(|prompt| *cached > prompt)
+        });
+        let input = sum([prompt, get(UsageMember::ToolInput)])
+            .map(|input| [beside, written].into_iter().flatten().fold(input, u64::saturating_add));
+        let (completion, reasoning) = (get(UsageMember::Output), get(UsageMember::Reasoning));
+        let all = sum([completion, reasoning]);
+        let total = sum([prompt, all]);
+        let is_beside = reasoning.is_some_and(|count| count > 0)
+            && completion.is_some()
+            && prompt.is_some()
+            && total == get(UsageMember::Total);
+        Self {
+            input,
+            output: if table.output_excludes_reasoning || is_beside { all } else { completion },
+            cost: numbers.cost(),
+            cache_read: cached,
+            cache_write: get(UsageMember::CacheWrite),
+            reasoning,
+            audio_input: get(UsageMember::AudioInput),
+            audio_output: get(UsageMember::AudioOutput),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -86,4 +118,9 @@ impl Counts {
             details: Some(details),
         }
     }
+}
+
+/// The sum of the known counts; unknown when none is known.
+fn sum<const N: usize>(counts: [Option<u64>; N]) -> Option<u64> {
+    counts.into_iter().flatten().reduce(u64::saturating_add)
 }

@@ -126,12 +126,12 @@ impl<O: Output> EmitterSink<'_, O> {
 
     /// Leaves nothing open before the terminal.
     fn settle(&mut self, how: CallEnd, before: BeforeEnd<'_, Self>) {
-        let deltas = &mut self.emitter.deltas;
-        deltas.raw = deltas.raw.take().or(deltas.raw_of_end.take());
         before(self, how);
         for position in 0..self.emitter.parts.len() {
             self.end_part(PartHandle(position));
         }
+        let deltas = &mut self.emitter.deltas;
+        deltas.raw = deltas.raw.take().or(deltas.raw_of_end.take());
         self.end_calls(how);
         let Emitter { deltas, usage, usage_beside, .. } = &mut *self.emitter;
         if let Some(beside) = usage_beside.take() {

@@ -1,11 +1,12 @@
 //! Usage of a stream: records merged over its events, sent when their counts change.
 //!
-//! In: usage records as JSON with the dialect's reader of counts, or counts.  Out: `usage` deltas.
+//! In: usage records as JSON with the table of their members, or counts.  Out: `usage` deltas.
 
 use super::counts::Counts;
 use super::emitter::{Emitter, EmitterSink};
 use crate::contract::{Output, Payload};
-use crate::json::{self, Result};
+use crate::facts::UsageTable;
+use crate::json;
 
 /// Bytes of provider state that one repeated byte of a usage record counts for: merging reads and writes it several times.
 /// Known records have at most 2 KB and are repeated once or twice.
@@ -15,7 +16,7 @@ impl<O: Output> EmitterSink<'_, O> {
     /// Merge a usage record into the earlier ones and send the counts if they changed.
     ///
     /// The last value of each member that is not null wins.  `None` changes nothing.
-    pub fn merge_usage(&mut self, record: Option<&str>, counts: fn(&str) -> Result<Counts>) {
+    pub fn merge_usage(&mut self, record: Option<&str>, table: &UsageTable) {
         let Some(record) = record else { return };
         let known = self.emitter.usage_record.as_ref().map_or(0, String::len);
         if !self.take_repeated_bytes(known, record.len()) {
@@ -25,7 +26,7 @@ impl<O: Output> EmitterSink<'_, O> {
             Some(known) => json::merge_deep(known, record),
             None => json::compact(record),
         };
-        if let Ok(counts) = counts(&merged) {
+        if let Ok(counts) = Counts::read(table, &merged) {
             self.usage(&counts, &merged);
         }
         self.emitter.usage_record = Some(merged);

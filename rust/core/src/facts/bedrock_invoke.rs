@@ -53,3 +53,22 @@ pub const FACTS: Facts = Facts {
     },
     errors: bedrock_converse::FACTS.errors,
 };
+
+/// Members of `amazon-bedrock-invocationMetrics`, which Bedrock adds to the last event of any body.
+pub const METRICS: UsageTable = UsageTable {
+    rows: usage_rows! {
+        Input: ["inputTokenCount"],
+        ToolInput: [],
+        Output: ["outputTokenCount"],
+        Total: [],
+        CacheRead: ["cacheReadInputTokenCount"],
+        CacheWrite: ["cacheWriteInputTokenCount"],
+        Reasoning: [],
+        AudioInput: [],
+        AudioOutput: [],
+        Cost: [],
+        CostTicks: [],
+    },
+    input_excludes_cache: true,
+    output_excludes_reasoning: false,
+};

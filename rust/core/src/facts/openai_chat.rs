@@ -85,3 +85,22 @@ pub const FACTS: Facts = Facts {
         ],
     },
 };
+
+/// Members of llama.cpp's `timings`, for servers that send no usage.
+pub const TIMINGS: UsageTable = UsageTable {
+    rows: usage_rows! {
+        Input: ["prompt_n"],
+        ToolInput: [],
+        Output: ["predicted_n"],
+        Total: [],
+        CacheRead: ["cache_n"],
+        CacheWrite: [],
+        Reasoning: [],
+        AudioInput: [],
+        AudioOutput: [],
+        Cost: [],
+        CostTicks: [],
+    },
+    input_excludes_cache: true,
+    output_excludes_reasoning: false,
+};

@@ -151,11 +151,8 @@ impl UsageTable {
                 }
             }),
             Kind::Array if self.has_members(key, '[') => {
-                let (member, rank) = match self.find(|own| own.strip_suffix("[AUDIO]") == Some(key))
-                {
-                    Some(found) => found,
-                    None => return reader.skip(),
-                };
+                let path = |own: &str| own.strip_suffix("[AUDIO]") == Some(key);
+                let Some((member, rank)) = self.find(path) else { return reader.skip() };
                 numbers.take(member, rank, audio_tokens(reader)?);
                 Ok(())
             }
@@ -168,9 +165,8 @@ impl UsageTable {
     }
 
     fn has_members(&self, key: &str, mark: char) -> bool {
-        let inside =
-            |path: &&str| path.strip_prefix(key).is_some_and(|rest| rest.starts_with(mark));
-        self.rows.iter().flat_map(|row| row.paths).any(|path| inside(&path))
+        let inside = |path: &str| path.strip_prefix(key).is_some_and(|rest| rest.starts_with(mark));
+        self.rows.iter().flat_map(|row| row.paths).any(|path| inside(path))
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::blocks::{append_member, counts, is_empty_container, provider_block};
+use super::blocks::{append_member, is_empty_container, provider_block};
 use super::deltas::BlockDelta;
 use super::read::{self, Event, EventTemplate, Message};
 
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
+use crate::facts::anthropic_messages::FACTS;
 use crate::json::{self, Carry, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
@@ -73,7 +74,7 @@ impl Protocol for State {
             }
             Event::MessageDelta { stop_reason, facts, usage } => {
                 sink.details(facts.known());
-                sink.merge_usage(usage, counts);
+                sink.merge_usage(usage, &FACTS.usage);
                 if let Some(reason) = stop_reason {
                     finish(reason, sink);
                 }
@@ -101,20 +102,9 @@ impl Protocol for State {
     }
 }
 
-fn finish_reason(raw: &str) -> FinishReason {
-    match raw {
-        "end_turn" | "stop_sequence" => FinishReason::Stop,
-        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
-        "tool_use" => FinishReason::ToolCalls,
-        "refusal" => FinishReason::Refusal,
-        "pause_turn" | "compaction" => FinishReason::Pause,
-        _ => FinishReason::Other,
-    }
-}
-
 fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
     let raw = reason.text();
-    sink.finish(finish_reason(&raw), &raw);
+    sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
 }
 
 impl State {
@@ -143,7 +133,7 @@ impl State {
         self.message_id = new_id;
         sink.identity(model, id);
         sink.details(facts.known());
-        sink.merge_usage(usage, counts);
+        sink.merge_usage(usage, &FACTS.usage);
         if let Some(content) = content {
             let mut last: Option<Block> = None;
             // A text that `read` validated fails only by being no list.
@@ -157,7 +147,7 @@ impl State {
             if let Some(mut block) = last {
                 // In a whole body only the stop reason says whether the last block was cut.
                 let how = match stop_reason.filter(|_| whole) {
-                    Some(reason) => CallEnd::Finish(finish_reason(&reason.text())),
+                    Some(reason) => CallEnd::Finish(FACTS.finish_reasons.reason(&reason.text())),
                     None => CallEnd::Provider,
                 };
                 Self::end_block(&mut block, how, sink);

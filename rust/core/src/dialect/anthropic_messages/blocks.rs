@@ -1,8 +1,7 @@
 //! Pure helpers over the JSON of blocks and usage records.
 
-use crate::emit::Counts;
+use crate::json;
 use crate::json::scan::{JsonScan, Verdict};
-use crate::json::{self, Reader, Result};
 
 /// Appends to a string member of a block, which may stand in its start already.  Escaped text is appended escaped.
 pub(super) fn append_member(start: &str, set: &mut Vec<(String, String)>, name: &str, raw: &str) {
@@ -47,28 +46,4 @@ pub(super) fn provider_block(
 pub(super) fn is_empty_container(json: &str) -> bool {
     let inner = json.strip_prefix(['{', '[']).and_then(|rest| rest.strip_suffix(['}', ']']));
     inner.is_some_and(|inner| inner.trim().is_empty())
-}
-
-pub(super) fn counts(usage: &str) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let mut input = None;
-    Reader::trusted(usage).maybe_object(|reader, key| {
-        match key {
-            "input_tokens" => input = reader.count()?,
-            "output_tokens" => counts.output = reader.count()?,
-            "cache_read_input_tokens" => counts.cache_read = reader.count()?,
-            "cache_creation_input_tokens" => counts.cache_write = reader.count()?,
-            "output_tokens_details" => reader.maybe_object(|reader, key| {
-                match key {
-                    "thinking_tokens" => counts.reasoning = reader.count()?,
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    counts.set_input_beside_cache(input);
-    Ok(counts)
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::blocks::{Image, Opaque, counts};
+use super::blocks::{Image, Opaque};
 use super::read::{self, BlockDelta, Event, EventTemplate};
 
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
+use crate::facts::bedrock_converse::FACTS;
 use crate::json::{self, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
@@ -58,7 +59,7 @@ impl Protocol for State {
             }
             Event::Metadata { usage, facts } => {
                 sink.details(facts.known());
-                sink.merge_usage(usage, counts);
+                sink.merge_usage(usage, &FACTS.usage);
             }
             Event::Whole { content, reason, usage, facts } => {
                 sink.details(facts.known());
@@ -73,9 +74,9 @@ impl Protocol for State {
                 if let Some(block) = last {
                     // Only the stop reason says whether the last block was cut.
                     let reason = reason.map_or_else(String::new, |reason| reason.text());
-                    whole_block(block, CallEnd::Finish(finish_reason(&reason)), sink);
+                    whole_block(block, CallEnd::Finish(FACTS.finish_reasons.reason(&reason)), sink);
                 }
-                sink.merge_usage(usage, counts);
+                sink.merge_usage(usage, &FACTS.usage);
                 self.finish(reason, sink);
                 sink.end();
             }
@@ -100,7 +101,7 @@ impl Protocol for State {
 impl State {
     fn finish<O: Output>(&mut self, reason: Option<Str<'_>>, sink: &mut DeltaSink<'_, O>) {
         let raw = reason.map_or_else(String::new, |reason| reason.text());
-        let mapped = finish_reason(&raw);
+        let mapped = FACTS.finish_reasons.reason(&raw);
         self.close_blocks(CallEnd::Finish(mapped), sink);
         sink.finish(mapped, &raw);
     }
@@ -159,17 +160,6 @@ impl State {
             Some(Block::Image(mut image)) => image.close(sink),
             Some(Block::Opaque(mut block)) => block.close(sink),
         }
-    }
-}
-
-fn finish_reason(raw: &str) -> FinishReason {
-    match raw {
-        "end_turn" | "stop_sequence" => FinishReason::Stop,
-        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
-        "tool_use" => FinishReason::ToolCalls,
-        "guardrail_intervened" | "content_filtered" => FinishReason::ContentFilter,
-        "malformed_model_output" | "malformed_tool_use" => FinishReason::Error,
-        _ => FinishReason::Other,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Blocks that are no text and no call: put together from their pieces, as a whole body would hold them.
 
 use crate::contract::Output;
-use crate::emit::{Counts, ImageContent};
+use crate::emit::ImageContent;
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{self, Carry, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -159,29 +159,4 @@ impl Image {
         sink.give_back_state_bytes(data.len());
         sink.image_part(&format!("image/{format}"), ImageContent::Base64(&data), None);
     }
-}
-
-/// Counts of a usage record: the input excludes what the cache gave and took, ours includes it.
-pub(super) fn counts(usage: &str) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let mut input = None;
-    Reader::trusted(usage).maybe_object(|reader, key| {
-        match key {
-            "inputTokens" => input = reader.count()?,
-            "outputTokens" => counts.output = reader.count()?,
-            "cacheReadInputTokens" => counts.cache_read = reader.count()?.or(counts.cache_read),
-            "cacheWriteInputTokens" => counts.cache_write = reader.count()?.or(counts.cache_write),
-            // The older names, said again beside the newer ones.
-            "cacheReadInputTokenCount" => {
-                counts.cache_read = counts.cache_read.or(reader.count()?);
-            }
-            "cacheWriteInputTokenCount" => {
-                counts.cache_write = counts.cache_write.or(reader.count()?);
-            }
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    counts.set_input_beside_cache(input);
-    Ok(counts)
 }

@@ -10,6 +10,7 @@ use crate::dialect::protocol::{Frame, Protocol, ProtocolDriver, Wanted};
 use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::Counts;
 use crate::error::ErrorKind;
+use crate::facts::bedrock_invoke::METRICS;
 use crate::json::{Reader, Result};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
@@ -155,7 +156,7 @@ impl State {
         })?;
         if let Some(metrics) = metrics {
             self.metered = true;
-            sink.usage_beside(counts(metrics)?, metrics);
+            sink.usage_beside(Counts::read(&METRICS, metrics)?, metrics);
         }
         Ok(())
     }
@@ -251,21 +252,4 @@ impl Model {
         };
         Ok((found, name))
     }
-}
-
-fn counts(metrics: &str) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let mut input = None;
-    Reader::trusted(metrics).maybe_object(|reader, key| {
-        match key {
-            "inputTokenCount" => input = reader.count()?,
-            "outputTokenCount" => counts.output = reader.count()?,
-            "cacheReadInputTokenCount" => counts.cache_read = reader.count()?,
-            "cacheWriteInputTokenCount" => counts.cache_write = reader.count()?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    counts.set_input_beside_cache(input);
-    Ok(counts)
 }

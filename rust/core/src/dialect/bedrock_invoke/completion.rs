@@ -12,9 +12,11 @@
 //! Source: docs.aws.amazon.com, "Inference request parameters and response fields for foundation models", and recordings
 //! (Titan).
 
-use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
+use crate::contract::{Failure, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
+use crate::facts::bedrock_invoke::FACTS;
+use crate::facts::{Ending, UsageMember};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
 use crate::template::{Template, Token, Tokens};
@@ -39,16 +41,16 @@ impl<'a> Event<'a> {
             "completionReason" | "stop_reason" | "finish_reason" => {
                 self.reason = reader.filled_string()?.or(self.reason);
             }
-            "inputTextTokenCount" | "prompt_token_count" => self.input = reader.count()?,
-            "totalOutputTextTokenCount" | "generation_token_count" | "tokenCount" => {
-                self.output = reader.count()?;
-            }
             "tool_calls" => self.calls = reader.opt_raw()?.or(self.calls),
             "outputs" | "results" | "choices" | "generations" => {
                 reader.maybe_array(|reader| self.answer(reader, wanted))?;
             }
             "error" => self.error = reader.opt_raw()?,
-            _ => reader.ignore()?,
+            _ => match FACTS.usage.member(key) {
+                Some(UsageMember::Input) => self.input = reader.count()?,
+                Some(UsageMember::Output) => self.output = reader.count()?,
+                _ => reader.ignore()?,
+            },
         }
         Ok(())
     }
@@ -189,19 +191,12 @@ fn call<O: Output>(reader: &mut Reader<'_>, sink: &mut DeltaSink<'_, O>) -> Resu
 
 fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
     let raw = reason.text();
-    let mapped = match raw.to_ascii_lowercase().as_str() {
-        "stop" | "finish" | "finished" | "complete" | "end_turn" | "stop_sequence"
-        | "stop_criteria_met" => FinishReason::Stop,
-        "length" | "max_tokens" => FinishReason::Length,
-        "tool_calls" | "tool_call" | "tool_use" => FinishReason::ToolCalls,
-        "content_filtered" | "error_toxic" => FinishReason::ContentFilter,
-        word @ ("error" | "timeout") => {
-            let code = if word == "error" { ErrorCode::ServerError } else { ErrorCode::Timeout };
+    match FACTS.finish_reasons.ending(&raw) {
+        Ending::Finish(reason) => sink.finish(reason, &raw),
+        Ending::Failure(code) => {
             let mut failure = Failure::new(code, "the model gave up".into());
             failure.provider_code = Some(raw.into());
-            return sink.defer_error(failure);
+            sink.defer_error(failure);
         }
-        _ => FinishReason::Other,
-    };
-    sink.finish(mapped, &raw);
+    }
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use super::read::{self, Call, End, Event, EventTemplate};
 
-use crate::contract::{ErrorCode, FinishReason, InputFormat, Output};
+use crate::contract::{InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
+use crate::facts::Ending;
+use crate::facts::cohere_chat::FACTS;
 use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
@@ -178,31 +180,20 @@ impl State {
 
     fn end<O: Output>(&mut self, end: End<'_>, sink: &mut DeltaSink<'_, O>) {
         if let Some(usage) = end.usage
-            && let Ok(counts) = counts(usage)
+            && let Ok(counts) = Counts::read(&FACTS.usage, usage)
         {
             sink.usage(&counts, usage);
         }
         self.close(sink);
         let raw = end.finish_reason.map(|reason| reason.text()).unwrap_or_default();
-        let mapped = match raw.as_str() {
-            "COMPLETE" | "STOP_SEQUENCE" => Ok(Some(FinishReason::Stop)),
-            "MAX_TOKENS" | "ERROR_LIMIT" => Ok(Some(FinishReason::Length)),
-            "TOOL_CALL" => Ok(Some(FinishReason::ToolCalls)),
-            "ERROR_TOXIC" => Ok(Some(FinishReason::ContentFilter)),
-            "ERROR" => Err(ErrorCode::ServerError),
-            "TIMEOUT" => Err(ErrorCode::Timeout),
-            "USER_CANCEL" => Err(ErrorCode::Cancelled),
-            "" => Ok(None),
-            _ => Ok(Some(FinishReason::Other)),
-        };
-        match mapped {
-            Ok(Some(reason)) => sink.finish(reason, &raw),
-            Ok(None) => {}
-            Err(code) => {
-                let said = end.error.map(|json| ErrorObject::read(json).unwrap_or_default());
+        match FACTS.finish_reasons.ending(&raw) {
+            Ending::Finish(_) if raw.is_empty() => {}
+            Ending::Finish(reason) => sink.finish(reason, &raw),
+            Ending::Failure(code) => {
+                let error = end.error.map(|json| ErrorObject::read(json).unwrap_or_default());
                 let fallback = format!("the provider ended the answer with {raw}");
                 let mut failure =
-                    said.unwrap_or_default().failure(&sink.options().response, &fallback);
+                    error.unwrap_or_default().failure(&sink.options().response, &fallback);
                 failure.code = code;
                 failure.retryable = Some(code.retryable());
                 failure.provider_code = Some(raw.into());
@@ -305,26 +296,4 @@ impl State {
         })?;
         calls.map_or(Ok(()), |calls| self.whole_calls(calls, sink))
     }
-}
-
-/// Counts of `usage`, and of version 1's `meta`.
-fn counts(usage: &str) -> Result<Counts> {
-    let mut counts = Counts::default();
-    Reader::trusted(usage).maybe_object(|reader, key| {
-        match key {
-            "tokens" => reader.maybe_object(|reader, key| {
-                match key {
-                    "input_tokens" => counts.input = reader.count()?,
-                    "output_tokens" => counts.output = reader.count()?,
-                    "reasoning_tokens" => counts.reasoning = reader.count()?,
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })?,
-            "cached_tokens" => counts.cache_read = reader.count()?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(counts)
 }

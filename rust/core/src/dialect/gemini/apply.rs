@@ -9,6 +9,7 @@ use super::usage::Merged;
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
+use crate::facts::gemini::FACTS;
 use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
@@ -297,7 +298,7 @@ impl State {
         sink: &mut DeltaSink<'_, O>,
     ) {
         let raw = reason.text();
-        let mapped = finish_reason(&raw);
+        let mapped = FACTS.finish_reasons.reason(&raw);
         self.abandon_open_call(sink);
         if let Some(message) = message.filter(|_| mapped != FinishReason::Stop) {
             sink.warn("finish_message", &message.text(), None);
@@ -338,33 +339,4 @@ fn image<O: Output>(
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=')
-}
-
-/// The finish reasons; numbers as far as the two services agree on them.
-fn finish_reason(raw: &str) -> FinishReason {
-    match raw {
-        "STOP" | "1" => FinishReason::Stop,
-        "MAX_TOKENS" | "2" => FinishReason::Length,
-        "SAFETY"
-        | "3"
-        | "RECITATION"
-        | "4"
-        | "LANGUAGE"
-        | "BLOCKLIST"
-        | "PROHIBITED_CONTENT"
-        | "SPII"
-        | "IMAGE_SAFETY"
-        | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION"
-        | "MODEL_ARMOR"
-        | "ESCALATION"
-        | "PUP_LIMITED_DISABLED" => FinishReason::ContentFilter,
-        "MALFORMED_FUNCTION_CALL"
-        | "UNEXPECTED_TOOL_CALL"
-        | "TOO_MANY_TOOL_CALLS"
-        | "MISSING_THOUGHT_SIGNATURE"
-        | "MALFORMED_RESPONSE" => FinishReason::Error,
-        "CONTINUATION" => FinishReason::Pause,
-        _ => FinishReason::Other,
-    }
 }

@@ -13,7 +13,7 @@
 mod apply;
 mod partial_args;
 mod read;
-pub(super) mod usage;
+mod usage;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::read::{self, Change, Content, Delta, Event, EventTemplate};
 use super::steps::Step;
 
-use crate::contract::{ErrorCode, Failure, FinishReason, Output};
-use crate::dialect::gemini::usage::{audio, sum};
+use crate::contract::{ErrorCode, Failure, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, Counts};
+use crate::emit::CallEnd;
+use crate::facts::Ending;
+use crate::facts::gemini_interactions::FACTS;
 use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
@@ -32,7 +33,7 @@ impl Protocol for State {
     }
 
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
-        sink.merge_usage(event.usage, counts);
+        sink.merge_usage(event.usage, &FACTS.usage);
         match event.change {
             Change::More { content, index, text } => self.more(content, index, text, sink),
             // What `read` validated fails only by being no object.
@@ -185,7 +186,7 @@ impl State {
                 Ok(())
             })?;
         }
-        sink.merge_usage(usage, counts);
+        sink.merge_usage(usage, &FACTS.usage);
         let status = status.map(|status| status.text()).or(self.status.take());
         self.status = None;
         self.close(sink);
@@ -210,18 +211,14 @@ fn goes_on(status: &str) -> bool {
 }
 
 fn finish<O: Output>(status: &str, error: Option<&str>, sink: &mut DeltaSink<'_, O>) {
-    let reason = match status {
-        "completed" => FinishReason::Stop,
-        "requires_action" => FinishReason::ToolCalls,
-        "incomplete" | "budget_exceeded" => FinishReason::Length,
-        "failed" | "cancelled" => return sink.defer_error(ended_badly(status, error, sink)),
-        _ => FinishReason::Other,
-    };
-    sink.finish(reason, status);
+    match FACTS.finish_reasons.ending(status) {
+        Ending::Finish(reason) => sink.finish(reason, status),
+        Ending::Failure(code) => sink.defer_error(ended_badly(code, error, sink)),
+    }
 }
 
 fn ended_badly<O: Output>(
-    status: &str,
+    code: ErrorCode,
     error: Option<&str>,
     sink: &DeltaSink<'_, O>,
 ) -> Failure<Box<str>> {
@@ -229,39 +226,9 @@ fn ended_badly<O: Output>(
         Some(json) => ErrorObject::read(json)
             .unwrap_or_default()
             .failure(&sink.options().response, "the interaction failed without saying why"),
-        None if status == "cancelled" => {
-            Failure::new(ErrorCode::Cancelled, "the interaction was cancelled".into())
+        None if code == ErrorCode::Cancelled => {
+            Failure::new(code, "the interaction was cancelled".into())
         }
-        None => {
-            Failure::new(ErrorCode::ServerError, "the interaction failed without saying why".into())
-        }
+        None => Failure::new(code, "the interaction failed without saying why".into()),
     }
-}
-
-/// Counts of a merged record: the input's includes what the cache gave and not what tools put in, the output's excludes
-/// thoughts.
-fn counts(usage: &str) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let (mut input, mut tools, mut output) = (None, None, None);
-    Reader::trusted(usage).maybe_object(|reader, key| {
-        match key {
-            "total_input_tokens" => input = reader.count()?,
-            "total_tool_use_tokens" => tools = reader.count()?,
-            "total_output_tokens" => output = reader.count()?,
-            "total_thought_tokens" => counts.reasoning = reader.count()?,
-            // The older name.
-            "total_reasoning_tokens" => {
-                counts.reasoning = counts.reasoning.or(reader.count()?);
-            }
-            "total_cached_tokens" => counts.cache_read = reader.count()?,
-            "input_tokens_by_modality" => counts.audio_input = audio(reader)?,
-            "output_tokens_by_modality" => counts.audio_output = audio(reader)?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    let beside = counts.cache_read.filter(|cached| input.is_some_and(|input| *cached > input));
-    counts.input = sum([input, tools, beside]);
-    counts.output = sum([output, counts.reasoning]);
-    Ok(counts)
 }

@@ -1,9 +1,10 @@
 //! State of a stream, and the application of an event to it.
 
 use super::read::{self, Event, EventTemplate};
-use crate::contract::{FinishReason, InputFormat, Output};
+use crate::contract::{InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
+use crate::facts::ollama::FACTS;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
@@ -123,24 +124,13 @@ impl State {
 fn usage<O: Output>(line: &str, sink: &mut DeltaSink<'_, O>) {
     let mut record = json::members(line);
     record.retain(|(name, _)| USAGE.contains(&name.as_ref()));
-    let count = |wanted: &str| {
-        let (_, value) = record.iter().find(|(name, _)| name == wanted)?;
-        Reader::trusted(value).count().ok()?
-    };
-    let counts = Counts {
-        input: count("prompt_eval_count"),
-        output: count("eval_count"),
-        ..Counts::default()
-    };
-    sink.usage(&counts, &json::write_object(&record));
+    let record = json::write_object(&record);
+    if let Ok(counts) = Counts::read(&FACTS.usage, &record) {
+        sink.usage(&counts, &record);
+    }
 }
 
 fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
     let raw = reason.text();
-    let mapped = match raw.as_str() {
-        "stop" | "load" | "unload" => FinishReason::Stop,
-        "length" => FinishReason::Length,
-        _ => FinishReason::Other,
-    };
-    sink.finish(mapped, &raw);
+    sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
 }

@@ -8,11 +8,12 @@ use super::read::{
     ToolCall,
 };
 use super::reasoning::Thinking;
-use super::usage;
 
-use crate::contract::{ErrorCode, FinishReason, InputFormat, Logprobs, Output};
+use crate::contract::{InputFormat, Logprobs, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
+use crate::facts::Ending;
+use crate::facts::openai_chat::{FACTS, TIMINGS};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
@@ -142,10 +143,10 @@ impl State {
         }
         let vendor_usage = || chunk.rare.as_ref().and_then(|rare| rare.vendor_usage);
         if let Some(usage) = chunk.usage.or_else(vendor_usage).or(chunk.choice.usage) {
-            sink.merge_usage(Some(usage), usage::counts);
+            sink.merge_usage(Some(usage), &FACTS.usage);
         } else if let (Some(rare), false) = (&chunk.rare, sink.has_usage_record())
             && let Some(timings) = rare.timings
-            && let Ok(counts) = usage::timings(timings)
+            && let Ok(counts) = Counts::read(&TIMINGS, timings)
         {
             sink.usage(&counts, timings);
         }
@@ -199,25 +200,20 @@ impl State {
 
     fn finish<O: Output>(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
         let raw = reason.text();
-        let mapped = match raw.as_str() {
-            "stop" | "eos" => FinishReason::Stop,
-            "length" | "model_length" | "model_context_window_exceeded" => FinishReason::Length,
-            "tool_calls" | "function_call" => FinishReason::ToolCalls,
-            "content_filter" | "sensitive" => FinishReason::ContentFilter,
-            "error" | "network_error" => FinishReason::Error,
-            _ => FinishReason::Other,
-        };
         self.send_thinking_state(sink);
-        if raw == "insufficient_system_resource" {
-            let mut failure = ErrorObject::from_message("the provider ran out of capacity")
-                .failure(&sink.options().response, "");
-            failure.code = ErrorCode::Overloaded;
-            failure.provider_code = Some(raw.into());
-            sink.defer_error(failure);
-            return;
+        match FACTS.finish_reasons.ending(&raw) {
+            Ending::Finish(reason) => {
+                sink.end_calls(CallEnd::Finish(reason));
+                sink.finish(reason, &raw);
+            }
+            Ending::Failure(code) => {
+                let mut failure = ErrorObject::from_message("the provider ran out of capacity")
+                    .failure(&sink.options().response, "");
+                failure.code = code;
+                failure.provider_code = Some(raw.into());
+                sink.defer_error(failure);
+            }
         }
-        sink.end_calls(CallEnd::Finish(mapped));
-        sink.finish(mapped, &raw);
     }
 
     fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {

@@ -14,7 +14,6 @@ mod images;
 pub(super) mod logprobs;
 mod read;
 mod reasoning;
-pub(super) mod usage;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

@@ -6,8 +6,8 @@ use super::items::{Actor, Item, ItemMembers};
 use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
-use crate::dialect::openai_chat::usage::counts;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::facts::openai_responses::FACTS;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
@@ -269,7 +269,7 @@ impl State {
                 self.done(position, reader.raw()?, sink)
             })?;
         }
-        sink.merge_usage(usage, counts);
+        sink.merge_usage(usage, &FACTS.usage);
         self.close(sink);
         let status = status.map_or("", |status| status.raw);
         match (stage, status) {
@@ -278,7 +278,7 @@ impl State {
             }
             (ResponseStage::Incomplete, _) | (_, "incomplete") => {
                 let reason = reason.map_or_else(|| "incomplete".to_owned(), |reason| reason.text());
-                sink.finish(cut_short(&reason), &reason);
+                sink.finish(FACTS.finish_reasons.reason(&reason), &reason);
             }
             (_, "queued" | "in_progress") if stage == ResponseStage::Body => {
                 sink.finish(FinishReason::Other, status);
@@ -298,16 +298,6 @@ impl State {
         } else {
             FinishReason::Stop
         }
-    }
-}
-
-/// The reasons of `incomplete_details`.
-fn cut_short(reason: &str) -> FinishReason {
-    match reason {
-        "max_output_tokens" => FinishReason::Length,
-        "content_filter" => FinishReason::ContentFilter,
-        "max_messages" | "steered" => FinishReason::Pause,
-        _ => FinishReason::Other,
     }
 }
 

@@ -17,6 +17,7 @@ from typing import Final, cast
 from deltafold.dialects.reader import ParsedRequest
 from deltafold.dialects.rendered import NoteCode, Rendered
 from deltafold.dialects.settings import Capability, ModelConfig
+from deltafold.dialects.settings_table import SettingTable
 from deltafold.errors import MisuseError
 from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
@@ -62,6 +63,11 @@ class Dialect:
     def config_class(self) -> type[ModelConfig]:
         """Class of the dialect's settings."""
         return cast("type[ModelConfig]", getattr(self._module("settings"), self.config))
+
+    @property
+    def settings(self) -> SettingTable:
+        """Counterpart of each setting in the request body."""
+        return cast("SettingTable", self._module("settings").SETTINGS)
 
     def render(
         self,

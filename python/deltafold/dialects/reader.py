@@ -12,6 +12,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from deltafold.dialects.rendered import NoteCode, Object
+from deltafold.dialects.settings_table import Path, SettingTable, copied_members
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -116,13 +117,21 @@ class Reader:
         if parts:
             self.messages.append(Message(role=Role.TOOL, parts=parts))
 
-    def take(self, names: Mapping[str, str]) -> None:
-        """Move members of the body into the settings: by name of the member, name of the field."""
-        for name, field in names.items():
-            if self.body.get(name) is not None:
-                self.config[field] = self.body.pop(name)
-            else:
-                self.body.pop(name, None)
+    def take(self, table: SettingTable) -> None:
+        """Move the top-level members of copied settings from the body to the settings."""
+        self._take(table, (), self.body)
+
+    def take_within(self, table: SettingTable, outer: str, members: Object) -> None:
+        """Move the copied settings from the members of an object in the body to the settings."""
+        self._take(table, (outer,), members)
+
+    def _take(self, table: SettingTable, within: Path, members: Object) -> None:
+        for member, field in copied_members(table, within):
+            value = members.pop(member, None)
+            if value is not None:
+                is_words = field == "stop_sequences"
+                place = ".".join((*within, member))
+                self.config[field] = words(value, place) if is_words else value
 
     def done(self) -> ParsedRequest:
         """Return what was read; what is left of the body is kept as it is."""

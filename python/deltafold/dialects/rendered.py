@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.settings import ModelConfig
+from deltafold.dialects.settings_table import SettingTable, write_settings
 from deltafold.messages import MessagePart
 
 T = TypeVar("T")
@@ -104,6 +105,15 @@ class Rendering:
         self.note(NoteCode.SETTING_DROPPED, f"{name}: there are no tools")
         return None
 
+    def settings(self, table: SettingTable, config: ModelConfig, tools: Sequence[object]) -> Object:
+        """Return the members of all settings that are copied into the body."""
+        members = write_settings(table, config)
+        if "parallel_tool_calls" in members:
+            value = members.pop("parallel_tool_calls")
+            kept = self.of_tools("parallel_tool_calls", value, config, tools)
+            members |= given({"parallel_tool_calls": kept})
+        return members
+
     def state(self, part: MessagePart) -> Mapping[str, object]:
         """Return the part's provider state if this dialect and model made it, else nothing."""
         state = part.provider_state
@@ -132,8 +142,3 @@ class Rendering:
 def given(members: Mapping[str, object]) -> Object:
     """Return the members that are set."""
     return {name: value for name, value in members.items() if value is not None}
-
-
-def as_list(values: Sequence[object] | None) -> list[object] | None:
-    """Return JSON's form of a setting that holds several values."""
-    return None if values is None else list(values)

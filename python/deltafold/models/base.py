@@ -398,6 +398,7 @@ class Model(Messaging, Generic[ConfigT]):
         request = replace(request, content=content)
         facts = CallFacts(
             self._vendor.name,
+            self.row,
             self._specification,
             model_id,
             request,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from deltafold.dialects import parse_request
+from deltafold.dialects import Dialect, parse_request
 from deltafold.errors import MisuseError
 from deltafold.messages import Message, TextPart
 from deltafold.models.info import RequestMetadata
@@ -37,6 +37,7 @@ class CallFacts:
 
     Attributes:
         vendor: the vendor's name, as `vendors.py` has it.
+        row: the row of the dialect in the registry.
         specification: the dialect, and the markup if there is one.
         model_id: the model that is asked.
         request: what goes out.
@@ -47,6 +48,7 @@ class CallFacts:
     """
 
     vendor: str
+    row: Dialect
     specification: str
     model_id: str
     request: PreparedRequest

@@ -9,6 +9,7 @@ from base64 import b64encode
 from typing import Final, cast
 
 from deltafold.dialects.anthropic_messages.render import DIALECT, TOOL_CHOICES
+from deltafold.dialects.anthropic_messages.settings import SETTINGS
 from deltafold.dialects.reader import (
     ParsedRequest,
     Reader,
@@ -36,17 +37,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_SETTINGS: Final = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "stop_sequences": "stop_sequences",
-    "thinking": "thinking",
-    "output_config": "output_config",
-    "metadata": "metadata",
-    "service_tier": "service_tier",
-}
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
 
 
@@ -68,7 +58,7 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     if cache is not None:
         lifetime = as_object(cache, "cache_control").get("ttl")
         reader.config["cache_config"] = {"strategy": "auto", "lifetime": lifetime}
-    reader.take(_SETTINGS)
+    reader.take(SETTINGS)
     return reader.done()
 
 

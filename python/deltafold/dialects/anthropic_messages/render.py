@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
-from deltafold.dialects.anthropic_messages.settings import AnthropicConfig
+from deltafold.dialects.anthropic_messages.settings import SETTINGS, AnthropicConfig
 from deltafold.dialects.media import source_of
 from deltafold.dialects.rendered import (
     NoteCode,
@@ -21,7 +21,6 @@ from deltafold.dialects.rendered import (
     Place,
     Rendered,
     Rendering,
-    as_list,
     given,
 )
 from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
@@ -85,7 +84,7 @@ def render(
     turns = turns_of(messages, rendering)
     body: Object = {
         "model": config.model_id,
-        "max_tokens": DEFAULT_MAX_TOKENS if config.max_tokens is None else config.max_tokens,
+        "max_tokens": DEFAULT_MAX_TOKENS,
         "messages": _messages(turns, rendering),
         "stream": stream,
     }
@@ -98,16 +97,9 @@ def render(
             ]
             or None,
             "tool_choice": _tool_choice(tools, config, rendering),
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "top_k": config.top_k,
-            "stop_sequences": as_list(config.stop_sequences),
-            "thinking": config.thinking,
-            "output_config": config.output_config,
-            "metadata": config.metadata,
-            "service_tier": config.service_tier,
         }
     )
+    body |= rendering.settings(SETTINGS, config, tools)
     cache = config.cache_config
     if cache is not None and cache.strategy == "auto":
         body["cache_control"] = given({"type": "ephemeral", "ttl": cache.lifetime})

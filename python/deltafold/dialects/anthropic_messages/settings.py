@@ -1,8 +1,11 @@
 """Settings of anthropic-messages: Anthropic's Messages API."""
 
+from typing import Final
+
 from pydantic import ConfigDict
 
 from deltafold.dialects.settings import Count, Flag, ModelConfig, Object
+from deltafold.dialects.settings_table import COMMON, SettingTable, converted, same
 
 
 class AnthropicConfig(ModelConfig):
@@ -20,3 +23,14 @@ class AnthropicConfig(ModelConfig):
     metadata: Object | None = None
     service_tier: str | None = None
     parallel_tool_calls: Flag | None = None
+
+
+SETTINGS: Final[SettingTable] = {
+    **COMMON,
+    **same("max_tokens", "temperature", "top_p", "top_k", "stop_sequences"),
+    **same("thinking", "output_config", "metadata", "service_tier"),
+    "tool_choice": converted("tool_choice"),
+    "parallel_tool_calls": converted("tool_choice"),
+    "cache_config": converted("cache_control"),
+}
+"""Counterpart of each setting in the request body."""

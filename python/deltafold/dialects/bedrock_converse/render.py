@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
-from deltafold.dialects.bedrock_converse.settings import BedrockConverseConfig
+from deltafold.dialects.bedrock_converse.settings import SETTINGS, BedrockConverseConfig
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.rendered import (
     NoteCode,
@@ -22,7 +22,6 @@ from deltafold.dialects.rendered import (
     Place,
     Rendered,
     Rendering,
-    as_list,
     given,
 )
 from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
@@ -93,32 +92,14 @@ def render(
         call_ids=Aliases.of_ids("[a-zA-Z0-9_.:-]{1,64}"),
     )
     turns = turns_of(messages, rendering)
-    inference = given(
-        {
-            "maxTokens": config.max_tokens,
-            "temperature": config.temperature,
-            "topP": config.top_p,
-            "stopSequences": as_list(config.stop_sequences),
-        }
-    )
     body: Object = {"messages": _Turns(rendering).render(turns)}
     body |= given(
         {
             "system": _system(turns, rendering) or None,
-            "inferenceConfig": inference or None,
             "toolConfig": _tool_config(tools, turns, config, rendering),
-            "additionalModelRequestFields": config.additional_model_request_fields,
-            "additionalModelResponseFieldPaths": as_list(
-                config.additional_model_response_field_paths
-            ),
-            "guardrailConfig": config.guardrail_config,
-            "performanceConfig": config.performance_config,
-            "serviceTier": config.service_tier,
-            "outputConfig": config.output_config,
-            "promptVariables": config.prompt_variables,
-            "requestMetadata": config.request_metadata,
         }
     )
+    body |= rendering.settings(SETTINGS, config, tools)
     cache = config.cache_config
     if cache is not None and cache.strategy == "auto":
         _mark(body, given({"type": "default", "ttl": cache.lifetime}))

@@ -7,6 +7,7 @@ Source: the protocol notes on cohere-chat, part 5.
 from typing import Final, cast
 
 from deltafold.dialects.cohere_chat.render import DIALECT
+from deltafold.dialects.cohere_chat.settings import SETTINGS
 from deltafold.dialects.openai_chat.parse import read_result, said
 from deltafold.dialects.reader import (
     ParsedRequest,
@@ -22,29 +23,6 @@ from deltafold.dialects.reader import (
 from deltafold.dialects.rendered import Object
 from deltafold.messages import MessagePart, ProviderPart, Role, TextPart, ToolResultPart
 
-_SETTINGS: Final = {
-    "k": "top_k",
-    "p": "top_p",
-    **{
-        name: name
-        for name in (
-            "strict_tools",
-            "documents",
-            "citation_options",
-            "response_format",
-            "safety_mode",
-            "max_tokens",
-            "stop_sequences",
-            "temperature",
-            "seed",
-            "frequency_penalty",
-            "presence_penalty",
-            "logprobs",
-            "thinking",
-            "priority",
-        )
-    },
-}
 _MODES: Final = {"REQUIRED": "required", "NONE": "none"}
 
 
@@ -72,7 +50,7 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     if choice is not None:
         word = text(choice, "tool_choice")
         reader.config["tool_choice"] = _MODES.get(word, word)
-    reader.take(_SETTINGS)
+    reader.take(SETTINGS)
     return reader.done()
 
 

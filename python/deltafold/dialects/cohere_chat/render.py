@@ -12,7 +12,7 @@ from typing import Final
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
-from deltafold.dialects.cohere_chat.settings import CohereChatConfig
+from deltafold.dialects.cohere_chat.settings import SETTINGS, CohereChatConfig
 from deltafold.dialects.media import Source
 from deltafold.dialects.openai_chat.render import (
     function_tools,
@@ -26,7 +26,6 @@ from deltafold.dialects.rendered import (
     Place,
     Rendered,
     Rendering,
-    as_list,
     given,
 )
 from deltafold.dialects.turns import Turn, turns_of
@@ -77,24 +76,9 @@ def render(
         {
             "tools": function_tools(lenient, config, rendering),
             "tool_choice": _tool_choice(tools, config, rendering),
-            "strict_tools": config.strict_tools,
-            "documents": as_list(config.documents),
-            "citation_options": config.citation_options,
-            "response_format": config.response_format,
-            "safety_mode": config.safety_mode,
-            "max_tokens": config.max_tokens,
-            "stop_sequences": as_list(config.stop_sequences),
-            "temperature": config.temperature,
-            "seed": config.seed,
-            "frequency_penalty": config.frequency_penalty,
-            "presence_penalty": config.presence_penalty,
-            "k": config.top_k,
-            "p": config.top_p,
-            "logprobs": config.logprobs,
-            "thinking": config.thinking,
-            "priority": config.priority,
         }
     )
+    body |= rendering.settings(SETTINGS, config, tools)
     return rendering.done(body, config.extra_body)
 
 

@@ -6,11 +6,12 @@ no signature.
 Source: the protocol notes on gemini, parts 2, 4 and 8.
 """
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from pydantic.alias_generators import to_camel
 
 from deltafold.dialects.gemini.render import DIALECT, FOREIGN_SIGNATURE
+from deltafold.dialects.gemini.settings import SETTINGS
 from deltafold.dialects.reader import (
     Names,
     ParsedRequest,
@@ -39,21 +40,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_GENERATION: Final = {
-    "maxOutputTokens": "max_tokens",
-    "temperature": "temperature",
-    "topP": "top_p",
-    "topK": "top_k",
-    "stopSequences": "stop_sequences",
-    "seed": "seed",
-    "frequencyPenalty": "frequency_penalty",
-    "presencePenalty": "presence_penalty",
-    "responseMimeType": "response_mime_type",
-    "responseJsonSchema": "response_schema",
-    "responseModalities": "response_modalities",
-    "thinkingConfig": "thinking",
-    "mediaResolution": "media_resolution",
-}
 _MODES: Final = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 
 
@@ -74,7 +60,7 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
         _read_tool(reader, _camel(tool), place)
     _read_tool_config(reader)
     _read_generation(reader)
-    reader.take({"safetySettings": "safety_settings", "cachedContent": "cached_content"})
+    reader.take(SETTINGS)
     return reader.done()
 
 
@@ -85,11 +71,10 @@ def _camel(members: Object) -> Object:
 def _read_generation(reader: Reader) -> None:
     given = reader.body.pop("generationConfig", None)
     members = _camel(as_object(given or {}, "generationConfig"))
-    for name, field in _GENERATION.items():
-        value: Any = members.pop(name, None)
-        if value is not None:
-            is_whole = name == "topK" and isinstance(value, float) and value.is_integer()
-            reader.config[field] = int(value) if is_whole else value
+    reader.take_within(SETTINGS, "generationConfig", members)
+    top_k = reader.config.get("top_k")
+    if isinstance(top_k, float) and top_k.is_integer():
+        reader.config["top_k"] = int(top_k)
     if members:
         reader.config["generation_config"] = members
 

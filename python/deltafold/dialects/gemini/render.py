@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
-from deltafold.dialects.gemini.settings import GeminiConfig
+from deltafold.dialects.gemini.settings import SETTINGS, GeminiConfig
 from deltafold.dialects.media import source_of
 from deltafold.dialects.rendered import (
     NoteCode,
@@ -23,7 +23,6 @@ from deltafold.dialects.rendered import (
     Place,
     Rendered,
     Rendering,
-    as_list,
     given,
 )
 from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
@@ -87,11 +86,12 @@ def render(
             "systemInstruction": _system(turns, rendering),
             "tools": _tools(tools, config, rendering),
             "toolConfig": _tool_config(tools, config, rendering),
-            "generationConfig": _generation_config(config) or None,
-            "safetySettings": as_list(config.safety_settings),
-            "cachedContent": config.cached_content,
         }
     )
+    body |= rendering.settings(SETTINGS, config, tools)
+    generation = _generation_config(config, body)
+    if generation:
+        body["generationConfig"] = generation
     return rendering.done(body, config.extra_body)
 
 
@@ -116,27 +116,10 @@ def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:
     ]
 
 
-def _generation_config(config: GeminiConfig) -> Object:
-    mime_type = config.response_mime_type
-    if mime_type is None and config.response_schema is not None:
-        mime_type = "application/json"
-    members = given(
-        {
-            "maxOutputTokens": config.max_tokens,
-            "temperature": config.temperature,
-            "topP": config.top_p,
-            "topK": config.top_k,
-            "stopSequences": as_list(config.stop_sequences),
-            "seed": config.seed,
-            "frequencyPenalty": config.frequency_penalty,
-            "presencePenalty": config.presence_penalty,
-            "responseMimeType": mime_type,
-            "responseJsonSchema": config.response_schema,
-            "responseModalities": as_list(config.response_modalities),
-            "thinkingConfig": config.thinking,
-            "mediaResolution": config.media_resolution,
-        }
-    )
+def _generation_config(config: GeminiConfig, body: Object) -> Object:
+    members = dict(cast("Object", body.get("generationConfig", {})))
+    if config.response_schema is not None:
+        members.setdefault("responseMimeType", "application/json")
     return members | (config.generation_config or {})
 
 

@@ -10,10 +10,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from deltafold.dialects.local.settings import LocalConfig
+from deltafold.dialects.local.settings import SETTINGS, LocalConfig
 from deltafold.dialects.openai_chat import render as openai_chat
 from deltafold.dialects.openai_chat.settings import OpenAIChatConfig
 from deltafold.dialects.rendered import NoteCode, Object, Rendered, given
+from deltafold.dialects.settings_table import write_settings
 from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
 
@@ -43,6 +44,10 @@ def render(
         notes.append(
             {"code": NoteCode.SETTING_DROPPED.value, "message": "a template has no tool_choice"}
         )
+    if config.provider_tools:
+        notes.append(
+            {"code": NoteCode.SETTING_DROPPED.value, "message": "a template has no provider_tools"}
+        )
     sampled = config.do_sample
     if sampled is None:
         sampled = config.temperature is not None and config.temperature > 0
@@ -51,20 +56,16 @@ def render(
             "max_new_tokens": config.max_tokens or DEFAULT_MAX_TOKENS,
             "do_sample": sampled,
             "temperature": config.temperature if sampled else None,
-            "top_p": config.top_p,
-            "top_k": config.top_k,
-            "min_p": config.min_p,
-            "num_beams": config.num_beams,
-            "repetition_penalty": config.repetition_penalty,
-            "no_repeat_ngram_size": config.no_repeat_ngram_size,
-            "stop_strings": config.stop_sequences and list(config.stop_sequences),
         }
     )
+    settings = write_settings(SETTINGS, config)
+    generation |= cast("Object", settings.pop("generation", {}))
     body: Object = {
         "messages": [_with_objects(turn) for turn in cast("list[Object]", chat.body["messages"])],
         "tools": chat.body.get("tools"),
         "generation": generation | dict(config.extra_body),
-        "seed": config.seed,
+        "seed": None,
+        **settings,
     }
     return Rendered(body, tuple(notes), chat.tool_names, chat.call_ids)
 

@@ -5,10 +5,9 @@ answer that is to be continued.
 Source: the protocol notes on mistral, parts 1, 2 and 6.
 """
 
-from typing import Final
-
 from deltafold.dialects.mistral.render import DIALECT
-from deltafold.dialects.openai_chat.parse import read_stop, read_tool_choice, said
+from deltafold.dialects.mistral.settings import SETTINGS
+from deltafold.dialects.openai_chat.parse import read_tool_choice, said
 from deltafold.dialects.reader import (
     Names,
     ParsedRequest,
@@ -36,23 +35,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_SETTINGS: Final = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "random_seed": "seed",
-    "frequency_penalty": "frequency_penalty",
-    "presence_penalty": "presence_penalty",
-    "parallel_tool_calls": "parallel_tool_calls",
-    "reasoning_effort": "reasoning_effort",
-    "prompt_mode": "prompt_mode",
-    "response_format": "response_format",
-    "safe_prompt": "safe_prompt",
-    "guardrails": "guardrails",
-    "metadata": "metadata",
-    "prediction": "prediction",
-}
-
 
 def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     """Read a request."""
@@ -76,8 +58,7 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     reader.answer(results)
     function_tools(reader, reader.body.pop("tools", None))
     read_tool_choice(reader)
-    read_stop(reader)
-    reader.take(_SETTINGS)
+    reader.take(SETTINGS)
     return reader.done()
 
 

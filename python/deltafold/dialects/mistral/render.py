@@ -13,7 +13,7 @@ from typing import Final
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source
-from deltafold.dialects.mistral.settings import MistralConfig
+from deltafold.dialects.mistral.settings import SETTINGS, MistralConfig
 from deltafold.dialects.openai_chat.render import (
     function_tools,
     joined,
@@ -22,7 +22,7 @@ from deltafold.dialects.openai_chat.render import (
     user_content,
     user_message,
 )
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
+from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     Message,
@@ -72,25 +72,9 @@ def render(
         {
             "tools": function_tools(tools, config, rendering),
             "tool_choice": choice and tool_choice(choice, rendering),
-            "max_tokens": config.max_tokens,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "stop": as_list(config.stop_sequences),
-            "random_seed": config.seed,
-            "frequency_penalty": config.frequency_penalty,
-            "presence_penalty": config.presence_penalty,
-            "parallel_tool_calls": rendering.of_tools(
-                "parallel_tool_calls", config.parallel_tool_calls, config, tools
-            ),
-            "reasoning_effort": config.reasoning_effort,
-            "prompt_mode": config.prompt_mode,
-            "response_format": config.response_format,
-            "safe_prompt": config.safe_prompt,
-            "guardrails": as_list(config.guardrails),
-            "metadata": config.metadata,
-            "prediction": config.prediction,
         }
     )
+    body |= rendering.settings(SETTINGS, config, tools)
     return rendering.done(body, config.extra_body)
 
 

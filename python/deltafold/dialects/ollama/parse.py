@@ -8,6 +8,7 @@ Source: the protocol notes on ollama, parts 1 and 5.
 from typing import Final
 
 from deltafold.dialects.ollama.render import DIALECT
+from deltafold.dialects.ollama.settings import SETTINGS
 from deltafold.dialects.reader import (
     Names,
     ParsedRequest,
@@ -30,17 +31,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_OPTIONS: Final = {
-    "num_predict": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "seed": "seed",
-}
-_SETTINGS: Final = {
-    name: name
-    for name in ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
-}
 # The first characters of each type's magic number, in base64.
 _IMAGE_TYPES: Final = {
     "iVBORw": "image/png",
@@ -70,17 +60,13 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     reader.answer(results)
     function_tools(reader, reader.body.pop("tools", None))
     _read_options(reader)
-    reader.take(_SETTINGS)
+    reader.take(SETTINGS)
     return reader.done()
 
 
 def _read_options(reader: Reader) -> None:
     options = as_object(reader.body.pop("options", None) or {}, "options")
-    for name, field in _OPTIONS.items():
-        if options.get(name) is not None:
-            reader.config[field] = options.pop(name)
-    if options.get("stop") is not None:
-        reader.config["stop_sequences"] = words(options.pop("stop"), "options.stop")
+    reader.take_within(SETTINGS, "options", options)
     if options:
         reader.config["options"] = options
 

@@ -6,14 +6,14 @@ Source: the Ollama API reference, summarised in the protocol notes on ollama, pa
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import source_of
-from deltafold.dialects.ollama.settings import OllamaConfig
+from deltafold.dialects.ollama.settings import SETTINGS, OllamaConfig
 from deltafold.dialects.openai_chat.render import function_tools, system_message
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
+from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     FileRefPart,
@@ -55,36 +55,16 @@ def render(
     wants_tools = choice is None or choice.mode != "none"
     if choice is not None and choice.mode in {"required", "tool"}:
         rendering.refuse_settings(config, ["tool_choice"])
-    options = given(
-        {
-            "num_predict": config.max_tokens,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "top_k": config.top_k,
-            "seed": config.seed,
-            "stop": as_list(config.stop_sequences),
-        }
-    )
-    options |= config.options or {}
     body: Object = {
         "model": config.model_id,
         "messages": _messages(messages, rendering),
         "stream": stream,
     }
-    body |= given(
-        {
-            "tools": function_tools(tools, config, rendering) if wants_tools else None,
-            "think": config.think,
-            "format": config.format,
-            "options": options or None,
-            "keep_alive": config.keep_alive,
-            "truncate": config.truncate,
-            "shift": config.shift,
-            "logprobs": config.logprobs,
-            "top_logprobs": config.top_logprobs,
-        }
-    )
-    return rendering.done(body, config.extra_body)
+    if wants_tools:
+        body |= given({"tools": function_tools(tools, config, rendering)})
+    body |= rendering.settings(SETTINGS, config, tools)
+    options = cast("Object", body.pop("options", {})) | (config.options or {})
+    return rendering.done(body | ({"options": options} if options else {}), config.extra_body)
 
 
 def _messages(messages: Sequence[Message], rendering: Rendering) -> list[Object]:

@@ -7,6 +7,7 @@ Source: the protocol notes on openai-chat, parts 6 and 8.
 from typing import Final, cast
 
 from deltafold.dialects.openai_chat.render import AUDIO_FORMATS, DIALECT
+from deltafold.dialects.openai_chat.settings import SETTINGS
 from deltafold.dialects.reader import (
     ParsedRequest,
     Reader,
@@ -20,7 +21,6 @@ from deltafold.dialects.reader import (
     objects,
     text,
     thinking_of,
-    words,
 )
 from deltafold.dialects.rendered import Object
 from deltafold.messages import (
@@ -34,29 +34,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_SETTINGS: Final = {
-    name: name
-    for name in (
-        "temperature",
-        "top_p",
-        "frequency_penalty",
-        "presence_penalty",
-        "seed",
-        "parallel_tool_calls",
-        "reasoning_effort",
-        "verbosity",
-        "response_format",
-        "service_tier",
-        "logprobs",
-        "top_logprobs",
-        "metadata",
-        "store",
-        "prompt_cache_key",
-        "safety_identifier",
-        "modalities",
-        "audio",
-    )
-}
 _AUDIO_TYPES: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _ASSISTANT: Final = {
     "role",
@@ -86,7 +63,7 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     function_tools(reader, reader.body.pop("tools", None))
     read_tool_choice(reader)
     _read_limits(reader)
-    reader.take(_SETTINGS)
+    reader.take(SETTINGS)
     return reader.done()
 
 
@@ -94,18 +71,10 @@ def _read_limits(reader: Reader) -> None:
     for member in ("max_tokens", "max_completion_tokens"):
         if reader.body.get(member) is not None and "max_tokens" not in reader.config:
             reader.config |= {"max_tokens": reader.body.pop(member), "max_tokens_member": member}
-    read_stop(reader)
     options = as_object(reader.body.pop("stream_options", None) or {}, "stream_options")
     reader.config["include_usage"] = options == {"include_usage": True}
     if options and not reader.config["include_usage"]:
         reader.body["stream_options"] = options
-
-
-def read_stop(reader: Reader) -> None:
-    """Read the words that end an answer."""
-    stop = reader.body.pop("stop", None)
-    if stop is not None:
-        reader.config["stop_sequences"] = words(stop, "stop")
 
 
 def read_tool_choice(reader: Reader) -> None:

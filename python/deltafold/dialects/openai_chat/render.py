@@ -14,8 +14,8 @@ from typing import Final, TypeAlias, cast
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
-from deltafold.dialects.openai_chat.settings import OpenAIChatConfig
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
+from deltafold.dialects.openai_chat.settings import SETTINGS, OpenAIChatConfig
+from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
@@ -81,29 +81,9 @@ def render(
             "tools": function_tools(tools, config, rendering),
             "tool_choice": choice and tool_choice(choice, rendering),
             config.max_tokens_member: config.max_tokens,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "stop": as_list(config.stop_sequences),
-            "frequency_penalty": config.frequency_penalty,
-            "presence_penalty": config.presence_penalty,
-            "seed": config.seed,
-            "parallel_tool_calls": rendering.of_tools(
-                "parallel_tool_calls", config.parallel_tool_calls, config, tools
-            ),
-            "reasoning_effort": config.reasoning_effort,
-            "verbosity": config.verbosity,
-            "response_format": config.response_format,
-            "service_tier": config.service_tier,
-            "logprobs": config.logprobs,
-            "top_logprobs": config.top_logprobs,
-            "metadata": config.metadata,
-            "store": config.store,
-            "prompt_cache_key": config.prompt_cache_key,
-            "safety_identifier": config.safety_identifier,
-            "modalities": as_list(config.modalities),
-            "audio": config.audio,
         }
     )
+    body |= rendering.settings(SETTINGS, config, tools)
     return rendering.done(body, config.extra_body)
 
 

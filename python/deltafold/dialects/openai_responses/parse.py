@@ -8,6 +8,7 @@ Source: the protocol notes on openai-responses, parts 3 and 6.
 from typing import Final, cast
 
 from deltafold.dialects.openai_responses.render import DIALECT, ENCRYPTED_REASONING
+from deltafold.dialects.openai_responses.settings import SETTINGS
 from deltafold.dialects.reader import (
     ParsedRequest,
     Reader,
@@ -34,29 +35,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_SETTINGS: Final = {
-    "max_output_tokens": "max_tokens",
-    **{
-        name: name
-        for name in (
-            "temperature",
-            "top_p",
-            "top_logprobs",
-            "parallel_tool_calls",
-            "max_tool_calls",
-            "reasoning",
-            "text",
-            "previous_response_id",
-            "conversation",
-            "truncation",
-            "background",
-            "metadata",
-            "service_tier",
-            "prompt_cache_key",
-            "safety_identifier",
-        )
-    },
-}
 _RESULTS: Final = {"function_call_output", "custom_tool_call_output"}
 
 
@@ -78,8 +56,8 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     reader.config["encrypted_reasoning"] = ENCRYPTED_REASONING in include
     if others := [word for word in include if word != ENCRYPTED_REASONING]:
         reader.config["include"] = others
-    reader.config["store"] = reader.body.pop("store", None)
-    reader.take(_SETTINGS)
+    reader.take(SETTINGS)
+    reader.config.setdefault("store", None)
     return reader.done()
 
 

@@ -16,7 +16,7 @@ from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.openai_chat.render import system_message
-from deltafold.dialects.openai_responses.settings import OpenAIResponsesConfig
+from deltafold.dialects.openai_responses.settings import SETTINGS, OpenAIResponsesConfig
 from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
@@ -80,28 +80,10 @@ def render(
             "instructions": instructions or None,
             "tools": _tools(tools, config, rendering),
             "tool_choice": choice and _tool_choice(choice, rendering),
-            "parallel_tool_calls": rendering.of_tools(
-                "parallel_tool_calls", config.parallel_tool_calls, config, tools
-            ),
-            "max_output_tokens": config.max_tokens,
-            "max_tool_calls": config.max_tool_calls,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "top_logprobs": config.top_logprobs,
-            "reasoning": config.reasoning,
-            "text": config.text,
-            "store": config.store,
             "include": _include(config),
-            "previous_response_id": config.previous_response_id,
-            "conversation": config.conversation,
-            "truncation": config.truncation,
-            "background": config.background,
-            "metadata": config.metadata,
-            "service_tier": config.service_tier,
-            "prompt_cache_key": config.prompt_cache_key,
-            "safety_identifier": config.safety_identifier,
         }
     )
+    body |= rendering.settings(SETTINGS, config, tools)
     return rendering.done(body, config.extra_body)
 
 

@@ -110,17 +110,21 @@ class EventMaker:
                 yield from self._stop_text(delta, delta.part_index or 0)
             case DeltaKind.USAGE:
                 yield StreamEvent(kind=StreamEventKind.USAGE, delta=delta, usage=delta.usage)
-            case DeltaKind.DONE:
-                yield from self._stop_texts(delta)
-                yield StreamEvent(
-                    kind=StreamEventKind.MESSAGE_STOP,
-                    delta=delta,
-                    message=self._message(),
-                    finish_reason=delta.finish_reason,
-                )
-            case DeltaKind.ERROR:
-                yield from self._stop_texts(delta)
-                yield StreamEvent(kind=StreamEventKind.ERROR, delta=delta, error=self._error())
+            case DeltaKind.DONE | DeltaKind.ERROR:
+                yield from self._end(delta)
+
+    def _end(self, delta: MessageDelta) -> Iterator[StreamEvent]:
+        for index in [index for index, part in self._open.items() if part.kind != "tool_call"]:
+            yield from self._stop_text(delta, index)
+        if delta.kind is DeltaKind.ERROR:
+            yield StreamEvent(kind=StreamEventKind.ERROR, delta=delta, error=self._error())
+            return
+        yield StreamEvent(
+            kind=StreamEventKind.MESSAGE_STOP,
+            delta=delta,
+            message=self._message(),
+            finish_reason=delta.finish_reason,
+        )
 
     def _text(self, delta: MessageDelta) -> Iterator[StreamEvent]:
         index = delta.part_index or 0
@@ -192,10 +196,6 @@ class EventMaker:
             part_kind=part.kind,
             text=text,
         )
-
-    def _stop_texts(self, delta: MessageDelta) -> Iterator[StreamEvent]:
-        for index in [index for index, part in self._open.items() if part.kind != "tool_call"]:
-            yield from self._stop_text(delta, index)
 
     def _stop_text(self, delta: MessageDelta, index: int) -> Iterator[StreamEvent]:
         part = self._open.pop(index)

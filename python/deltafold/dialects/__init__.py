@@ -14,10 +14,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final, cast
 
-from deltafold.dialects.reader import ParsedRequest
-from deltafold.dialects.rendered import NoteCode, Rendered
+from deltafold.dialects.reader import ParsedRequest, Reader
+from deltafold.dialects.rendered import Identifiers, NoteCode, Rendered, Rendering
 from deltafold.dialects.settings import Capability, ModelConfig
-from deltafold.dialects.settings_table import SettingTable
+from deltafold.dialects.settings_table import Form, SettingTable
 from deltafold.errors import MisuseError
 from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
@@ -47,6 +47,7 @@ class Dialect:
         author: the vendor whose protocol this is.
         key_header: the header that carries an API key; "authorization" carries a bearer token.
         headers: further headers of each request that has a key or a token.
+        path: path of a request below the vendor's address; "" if the path depends on the model.
         capabilities: the capabilities that requests of this dialect can ask for.
         folder: the folder below `dialects/`; "" derives it from the name.
     """
@@ -56,6 +57,7 @@ class Dialect:
     author: str
     key_header: str = "authorization"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    path: str = ""
     capabilities: frozenset[Capability] = _ALL
     folder: str = ""
 
@@ -82,18 +84,28 @@ class Dialect:
         Raises:
             MisuseError: a part names a local file, which must be read first.
         """
-        render = cast("Callable[..., Rendered]", self._module("render").render)
-        return render(messages, tools, config, stream=stream)
+        module = self._module("render")
+        identifiers = cast("Identifiers", module.IDENTIFIERS)
+        rendering = Rendering(
+            self.name, messages, tools, config, stream=stream, identifiers=identifiers
+        )
+        body = cast("Callable[..., dict[str, object]]", module.body_of)(rendering, config)
+        if self.settings["extra_body"].form is Form.NONE:
+            body |= config.extra_body
+        return rendering.done(body)
 
     def request_path(self, config: ModelConfig, *, stream: bool) -> str:
         """Return the path and query of a request below the vendor's address."""
+        if self.path:
+            return self.path
         path = cast("Callable[..., str]", self._module("render").request_path)
         return path(config, stream=stream)
 
     def parse(self, body: Mapping[str, object], model_id: str | None = None) -> ParsedRequest:
         """Read a request body; arguments and errors are those of `parse_request`."""
-        parse = cast("Callable[..., ParsedRequest]", self._module("parse").parse)
-        return parse(dict(body), model_id)
+        reader = Reader(self.name, body, model_id)
+        cast("Callable[[Reader], None]", self._module("parse").read_body)(reader)
+        return reader.done(self.settings)
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return the headers of a request with an API key."""
@@ -117,17 +129,26 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "anthropic-messages",
             "AnthropicConfig",
             "anthropic",
+            path="/v1/messages",
             key_header="x-api-key",
             # The API requires a version, and this is the only one.
             headers={"anthropic-version": "2023-06-01"},
         ),
-        Dialect("openai-chat", "OpenAIChatConfig", "openai"),
-        Dialect("openai-responses", "OpenAIResponsesConfig", "openai"),
+        Dialect("openai-chat", "OpenAIChatConfig", "openai", path="/chat/completions"),
+        Dialect("openai-responses", "OpenAIResponsesConfig", "openai", path="/responses"),
         Dialect("gemini", "GeminiConfig", "google", key_header="x-goog-api-key"),
         Dialect("bedrock-converse", "BedrockConverseConfig", "bedrock"),
-        Dialect("ollama", "OllamaConfig", "ollama", capabilities=_NO_CACHING),
-        Dialect("cohere-chat", "CohereChatConfig", "cohere", capabilities=_NO_CACHING),
-        Dialect("mistral", "MistralConfig", "mistral", capabilities=_NO_CACHING),
+        Dialect("ollama", "OllamaConfig", "ollama", path="/api/chat", capabilities=_NO_CACHING),
+        Dialect(
+            "cohere-chat", "CohereChatConfig", "cohere", path="/v2/chat", capabilities=_NO_CACHING
+        ),
+        Dialect(
+            "mistral",
+            "MistralConfig",
+            "mistral",
+            path="/chat/completions",
+            capabilities=_NO_CACHING,
+        ),
     )
 }
 """All dialects that requests are rendered in, by name."""
@@ -136,6 +157,7 @@ LOCAL: Final = Dialect(
     "openai-chat",
     "LocalConfig",
     "local",
+    path="/generate",
     capabilities=frozenset({Capability.TOOLS, Capability.PARALLEL_TOOL_CALLS, Capability.THINKING}),
     folder="local",
 )

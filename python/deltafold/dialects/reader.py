@@ -117,10 +117,6 @@ class Reader:
         if parts:
             self.messages.append(Message(role=Role.TOOL, parts=parts))
 
-    def take(self, table: SettingTable) -> None:
-        """Move the top-level members of copied settings from the body to the settings."""
-        self._take(table, (), self.body)
-
     def take_within(self, table: SettingTable, outer: str, members: Object) -> None:
         """Move the copied settings from the members of an object in the body to the settings."""
         self._take(table, (outer,), members)
@@ -133,8 +129,9 @@ class Reader:
                 place = ".".join((*within, member))
                 self.config[field] = words(value, place) if is_words else value
 
-    def done(self) -> ParsedRequest:
-        """Return what was read; what is left of the body is kept as it is."""
+    def done(self, table: SettingTable) -> ParsedRequest:
+        """Read the copied settings and return the request; other members are kept as they are."""
+        self._take(table, (), self.body)
         stream = self.body.pop("stream", None)
         for name in self.body:
             self.note(name)
@@ -265,6 +262,13 @@ def media_of(
     if known.startswith("image/"):
         return ImagePart(mime_type=known, data=data, provider_state=state)
     return FileRefPart(path=data_url(known, data, name), mime_type=known, provider_state=state)
+
+
+def file_of(address: str, name: str | None) -> FileRefPart:
+    """Make a file of a `data:` address."""
+    head, _, data = address[len("data:") :].partition(",")
+    mime_type = head.removesuffix(";base64")
+    return FileRefPart(path=data_url(mime_type, data, name), mime_type=mime_type)
 
 
 def data_url(mime_type: str, data: str, name: str | None) -> str:

@@ -4,15 +4,17 @@ Laws: the body is exactly the JSON that goes on the wire; whatever the conversat
 body does not is in the notes; a stand-in for a name or an id can be read back.
 """
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import SettingTable, write_settings
-from deltafold.messages import MessagePart
+from deltafold.messages import Message, MessagePart
+from deltafold.tool_specs import ToolChoice, ToolSpec
 
 T = TypeVar("T")
 
@@ -66,22 +68,53 @@ class Rendered:
     call_ids: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True, slots=True)
+class Identifiers:
+    """Forms of tool names and of call ids that a protocol accepts.
+
+    Attributes:
+        tool_names: makes the aliases of tool names for one request.
+        call_ids: makes the aliases of call ids for one request.
+    """
+
+    tool_names: Callable[[], Aliases] = Aliases.none
+    call_ids: Callable[[], Aliases] = Aliases.none
+
+
 class Rendering:
-    """One request while it is rendered: what is noted and renamed on the way."""
+    """State of one request while it is rendered: the input, the aliases and the notes.
+
+    Attributes:
+        stream: whether the response is streamed.
+        tool_names: aliases of tool names.
+        call_ids: aliases of call ids.
+    """
 
     def __init__(
         self,
         dialect: str,
-        model_id: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        config: ModelConfig,
         *,
-        tool_names: Aliases | None = None,
-        call_ids: Aliases | None = None,
+        stream: bool,
+        identifiers: Identifiers,
     ) -> None:
         self.dialect = dialect
-        self.model_id = model_id
-        self.tool_names = tool_names or Aliases.none()
-        self.call_ids = call_ids or Aliases.none()
+        self.messages = messages
+        self.tools = tools
+        self.config = config
+        self.stream = stream
+        self.model_id = config.model_id
+        self.tool_names = identifiers.tool_names()
+        self.call_ids = identifiers.call_ids()
         self._notes: list[Object] = []
+
+    def with_config(self, config: ModelConfig) -> Self:
+        """Return the same request with other settings; notes and aliases are shared."""
+        other = copy.copy(self)
+        other.config = config
+        return other
 
     def note(self, code: NoteCode, message: str, place: Place | None = None) -> None:
         """Note what the body does not say."""
@@ -90,28 +123,35 @@ class Rendering:
             note |= {"messageIndex": place.message, "partIndex": place.part}
         self._notes.append(note)
 
-    def refuse_settings(self, config: object, names: Sequence[str]) -> None:
-        """Note each of these settings that is set: the dialect has no member for it."""
-        for name in names:
-            if getattr(config, name) is not None:
-                self.note(NoteCode.SETTING_DROPPED, f"{self.dialect} has no {name}")
+    def refuse_setting(self, name: str) -> None:
+        """Note a setting that the protocol has no member for, if the setting is given."""
+        if getattr(self.config, name) is not None:
+            self.note(NoteCode.SETTING_DROPPED, f"{self.dialect} has no {name}")
 
-    def of_tools(
-        self, name: str, value: T | None, config: ModelConfig, tools: Sequence[object]
-    ) -> T | None:
-        """Return a setting about tools, None, with a note, where there are no tools."""
-        if value is None or tools or config.provider_tools:
+    def of_tools(self, name: str, value: T | None) -> T | None:
+        """Return a setting about tools. Without tools, note the setting and return None."""
+        if value is None or self.tools or self.config.provider_tools:
             return value
         self.note(NoteCode.SETTING_DROPPED, f"{name}: there are no tools")
         return None
 
-    def settings(self, table: SettingTable, config: ModelConfig, tools: Sequence[object]) -> Object:
+    def tool_choice(self) -> ToolChoice | None:
+        """Return the choice of a tool, None without tools or without a choice."""
+        return self.of_tools("tool_choice", self.config.tool_choice)
+
+    def tool_list(self, render: "Callable[[ToolSpec, Rendering], Object]") -> list[Object]:
+        """Return the rendered tools of the caller, then the tools of the provider."""
+        return [
+            *(render(tool, self) for tool in self.tools),
+            *map(dict, self.config.provider_tools),
+        ]
+
+    def settings(self, table: SettingTable) -> Object:
         """Return the members of all settings that are copied into the body."""
-        members = write_settings(table, config)
+        members = write_settings(table, self.config)
         if "parallel_tool_calls" in members:
             value = members.pop("parallel_tool_calls")
-            kept = self.of_tools("parallel_tool_calls", value, config, tools)
-            members |= given({"parallel_tool_calls": kept})
+            members |= given({"parallel_tool_calls": self.of_tools("parallel_tool_calls", value)})
         return members
 
     def state(self, part: MessagePart) -> Mapping[str, object]:
@@ -129,14 +169,9 @@ class Rendering:
         members = self.state(part).get("members")
         return dict(cast("Object", members)) if isinstance(members, dict) else {}
 
-    def done(self, body: Object, extra_body: Mapping[str, object]) -> Rendered:
-        """Return the request; the caller's own members go over all others."""
-        return Rendered(
-            {**body, **extra_body},
-            tuple(self._notes),
-            self.tool_names.changed,
-            self.call_ids.changed,
-        )
+    def done(self, body: Object) -> Rendered:
+        """Return the finished request."""
+        return Rendered(body, tuple(self._notes), self.tool_names.changed, self.call_ids.changed)
 
 
 def given(members: Mapping[str, object]) -> Object:

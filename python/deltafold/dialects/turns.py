@@ -56,8 +56,9 @@ class Turn:
         return "".join(part.text for _, part in self.parts if part.kind == "thinking")
 
 
-def turns_of(messages: Sequence[Message], rendering: Rendering) -> list[Turn]:
-    """Bring messages to turns."""
+def turns_of(rendering: Rendering) -> list[Turn]:
+    """Return the turns of a conversation."""
+    messages = rendering.messages
     answers, strays = _pair(messages)
     last_user = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
     turns: list[Turn] = []
@@ -92,11 +93,18 @@ def alternating(
     blocks_of: Callable[[tuple[Place, MessagePart], Turn], list[Object]],
     rendering: Rendering,
     *,
+    opening: Object,
     results_apart: bool = False,
 ) -> list[Speech]:
-    """Join turns of one speaker; who says nothing does not speak.
+    """Join neighbouring turns of one speaker; turns without content are left out.
 
-    Results are the user's, or, where they stand apart, of the role "tool".
+    Args:
+        turns: the conversation; system turns are skipped.
+        blocks_of: renders one part.
+        rendering: the request.
+        opening: block of a user message that precedes a conversation of which the assistant
+            speaks first.
+        results_apart: whether results get the role "tool"; otherwise they are the user's.
     """
     spoken: list[Speech] = []
     for turn in turns:
@@ -112,6 +120,9 @@ def alternating(
             spoken[-1].members |= members
         elif blocks:
             spoken.append(Speech(role, blocks, members))
+    if spoken and spoken[0].role == Role.ASSISTANT:
+        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
+        spoken.insert(0, Speech("user", [opening]))
     return spoken
 
 

@@ -9,9 +9,7 @@ from base64 import b64encode
 from typing import Final, cast
 
 from deltafold.dialects.anthropic_messages.render import DIALECT, TOOL_CHOICES
-from deltafold.dialects.anthropic_messages.settings import SETTINGS
 from deltafold.dialects.reader import (
-    ParsedRequest,
     Reader,
     address,
     as_object,
@@ -40,9 +38,8 @@ from deltafold.messages import (
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
     system = [
         _said(reader, block, "system")
         for block in listed(reader.body.pop("system", None), "system")
@@ -58,8 +55,6 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     if cache is not None:
         lifetime = as_object(cache, "cache_control").get("ttl")
         reader.config["cache_config"] = {"strategy": "auto", "lifetime": lifetime}
-    reader.take(SETTINGS)
-    return reader.done()
 
 
 def _read_tool(reader: Reader, tool: Object, place: str) -> None:

@@ -9,25 +9,18 @@ Source: the Messages API reference, summarised in the protocol notes on anthropi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.anthropic_messages.settings import SETTINGS, AnthropicConfig
 from deltafold.dialects.media import source_of
-from deltafold.dialects.rendered import (
-    NoteCode,
-    Object,
-    Place,
-    Rendered,
-    Rendering,
-    given,
-)
-from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
+from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -58,53 +51,34 @@ _CITATION_TYPES = frozenset(
 TOOL_CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 
 
-def request_path(config: AnthropicConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/v1/messages"
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,128}", 128),
+    call_ids=partial(Aliases.of_ids, "[a-zA-Z0-9_-]+"),
+)
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: AnthropicConfig,
-    *,
-    stream: bool = True,
-) -> Rendered:
-    """Render a request.
-
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,128}", 128),
-        call_ids=Aliases.of_ids("[a-zA-Z0-9_-]+"),
-    )
-    turns = turns_of(messages, rendering)
+def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
+    """Return the request body."""
+    turns = turns_of(rendering)
     body: Object = {
         "model": config.model_id,
         "max_tokens": DEFAULT_MAX_TOKENS,
         "messages": _messages(turns, rendering),
-        "stream": stream,
+        "stream": rendering.stream,
     }
     body |= given(
         {
             "system": _system(turns, rendering) or None,
-            "tools": [
-                *(_tool(tool, rendering) for tool in tools),
-                *map(dict, config.provider_tools),
-            ]
-            or None,
-            "tool_choice": _tool_choice(tools, config, rendering),
+            "tools": rendering.tool_list(_tool) or None,
+            "tool_choice": _tool_choice(config, rendering),
         }
     )
-    body |= rendering.settings(SETTINGS, config, tools)
+    body |= rendering.settings(SETTINGS)
     cache = config.cache_config
     if cache is not None and cache.strategy == "auto":
         body["cache_control"] = given({"type": "ephemeral", "ttl": cache.lifetime})
     _limit_cache_marks(body, rendering)
-    return rendering.done(body, config.extra_body)
+    return body
 
 
 def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
@@ -119,13 +93,9 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
     return {**rendered, **tool.extra}
 
 
-def _tool_choice(
-    tools: Sequence[ToolSpec], config: AnthropicConfig, rendering: Rendering
-) -> Object | None:
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
-    is_parallel = rendering.of_tools(
-        "parallel_tool_calls", config.parallel_tool_calls, config, tools
-    )
+def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None:
+    choice = rendering.tool_choice()
+    is_parallel = rendering.of_tools("parallel_tool_calls", config.parallel_tool_calls)
     if choice is None and is_parallel is None:
         return None
     mode = "auto" if choice is None else choice.mode
@@ -146,10 +116,12 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
 
 
 def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
-    spoken = alternating(turns, lambda item, turn: _blocks(item, turn.role, rendering), rendering)
-    if spoken and spoken[0].role == "assistant":
-        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-        spoken.insert(0, Speech("user", [{"type": "text", "text": OPENING}]))
+    spoken = alternating(
+        turns,
+        lambda item, turn: _blocks(item, turn.role, rendering),
+        rendering,
+        opening={"type": "text", "text": OPENING},
+    )
     if spoken and spoken[-1].role == "assistant":
         _trim(spoken[-1].blocks)
     return [

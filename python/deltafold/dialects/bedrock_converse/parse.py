@@ -14,7 +14,6 @@ from deltafold.dialects.bedrock_converse.render import (
 )
 from deltafold.dialects.bedrock_converse.settings import SETTINGS
 from deltafold.dialects.reader import (
-    ParsedRequest,
     Reader,
     as_object,
     call_of,
@@ -40,9 +39,8 @@ _IMAGE_TYPES: Final = {word: mime_type for mime_type, word in IMAGE_FORMATS.item
 _DOCUMENT_TYPES: Final = {word: mime_type for mime_type, word in DOCUMENT_FORMATS.items()}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request; the model is named in the path, and `model_id` says which it is."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
     system = [_said(reader, b, p) for b, p in objects(reader.body.pop("system", None), "system")]
     if system:
         reader.say(Role.SYSTEM, system)
@@ -54,8 +52,6 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     reader.take_within(SETTINGS, "inferenceConfig", rest)
     if rest:  # An object with unknown members goes back as a whole.
         reader.body["inferenceConfig"] = inference
-    reader.take(SETTINGS)
-    return reader.done()
 
 
 def _read_tools(reader: Reader) -> None:

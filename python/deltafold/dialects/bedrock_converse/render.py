@@ -9,6 +9,7 @@ Source: the Converse reference, summarised in the protocol notes on bedrock-conv
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 from urllib.parse import quote
 
@@ -16,19 +17,11 @@ from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.bedrock_converse.settings import SETTINGS, BedrockConverseConfig
 from deltafold.dialects.media import Source, source_of
-from deltafold.dialects.rendered import (
-    NoteCode,
-    Object,
-    Place,
-    Rendered,
-    Rendering,
-    given,
-)
-from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
+from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -73,38 +66,28 @@ def request_path(config: BedrockConverseConfig, *, stream: bool) -> str:
     return f"/model/{quote(config.model_id, safe='')}/{call}"
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: BedrockConverseConfig,
-    *,
-    stream: bool = True,  # noqa: ARG001 - said in the path
-) -> Rendered:
-    """Render a request; whether it streams is said in the path alone.
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
+    call_ids=partial(Aliases.of_ids, "[a-zA-Z0-9_.:-]{1,64}"),
+)
 
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
-        call_ids=Aliases.of_ids("[a-zA-Z0-9_.:-]{1,64}"),
-    )
-    turns = turns_of(messages, rendering)
+
+def body_of(rendering: Rendering, config: BedrockConverseConfig) -> Object:
+    """Return the request body; the path alone states whether the response is streamed."""
+    turns = turns_of(rendering)
     body: Object = {"messages": _Turns(rendering).render(turns)}
     body |= given(
         {
             "system": _system(turns, rendering) or None,
-            "toolConfig": _tool_config(tools, turns, config, rendering),
+            "toolConfig": _tool_config(turns, rendering),
         }
     )
-    body |= rendering.settings(SETTINGS, config, tools)
+    body |= rendering.settings(SETTINGS)
     cache = config.cache_config
     if cache is not None and cache.strategy == "auto":
         _mark(body, given({"type": "default", "ttl": cache.lifetime}))
     _limit_cache_marks(body, rendering)
-    return rendering.done(body, config.extra_body)
+    return body
 
 
 def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
@@ -118,13 +101,8 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     return blocks
 
 
-def _tool_config(
-    tools: Sequence[ToolSpec],
-    turns: Sequence[Turn],
-    config: BedrockConverseConfig,
-    rendering: Rendering,
-) -> Object | None:
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+def _tool_config(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
+    choice = rendering.tool_choice()
     called = {
         part.tool_name: None
         for turn in turns
@@ -136,7 +114,7 @@ def _tool_config(
         if not called:
             return None
         choice = None
-    rendered = [*(_tool(tool, rendering) for tool in tools), *map(dict, config.provider_tools)]
+    rendered = rendering.tool_list(_tool)
     if not rendered:
         # Converse refuses tool blocks in the history of a request without tools.
         for name in called:
@@ -173,10 +151,7 @@ class _Turns:
 
     def render(self, turns: Sequence[Turn]) -> list[Object]:
         rendering = self._rendering
-        spoken = alternating(turns, self._blocks, rendering)
-        if spoken and spoken[0].role == "assistant":
-            rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-            spoken.insert(0, Speech("user", [{"text": OPENING}]))
+        spoken = alternating(turns, self._blocks, rendering, opening={"text": OPENING})
         for speech in spoken:
             blocks = speech.blocks
             if any("document" in block for block in blocks) and not any(

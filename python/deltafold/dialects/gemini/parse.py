@@ -14,7 +14,6 @@ from deltafold.dialects.gemini.render import DIALECT, FOREIGN_SIGNATURE
 from deltafold.dialects.gemini.settings import SETTINGS
 from deltafold.dialects.reader import (
     Names,
-    ParsedRequest,
     Reader,
     address,
     as_object,
@@ -43,9 +42,9 @@ from deltafold.messages import (
 _MODES: Final = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request; the model is named in the path, and `model_id` says which it is."""
-    reader = Reader(DIALECT, _camel(body), model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
+    reader.body = _camel(reader.body)
     system = reader.body.pop("systemInstruction", None)
     if isinstance(system, str):
         system = {"parts": [{"text": system}]}
@@ -60,8 +59,6 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
         _read_tool(reader, _camel(tool), place)
     _read_tool_config(reader)
     _read_generation(reader)
-    reader.take(SETTINGS)
-    return reader.done()
 
 
 def _camel(members: Object) -> Object:

@@ -10,6 +10,7 @@ Source: the generateContent reference, summarised in the protocol notes on gemin
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 from urllib.parse import quote
 
@@ -17,19 +18,11 @@ from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.gemini.settings import SETTINGS, GeminiConfig
 from deltafold.dialects.media import source_of
-from deltafold.dialects.rendered import (
-    NoteCode,
-    Object,
-    Place,
-    Rendered,
-    Rendering,
-    given,
-)
-from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
+from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -38,7 +31,6 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
 
 DIALECT: Final = "gemini"
 
@@ -59,40 +51,30 @@ def request_path(config: GeminiConfig, *, stream: bool) -> str:
     return f"/v1beta/models/{model}:generateContent"
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: GeminiConfig,
-    *,
-    stream: bool = True,  # noqa: ARG001 - said in the path
-) -> Rendered:
-    """Render a request; whether it streams is said in the path alone.
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}", 128),
+    call_ids=partial(Aliases.of_ids, "(?s).+"),
+)
 
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}", 128),
-        call_ids=Aliases.of_ids("(?s).+"),
-    )
-    turns = turns_of(messages, rendering)
+
+def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
+    """Return the request body; the path alone states whether the response is streamed."""
+    turns = turns_of(rendering)
     if _OLD_MODEL.match(config.model_id):
         turns = [part for turn in turns for part in _media_apart(turn, rendering)]
     body: Object = {"contents": _contents(turns, rendering)}
     body |= given(
         {
             "systemInstruction": _system(turns, rendering),
-            "tools": _tools(tools, config, rendering),
-            "toolConfig": _tool_config(tools, config, rendering),
+            "tools": _tools(config, rendering),
+            "toolConfig": _tool_config(config, rendering),
         }
     )
-    body |= rendering.settings(SETTINGS, config, tools)
+    body |= rendering.settings(SETTINGS)
     generation = _generation_config(config, body)
     if generation:
         body["generationConfig"] = generation
-    return rendering.done(body, config.extra_body)
+    return body
 
 
 def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:
@@ -123,9 +105,7 @@ def _generation_config(config: GeminiConfig, body: Object) -> Object:
     return members | (config.generation_config or {})
 
 
-def _tools(
-    tools: Sequence[ToolSpec], config: GeminiConfig, rendering: Rendering
-) -> list[Object] | None:
+def _tools(config: GeminiConfig, rendering: Rendering) -> list[Object] | None:
     declarations = [
         {
             **given(
@@ -137,19 +117,17 @@ def _tools(
             ),
             **tool.extra,
         }
-        for tool in tools
+        for tool in rendering.tools
     ]
-    if any(tool.strict for tool in tools):
+    if any(tool.strict for tool in rendering.tools):
         rendering.note(NoteCode.SETTING_DROPPED, "gemini has no strict tools: see VALIDATED mode")
     rendered: list[Object] = [{"functionDeclarations": declarations}] if declarations else []
     return [*rendered, *map(dict, config.provider_tools)] or None
 
 
-def _tool_config(
-    tools: Sequence[ToolSpec], config: GeminiConfig, rendering: Rendering
-) -> Object | None:
+def _tool_config(config: GeminiConfig, rendering: Rendering) -> Object | None:
     rendered: Object = dict(config.tool_config or {})
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+    choice = rendering.tool_choice()
     if choice is not None:
         calling: Object = {"mode": TOOL_MODES[choice.mode]}
         if choice.name is not None:
@@ -166,11 +144,12 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
 
 def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     spoken = alternating(
-        turns, lambda item, turn: _parts(item, turn, rendering), rendering, results_apart=True
+        turns,
+        lambda item, turn: _parts(item, turn, rendering),
+        rendering,
+        opening={"text": OPENING},
+        results_apart=True,
     )
-    if spoken and spoken[0].role == "assistant":
-        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-        spoken.insert(0, Speech("user", [{"text": OPENING}]))
     contents: list[Object] = []
     for speech in spoken:
         is_model = speech.role == "assistant"

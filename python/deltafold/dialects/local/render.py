@@ -7,16 +7,12 @@ Source: the transformers documentation, chat templates and tool use, 5.x (read 2
 """
 
 import json
-from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from deltafold.dialects.local.settings import SETTINGS, LocalConfig
 from deltafold.dialects.openai_chat import render as openai_chat
 from deltafold.dialects.openai_chat.settings import OpenAIChatConfig
-from deltafold.dialects.rendered import NoteCode, Object, Rendered, given
-from deltafold.dialects.settings_table import write_settings
-from deltafold.messages import Message
-from deltafold.tool_specs import ToolSpec
+from deltafold.dialects.rendered import NoteCode, Object, Rendering, given
 
 DIALECT: Final = openai_chat.DIALECT
 """The pieces of text that a pipeline generates are told as chunks of this dialect."""
@@ -25,29 +21,17 @@ DEFAULT_MAX_TOKENS: Final = 1024
 """`generate` would stop after 20 tokens."""
 
 
-def request_path(config: LocalConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/generate"
+IDENTIFIERS: Final = openai_chat.IDENTIFIERS
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: LocalConfig,
-    *,
-    stream: bool = True,  # noqa: ARG001 - text comes as it is generated
-) -> Rendered:
-    """Render a conversation: `messages` and `tools` for the template, `generation` for the rest."""
-    chat = openai_chat.render(messages, tools, OpenAIChatConfig(model_id=config.model_id))
-    notes = list(chat.notes)
+def body_of(rendering: Rendering, config: LocalConfig) -> Object:
+    """Return `messages` and `tools` for the template, and `generation` for the model."""
+    own = OpenAIChatConfig(model_id=config.model_id)
+    chat = openai_chat.body_of(rendering.with_config(own), own)
     if config.tool_choice is not None and config.tool_choice.mode != "auto":
-        notes.append(
-            {"code": NoteCode.SETTING_DROPPED.value, "message": "a template has no tool_choice"}
-        )
+        rendering.note(NoteCode.SETTING_DROPPED, "a template has no tool_choice")
     if config.provider_tools:
-        notes.append(
-            {"code": NoteCode.SETTING_DROPPED.value, "message": "a template has no provider_tools"}
-        )
+        rendering.note(NoteCode.SETTING_DROPPED, "a template has no provider_tools")
     sampled = config.do_sample
     if sampled is None:
         sampled = config.temperature is not None and config.temperature > 0
@@ -58,16 +42,15 @@ def render(
             "temperature": config.temperature if sampled else None,
         }
     )
-    settings = write_settings(SETTINGS, config)
+    settings = rendering.settings(SETTINGS)
     generation |= cast("Object", settings.pop("generation", {}))
-    body: Object = {
-        "messages": [_with_objects(turn) for turn in cast("list[Object]", chat.body["messages"])],
-        "tools": chat.body.get("tools"),
+    return {
+        "messages": [_with_objects(turn) for turn in cast("list[Object]", chat["messages"])],
+        "tools": chat.get("tools"),
         "generation": generation | dict(config.extra_body),
         "seed": None,
         **settings,
     }
-    return Rendered(body, tuple(notes), chat.tool_names, chat.call_ids)
 
 
 def _with_objects(turn: Object) -> Object:

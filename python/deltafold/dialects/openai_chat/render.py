@@ -9,19 +9,18 @@ Source: the Chat Completions reference, summarised in the protocol notes on open
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeAlias, cast
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.openai_chat.settings import SETTINGS, OpenAIChatConfig
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
-from deltafold.dialects.settings import ModelConfig
+from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -42,52 +41,37 @@ AUDIO_FORMATS: Final = {
 }
 
 MediaRenderer: TypeAlias = Callable[[Source], Object | None]
-"""Renders an image or a file of a user message, None where the dialect has no form for it."""
+"""Renders an image or a file of a user message; None if the dialect has no form for it."""
+
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
+    call_ids=partial(Aliases.of_ids, "(?s).{1,40}"),
+)
 
 
-def request_path(config: OpenAIChatConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/chat/completions"
-
-
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: OpenAIChatConfig,
-    *,
-    stream: bool = True,
-) -> Rendered:
-    """Render a request.
-
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
-        call_ids=Aliases.of_ids("(?s).{1,40}"),
+def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
+    """Return the request body."""
+    choice = rendering.tool_choice()
+    messages = chat_messages(
+        rendering,
+        user=lambda turn: user_message(turn.parts, media_content, rendering),
+        assistant=lambda turn: _assistant(turn, config, rendering),
+        results=lambda turn: tool_results(turn, media_content, rendering),
     )
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
-    body: Object = {
-        "model": config.model_id,
-        "messages": _messages(messages, config, rendering),
-        "stream": stream,
-    }
-    usage = {"include_usage": True} if config.include_usage and stream else None
+    body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
+    usage = {"include_usage": True} if config.include_usage and rendering.stream else None
     body |= given(
         {
             "stream_options": usage,
-            "tools": function_tools(tools, config, rendering),
+            "tools": rendering.tool_list(function_tool) or None,
             "tool_choice": choice and tool_choice(choice, rendering),
             config.max_tokens_member: config.max_tokens,
         }
     )
-    body |= rendering.settings(SETTINGS, config, tools)
-    return rendering.done(body, config.extra_body)
+    return body | rendering.settings(SETTINGS)
 
 
-def _function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
+def function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
     """Render a tool as a function, the form that several protocols copied."""
     function = given(
         {
@@ -100,14 +84,6 @@ def _function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
     return {"type": "function", "function": function, **tool.extra}
 
 
-def function_tools(
-    tools: Sequence[ToolSpec], config: ModelConfig, rendering: Rendering
-) -> list[Object] | None:
-    """Render the caller's tools, and the provider's behind them."""
-    rendered = [_function_tool(tool, rendering) for tool in tools]
-    return [*rendered, *map(dict, config.provider_tools)] or None
-
-
 def tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
     """Render the choice of a tool."""
     if choice.name is not None:
@@ -115,24 +91,34 @@ def tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
     return choice.mode
 
 
-def _messages(
-    messages: Sequence[Message], config: OpenAIChatConfig, rendering: Rendering
+def chat_messages(
+    rendering: Rendering,
+    *,
+    user: Callable[[Turn], Object],
+    assistant: Callable[[Turn], Object],
+    results: Callable[[Turn], list[Object]],
 ) -> list[Object]:
+    """Render each turn as messages of the Chat form.
+
+    Args:
+        rendering: the request.
+        user: renders a turn of the user.
+        assistant: renders a turn of the assistant; a message with nothing but a role is left out.
+        results: renders a turn of tool results.
+    """
     rendered: list[Object] = []
-    for turn in turns_of(messages, rendering):
+    for turn in turns_of(rendering):
         match turn.role:
             case Role.SYSTEM:
                 rendered.extend(system_message(turn, rendering))
             case Role.USER:
-                rendered.append(user_message(turn.parts, media_content, rendering))
+                rendered.append(user(turn))
             case Role.ASSISTANT:
-                message = _assistant(turn, rendering)
-                if turn.in_open_loop:
-                    message |= _reasoning(turn, config, rendering)
+                message = assistant(turn)
                 if len(message) > 1:
                     rendered.append(message)
             case Role.TOOL:
-                rendered.extend(_results(turn, rendering))
+                rendered.extend(results(turn))
     return rendered
 
 
@@ -200,8 +186,18 @@ def media_content(source: Source) -> Object | None:
     return {"type": "file", "file": file}
 
 
-def _assistant(turn: Turn, rendering: Rendering) -> Object:
-    """Render what was said; thinking and other providers' blocks are no part of it."""
+def assistant_message(turn: Turn, members: Object, rendering: Rendering) -> Object:
+    """Return an assistant's message with the members that are not empty."""
+    given_members = {name: value for name, value in members.items() if value}
+    return {
+        "role": "assistant",
+        **given_members,
+        **replay.message_members(turn.parts, rendering),
+    }
+
+
+def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
+    """Render a turn of the assistant; other providers' blocks are dropped."""
     texts: dict[bool, list[str]] = {False: [], True: []}
     calls: list[Object] = []
     members: Object = {}
@@ -224,24 +220,31 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
         "refusal": "".join(texts[True]),
         "tool_calls": calls,
     }
-    said = {name: value for name, value in members.items() if value}
-    return {"role": "assistant", **said, **replay.message_members(turn.parts, rendering)}
+    message = assistant_message(turn, members, rendering)
+    return message | _reasoning(turn, config, rendering) if turn.in_open_loop else message
+
+
+def function_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
+    """Render a call of a function."""
+    return {
+        "id": rendering.call_ids.of(call.tool_call_id),
+        "type": "function",
+        "function": {
+            "name": rendering.tool_names.of(call.tool_name),
+            "arguments": replay.argument_text(call, place, rendering),
+        },
+    }
 
 
 def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
+    state = rendering.state(call)
+    extra = {"extra_content": state["extra_content"]} if "extra_content" in state else {}
+    if call.input_format != "text":
+        return function_call(call, place, rendering) | extra
     call_id = rendering.call_ids.of(call.tool_call_id)
     name = rendering.tool_names.of(call.tool_name)
-    extra = {
-        member: value
-        for member, value in rendering.state(call).items()
-        if member == "extra_content"
-    }
-    if call.input_format == "text":
-        custom: Object = {"name": name, "input": call.raw_args_text}
-        return {"id": call_id, "type": "custom", "custom": custom, **extra}
-    arguments = replay.argument_text(call, place, rendering)
-    function: Object = {"name": name, "arguments": arguments}
-    return {"id": call_id, "type": "function", "function": function, **extra}
+    custom: Object = {"name": name, "input": call.raw_args_text}
+    return {"id": call_id, "type": "custom", "custom": custom, **extra}
 
 
 def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
@@ -263,19 +266,19 @@ def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
     return {}
 
 
-def _results(turn: Turn, rendering: Rendering) -> list[Object]:
+def tool_results(turn: Turn, media: MediaRenderer, rendering: Rendering) -> list[Object]:
     """Render one message for each result, then one for all that they cannot carry."""
     rendered: list[Object] = []
     moved: list[tuple[Place, MessagePart]] = []
     for place, part in turn.parts:
         if not isinstance(part, ToolResultPart):
             continue
-        text, media = replay.result_and_media(part, place, rendering)
-        moved.extend((place, item) for item in media)
+        text, moved_here = replay.result_and_media(part, place, rendering)
+        moved.extend((place, item) for item in moved_here)
         replay.note_error_flag(part, place, rendering)
         call_id = rendering.call_ids.of(part.tool_call_id)
         message: Object = {"role": "tool", "tool_call_id": call_id, "content": text}
         rendered.append(message | rendering.members(part))
     if moved:
-        rendered.append(user_message(moved, media_content, rendering))
+        rendered.append(user_message(moved, media, rendering))
     return rendered

@@ -8,12 +8,10 @@ Source: the protocol notes on openai-responses, parts 3 and 6.
 from typing import Final, cast
 
 from deltafold.dialects.openai_responses.render import DIALECT, ENCRYPTED_REASONING
-from deltafold.dialects.openai_responses.settings import SETTINGS
 from deltafold.dialects.reader import (
-    ParsedRequest,
     Reader,
     address,
-    data_url,
+    file_of,
     image_of,
     listed,
     objects,
@@ -38,9 +36,8 @@ from deltafold.messages import (
 _RESULTS: Final = {"function_call_output", "custom_tool_call_output"}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
     instructions = reader.body.pop("instructions", None)
     if instructions is not None:
         reader.say(Role.SYSTEM, [TextPart(text=text(instructions, "instructions"))])
@@ -56,9 +53,7 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     reader.config["encrypted_reasoning"] = ENCRYPTED_REASONING in include
     if others := [word for word in include if word != ENCRYPTED_REASONING]:
         reader.config["include"] = others
-    reader.take(SETTINGS)
-    reader.config.setdefault("store", None)
-    return reader.done()
+    reader.config["store"] = reader.body.pop("store", None)
 
 
 def _read_tool(reader: Reader, tool: Object, place: str) -> None:
@@ -228,7 +223,4 @@ def _file(members: Object) -> FileRefPart | None:
     held = str(members.get("file_data", ""))
     if members.keys() != {"file_data", "filename"} or not held.startswith("data:"):
         return None
-    head, _, data = held[len("data:") :].partition(",")
-    mime_type = head.removesuffix(";base64")
-    path = data_url(mime_type, data, str(members["filename"]))
-    return FileRefPart(path=path, mime_type=mime_type)
+    return file_of(held, str(members["filename"]))

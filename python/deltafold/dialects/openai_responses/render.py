@@ -9,7 +9,8 @@ Source: the Responses reference, summarised in the protocol notes on openai-resp
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Final, cast
 
 from deltafold.dialects import replay
@@ -17,12 +18,11 @@ from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.openai_chat.render import system_message
 from deltafold.dialects.openai_responses.settings import SETTINGS, OpenAIResponsesConfig
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
+from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -42,49 +42,33 @@ _REASONING_MODEL: Final = re.compile(r"(?:.*/)?(?:o\d|gpt-[5-9](?!.*-chat)|codex
 others ("Encrypted content is not supported with this model")."""
 
 
-def request_path(config: OpenAIResponsesConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/responses"
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
+    call_ids=partial(Aliases.of_ids, "(?s).{1,64}"),
+)
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: OpenAIResponsesConfig,
-    *,
-    stream: bool = True,
-) -> Rendered:
-    """Render a request.
-
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
-        call_ids=Aliases.of_ids("(?s).{1,64}"),
-    )
-    rendering.refuse_settings(config, ["stop_sequences"])
-    turns = turns_of(messages, rendering)
+def body_of(rendering: Rendering, config: OpenAIResponsesConfig) -> Object:
+    """Return the request body."""
+    rendering.refuse_setting("stop_sequences")
+    turns = turns_of(rendering)
     instructions = None
     if turns and turns[0].role is Role.SYSTEM:
         instructions = _system_text(turns.pop(0), rendering)
     items = _Items(rendering, is_stored=config.store is not False)
     for turn in turns:
         items.add(turn)
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
-    body: Object = {"model": config.model_id, "input": items.rendered, "stream": stream}
+    choice = rendering.tool_choice()
+    body: Object = {"model": config.model_id, "input": items.rendered, "stream": rendering.stream}
     body |= given(
         {
             "instructions": instructions or None,
-            "tools": _tools(tools, config, rendering),
+            "tools": rendering.tool_list(_tool) or None,
             "tool_choice": choice and _tool_choice(choice, rendering),
             "include": _include(config),
         }
     )
-    body |= rendering.settings(SETTINGS, config, tools)
-    return rendering.done(body, config.extra_body)
+    return body | rendering.settings(SETTINGS)
 
 
 def asks_for_encrypted_reasoning(config: OpenAIResponsesConfig) -> bool:
@@ -100,13 +84,6 @@ def _include(config: OpenAIResponsesConfig) -> list[str] | None:
     if asks_for_encrypted_reasoning(config) and ENCRYPTED_REASONING not in include:
         include.append(ENCRYPTED_REASONING)
     return include or None
-
-
-def _tools(
-    tools: Sequence[ToolSpec], config: OpenAIResponsesConfig, rendering: Rendering
-) -> list[Object] | None:
-    rendered = [_tool(tool, rendering) for tool in tools]
-    return [*rendered, *map(dict, config.provider_tools)] or None
 
 
 def _tool(tool: ToolSpec, rendering: Rendering) -> Object:

@@ -182,7 +182,7 @@ def test_a_transport_failure_is_an_error_delta_and_keeps_what_came(failure: Exce
         Source(chat("kept", finish_reason=None, done=False), failure=failure), "openai-chat"
     )
     deltas = list(stream)
-    assert [delta.kind for delta in deltas] == ["start", "text", "error"]
+    assert [delta.kind for delta in deltas] == ["start", "text", "part_end", "error"]
     assert list(stream) == []
     with pytest.raises(ModelError) as raised:
         stream.final_message()

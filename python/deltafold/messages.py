@@ -38,6 +38,7 @@ from deltafold.parts import (
     ThinkingPart,
     ToolCallPart,
     ToolResultPart,
+    joined_text,
     part_from_wire,
     parts_from_fold,
 )
@@ -256,12 +257,12 @@ class Message(WireModel):
     @property
     def text(self) -> str:
         """All text parts, joined without a separator; refusals are text."""
-        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+        return joined_text(self.parts, TextPart)
 
     @property
     def thinking(self) -> str:
         """All thinking parts, joined without a separator."""
-        return "".join(part.text for part in self.parts if isinstance(part, ThinkingPart))
+        return joined_text(self.parts, ThinkingPart)
 
     @property
     def tool_calls(self) -> list[ToolCallPart]:

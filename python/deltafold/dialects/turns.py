@@ -20,9 +20,11 @@ from deltafold.messages import (
     MessagePart,
     Role,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
 )
 from deltafold.pairing import answered_calls
+from deltafold.parts import joined_text
 
 OPENING: Final = "(The conversation begins here.)"
 """What the user is made to say where the assistant speaks first and a provider refuses it."""
@@ -48,12 +50,12 @@ class Turn:
     @property
     def text(self) -> str:
         """All text parts, joined."""
-        return "".join(part.text for _, part in self.parts if part.kind == "text")
+        return joined_text((part for _, part in self.parts), TextPart)
 
     @property
     def thinking(self) -> str:
         """All thinking parts, joined."""
-        return "".join(part.text for _, part in self.parts if part.kind == "thinking")
+        return joined_text((part for _, part in self.parts), ThinkingPart)
 
 
 def turns_of(rendering: Rendering) -> list[Turn]:

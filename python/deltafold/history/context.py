@@ -11,7 +11,7 @@ Source: the conversation history blueprint, "ContextMessage interfaces" and "mix
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 from uuid import UUID, uuid5
 
 from deltafold.history.entries import (
@@ -150,27 +150,35 @@ class SystemInstructionMessage:
         return ContextMessageRole.SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
-class ShownInput:
-    """An input entry at a level of detail."""
+EntryT = TypeVar("EntryT", ModelInputEntry, ToolResultsEntry)
 
-    entry: ModelInputEntry
+
+@dataclass(frozen=True, slots=True)
+class _Shown(Generic[EntryT]):
+    """An entry at a level of detail."""
+
+    entry: EntryT
     detail: LevelOfDetail
 
     @property
     def role(self) -> ContextMessageRole:
-        """Who asks."""
+        """Author of the entry."""
         return self.entry.role
 
     @property
     def timestamp(self) -> datetime:
-        """When the entry was appended."""
+        """Time at which the entry was appended."""
         return self.entry.timestamp
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """The entry's."""
+        """Metadata of the entry."""
         return self.entry.metadata
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInput(_Shown[ModelInputEntry]):
+    """An input entry at a level of detail."""
 
     @property
     def content_sections(self) -> Sections:
@@ -184,26 +192,8 @@ class ShownInput:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownResults:
+class ShownResults(_Shown[ToolResultsEntry]):
     """A results entry at a level of detail."""
-
-    entry: ToolResultsEntry
-    detail: LevelOfDetail
-
-    @property
-    def role(self) -> ContextMessageRole:
-        """The tools."""
-        return self.entry.role
-
-    @property
-    def timestamp(self) -> datetime:
-        """When the entry was appended."""
-        return self.entry.timestamp
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """The entry's."""
-        return self.entry.metadata
 
     @property
     def results(self) -> Sequence[ToolCallResult]:

@@ -27,16 +27,16 @@ from deltafold._core import (
 )
 from deltafold.bodies import Detection, decode_response, detect
 from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
-from deltafold.errors import (
+from deltafold.error_mapping import ErrorMapper
+from deltafold.errors import ModelError
+from deltafold.events import StreamEvent, StreamEventKind
+from deltafold.exceptions import (
     ContractError,
     DeltafoldError,
-    ErrorMapper,
     InternalError,
     MisuseError,
-    ModelError,
     UnknownDialectError,
 )
-from deltafold.events import StreamEvent, StreamEventKind
 from deltafold.folds import Fold, afold, fold, fold_many
 from deltafold.messages import (
     FileRefPart,

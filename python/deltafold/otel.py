@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from deltafold._core import __version__
 from deltafold.dialects.settings_table import setting_in
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role
 from deltafold.models.calls import CallFacts
 from deltafold.models.observing import set_telemetry

@@ -17,7 +17,9 @@ from deltafold import _core
 from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, MessageDelta
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.cost import Cost, cost_of
-from deltafold.errors import DeltafoldError, ErrorFields, ErrorMapper, MisuseError, ModelError
+from deltafold.error_mapping import ErrorFields, ErrorMapper
+from deltafold.errors import ModelError
+from deltafold.exceptions import DeltafoldError, MisuseError
 from deltafold.foreign_text import well_formed
 from deltafold.messages import Message
 from deltafold.timing import Stopwatch, Timing

@@ -24,7 +24,8 @@ from typing import Self, TypeAlias, TypeVar, Unpack
 from deltafold._core import DeltaBatch, MessageDelta
 from deltafold.contract import Usage
 from deltafold.cost import CostSource
-from deltafold.errors import ErrorMapper, ModelError
+from deltafold.error_mapping import ErrorMapper
+from deltafold.errors import ModelError
 from deltafold.messages import Message
 from deltafold.stream_core import (
     CallContext,

@@ -13,7 +13,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field
 
 from deltafold.contract import Usage
-from deltafold.errors import DeltafoldError
+from deltafold.exceptions import DeltafoldError
 
 
 class LoopConfig(BaseModel):

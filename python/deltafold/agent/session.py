@@ -13,7 +13,7 @@ from typing import Self, cast
 from uuid import uuid4
 
 from deltafold.contract import json_array, json_object
-from deltafold.errors import DeltafoldError
+from deltafold.exceptions import DeltafoldError
 from deltafold.messages import Message, Role, ToolResultPart
 from deltafold.repairs.problems import Report
 from deltafold.repairs.repairing import RepairPolicy, repair

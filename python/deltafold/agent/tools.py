@@ -19,7 +19,7 @@ from typing import Any, Final, Self, TypeAlias
 from pydantic import BaseModel
 
 from deltafold.agent.run import RunState, RunStatus
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.history.arguments import ArgumentError
 from deltafold.history.entries import HistoryToolCallResult, ToolExecutionStatus
 from deltafold.history.sections import LevelOfDetailSections

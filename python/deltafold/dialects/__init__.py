@@ -18,7 +18,7 @@ from deltafold.dialects.reader import ParsedRequest, Reader
 from deltafold.dialects.rendered import Identifiers, NoteCode, Rendered, Rendering
 from deltafold.dialects.settings import Capability, ModelConfig
 from deltafold.dialects.settings_table import Form, SettingTable
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
 

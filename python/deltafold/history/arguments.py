@@ -13,7 +13,7 @@ from typing import Final, TypeVar, cast
 
 from deltafold.arguments import parse_arguments
 from deltafold.dialects import DIALECTS
-from deltafold.errors import DeltafoldError
+from deltafold.exceptions import DeltafoldError
 from deltafold.history.entries import FrozenMapping, ToolCallRequest, thawed
 from deltafold.models.vendors import canonical_specification
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
-from deltafold.errors import MisuseError, ModelError
+from deltafold.errors import ModelError
+from deltafold.exceptions import MisuseError
 from deltafold.history.context import ContextMessage, to_messages
 from deltafold.history.entries import (
     FrozenMapping,

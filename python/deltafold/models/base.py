@@ -17,7 +17,8 @@ from deltafold._core import Decoder
 from deltafold.cost import listed_model
 from deltafold.dialects import Dialect
 from deltafold.dialects.settings import CacheConfig, Capability, ModelConfig
-from deltafold.errors import ErrorMapper, MisuseError
+from deltafold.error_mapping import ErrorMapper
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.models import observing
 from deltafold.models.calls import (

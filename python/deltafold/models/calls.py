@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from deltafold.dialects import Dialect, parse_request
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, TextPart
 from deltafold.models.info import RequestMetadata
 from deltafold.repairs.problems import HistoryError, Report

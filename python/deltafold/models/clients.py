@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.models.environment import (
     address_from_environment,
     headers_from_environment,

@@ -11,7 +11,7 @@ from os import environ
 from typing import Final
 from urllib.parse import urlsplit
 
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.models.vendors import Vendor
 from deltafold.transports.secrets import clean_headers, clean_key
 

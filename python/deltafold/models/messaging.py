@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from deltafold.errors import MisuseError, ModelError
+from deltafold.errors import ModelError
 from deltafold.events import EventMaker, StreamEvent
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
 from deltafold.models.prepared import Prepared

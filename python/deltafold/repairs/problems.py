@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from deltafold.dialects import DIALECTS
-from deltafold.errors import DeltafoldError
+from deltafold.exceptions import DeltafoldError
 
 
 class ProblemCode(StrEnum):

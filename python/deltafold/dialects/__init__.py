@@ -10,6 +10,7 @@ test.  A folder is imported when its row is used first.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib import import_module
 from types import ModuleType
 from typing import Final, cast
@@ -29,12 +30,29 @@ __all__ = [
     "NoteCode",
     "ParsedRequest",
     "Rendered",
+    "Rule",
     "dialect_of",
     "parse_request",
 ]
 
 _ALL: Final = frozenset(Capability)
 _NO_CACHING: Final = _ALL - {Capability.CACHING}
+
+
+class Rule(StrEnum):
+    """Rule about histories that only some protocols have.
+
+    Attributes:
+        NO_EMPTY_TEXT: a text part is not blank.
+        REASONING_WITH_ITEMS: reasoning goes back together with the item that follows.
+        SIGNED_THINKING: reasoning goes back with the state that its provider sent, or not at all.
+        USER_FIRST: the user speaks first.
+    """
+
+    NO_EMPTY_TEXT = "no_empty_text"
+    REASONING_WITH_ITEMS = "reasoning_with_items"
+    SIGNED_THINKING = "signed_thinking"
+    USER_FIRST = "user_first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +67,7 @@ class Dialect:
         headers: further headers of each request that has a key or a token.
         path: path of a request below the vendor's address; "" if the path depends on the model.
         capabilities: the capabilities that requests of this dialect can ask for.
+        rules: the rules about histories that not all protocols have.
         folder: the folder below `dialects/`; "" derives it from the name.
     """
 
@@ -59,6 +78,7 @@ class Dialect:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     path: str = ""
     capabilities: frozenset[Capability] = _ALL
+    rules: frozenset[Rule] = frozenset()
     folder: str = ""
 
     @property
@@ -133,11 +153,29 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             key_header="x-api-key",
             # The API requires a version, and this is the only one.
             headers={"anthropic-version": "2023-06-01"},
+            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST, Rule.NO_EMPTY_TEXT}),
         ),
         Dialect("openai-chat", "OpenAIChatConfig", "openai", path="/chat/completions"),
-        Dialect("openai-responses", "OpenAIResponsesConfig", "openai", path="/responses"),
-        Dialect("gemini", "GeminiConfig", "google", key_header="x-goog-api-key"),
-        Dialect("bedrock-converse", "BedrockConverseConfig", "bedrock"),
+        Dialect(
+            "openai-responses",
+            "OpenAIResponsesConfig",
+            "openai",
+            path="/responses",
+            rules=frozenset({Rule.SIGNED_THINKING, Rule.REASONING_WITH_ITEMS}),
+        ),
+        Dialect(
+            "gemini",
+            "GeminiConfig",
+            "google",
+            key_header="x-goog-api-key",
+            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST}),
+        ),
+        Dialect(
+            "bedrock-converse",
+            "BedrockConverseConfig",
+            "bedrock",
+            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST, Rule.NO_EMPTY_TEXT}),
+        ),
         Dialect("ollama", "OllamaConfig", "ollama", path="/api/chat", capabilities=_NO_CACHING),
         Dialect(
             "cohere-chat", "CohereChatConfig", "cohere", path="/v2/chat", capabilities=_NO_CACHING
@@ -148,6 +186,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "mistral",
             path="/chat/completions",
             capabilities=_NO_CACHING,
+            rules=frozenset({Rule.SIGNED_THINKING}),
         ),
     )
 }

@@ -311,7 +311,7 @@ def test_a_clock_that_raises_raises_at_the_feed_and_loses_nothing() -> None:
             decoder.feed(said("b"))
     texts.append(decoder.feed(said("b")).text)
     assert texts == ["a", "b"]
-    assert [found.kind for found in decoder.close()] == ["error"]
+    assert [found.kind for found in decoder.close()] == ["part_end", "error"]
 
 
 def test_a_clock_that_feeds_the_same_decoder_has_its_text_first_or_is_told() -> None:

@@ -41,16 +41,17 @@ def test_a_batch_is_an_immutable_sequence_of_its_deltas() -> None:
     assert isinstance(batch, DeltaBatch)
     assert (batch.run_id, batch.timestamp, batch.text) == ("run", NOW, "ab")
     deltas = list(batch)
-    assert [str(delta.kind) for delta in deltas] == ["start", "text", "text", "tool_call_start"]
-    assert len(batch) == 4
+    kinds = ["start", "text", "text", "part_end", "tool_call_start"]
+    assert [str(delta.kind) for delta in deltas] == kinds
+    assert len(batch) == 5
     assert list(batch) == deltas
-    assert [batch[n] for n in range(-4, 4)] == deltas * 2
-    for n in (4, -5):
+    assert [batch[n] for n in range(-5, 5)] == deltas * 2
+    for n in (5, -6):
         with pytest.raises(IndexError):
             batch[n]
     decoder.feed(said("later"))
     assert list(batch) == deltas
-    assert [delta.seq for delta in deltas] == [1, 2, 3, 4]
+    assert [delta.seq for delta in deltas] == [1, 2, 3, 4, 5]
     assert all(delta.timestamp == NOW for delta in deltas)
 
 

@@ -411,7 +411,7 @@ def test_a_first_chunk_without_choices_names_nothing_and_breaks_nothing(first: b
 def test_usage_after_the_finish_reason_is_not_lost(end: bytes) -> None:
     body = said("Hi") + finish("stop") + chunk(None, usage=USAGE) + end
     deltas, message = everywhere(CHAT, body)
-    assert kinds(deltas)[-2:] == ["usage", "done"]
+    assert kinds(deltas)[-3:] == ["usage", "part_end", "done"]
     usage = usage_of(message)
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (10, 4, 14)
 

@@ -101,7 +101,7 @@ def test_counts_of_bedrock_only_fill_gaps() -> None:
     deltas, message = everywhere(INVOKE, body)
     found = usage_of(message)
     assert (found.input_tokens, found.output_tokens, found.total_tokens) == (7, 3, 10)
-    assert kinds(deltas) == ["start", "text", "usage", "usage", "done"]
+    assert kinds(deltas) == ["start", "text", "usage", "part_end", "usage", "done"]
 
 
 def test_counts_that_are_missing_are_unknown_and_not_zero() -> None:
@@ -206,7 +206,7 @@ def test_half_arguments_are_incomplete_whatever_the_reason_says(reason: str) -> 
 
 def test_a_stop_without_metadata_is_whole() -> None:
     deltas, message = everywhere(CONVERSE, delta(0, text="Hi") + stop(0) + STOP)
-    assert kinds(deltas) == ["start", "text", "done"]
+    assert kinds(deltas) == ["start", "text", "part_end", "done"]
     assert message.meta.finish_reason == FinishReason.STOP
 
 

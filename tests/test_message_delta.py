@@ -202,6 +202,7 @@ ROWS: list[tuple[DeltaKind, Wire, Wire]] = [
         {"partIndex": 3, "part": PROVIDER_PART},
         {"part": PROVIDER_PART, "part_index": 3},
     ),
+    (DeltaKind.PART_END, {"partIndex": 3}, {"part_index": 3}),
 ]
 
 EVERY = pytest.mark.parametrize(("kind", "payload", "said_of_it"), ROWS)

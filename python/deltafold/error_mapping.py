@@ -158,7 +158,8 @@ class ErrorMapper:
         body = _body_of(exception)
         message = _text(getattr(exception, "message", None)) or _first_text(exception)
         if status is not None or body is not None:
-            fields = self.map_response(status, _headers_of(exception), body, message=message)
+            words = message if body is None else ""
+            fields = self.map_response(status, _headers_of(exception), body, message=words)
             request_id = _text(getattr(exception, "request_id", None))
             if fields.http_request_id is None and request_id is not None:
                 return replace(fields, http_request_id=request_id)
@@ -328,11 +329,16 @@ def _boto_metadata(response: object) -> Mapping[str, object]:
 
 def _body_of(exception: BaseException) -> object:
     """Return the body of the error response that an exception carries, None where it has none."""
-    response = json_object(getattr(exception, "response", None)) or {}
+    response = cast("object", getattr(exception, "response", None))
+    # What httpx and requests have read; SDKs keep less of it. Their properties would read more.
+    content = cast("object", getattr(response, "__dict__", {}).get("_content"))
+    if isinstance(content, bytes):
+        return content
+    parsed = json_object(response) or {}
     candidates: tuple[object, ...] = (
         getattr(exception, "body", None),
         getattr(exception, "details", None),  # google-genai: the whole body
-        response if "Error" in response else None,  # botocore: the parsed body, with metadata
+        parsed if "Error" in parsed else None,  # botocore: the parsed body, with metadata
     )
     for candidate in candidates:
         if isinstance(candidate, (str, bytes)) and candidate:

@@ -91,12 +91,14 @@ class EventMaker:
         self._calls: dict[str, int] = {}
 
     def events(self, delta: MessageDelta) -> Iterator[StreamEvent]:
-        """Yield what a delta means, in order."""
+        """Yield the events of one delta, in order."""
         match delta.kind:
             case DeltaKind.START:
                 yield StreamEvent(kind=StreamEventKind.MESSAGE_START, delta=delta)
             case DeltaKind.TEXT | DeltaKind.THINKING:
                 yield from self._text(delta)
+            case DeltaKind.PART_END:
+                yield from self._stop_text(delta, delta.part_index or 0)
             case DeltaKind.TOOL_CALL_START:
                 yield from self._call_start(delta)
             case DeltaKind.TOOL_CALL_ARGS:
@@ -106,14 +108,13 @@ class EventMaker:
                 yield from self._call_end(delta)
             case DeltaKind.PART:
                 yield from self._whole_part(delta)
-            case DeltaKind.PART_END:
-                yield from self._stop_text(delta, delta.part_index or 0)
             case DeltaKind.USAGE:
                 yield StreamEvent(kind=StreamEventKind.USAGE, delta=delta, usage=delta.usage)
             case DeltaKind.DONE | DeltaKind.ERROR:
                 yield from self._end(delta)
 
     def _end(self, delta: MessageDelta) -> Iterator[StreamEvent]:
+        # Deltas made by hand may leave out `part_end`.
         for index in [index for index, part in self._open.items() if part.kind != "tool_call"]:
             yield from self._stop_text(delta, index)
         if delta.kind is DeltaKind.ERROR:

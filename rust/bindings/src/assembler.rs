@@ -1,10 +1,14 @@
-//! `MessageAssembler`: deltas → `Message`.
+//! `MessageAssembler`: folds the deltas of one stream into a `Message`.
+//!
+//! In: deltas, batches, or bytes through a `Decoder`.  Out: the Python message, its parts, usage and error.
+//!
+//! Law: the state is copied out of its lock before a Python object is made from it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use deltafold::contract::{ContractViolation, Delta, DeltaBatch as Batch, Logprobs, Usage};
-use deltafold::fold::{FoldingOutput, MessageAssembler as Core, Part, Status, Terminal, ToolCall};
+use deltafold::contract::{Logprobs, Usage};
+use deltafold::fold::{Part, Status, Terminal, ToolCall};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -15,14 +19,16 @@ use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
 use crate::clock::{self, Timestamp};
+use crate::contract;
 use crate::delta::MessageDelta;
 use crate::errors;
+use crate::fold_state::FoldState;
+use crate::imports::{MAPPING, MAPPING_PROXY, UUID};
 use crate::json;
 use crate::logprobs;
 use crate::model::{self, CheckedClass, Fields, Model};
-use crate::partial_json::{PartialJson, UnreadArguments};
+use crate::partial_json::PartialJson;
 use crate::snapshot::{self, ToolCallBuffer};
-use crate::types::{self, MAPPING, MAPPING_PROXY, UUID};
 
 static META: Model = Model::new("deltafold.messages", "META_BLUEPRINT");
 static MESSAGE: Model = Model::new("deltafold.messages", "MESSAGE_BLUEPRINT");
@@ -32,7 +38,9 @@ static UUID_CLASS: PyOnceLock<CheckedClass> = PyOnceLock::new();
 /// `uuid.SafeUUID.unknown`.
 static SAFETY_UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// A fresh random id.  The constructor of Python's class spends more on checking it than a fold spends on a short message.
+/// Make a random `uuid.UUID`.
+///
+/// The constructor of the Python class is avoided.  Its checks cost more than the fold of a short message.
 fn message_id(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let unknown = SAFETY_UNKNOWN.get_or_try_init(py, || {
         py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown").map(Bound::unbind)
@@ -66,118 +74,15 @@ fn message_id(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 ///     'Hi'
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct MessageAssembler {
-    fold: Arc<Mutex<Fold>>,
-    /// Readers of the calls' arguments that were asked for, by generation and part.
+    state: Arc<Mutex<FoldState>>,
+    /// Readers of the calls' arguments that were requested, by generation and part.
     tool_args: Mutex<BTreeMap<(u64, usize), Py<PartialJson>>>,
-    /// Made at the first look at the message that began, and again after a reset.
+    /// Made at the first snapshot after `start`, and again after a reset.
     message_id: Mutex<Option<Py<PyAny>>>,
     given_run_id: Option<Arc<str>>,
 }
 
-pub(crate) struct Fold {
-    core: Core,
-    run_id: Option<Arc<str>>,
-    /// The timestamp of the first delta.
-    began: Option<Timestamp>,
-    /// How often it was reset.
-    generation: u64,
-}
-
-impl Fold {
-    fn new(run_id: Option<Arc<str>>, generation: u64) -> Self {
-        Self { core: Core::default(), run_id, began: None, generation }
-    }
-
-    /// The arguments of a call from byte `from` on; nothing when the message was reset since.
-    pub(crate) fn unread_arguments(
-        &self,
-        generation: u64,
-        part: usize,
-        from: usize,
-    ) -> Option<UnreadArguments> {
-        match self.core.parts().get(part) {
-            Some(Part::ToolCall(call)) if generation == self.generation => Some(UnreadArguments {
-                text: call.args.get(from..)?.to_owned(),
-                input_format: call.input_format,
-                ended: call.ended,
-            }),
-            _ => None,
-        }
-    }
-
-    /// Refuses deltas of another run; takes the first one's run.
-    pub(crate) fn enter(
-        &mut self,
-        run_id: &str,
-        now: impl FnOnce() -> Timestamp,
-        seq: u64,
-    ) -> Result<(), ContractViolation> {
-        match &self.run_id {
-            Some(known) if known.as_ref() != run_id => Err(ContractViolation {
-                seq,
-                law: format!("the delta belongs to run {run_id:?}, this message to {known:?}"),
-                field: Some("runId"),
-            }),
-            Some(_) | None => {
-                if self.run_id.is_none() {
-                    self.run_id = Some(run_id.into());
-                }
-                self.began.get_or_insert_with(now);
-                Ok(())
-            }
-        }
-    }
-
-    pub(crate) fn core(&mut self) -> &mut Core {
-        &mut self.core
-    }
-
-    fn take_batch(
-        &mut self,
-        run_id: &str,
-        now: Timestamp,
-        batch: &Batch,
-    ) -> Result<(), ContractViolation> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let known = self.known();
-        let first = batch.get(0).map_or(0, |delta| delta.seq);
-        let before = self.core.last_seq();
-        self.enter(run_id, || now, first)?;
-        let mut sink = FoldingOutput::new(&mut self.core);
-        batch.replay(&mut sink);
-        sink.finish().map(drop).inspect_err(|_| {
-            if self.core.last_seq() == before {
-                self.forget_all_but(known);
-            }
-        })
-    }
-
-    fn take(
-        &mut self,
-        run_id: &str,
-        now: Timestamp,
-        delta: &Delta<&str>,
-    ) -> Result<(), ContractViolation> {
-        let known = self.known();
-        self.enter(run_id, || now, delta.seq)?;
-        self.core.consume(delta).inspect_err(|_| self.forget_all_but(known))
-    }
-
-    /// Whether the run and the beginning are known.
-    fn known(&self) -> (bool, bool) {
-        (self.run_id.is_some(), self.began.is_some())
-    }
-
-    /// A refused delta changes nothing, the run it named included.
-    fn forget_all_but(&mut self, (run_id, began): (bool, bool)) {
-        self.run_id.take_if(|_| !run_id);
-        self.began.take_if(|_| !began);
-    }
-}
-
-/// What a snapshot copies out of the lock.
+/// Copy of the state that a message is made from.
 struct FoldView {
     parts: Vec<Part>,
     usage: Option<Usage<String>>,
@@ -193,49 +98,37 @@ struct FoldView {
 }
 
 impl MessageAssembler {
-    /// The assembler of a stream that was folded elsewhere.
-    pub(crate) fn folded(run_id: &str, now: Timestamp, core: Core) -> Self {
-        let run_id: Option<Arc<str>> = Some(run_id.into());
-        let began = Some(now);
-        Self::over(Fold { core, run_id: run_id.clone(), began, generation: 0 }, run_id)
-    }
-
-    /// The assembler of a run.
-    pub(crate) fn from_run_id(run_id: &Arc<str>) -> Self {
-        let run_id = Some(Arc::clone(run_id));
-        Self::over(Fold::new(run_id.clone(), 0), run_id)
-    }
-
-    fn over(fold: Fold, given_run_id: Option<Arc<str>>) -> Self {
+    /// Build the assembler of a message that is folded or will be; a reset keeps its run id.
+    pub(crate) fn from_state(state: FoldState) -> Self {
         Self {
-            fold: Arc::new(Mutex::new(fold)),
+            given_run_id: state.run_id().cloned(),
+            state: Arc::new(Mutex::new(state)),
             tool_args: Mutex::default(),
             message_id: Mutex::new(None),
-            given_run_id,
         }
     }
 
-    pub(crate) fn fold(&self) -> &Mutex<Fold> {
-        &self.fold
+    pub(crate) fn state(&self) -> &Mutex<FoldState> {
+        &self.state
     }
 
-    fn read<R>(&self, py: Python<'_>, f: impl FnOnce(&Fold) -> R) -> PyResult<R> {
-        Ok(f(&*errors::lock(py, &self.fold, "assembler")?))
+    fn read<R>(&self, py: Python<'_>, f: impl FnOnce(&FoldState) -> R) -> PyResult<R> {
+        Ok(f(&*errors::lock(py, &self.state, "assembler")?))
     }
 
     fn view(&self, py: Python<'_>) -> PyResult<FoldView> {
-        self.read(py, |fold| FoldView {
-            parts: fold.core.parts().to_vec(),
-            usage: fold.core.usage().map(|usage| usage.map(|text| (*text).to_owned())),
-            terminal: fold.core.terminal().cloned(),
-            warnings: fold.core.warnings().map(Into::into),
-            details: fold.core.details().map(Into::into),
-            logprobs: fold.core.logprobs().cloned(),
-            status: fold.core.status(),
-            model_id: fold.core.model_id().into(),
-            request_id: fold.core.request_id().into(),
-            run_id: fold.run_id.clone(),
-            began: fold.began,
+        self.read(py, |state| FoldView {
+            parts: state.core().parts().to_vec(),
+            usage: state.core().usage().map(|usage| usage.map(|text| (*text).to_owned())),
+            terminal: state.core().terminal().cloned(),
+            warnings: state.core().warnings().map(Into::into),
+            details: state.core().details().map(Into::into),
+            logprobs: state.core().logprobs().cloned(),
+            status: state.core().status(),
+            model_id: state.core().model_id().into(),
+            request_id: state.core().request_id().into(),
+            run_id: state.run_id().cloned(),
+            began: state.began(),
         })
     }
 
@@ -281,20 +174,20 @@ impl MessageAssembler {
 
     fn meta<'py>(py: Python<'py>, fields: &Fields<'py>, view: &FoldView) -> PyResult<()> {
         if let Some(usage) = &view.usage {
-            fields.set(intern!(py, "usage"), types::usage(py, &usage.map(AsRef::as_ref))?)?;
+            fields.set(intern!(py, "usage"), contract::usage(py, &usage.map(AsRef::as_ref))?)?;
         }
         for (name, id) in [
             (intern!(py, "response_id"), &view.request_id),
             (intern!(py, "model_id"), &view.model_id),
         ] {
-            // An id that is empty is one that nobody knows.
+            // An empty id means an unknown id.
             if !id.is_empty() {
                 fields.set(name, &**id)?;
             }
         }
         match &view.terminal {
             Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-                let reason = types::finish_reason(py, *finish_reason)?;
+                let reason = contract::finish_reason(py, *finish_reason)?;
                 fields.set(intern!(py, "finish_reason"), reason)?;
                 fields.set(intern!(py, "raw_finish_reason"), raw_finish_reason.as_deref())?;
             }
@@ -332,40 +225,39 @@ impl MessageAssembler {
     #[new]
     #[pyo3(signature = (run_id=None))]
     fn new(run_id: Option<&str>) -> Self {
-        let given_run_id: Option<Arc<str>> = run_id.map(Into::into);
-        Self::over(Fold::new(given_run_id.clone(), 0), given_run_id)
+        Self::from_state(FoldState::new(run_id.map(Into::into)))
     }
 
     /// The run, `None` until it is known.
     #[getter]
     fn run_id(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        self.read(py, |fold| fold.run_id.as_deref().map(str::to_owned))
+        self.read(py, |state| state.run_id().map(|run_id| run_id.as_ref().to_owned()))
     }
 
     /// `idle`, `started`, `done` or `error`.
     #[getter]
     pub(crate) fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
-        self.read(py, |fold| fold.core.status().as_str())
+        self.read(py, |state| state.core().status().as_str())
     }
 
     /// The seq of the last delta; 0 before the first.
     #[getter]
     fn last_seq(&self, py: Python<'_>) -> PyResult<u64> {
-        self.read(py, |fold| fold.core.last_seq())
+        self.read(py, |state| state.core().last_seq())
     }
 
     /// The parts so far, as copies.
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let parts = self.read(py, |fold| fold.core.parts().to_vec())?;
+        let parts = self.read(py, |state| state.core().parts().to_vec())?;
         snapshot::parts(py, &parts).map(Bound::into_any)
     }
 
     /// The tool calls so far, by id.
     #[getter]
     fn tool_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let calls: Vec<(usize, ToolCall)> = self.read(py, |fold| {
-            fold.core.tool_calls().map(|(at, call)| (at, call.clone())).collect()
+        let calls: Vec<(usize, ToolCall)> = self.read(py, |state| {
+            state.core().tool_calls().map(|(at, call)| (at, call.clone())).collect()
         })?;
         let dict = PyDict::new(py);
         for (part_index, call) in &calls {
@@ -374,19 +266,19 @@ impl MessageAssembler {
         MAPPING_PROXY.get(py)?.call1((dict,))
     }
 
-    /// The arguments of a tool call as they are being written: one reader a call, made when first asked for, which reads by
-    /// itself what has come whenever it is looked at, each byte once.
+    /// The reader of a tool call's arguments while they are being written.
     ///
-    /// After `reset()` it stays as it was.  Arguments that are no JSON are shown as `{"input": text}`.
+    /// There is one reader for each call, made at the first request.  It reads new arguments whenever it is used, each byte
+    /// once.  After `reset()` it keeps its value.  Arguments that are not JSON are shown as `{"input": text}`.
     ///
     /// Raises:
-    ///     KeyError: there is no such call.
+    ///     KeyError: no call has this id.
     #[pyo3(signature = (tool_call_id, /))]
     fn tool_args(&self, py: Python<'_>, tool_call_id: &str) -> PyResult<Py<PartialJson>> {
-        let place = self.read(py, |fold| {
-            let mut calls = fold.core.tool_calls();
+        let place = self.read(py, |state| {
+            let mut calls = state.core().tool_calls();
             let found = calls.find(|(_, call)| *call.id == *tool_call_id);
-            found.map(|(part, _)| (fold.generation, part))
+            found.map(|(part, _)| (state.generation(), part))
         })?;
         let Some((generation, part)) = place else {
             return Err(PyKeyError::new_err(tool_call_id.to_owned()));
@@ -397,21 +289,21 @@ impl MessageAssembler {
         if let Some(known) = known {
             return Ok(known);
         }
-        let made = PartialJson::following(Arc::clone(&self.fold), generation, part);
+        let made = PartialJson::following(Arc::clone(&self.state), generation, part);
         let made = Py::new(py, made)?;
         let kept = made.clone_ref(py);
-        // Another thread may have been first; then its reader is everybody's, and ours is dropped outside the lock.
+        // If another thread made a reader first, that one is kept and ours is dropped outside the lock.
         let mut readers = errors::lock(py, &self.tool_args, "assembler")?;
         Ok(readers.entry((generation, part)).or_insert(kept).clone_ref(py))
     }
 
-    /// The counts, `None` until some came.
+    /// The token counts, `None` before the first ones.
     #[getter]
     pub(crate) fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let usage = self.read(py, |fold| {
-            fold.core.usage().map(|usage| usage.map(|text| Box::<str>::from(*text)))
+        let usage = self.read(py, |state| {
+            state.core().usage().map(|usage| usage.map(|text| Box::<str>::from(*text)))
         })?;
-        usage.map(|usage| types::usage(py, &usage.map(AsRef::as_ref))).transpose()
+        usage.map(|usage| contract::usage(py, &usage.map(AsRef::as_ref))).transpose()
     }
 
     /// The failure of a stream that ended in `error`, with the partial message; `None` otherwise.
@@ -423,7 +315,7 @@ impl MessageAssembler {
     /// The visible text so far.
     #[getter]
     pub(crate) fn text(&self, py: Python<'_>) -> PyResult<String> {
-        self.read(py, |fold| fold.core.text())
+        self.read(py, |state| state.core().text())
     }
 
     /// Takes a delta, a batch, or a mapping in wire names.
@@ -436,8 +328,8 @@ impl MessageAssembler {
         let outcome = if let Ok(batch) = delta.cast::<DeltaBatch>() {
             let batch = batch.get();
             let run_id = batch.run_id_str(py)?;
-            errors::guarded(py, &self.fold, "assembler", |fold| {
-                fold.take_batch(run_id, batch.now, &batch.core)
+            errors::guarded(py, &self.state, "assembler", |state| {
+                state.receive_batch(run_id, batch.now, &batch.core)
             })?
         } else {
             let made;
@@ -456,8 +348,8 @@ impl MessageAssembler {
             let delta = delta.get();
             let run_id = delta.run_id_str(py)?;
             let core = delta.as_core(py)?;
-            errors::guarded(py, &self.fold, "assembler", |fold| {
-                fold.take(run_id, delta.now(), &core)
+            errors::guarded(py, &self.state, "assembler", |state| {
+                state.receive_delta(run_id, delta.now(), &core)
             })?
         };
         outcome.map_err(|violation| errors::contract_violation(py, &violation))
@@ -472,7 +364,7 @@ impl MessageAssembler {
     /// The message, after `done`.
     ///
     /// Raises:
-    ///     ModelError: the stream ended in `error`; `.partial_message` holds what came.
+    ///     ModelError: the stream ended in `error`; `.partial_message` holds the message so far.
     ///     MisuseError: the stream has not ended.
     pub(crate) fn build_final_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view(py)?;
@@ -492,12 +384,12 @@ impl MessageAssembler {
         }
     }
 
-    /// Back to `idle`; a run id that was given stays.
+    /// Return to `idle`.  A run id that was given stays.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         let old = {
-            let mut fold = errors::lock(py, &self.fold, "assembler")?;
-            let fresh = Fold::new(self.given_run_id.clone(), fold.generation + 1);
-            std::mem::replace(&mut *fold, fresh)
+            let mut state = errors::lock(py, &self.state, "assembler")?;
+            let fresh = state.successor(self.given_run_id.clone());
+            std::mem::replace(&mut *state, fresh)
         };
         drop(old);
         let old = std::mem::take(&mut *errors::lock(py, &self.tool_args, "assembler")?);
@@ -513,7 +405,7 @@ impl MessageAssembler {
         self.model_error(py)
     }
 
-    /// The readers of arguments hold what can be given up: containers that the caller has too.
+    /// Visit the readers of arguments, which share containers with the caller.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.tool_args.try_lock() {
             Ok(readers) => readers.values().try_for_each(|reader| visit.call(reader)),
@@ -522,13 +414,13 @@ impl MessageAssembler {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        self.read(py, |fold| {
-            let parts: &[_] = fold.core.parts();
+        self.read(py, |state| {
+            let parts: &[_] = state.core().parts();
             format!(
                 "<MessageAssembler {}, {} parts, last seq {}>",
-                fold.core.status().as_str(),
+                state.core().status().as_str(),
                 parts.len(),
-                fold.core.last_seq()
+                state.core().last_seq()
             )
         })
     }

@@ -1,4 +1,8 @@
-//! Whole bodies, on all cores: no Python object is touched while they are folded.
+//! Whole response bodies: folding on all cores, decoding into one batch, detection of the dialect.
+//!
+//! In: a decoder with its options, and bytes.  Out: assemblers, a batch, dialect names.
+//!
+//! Law: no Python object is used while bodies are folded or decoded, since the GIL is released.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,15 +14,16 @@ use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Payloa
 use deltafold::decoder::Decoder as Core;
 use deltafold::detect::detect;
 use deltafold::emit::Options;
-use deltafold::fold::{FoldingOutput, MessageAssembler as Folded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
+use crate::clock::Timestamp;
 use crate::decoder::{Decoder, random_run_id};
 use crate::errors;
+use crate::fold_state::FoldState;
 use crate::signals::{self, PAUSE, SLICE};
 use crate::text;
 
@@ -42,31 +47,13 @@ pub(crate) fn fold_bodies(
     if threads == Some(0) {
         return Err(PyValueError::new_err("threads must be at least 1"));
     }
-    let options = decoder.get().options(py)?;
     let slices: Vec<&[u8]> = bodies.iter().map(PyBytesMethods::as_bytes).collect();
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
     let threads = threads.unwrap_or_else(cores).min(slices.len());
-    let folded = py.detach(|| fold_all(&options, &slices, one_run, threads))?;
-    let now = decoder.get().now(py)?;
-    let folded = folded.into_iter().map(|folded| folded.unwrap_or_else(|| defect(&options)));
-    Ok(folded.map(|(run_id, message)| MessageAssembler::folded(&run_id, now, message)).collect())
-}
-
-/// The outcome of a body on which deltafold itself failed: an error of this body alone, whatever the others say.
-fn defect(options: &Options) -> (Arc<str>, Folded) {
-    let run_id = random_run_id();
-    let start = Payload::Start {
-        model_id: options.model_id.as_deref().unwrap_or(""),
-        request_id: options.request_id.as_deref().unwrap_or(&run_id),
-    };
-    let failure =
-        Failure::new(ErrorCode::ProtocolError, "a defect of deltafold: please report this body");
-    let mut message = Folded::default();
-    for (seq, payload) in (1..).zip([start, Payload::Error(failure)]) {
-        // Start and error are lawful in a new assembler.
-        let _ = message.consume(&Delta { seq, payload, provider_raw: None });
-    }
-    (run_id, message)
+    let job = Job { options: decoder.get().options(py)?, one_run, now: decoder.get().now(py)? };
+    let outcomes = py.detach(|| job.fold_all(&slices, threads))?;
+    let states = outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| job.defect()));
+    Ok(states.map(MessageAssembler::from_state).collect())
 }
 
 /// Decodes a whole response body with the decoder's options, into one batch.
@@ -98,7 +85,7 @@ pub(crate) fn decode_body(
     Ok(DeltaBatch::new(batch, decoder.get().run_id_text(py), now))
 }
 
-/// The dialects that a body may be of, from its first bytes: one, two that cannot be told apart, or none.
+/// The dialects that a body may have, judged by its first bytes: none, one, or two if the bytes fit both.
 #[pyfunction]
 #[pyo3(signature = (first_bytes, content_type=None, /))]
 pub(crate) fn detect_dialects<'py>(
@@ -110,97 +97,118 @@ pub(crate) fn detect_dialects<'py>(
     PyTuple::new(py, detect(first_bytes.as_bytes(), content_type.as_deref()))
 }
 
-type Outcome = Option<(Arc<str>, Folded)>;
+/// The folded state of a body; `None` where the core panicked.
+type Outcome = Option<FoldState>;
 
-/// Bytes that each body counts beside its own, so that many small bodies are interrupted too.
+/// Bytes added to the length of each body, so that many small bodies are interrupted too.
 const BODY_BYTES: usize = 1 << 10;
 
-/// Every body's outcome in the order of the bodies; `None` where the core panicked.
-///
-/// An exception of a signal handler ends all of them.
-fn fold_all(
-    options: &Options,
-    bodies: &[&[u8]],
+/// Whole bodies to fold, each as a stream of its own.
+struct Job {
+    options: Options,
+    /// All messages have the run id of the options; otherwise each gets its own.
     one_run: bool,
-    threads: usize,
-) -> PyResult<Vec<Outcome>> {
-    if threads > 1 {
-        return fold_on_threads(options, bodies, one_run, threads);
-    }
-    let mut outcomes = Vec::with_capacity(bodies.len());
-    let mut since = 0;
-    for body in bodies {
-        since += body.len() + BODY_BYTES;
-        if since > SLICE {
-            since = 0;
-            signals::look_detached()?;
-        }
-        outcomes.push(fold_one(options, body, one_run, signals::look_detached)?);
-    }
-    Ok(outcomes)
+    now: Timestamp,
 }
 
-/// The calling thread looks at the signals, the others fold.
-fn fold_on_threads(
-    options: &Options,
-    bodies: &[&[u8]],
-    one_run: bool,
-    threads: usize,
-) -> PyResult<Vec<Outcome>> {
-    let (next, stopped) = (&AtomicUsize::new(0), &AtomicBool::new(false));
-    let outcomes: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::with_capacity(bodies.len()));
-    let all = &outcomes;
-    let look = || if stopped.load(Ordering::Relaxed) { Err(()) } else { Ok(()) };
-    thread::scope(|scope| {
-        let (running, ended) = mpsc::channel::<()>();
-        for _ in 0..threads {
-            let running = running.clone();
-            scope.spawn(move || {
-                let mut mine = Vec::new();
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(body) = bodies.get(at) else { break };
-                    let folded = look().and_then(|()| fold_one(options, body, one_run, look));
-                    let Ok(outcome) = folded else { break };
-                    mine.push((at, outcome));
-                }
-                all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
-                drop(running);
-            });
+impl Job {
+    /// Fold all bodies and return their outcomes in the order of the bodies.
+    ///
+    /// An exception of a signal handler ends all of them.
+    fn fold_all(&self, bodies: &[&[u8]], threads: usize) -> PyResult<Vec<Outcome>> {
+        if threads > 1 {
+            return self.fold_on_threads(bodies, threads);
         }
-        drop(running);
-        while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-            signals::look_detached().inspect_err(|_| stopped.store(true, Ordering::Relaxed))?;
+        let mut outcomes = Vec::with_capacity(bodies.len());
+        let mut since = 0;
+        for body in bodies {
+            since += body.len() + BODY_BYTES;
+            if since > SLICE {
+                since = 0;
+                signals::look_detached()?;
+            }
+            outcomes.push(self.fold_one(body, signals::look_detached)?);
         }
-        Ok::<(), PyErr>(())
-    })?;
-    let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    outcomes.sort_by_key(|(at, _)| *at);
-    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
-}
+        Ok(outcomes)
+    }
 
-/// The outcome of one body, `Err` where `look` ends it.
-fn fold_one<E>(
-    options: &Options,
-    body: &[u8],
-    one_run: bool,
-    look: impl FnMut() -> Result<(), E>,
-) -> Result<Outcome, E> {
-    let fold = || {
-        let mut options = options.clone();
-        if !one_run {
-            options.run_id = random_run_id();
+    /// Fold on other threads, while the calling thread checks for signals.
+    fn fold_on_threads(&self, bodies: &[&[u8]], threads: usize) -> PyResult<Vec<Outcome>> {
+        let (next, stopped) = (&AtomicUsize::new(0), &AtomicBool::new(false));
+        let outcomes: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::with_capacity(bodies.len()));
+        let all = &outcomes;
+        let look = || if stopped.load(Ordering::Relaxed) { Err(()) } else { Ok(()) };
+        thread::scope(|scope| {
+            let (running, ended) = mpsc::channel::<()>();
+            for _ in 0..threads {
+                let running = running.clone();
+                scope.spawn(move || {
+                    let mut mine = Vec::new();
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(body) = bodies.get(at) else { break };
+                        let folded = look().and_then(|()| self.fold_one(body, look));
+                        let Ok(outcome) = folded else { break };
+                        mine.push((at, outcome));
+                    }
+                    all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+                    drop(running);
+                });
+            }
+            drop(running);
+            while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                signals::look_detached().inspect_err(|_| stopped.store(true, Ordering::Relaxed))?;
+            }
+            Ok::<(), PyErr>(())
+        })?;
+        let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        outcomes.sort_by_key(|(at, _)| *at);
+        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+    }
+
+    /// Fold one body; `Err` when `look` ends the work.
+    fn fold_one<E>(&self, body: &[u8], look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
+        let fold = || {
+            let mut options = self.options.clone();
+            if !self.one_run {
+                options.run_id = random_run_id();
+            }
+            let run_id = Arc::clone(&options.run_id);
+            let Some(mut decoder) = Core::new(options) else { return Ok(None) };
+            let mut state = FoldState::new(Some(Arc::clone(&run_id)));
+            let folded = state.receive(
+                &run_id,
+                || self.now,
+                1,
+                |output| {
+                    signals::in_slices(body, |slice| decoder.feed(slice, output), look)?;
+                    decoder.close(output);
+                    Ok(())
+                },
+            );
+            // The decoder's deltas are lawful, and the state is new.
+            let Ok((_, ended)) = folded else { return Ok(None) };
+            ended.map(|()| Some(state))
+        };
+        // A panic costs one body and no thread.
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).unwrap_or(Ok(None))
+    }
+
+    /// Build the outcome of a body on which deltafold failed: an error message; the other bodies are not affected.
+    fn defect(&self) -> FoldState {
+        let run_id = random_run_id();
+        let start = Payload::Start {
+            model_id: self.options.model_id.as_deref().unwrap_or(""),
+            request_id: self.options.request_id.as_deref().unwrap_or(&run_id),
+        };
+        let message = "a defect of deltafold: please report this body";
+        let failure = Failure::new(ErrorCode::ProtocolError, message);
+        let mut state = FoldState::new(Some(Arc::clone(&run_id)));
+        for (seq, payload) in (1..).zip([start, Payload::Error(failure)]) {
+            // Start and error are lawful in a new state.
+            let delta = Delta { seq, payload, provider_raw: None };
+            let _ = state.receive_delta(&run_id, self.now, &delta);
         }
-        let run_id = options.run_id.clone();
-        let Some(mut decoder) = Core::new(options) else { return Ok(None) };
-        let mut message = Folded::default();
-        let mut sink = FoldingOutput::new(&mut message);
-        signals::in_slices(body, |slice| decoder.feed(slice, &mut sink), look)?;
-        decoder.close(&mut sink);
-        // The decoder's deltas are lawful, and the assembler is new.
-        let lawful = sink.finish().is_ok();
-        Ok(Some((run_id, message)).filter(|_| lawful))
-    };
-    // A panic is caught so that it costs one body and no thread.
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).unwrap_or(Ok(None))
+        state
+    }
 }

@@ -1,4 +1,9 @@
-//! `Decoder`: bytes in any chunking → deltas.
+//! `Decoder`: decodes bytes in any chunking into deltas.
+//!
+//! In: the facts of a response (dialect, status, headers, tools) and the bytes of its body.  Out: a `DeltaBatch` a feed, or
+//! deltas folded into an assembler.
+//!
+//! Laws: a feed that a signal handler interrupts leaves the decoder as before; `feed_into` cannot undo, so it ends the feeds.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,15 +16,16 @@ use deltafold::emit::Options;
 use deltafold::fold::FoldingOutput;
 use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::FIRST_REFUSAL;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+use pyo3::types::PyString;
 use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
+use crate::bytes::with_bytes;
 use crate::callback::Callback;
 use crate::clock::{self, Timestamp};
 use crate::errors;
@@ -46,8 +52,8 @@ pub(crate) fn markup_names() -> Vec<&'static str> {
 /// Args:
 ///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.
 ///     run_id: the agent run; made up (a UUID) when not given.
-///     model_id: the model that was asked for; stands in where the body names none.
-///     request_id: stands in where the body names no response id.
+///     model_id: the requested model; used if the body names none.
+///     request_id: the response id if the body has none.
 ///     status: the HTTP status; from 400 up the stream ends in an error.
 ///     headers: the response headers, in any case; retry-after and the request id are taken from them.
 ///     tools: the tools that were offered, for markup: names, mappings like those of requests, or objects with `name` and
@@ -55,8 +61,8 @@ pub(crate) fn markup_names() -> Vec<&'static str> {
 ///     markup: how the model writes reasoning and calls in plain text, a name of `markup_names()`; text is left alone if
 ///         not given.
 ///     starts_in_thinking: whether the prompt opened the thinking, so that the text begins inside of it.
-///     tool_names: the caller's name of each tool that the request had to name otherwise, by that other name; calls are
-///         told under the caller's.
+///     tool_names: the caller's tool names by the names in the request, where these differ; deltas carry the caller's
+///         names.
 ///     choice: which of several answers is followed (`n > 1`).
 ///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.  The terminal carries the
 ///         frame that said how the stream ends.  Not kept are frames without JSON, frames that bring no delta (keep-alives,
@@ -68,7 +74,7 @@ pub(crate) fn markup_names() -> Vec<&'static str> {
 ///
 /// Raises:
 ///     UnknownDialectError: no dialect, or no markup, has this name; the message lists them.
-///     TypeError, ValueError: `tools` holds what is no tool; the message names the field.
+///     TypeError, ValueError: an item of `tools` is not a tool; the message names the field.
 ///     ValueError: two different markups are named, or `starts_in_thinking` comes without one.
 ///     MisuseError: a method was called while another thread is inside one.
 ///     InternalError: a bug; the decoder cannot be used any more.
@@ -88,24 +94,8 @@ pub(crate) struct Decoder {
     run_id_text: PyOnceLock<Py<PyString>>,
     clock: Callback,
     closed: AtomicBool,
-    /// Whether a part of a feed was read and the rest was not, since a signal handler raised.
+    /// A signal handler raised during `feed_into`, so only a part of the bytes was read.
     torn: AtomicBool,
-}
-
-/// Bytes that stay as they are during a feed: exact `bytes` is borrowed, everything mutable is copied first.
-pub(crate) fn with_bytes<R>(
-    data: &Bound<'_, PyAny>,
-    f: impl FnOnce(&[u8]) -> PyResult<R>,
-) -> PyResult<R> {
-    if let Ok(bytes) = data.cast::<PyBytes>() {
-        return f(bytes.as_bytes());
-    }
-    if data.is_instance_of::<PyByteArray>() || data.is_instance_of::<PyMemoryView>() {
-        let copy = data.py().get_type::<PyBytes>().call1((data,))?;
-        return f(copy.cast::<PyBytes>()?.as_bytes());
-    }
-    let kind = data.get_type().name()?;
-    Err(PyTypeError::new_err(format!("data must be bytes, bytearray or memoryview, not {kind}")))
 }
 
 /// The id of a run that the caller does not name.
@@ -119,12 +109,12 @@ fn now(py: Python<'_>, clock: &Callback) -> PyResult<Timestamp> {
     given_now(py, clock).unwrap_or_else(|| Ok(Timestamp::now()))
 }
 
-/// The time by the caller's clock, `None` where there is none.
+/// Read the caller's clock; `None` without one.
 fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Timestamp>> {
     clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
 }
 
-/// The markup that is named, in the specification or beside it.
+/// Choose between the markup in the dialect's specification and the one of the keyword; both may name the same.
 fn one_of<'a>(named: Option<&'a str>, beside: Option<&'a str>) -> PyResult<Option<&'a str>> {
     match (named, beside) {
         (Some(named), Some(beside)) if named != beside => Err(PyValueError::new_err(format!(
@@ -138,7 +128,7 @@ fn own_names(names: BTreeMap<String, String>) -> Arc<BTreeMap<Box<str>, Box<str>
     Arc::new(names.into_iter().map(|(other, own)| (other.into(), own.into())).collect())
 }
 
-/// What is looked for in plain text.
+/// Build the markup options from the caller's keywords.
 fn wanted(
     py: Python<'_>,
     markup: Option<&str>,
@@ -163,7 +153,7 @@ fn wanted(
 }
 
 impl Decoder {
-    /// A decoder of which nothing but the dialect is said.
+    /// Build a decoder with default options.
     pub(crate) fn from_dialect(py: Python<'_>, dialect: &str) -> PyResult<Self> {
         Self::new(
             py, dialect, None, None, None, 200, None, None, None, false, None, 0, false, false,
@@ -180,17 +170,17 @@ impl Decoder {
         &self.run_id
     }
 
-    /// When a feed would be.
+    /// Read the clock of this decoder.
     pub(crate) fn now(&self, py: Python<'_>) -> PyResult<Timestamp> {
         now(py, &self.clock)
     }
 
-    /// What the caller said of the stream.
+    /// Return a copy of the caller's options.
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<Options> {
         Ok(errors::lock(py, &self.core, "decoder")?.options().clone())
     }
 
-    /// After the body's end was said there are no more bytes of it.
+    /// Refuse bytes after `close()` and after an interrupted `feed_into()`.
     fn check_open(&self, py: Python<'_>) -> PyResult<()> {
         if self.torn.load(Ordering::Relaxed) {
             let message = "feed after an interrupted feed_into(): a part of its bytes was read; close(), or fail()";
@@ -219,18 +209,16 @@ impl Decoder {
         assembler: &MessageAssembler,
         f: impl FnOnce(&mut Core, &mut FoldingOutput<'_>) -> PyResult<()>,
     ) -> PyResult<usize> {
-        // Only the first delta's time stays.
+        // A message keeps the timestamp of its first delta only, so the system clock is read at most once.
         let given = given_now(py, &self.clock).transpose()?;
         let outcome = errors::guarded_pair(
             py,
             (&self.core, "decoder"),
-            (assembler.fold(), "assembler"),
-            |core, fold| {
+            (assembler.state(), "assembler"),
+            |core, state| {
                 let now = || given.unwrap_or_else(Timestamp::now);
-                fold.enter(&self.run_id, now, core.last_seq() + 1)?;
-                let mut sink = FoldingOutput::new(fold.core());
-                let read = f(core, &mut sink);
-                sink.finish().map(|count| (count, read))
+                let first_seq = core.last_seq() + 1;
+                state.receive(&self.run_id, now, first_seq, |output| f(core, output))
             },
         )?;
         let (count, read) =
@@ -310,7 +298,7 @@ impl Decoder {
         self.dialect
     }
 
-    /// What is looked for in plain text, if anything.
+    /// The markup that is decoded in plain text; `None` without one.
     #[getter]
     fn markup(&self) -> Option<&'static str> {
         self.markup
@@ -321,7 +309,7 @@ impl Decoder {
         &self.run_id
     }
 
-    /// Whether the terminal (`done` or `error`) has left.
+    /// True after the terminal delta (`done` or `error`).
     #[getter]
     fn finished(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(errors::lock(py, &self.core, "decoder")?.finished())
@@ -334,7 +322,7 @@ impl Decoder {
     ///
     /// Raises:
     ///     MisuseError: called after `close()`.
-    ///     TypeError: `data` is no bytes, bytearray or memoryview.
+    ///     TypeError: `data` is not bytes, bytearray or memoryview.
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
         self.check_open(py)?;
@@ -353,8 +341,7 @@ impl Decoder {
 
     /// Decodes the next bytes straight into an assembler; how many deltas it took.
     ///
-    /// Ctrl-C ends a feed of many megabytes; what was read until then stays in the assembler, and the decoder takes no
-    /// more bytes.
+    /// Ctrl-C ends a feed of many megabytes.  The deltas so far stay in the assembler, and the decoder takes no more bytes.
     ///
     /// Raises:
     ///     ContractError: the assembler belongs to another run, or holds another stream.
@@ -399,12 +386,12 @@ impl Decoder {
         Ok(taken)
     }
 
-    /// Ends the stream for a reason from outside: a transport that failed, a caller that gave up.
+    /// Ends the stream for an external reason: a failed transport, or a caller that stops.
     ///
     /// After a finish reason the message is whole: `done` with a warning.  After the terminal nothing happens.
     ///
     /// Raises:
-    ///     ValueError: `code` is no error code; the message lists them.
+    ///     ValueError: `code` is unknown; the message lists the error codes.
     ///
     /// Args:
     ///     code: an `ErrorCode` or its name.

@@ -10,7 +10,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
-use crate::types::{self, DELTA_SCHEMA, JSON_LOADS};
+use crate::contract;
+use crate::imports::{DELTA_SCHEMA, JSON_LOADS};
+use crate::members::Members;
 use crate::{clock, errors, json, payload};
 
 /// One step of a stream.
@@ -183,7 +185,7 @@ impl MessageDelta {
     }
 
     fn from_wire<'py>(py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, Self>> {
-        let members = payload::Members::new(data, "the delta", None)?;
+        let members = Members::new(data, "the delta", None)?;
         let seq = members.count("seq")?.ok_or_else(|| members.missing("seq"))?;
         if seq == 0 {
             return Err(errors::contract(
@@ -264,7 +266,7 @@ impl MessageDelta {
 
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        types::delta_kind(py, self.core_kind())
+        contract::delta_kind(py, self.core_kind())
     }
 
     /// The members in wire names, built on demand.
@@ -394,7 +396,7 @@ impl MessageDelta {
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.rare() {
-            Some(Payload::Usage(usage)) => types::usage(py, &usage.map(AsRef::as_ref)).map(Some),
+            Some(Payload::Usage(usage)) => contract::usage(py, &usage.map(AsRef::as_ref)).map(Some),
             _ => Ok(None),
         }
     }
@@ -420,7 +422,7 @@ impl MessageDelta {
     fn finish_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.rare() {
             Some(Payload::Done { finish_reason, .. }) => {
-                types::finish_reason(py, *finish_reason).map(Some)
+                contract::finish_reason(py, *finish_reason).map(Some)
             }
             _ => Ok(None),
         }
@@ -457,7 +459,7 @@ impl MessageDelta {
     #[getter]
     fn error_code<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.rare() {
-            Some(Payload::Error(failure)) => types::error_code(py, failure.code).map(Some),
+            Some(Payload::Error(failure)) => contract::error_code(py, failure.code).map(Some),
             _ => Ok(None),
         }
     }

@@ -7,8 +7,8 @@ use deltafold::contract::{ContractViolation, Failure};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
+use crate::imports::LazyImport;
 use crate::json;
-use crate::types::LazyImport;
 
 static MISUSE: LazyImport = LazyImport::new("deltafold.exceptions", "MisuseError");
 static INTERNAL: LazyImport = LazyImport::new("deltafold.exceptions", "InternalError");

@@ -1,4 +1,8 @@
-//! `Fold`: decoder and assembler in one object, so that a feed is one call.
+//! `Fold`: a decoder and an assembler in one object, so that a feed is one call.
+//!
+//! In: bytes.  Out: the message.  Both steps are those of `Decoder.feed_into`.
+
+use std::sync::Arc;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -6,6 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::assembler::MessageAssembler;
 use crate::decoder::Decoder;
+use crate::fold_state::FoldState;
 
 /// Decoder and assembler in one, for a caller who owns the bytes.
 ///
@@ -14,7 +19,7 @@ use crate::decoder::Decoder;
 ///     options: the options of `Decoder`.
 ///
 /// Raises:
-///     UnknownDialectError: there is no such dialect.
+///     UnknownDialectError: no dialect has this name.
 ///
 /// Example:
 ///     >>> fold = Fold("openai-chat")
@@ -42,7 +47,8 @@ impl Fold {
         } else {
             Py::new(py, Decoder::from_dialect(py, dialect.extract()?)?)?
         };
-        let assembler = Py::new(py, MessageAssembler::from_run_id(decoder.get().run()))?;
+        let state = FoldState::new(Some(Arc::clone(decoder.get().run())));
+        let assembler = Py::new(py, MessageAssembler::from_state(state))?;
         Ok(Self { decoder, assembler })
     }
 
@@ -68,7 +74,7 @@ impl Fold {
     /// The final message.
     ///
     /// Raises:
-    ///     ModelError: the stream ended in an error; `partial_message` has what came before.
+    ///     ModelError: the stream ended in an error; `partial_message` has the message up to there.
     ///     MisuseError: the stream has not ended yet.
     #[getter]
     fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -87,7 +93,7 @@ impl Fold {
         self.assembler.get().usage(py)
     }
 
-    /// Where the stream stands: idle, started, done or error.
+    /// The state of the stream: idle, started, done or error.
     #[getter]
     fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.assembler.get().status(py)
@@ -99,7 +105,7 @@ impl Fold {
         self.assembler.clone_ref(py)
     }
 
-    /// The decoder holds what can be given up.
+    /// Visit the decoder, which holds the caller's clock, and the assembler.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.decoder)?;
         visit.call(&self.assembler)

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
-use crate::types::JSON_DUMPS;
+use crate::imports::JSON_DUMPS;
 
 /// The Python value of a JSON text.  Lone surrogate escapes become U+FFFD; integers beyond CPython's limit and
 /// numbers beyond a float stay text.
@@ -14,13 +14,13 @@ pub(crate) fn to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py,
         .whole(Reader::new(text, json::MAX_DEPTH))
 }
 
-/// The Python value of a JSON text in which nothing is to be decided.
+/// Read a JSON text and refuse ambiguous content.
 ///
 /// In Rust, so that it costs a fraction of `json.loads` with hooks.  Nests at most `max_depth` deep.
 ///
 /// Raises:
-///     ValueError: the text is no JSON, or holds what needs a decision: a key twice, a lone surrogate, a number that
-///         no float or no int of CPython holds.
+///     ValueError: the text is not JSON, or is ambiguous: a duplicate key, a lone surrogate, a number that neither a float
+///         nor an int of CPython can hold.
 #[pyfunction]
 #[pyo3(signature = (text, max_depth, /))]
 pub(crate) fn read_json<'py>(
@@ -34,17 +34,17 @@ pub(crate) fn read_json<'py>(
 
 type Read<T> = deltafold::json::Result<T>;
 
-/// What CPython makes an `int` of, unless a process lifts that bound.
+/// CPython's default bound on the digits of an `int`.
 const MAX_INTEGER_DIGITS: usize = 4_300;
 
-/// Python values in the making.
+/// Builder of Python values.
 struct PythonBuilder<'py> {
     py: Python<'py>,
-    /// Whether what needs a decision is a failure.
+    /// Ambiguous content is an error.
     strict: bool,
-    /// A Python error: the reader has no room for one.
+    /// The first Python error, kept here because the reader's errors cannot hold one.
     failure: Option<PyErr>,
-    /// Where texts are unescaped.
+    /// Buffer for unescaped texts.
     room: Vec<u8>,
 }
 

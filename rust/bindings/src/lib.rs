@@ -10,15 +10,20 @@ use pyo3::types::PyTuple;
 mod assembler;
 mod batch;
 mod bodies;
+mod bytes;
 mod callback;
 mod clock;
+mod contract;
 mod decoder;
 mod delta;
 mod errors;
 mod fold;
+mod fold_state;
+mod imports;
 mod json;
 mod limits;
 mod logprobs;
+mod members;
 mod model;
 mod partial_json;
 mod partial_tree;
@@ -29,7 +34,6 @@ mod snapshot;
 mod stream_timer;
 mod text;
 mod tools;
-mod types;
 
 /// The compiled half of deltafold.
 #[pymodule(gil_used = false)]

@@ -1,21 +1,21 @@
 //! `Logprobs`: the log probabilities of a message as arrays that Python reads through `memoryview`.
 //!
-//! Law: the arrays stay as the core has them until somebody asks for one; each is then copied once, into a `bytes` that
-//! is kept, and every view of it (numpy's too) reads that.
+//! Law: each array is copied once, at its first use, into a `bytes` object.  All views, those of numpy included, read that
+//! object.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use deltafold::contract::{Column, Logprobs as Core, LogprobsError};
+use deltafold::contract::{Column, Logprobs as Core};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PyString, PyType};
 
-use crate::payload::Members;
-use crate::types::LOGPROBS_SCHEMA;
-use crate::{errors, json};
+use crate::imports::LOGPROBS_SCHEMA;
+use crate::json;
+use crate::members::{Members, logprobs_error};
 
 /// Log probabilities of the tokens of a message, in the order in which they came.
 ///
@@ -54,18 +54,12 @@ impl Logprobs {
 
     fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
         let core = Core::from_json(text, deltafold::json::MAX_DEPTH)
-            .map_err(|fault| wrong(py, &fault, "", None))?;
+            .map_err(|fault| logprobs_error(py, &fault, "", None))?;
         Ok(Self::new(Arc::new(core)))
     }
 }
 
-/// What is wrong with log probabilities of `owner`.
-pub(crate) fn wrong(py: Python<'_>, fault: &LogprobsError, owner: &str, seq: Option<u64>) -> PyErr {
-    let message = format!("logprobs: {} {}{owner}", fault.place, fault.wrong);
-    errors::contract(py, &message, seq, Some("logprobs"))
-}
-
-/// A view of 8-byte numbers: a fresh one each time, for whoever has one may release it.
+/// Make a new view of 8-byte numbers.  Views are not shared, since each caller may release its own.
 fn view<'py, T: Copy>(
     py: Python<'py>,
     array: &Array,
@@ -127,7 +121,7 @@ impl Logprobs {
         top.map(|top| view(py, &self.top_values, top.values(), f64::to_ne_bytes, "d")).transpose()
     }
 
-    /// Where each token's alternatives begin, and where the last one's end, int64: those of token `i` are
+    /// The offsets of each token's alternatives, int64, and the total at the end: those of token `i` are
     /// `top_tokens[top_offsets[i]:top_offsets[i + 1]]`.  `None` when the server sent none.
     #[getter]
     fn top_offsets<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -137,7 +131,7 @@ impl Logprobs {
             .transpose()
     }
 
-    /// The wire form `{tokens, logprobs, tokenIds?, top?}`; what was not sent is None.
+    /// The wire form `{tokens, logprobs, tokenIds?, top?}`; members that were not sent are None.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::to_python(py, &self.core.to_json())
     }
@@ -149,7 +143,7 @@ impl Logprobs {
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        // Read as a member of a mapping, which is what it is elsewhere.
+        // Wrapped in a mapping, because the checks read members of a mapping.
         let holder = PyDict::new(py);
         holder.set_item("logprobs", data)?;
         let members = Members::new(holder.as_any(), "the log probabilities", None)?;

@@ -1,7 +1,7 @@
 //! pydantic models made of fields that are known to be right, without their validation.
 //!
 //! In: a blueprint of the pure-Python half (`deltafold.contract.Blueprint`), and the fields that differ from it.  Out: the
-//! model.  The four slots are all that a pydantic 2 model consists of; what is in them stays the Python half's business.
+//! model.  A pydantic 2 model consists of four slots, whose content the Python half defines.
 //!
 //! The only module that calls Python's C API by itself: through callables the same steps take 0.4 µs a model more, and the
 //! message of a short stream is four models.
@@ -12,7 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 use pyo3::{ffi, intern};
 
-use crate::types::{BASE_MODEL, LazyImport};
+use crate::imports::{BASE_MODEL, LazyImport};
 
 /// A blueprint, looked up once.
 pub(crate) struct Model {

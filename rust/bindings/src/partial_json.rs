@@ -1,7 +1,9 @@
-//! `PartialJson`: a JSON text that is being written → its value so far.
+//! `PartialJson`: reads a JSON text that is still being written and shows its value so far.
 //!
-//! The whole state is taken out of its lock while a call works on it, so that no Python object is made or dropped under the
-//! lock; who finds it taken is told so.
+//! In: text in any chunking, or the arguments of an assembler's tool call.  Out: the value, and its changes.
+//!
+//! Law: a call takes the whole state out of its lock, so that no Python object is made or dropped under the lock.  A second
+//! call at the same time raises `MisuseError`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,20 +16,20 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::assembler::Fold;
-use crate::decoder::with_bytes;
+use crate::bytes::with_bytes;
 use crate::errors;
+use crate::fold_state::FoldState;
 use crate::partial_tree::Tree;
 use crate::signals;
 
 const NAME: &str = "partial JSON";
 
-/// Nesting that is read of a tool call's arguments, and when nobody says otherwise.
+/// Default bound of the nesting, also used for the arguments of tool calls.
 const DEPTH: usize = 128;
 
 /// A tool call of an assembler, whose arguments are read.
 struct FollowedCall {
-    fold: Arc<Mutex<Fold>>,
+    state: Arc<Mutex<FoldState>>,
     generation: u64,
     /// The number of its part.
     part: usize,
@@ -36,26 +38,19 @@ struct FollowedCall {
     ended: bool,
 }
 
-/// What an assembler has of a call that was not read yet.
-pub(crate) struct UnreadArguments {
-    pub(crate) text: String,
-    pub(crate) input_format: InputFormat,
-    pub(crate) ended: bool,
-}
-
 struct State {
     core: Core,
     tree: Tree,
     source: Option<FollowedCall>,
     early_numbers: bool,
-    /// An empty log with room, for the core to go on with.
+    /// An empty log with capacity, given to the core when its log is taken.
     spare: Log,
-    /// Whether the tree took a part of the events only.
+    /// The tree took only a part of the events.
     torn: bool,
 }
 
 impl State {
-    /// Reads what the assembler got since the last time.
+    /// Reads the arguments that the assembler received since the last call.
     fn catch_up(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(source) = &mut self.source else {
             return Ok(());
@@ -63,7 +58,7 @@ impl State {
         if source.ended {
             return Ok(());
         }
-        let unread = errors::lock(py, &source.fold, "assembler")?.unread_arguments(
+        let unread = errors::lock(py, &source.state, "assembler")?.unread_arguments(
             source.generation,
             source.part,
             source.read,
@@ -74,13 +69,13 @@ impl State {
         match unread.input_format {
             InputFormat::Json => {
                 self.core.feed(unread.text.as_bytes());
-                // A call without any text is one without arguments, not half of one.
+                // Without any text the call has no arguments, so the text is not closed as incomplete.
                 if unread.ended && self.core.bytes() > 0 {
                     self.core.close();
                 }
             }
             InputFormat::Text => {
-                // Arguments that are no JSON are the object {"input": text}.
+                // Arguments that are not JSON become the object {"input": text}.
                 if self.core.bytes() == 0 {
                     self.core.feed(b"{\"input\":\"");
                 }
@@ -98,7 +93,7 @@ impl State {
         Ok(())
     }
 
-    /// Puts what became known into the tree.
+    /// Apply the new events of the core to the tree.
     fn advance(&mut self, py: Python<'_>) -> PyResult<()> {
         self.catch_up(py)?;
         if self.core.log().is_empty() {
@@ -152,7 +147,7 @@ enum Slot {
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct PartialJson {
     slot: Mutex<Slot>,
-    /// Whether it reads the arguments of a call by itself.
+    /// This reader follows a tool call, so callers may not feed it.
     follows: bool,
 }
 
@@ -171,12 +166,12 @@ impl PartialJson {
     }
 
     /// A reader of a tool call's arguments.
-    pub(crate) fn following(fold: Arc<Mutex<Fold>>, generation: u64, part: usize) -> Self {
-        let source = FollowedCall { fold, generation, part, read: 0, ended: false };
+    pub(crate) fn following(state: Arc<Mutex<FoldState>>, generation: u64, part: usize) -> Self {
+        let source = FollowedCall { state, generation, part, read: 0, ended: false };
         Self::over(Core::new(DEPTH), Some(source), false)
     }
 
-    /// Works on the state, which is nobody else's meanwhile.
+    /// Run `work` on the state, which is taken out of its lock during the call.
     fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut State) -> PyResult<R>) -> PyResult<R> {
         let taken = std::mem::replace(&mut *errors::lock(py, &self.slot, NAME)?, Slot::Taken);
         let mut state = match taken {
@@ -193,7 +188,7 @@ impl PartialJson {
         outcome.unwrap_or_else(|_| Err(errors::bug(py, NAME)))
     }
 
-    /// Nobody holds this lock for longer than it takes to look into it, so waiting for it is no wait.
+    /// Put the state back.  This lock is only held for single moves, so blocking on it is safe.
     fn put(&self, slot: Slot) {
         *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = slot;
     }
@@ -214,7 +209,7 @@ impl PartialJson {
 
     /// Reads on, cut anywhere; bytes are UTF-8 and may be cut inside a character.
     ///
-    /// Ctrl-C ends a feed of many megabytes and the text with it.  Cost is linear in the data.  What is wrong with the text is told by `error`.
+    /// Ctrl-C ends a feed of many megabytes and the text with it.  Cost is linear in the data.  `error` has the defect of a text that is not JSON.
     ///
     /// Raises:
     ///     MisuseError: this reader follows a tool call of an assembler.
@@ -237,7 +232,7 @@ impl PartialJson {
         }
     }
 
-    /// Takes the end of the text: a number that stands alone is complete now, an open value is an error.
+    /// Ends the text.  A number at the top level is then complete; an open value is an error.
     ///
     /// Raises:
     ///     MisuseError: this reader follows a tool call of an assembler.
@@ -260,7 +255,7 @@ impl PartialJson {
         })
     }
 
-    /// What was set or appended since the last call, as tuples of path, operation and value; at the first call all there is.
+    /// The changes since the last call as tuples of path, operation and value; the first call returns the whole value so far.
     ///
     /// `set` puts a finished scalar, an empty object or array, or the beginning of a string at the path; `append` adds text to
     /// the string there.  Applied in order to the value of the last call (at first `None`) they give the value of this one.
@@ -282,7 +277,7 @@ impl PartialJson {
         })
     }
 
-    /// Whether one whole value was read, and nothing wrong after it.
+    /// True after one whole value without a defect behind it.
     #[getter]
     fn complete(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |state| {
@@ -291,7 +286,7 @@ impl PartialJson {
         })
     }
 
-    /// What is wrong with the text, `None` while nothing is; the value stays as it was before.
+    /// The first defect of the text, `None` without one.  The value before it stays.
     #[getter]
     fn error(&self, py: Python<'_>) -> PyResult<Option<JsonDefect>> {
         self.with(py, |state| {
@@ -303,7 +298,7 @@ impl PartialJson {
         })
     }
 
-    /// Finished containers are shared with the caller, who may put anything into them.
+    /// Visit finished containers, which are shared with the caller and may hold any object.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.slot.try_lock().as_deref() {
             Ok(Slot::Ready(state)) => state.tree.traverse(&visit),
@@ -344,7 +339,7 @@ impl PartialJson {
     }
 }
 
-/// What is wrong with a JSON text, and at which byte of its UTF-8.
+/// A defect of a JSON text and the offset of its byte in UTF-8.
 #[pyclass(frozen, module = "deltafold._core", eq, hash, get_all)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct JsonDefect {

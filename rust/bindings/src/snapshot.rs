@@ -5,9 +5,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::imports::PART_FROM_WIRE;
 use crate::json;
 use crate::model::{Fields, Model};
-use crate::types::PART_FROM_WIRE;
 
 static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
 static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");

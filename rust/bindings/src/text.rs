@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::types::WELL_FORMED;
+use crate::imports::WELL_FORMED;
 
 /// The text with U+FFFD in place of each lone surrogate.
 pub(crate) fn from_outside<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {

@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::imports::MAPPING;
 use crate::json;
-use crate::types::MAPPING;
 
 /// Where the schema of a tool's arguments stands, by the names that specifications give it.
 const SCHEMAS: &[&str] = &["parameter_schema", "parameters", "input_schema"];

@@ -23,6 +23,7 @@ pub mod detect;
 pub mod dialect;
 pub mod emit;
 pub mod error;
+pub mod facts;
 pub mod fold;
 pub mod framing;
 pub mod json;

@@ -10,7 +10,9 @@
 use std::fmt;
 use std::fmt::Write as _;
 
-use crate::json::{Carry, Kind, Reader, Result as Read, Str, write_string};
+use crate::json::{
+    Carry, Kind, Reader, Result as Read, Str, write_list, write_members, write_string,
+};
 
 /// Stands in for an id that was not sent, where others were.
 pub const NO_ID: i64 = -1;
@@ -300,34 +302,39 @@ impl Logprobs {
     /// The wire form.
     pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(32 + self.tokens.text.len() + self.len() * 32);
-        out.push_str("{\"tokens\":");
-        write_list(&mut out, self.tokens.texts(), write_string);
-        out.push_str(",\"logprobs\":");
-        write_list(&mut out, self.tokens.values.iter(), |out, value| write_number(out, *value));
-        if let Some(ids) = self.ids() {
-            out.push_str(",\"tokenIds\":");
-            write_list(&mut out, ids.iter(), |out, id| {
-                // Writing to a String cannot fail.
-                let _ = if *id == NO_ID { write!(out, "null") } else { write!(out, "{id}") };
+        write_members(&mut out, |object| {
+            object.value("tokens", |out| write_list(out, self.tokens.texts(), write_string));
+            object.value("logprobs", |out| {
+                write_list(out, &self.tokens.values, |out, value| write_number(out, *value));
             });
-        }
-        if !self.offsets.is_empty() {
-            out.push_str(",\"top\":");
-            let mut rows = self.alternatives.rows();
-            let counts = self.offsets.iter().zip(self.offsets.iter().skip(1));
-            write_list(&mut out, counts, |out, (start, end)| {
-                let count = usize::try_from(end - start).unwrap_or(0);
-                write_list(out, rows.by_ref().take(count), |out, (token, logprob)| {
-                    out.push_str("{\"token\":");
-                    write_string(out, token);
-                    out.push_str(",\"logprob\":");
-                    write_number(out, logprob);
-                    out.push('}');
+            if let Some(ids) = self.ids() {
+                object.value("tokenIds", |out| {
+                    write_list(out, ids, |out, id| {
+                        // Writing to a String cannot fail.
+                        let _ =
+                            if *id == NO_ID { write!(out, "null") } else { write!(out, "{id}") };
+                    });
+                });
+            }
+            if !self.offsets.is_empty() {
+                object.value("top", |out| self.write_alternatives(out));
+            }
+        });
+        out
+    }
+
+    fn write_alternatives(&self, out: &mut String) {
+        let mut rows = self.alternatives.rows();
+        let bounds = self.offsets.iter().zip(self.offsets.iter().skip(1));
+        write_list(out, bounds, |out, (start, end)| {
+            let count = usize::try_from(end - start).unwrap_or(0);
+            write_list(out, rows.by_ref().take(count), |out, (token, logprob)| {
+                write_members(out, |object| {
+                    object.text("token", token);
+                    object.value("logprob", |out| write_number(out, logprob));
                 });
             });
-        }
-        out.push('}');
-        out
+        });
     }
 
     /// Reads the wire form.  A list that is missing is filled up; members beside the four are ignored.
@@ -356,21 +363,6 @@ fn write_number(out: &mut String, value: f64) {
     } else {
         out.push_str("null");
     }
-}
-
-fn write_list<T>(
-    out: &mut String,
-    items: impl Iterator<Item = T>,
-    mut write: impl FnMut(&mut String, T),
-) {
-    out.push('[');
-    for (position, item) in items.enumerate() {
-        if position > 0 {
-            out.push(',');
-        }
-        write(out, item);
-    }
-    out.push(']');
 }
 
 /// A wire form that is none: what is wrong, and where.

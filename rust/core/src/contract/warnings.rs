@@ -1,9 +1,8 @@
-//! Warnings of one stream: each once, counted, bounded.
+//! Warnings of one stream.  Each is kept once and counted; their number is bounded.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-use crate::json::write_string;
+use crate::json::{write_list, write_members};
 
 /// Characters of a message that are kept.
 const MESSAGE_CHARACTERS: usize = 256;
@@ -24,7 +23,7 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Notes one; a message that was noted before is only counted.  False when there is no room for another.
+    /// Add a warning; a known message is only counted.  Returns false when the bound is reached.
     pub fn note(
         &mut self,
         max: usize,
@@ -32,7 +31,7 @@ impl Warnings {
         message: &str,
         offset: Option<u64>,
     ) -> bool {
-        // A name that a provider made up may be as long as an event.
+        // A message may quote a name from the wire, which may be as long as an event.
         let cut = message.char_indices().nth(MESSAGE_CHARACTERS).map(|(at, _)| at);
         let message = cut.and_then(|at| message.get(..at)).unwrap_or(message);
         if let Some(at) = self.by_message.get(message) {
@@ -49,32 +48,26 @@ impl Warnings {
         true
     }
 
-    /// JSON array of `{code, message, offset?}`; `None` when there are none.
+    /// Return a JSON array of `{code, message, offset?}`; `None` without a warning.
     pub fn to_json(&self) -> Option<String> {
         if self.list.is_empty() {
             return None;
         }
-        let mut out = String::from("[");
-        for (position, warning) in self.list.iter().enumerate() {
-            if position > 0 {
-                out.push(',');
-            }
-            out.push_str("{\"code\":");
-            write_string(&mut out, warning.code);
-            out.push_str(",\"message\":");
-            if warning.count > 1 {
-                let text = format!("{} ({} times)", warning.message, warning.count);
-                write_string(&mut out, &text);
-            } else {
-                write_string(&mut out, &warning.message);
-            }
-            if let Some(offset) = warning.offset {
-                // Writing to a String cannot fail.
-                let _ = write!(out, ",\"offset\":{offset}");
-            }
-            out.push('}');
-        }
-        out.push(']');
+        let mut out = String::new();
+        write_list(&mut out, &self.list, |out, warning| {
+            write_members(out, |object| {
+                object.text("code", warning.code);
+                if warning.count > 1 {
+                    let text = format!("{} ({} times)", warning.message, warning.count);
+                    object.text("message", &text);
+                } else {
+                    object.text("message", &warning.message);
+                }
+                if let Some(offset) = warning.offset {
+                    object.number("offset", offset);
+                }
+            });
+        });
         Some(out)
     }
 }

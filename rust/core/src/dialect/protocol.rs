@@ -1,4 +1,8 @@
-//! A wire protocol: the two functions that a dialect consists of, and their place in a stream.
+//! A wire protocol: the functions of a dialect, and their driver.
+//!
+//! In: frames of one stream, or bytes before framing.  Out: events, applied to the sink.
+//!
+//! Law: whether a template or `read` found an event makes no difference for its deltas.
 
 use std::fmt::Debug;
 
@@ -6,59 +10,78 @@ use crate::contract::Output;
 use crate::emit::DeltaSink;
 use crate::framing::Bytes;
 use crate::json::{Reader, Result};
-use crate::template::{Template, Templates};
+use crate::template::{EventHandler, StudiedFrame, Template, Templates};
 
 /// One framed JSON object.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// The event's name, empty when it has none.
+    /// The event's name, empty without one.
     pub name: &'a str,
     /// The object's JSON.
     pub json: &'a str,
-    /// The event in its framing, when it is this frame alone and stood whole in a feed; else empty.
+    /// The event with its framing, if it is this frame alone and was whole in one feed; else empty.
     pub wire: &'a str,
-    /// Nesting that is read.
+    /// Bound of the nesting.
     pub max_depth: usize,
 }
 
-/// What the caller wants of a frame.
+/// Options of the caller for reading a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Which of several answers is followed.
+    /// The number of the answer to follow, if the stream has several.
     pub choice: u64,
-    /// Whether log probabilities are read.
+    /// Read log probabilities.
     pub logprobs: bool,
 }
 
-/// A wire protocol: the state of one stream, and the two functions.
+/// A wire protocol: the state of one stream and its functions.
 pub trait Protocol: Clone + Debug + Default + PartialEq {
-    /// The events that come again and again, all alike.
+    /// The events that repeat.
     type EventTemplate: Template;
 
-    /// Reads a frame.
+    /// Read a frame.  This is pure: the result depends on nothing but the frame.
     fn read<'a>(
         frame: Frame<'a>,
         reader: &mut Reader<'a>,
         wanted: Wanted,
     ) -> Result<Event<'a, Self>>;
 
-    /// Reads the object in a frame's hole into room of its own, which counts only once an event that repeats a template
-    /// speaks of it; false for what is no valid object.  See [`crate::template::Tokens::parsed_object`].
+    /// Read the object in a frame's hole into memory of the state; false if it is invalid.
+    ///
+    /// The value counts only if an event of the template follows.  See [`crate::template::Tokens::parsed_object`].
     fn read_object(&mut self, _: &mut Reader<'_>) -> bool {
         false
     }
 
-    /// Applies an event.
+    /// Apply an event.
     fn apply<O: Output>(&mut self, event: &Event<'_, Self>, sink: &mut DeltaSink<'_, O>);
 
-    /// Says what the state still holds back; no event follows.
+    /// Emit the content that the state still holds; no event follows.
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>);
 }
 
-/// What a protocol reads of a frame.
+/// The event that a protocol reads from a frame.
 pub type Event<'a, P> = <<P as Protocol>::EventTemplate as Template>::Event<'a>;
 
-/// A protocol at work: its state, and the templates that its frames repeat.
+/// A protocol and the sink of its deltas, during one call to the templates.
+struct Application<'a, 'b, P, O> {
+    protocol: &'a mut P,
+    sink: &'a mut DeltaSink<'b, O>,
+}
+
+impl<P: Protocol, O: Output> EventHandler<P::EventTemplate> for Application<'_, '_, P, O> {
+    #[inline]
+    fn read_object(&mut self, reader: &mut Reader<'_>) -> bool {
+        self.protocol.read_object(reader)
+    }
+
+    #[inline]
+    fn apply(&mut self, event: &Event<'_, P>) {
+        self.protocol.apply(event, self.sink);
+    }
+}
+
+/// Driver of a protocol: its state and the templates of its frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProtocolDriver<P: Protocol> {
     protocol: P,
@@ -81,10 +104,10 @@ impl<P: Protocol> ProtocolDriver<P> {
         sink: &mut DeltaSink<'_, O>,
     ) -> bool {
         let Self { protocol, templates } = self;
-        templates.hit(name, frame, wire, protocol, |protocol, event| protocol.apply(event, sink))
+        templates.hit(name, frame, wire, &mut Application { protocol, sink })
     }
 
-    /// Applies the events at the start of what is not framed yet, as far as they repeat templates; how many bytes they are.
+    /// Apply the events at the start of unframed bytes while they match templates; returns the length of these events.
     #[inline]
     pub(super) fn apply_templates_unframed<O: Output>(
         &mut self,
@@ -95,12 +118,13 @@ impl<P: Protocol> ProtocolDriver<P> {
         let max_bytes = sink.options().limits.event_bytes;
         let mut taken = 0;
         while let Some(rest) = bytes.after(taken).filter(|_| !sink.ended())
-            && let Some(end) =
-                templates.hit_unframed(rest, max_bytes, protocol, |protocol, event| {
-                    protocol.apply(event, sink);
-                    sink.end_frame();
-                })
+            && let Some(end) = templates.hit_unframed(
+                rest,
+                max_bytes,
+                &mut Application { protocol: &mut *protocol, sink: &mut *sink },
+            )
         {
+            sink.end_frame();
             taken += end;
         }
         taken
@@ -119,7 +143,8 @@ impl<P: Protocol> ProtocolDriver<P> {
         }
         let event = P::read(frame, &mut reader, wanted)?;
         if let Some(ignored) = reader.into_trace() {
-            self.templates.study(frame, &event, ignored);
+            let Frame { name, json, wire, .. } = frame;
+            self.templates.study(StudiedFrame { name, json, wire }, &event, ignored);
         }
         self.protocol.apply(&event, sink);
         Ok(())

@@ -1,8 +1,12 @@
-//! Token counts as a dialect merged them, and the contract's arithmetic over them.
+//! Token counts: usage records merged over a stream, and the contract's arithmetic over their counts.
+//!
+//! In: usage records as JSON with the dialect's reader of counts, or counts.  Out: a `usage` delta when the counts changed.
+//!
+//! Law: total = input + output, and reasoning tokens never exceed the output.
 
 use super::sink::{DeltaSink, Emitter};
 use crate::contract::{Output, Payload, Usage};
-use crate::json::{self, Result};
+use crate::json::{self, Result, write_members};
 
 /// Bytes of provider state that one repeated byte of a usage record counts for: merging reads and writes it several times.
 /// Known records have at most 2 KB and are repeated once or twice.
@@ -30,7 +34,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Sets the input of a provider whose input count excludes what a cache gave and took.
+    /// Set the input of a provider whose input count excludes the tokens read from and written to a cache.
     pub fn set_input_beside_cache(&mut self, input: Option<u64>) {
         let cached = self.cache_read.into_iter().chain(self.cache_write);
         self.input = input.map(|input| cached.fold(input, u64::saturating_add));
@@ -40,7 +44,7 @@ impl Counts {
         *self == Self::default()
     }
 
-    /// The known record with these counts in its gaps.
+    /// Return the known record with its missing counts filled by these.
     pub(super) fn fill(&self, known: Option<&Usage<String>>, raw: &str) -> Usage<String> {
         let beside = self.to_usage(String::new(), raw);
         let Some(known) = known else { return beside };
@@ -58,25 +62,22 @@ impl Counts {
         filled
     }
 
-    /// The contract's record; its details are written in the memory of `details`.
+    /// Return the contract's record; its details reuse the memory of `details`.
     ///
-    /// Total = input + output; reasoning never exceeds output (13 of 2,023 recorded streams say it does).
+    /// Reasoning is cut to the output: in 13 of 2,023 recorded streams it is larger.
     pub(super) fn to_usage(&self, mut details: String, raw: &str) -> Usage<String> {
-        use std::fmt::Write as _;
         details.clear();
         details.reserve(raw.len() + "{\"raw\":}".len());
-        details.push('{');
-        for (name, value) in
-            [("audioInputTokens", self.audio_input), ("audioOutputTokens", self.audio_output)]
-        {
-            if let Some(value) = value {
-                // Writing to a String cannot fail.
-                let _ = write!(details, "\"{name}\":{value},");
+        write_members(&mut details, |object| {
+            for (name, value) in
+                [("audioInputTokens", self.audio_input), ("audioOutputTokens", self.audio_output)]
+            {
+                if let Some(value) = value {
+                    object.number(name, value);
+                }
             }
-        }
-        details.push_str("\"raw\":");
-        details.push_str(raw);
-        details.push('}');
+            object.json("raw", raw);
+        });
         let total =
             self.input.zip(self.output).and_then(|(input, output)| input.checked_add(output));
         Usage {
@@ -95,35 +96,39 @@ impl Counts {
 }
 
 impl<O: Output> DeltaSink<'_, O> {
-    /// Merges a usage record into the `known` ones, where the last non-null value of each member wins, and sends the counts
-    /// when they changed.
-    pub fn merge_usage(
-        &mut self,
-        known: &mut Option<String>,
-        new: &str,
-        counts: fn(&str) -> Result<Counts>,
-    ) {
-        if !self.take_repeated_bytes(known.as_ref().map_or(0, String::len), new.len()) {
+    /// Merge a usage record into the earlier ones and send the counts if they changed.
+    ///
+    /// The last value of each member that is not null wins.  `None` changes nothing.
+    pub fn merge_usage(&mut self, record: Option<&str>, counts: fn(&str) -> Result<Counts>) {
+        let Some(record) = record else { return };
+        let known = self.emitter.usage_record.as_ref().map_or(0, String::len);
+        if !self.take_repeated_bytes(known, record.len()) {
             return;
         }
-        let merged = match known {
-            Some(known) => json::merge_deep(known, new),
-            None => json::compact(new),
+        let merged = match &self.emitter.usage_record {
+            Some(known) => json::merge_deep(known, record),
+            None => json::compact(record),
         };
         if let Ok(counts) = counts(&merged) {
             self.usage(&counts, &merged);
         }
-        *known = Some(merged);
+        self.emitter.usage_record = Some(merged);
     }
 
-    /// Counts what a record of `new` bytes repeats of the `known` ones.  To merge it and to send it costs the bytes of both,
-    /// so that many small records after a large one are a burden like provider state.  Records that say everything anew,
-    /// as those of streams with a record in each event do, repeat nothing.
+    /// Return true after the first record of [`Self::merge_usage`].
+    pub fn has_usage_record(&self) -> bool {
+        self.emitter.usage_record.is_some()
+    }
+
+    /// Count the bytes that a record of `new` bytes repeats of `known` ones against the bound of provider state.
+    ///
+    /// Merging and sending a record costs the bytes of both, so many small records after a large one are expensive.  A
+    /// record with all members repeats nothing.
     pub fn take_repeated_bytes(&mut self, known: usize, new: usize) -> bool {
         self.take_state_bytes(known.saturating_sub(new).saturating_mul(REPEATED_BYTE_COST))
     }
 
-    /// Takes the merged counts; a usage delta leaves when they changed.  `raw` is the provider's own record as JSON.
+    /// Send the merged counts if they changed.  `raw` is the provider's own record as JSON.
     pub fn usage(&mut self, counts: &Counts, raw: &str) {
         if self.ended() || counts.is_empty() {
             return;
@@ -134,13 +139,13 @@ impl<O: Output> DeltaSink<'_, O> {
             *scratch = later.details.unwrap_or_default();
         } else {
             deltas.send(self.out, Payload::Usage(later.map(String::as_str)));
-            // The memory of the record before is that of the next.
+            // The memory of the earlier record is reused for the next one.
             let before = usage.replace(later);
             *scratch = before.and_then(|usage| usage.details).unwrap_or_default();
         }
     }
 
-    /// Takes counts from beside the message: at its end they stand in for those that its own record leaves out.
+    /// Keep counts from outside the message; at its end they fill the gaps of its own record.
     pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
         if !counts.is_empty() && self.take_state_bytes(raw.len()) {
             self.emitter.usage_beside = Some(Box::new((counts, raw.to_owned())));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::options::Options;
 use crate::contract::{Delta, Output, Payload, TextOnlyDelta};
-use crate::json::{Str, write_string};
+use crate::json::{Str, write_members};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -130,13 +130,11 @@ impl DeltaEmitter {
 
     pub(super) fn provider_state(&self, data: &str) -> String {
         let mut out = String::with_capacity(data.len() + 64);
-        out.push_str("{\"dialect\":");
-        write_string(&mut out, self.dialect);
-        out.push_str(",\"modelId\":");
-        write_string(&mut out, self.options.model_id.as_deref().unwrap_or(&self.model));
-        out.push_str(",\"data\":");
-        out.push_str(data);
-        out.push('}');
+        write_members(&mut out, |object| {
+            object.text("dialect", self.dialect);
+            object.text("modelId", self.options.model_id.as_deref().unwrap_or(&self.model));
+            object.json("data", data);
+        });
         out
     }
 }

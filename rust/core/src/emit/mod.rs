@@ -22,3 +22,4 @@ pub use counts::Counts;
 pub use options::Options;
 pub use parts::{PartHandle, PartKind};
 pub use sink::{DeltaSink, Emitter};
+pub use whole_parts::ImageContent;

@@ -1,17 +1,18 @@
 //! Notes about a stream: warnings, and facts that the contract has no member for.
 //!
-//! In: what a dialect noticed or read.  Out: `warnings` and `details` of the terminal.
-//! Laws: a warning that was noted before is only counted; the first value of a fact counts; both are bounded by the limits.
+//! In: warnings and facts of a dialect.  Out: `warnings` and `details` of the terminal.
+//!
+//! Laws: a repeated warning is only counted.  The first value of a fact counts.  Both are bounded by the limits.
 
 use super::sink::{DeltaSink, Emitter};
 use crate::contract::Output;
-use crate::json::{Carry, Str, write_string};
+use crate::json::{Carry, ObjectWriter, Str};
 
-/// Characters of an unknown name that its warning shows.
+/// Maximum characters of an unknown name in its warning.
 const MAX_NAME: usize = 100;
 
 impl<O: Output> DeltaSink<'_, O> {
-    /// Notes a warning; one that was noted before is only counted.
+    /// Add a warning; a repeated one is only counted.
     pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
         let max = self.options().limits.warnings;
         if !self.emitter.warnings.note(max, code, message, offset) {
@@ -19,13 +20,13 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// Notes a name that is not known: what it names, and its beginning, for it comes from the wire in any length.
+    /// Warn of an unknown name of the wire, cut to [`MAX_NAME`] characters; `what` is its kind.
     pub fn warn_unknown(&mut self, what: &str, name: Str<'_>) {
         let name: String = name.text().chars().take(MAX_NAME).collect();
         self.warn("unknown_event", &format!("unknown {what} type {name:?}"), None);
     }
 
-    /// Notes an element that is no object where the protocol has objects.
+    /// Warn of an element that is not an object, where the protocol has objects.
     pub fn warn_no_object(&mut self, element: &str) {
         let what = match element.as_bytes().first() {
             Some(b'"') => "a string",
@@ -44,31 +45,38 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// Remembers a fact that the contract has no member for, under the provider's name; `value` is a JSON value.  The first
-    /// one counts.
+    /// Remember a fact without a member in the contract under the provider's name; `value` is JSON.  The first value counts.
     pub fn detail(&mut self, name: &'static str, value: &str) {
-        self.add_detail(name, [value]);
+        if let Some(mut details) = self.add_detail(name, value.len()) {
+            details.json(name, value);
+        }
     }
 
-    /// The same for a string of the wire.
+    /// Remember several facts, each a name and a JSON value.
+    pub fn details<'v>(&mut self, facts: impl IntoIterator<Item = (&'static str, &'v str)>) {
+        for (name, value) in facts {
+            self.detail(name, value);
+        }
+    }
+
+    /// Remember a fact that is a string of the wire.
     #[inline]
     pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) {
         if let Some(value) = value {
-            self.add_detail(name, ["\"", value.raw, "\""]);
+            let bytes = "\"\"".len() + value.raw.len();
+            if let Some(mut details) = self.add_detail(name, bytes) {
+                details.wire_text(name, value);
+            }
         }
     }
 
-    fn add_detail<const N: usize>(&mut self, name: &'static str, value: [&str; N]) {
-        if self.emitter.detail_names.contains(&name)
-            || !self.take_state_bytes(value.iter().map(|piece| piece.len()).sum())
-        {
-            return;
+    /// Return the writer of a new fact; `None` for a known fact, and at the bound of provider state.
+    fn add_detail(&mut self, name: &'static str, bytes: usize) -> Option<ObjectWriter<'_>> {
+        if self.emitter.detail_names.contains(&name) || !self.take_state_bytes(bytes) {
+            return None;
         }
         let Emitter { details, detail_names, .. } = &mut *self.emitter;
         detail_names.push(name);
-        details.push(if details.is_empty() { '{' } else { ',' });
-        write_string(details, name);
-        details.push(':');
-        details.extend(value);
+        Some(ObjectWriter::resume(details))
     }
 }

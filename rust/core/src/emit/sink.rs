@@ -28,6 +28,8 @@ pub struct Emitter {
     pub(super) usage: Option<Usage<String>>,
     /// Counts from beside the message, and their record.
     pub(super) usage_beside: Option<Box<(Counts, String)>>,
+    /// The usage records of the provider so far, merged.
+    pub(super) usage_record: Option<String>,
     pub(super) finish: Option<(FinishReason, String)>,
     pub(super) deferred: Option<Box<Failure<Box<str>>>>,
     pub(super) refused: bool,
@@ -70,6 +72,7 @@ impl Emitter {
             ids: BTreeMap::new(),
             usage: None,
             usage_beside: None,
+            usage_record: None,
             finish: None,
             deferred: None,
             refused: false,

@@ -5,6 +5,7 @@ use super::delta_emitter::Phase;
 use super::parts::PartHandle;
 use super::sink::{DeltaSink, Emitter};
 use crate::contract::{ErrorCode, Failure, FinishReason, Output, Payload};
+use crate::json::ObjectWriter;
 
 impl<O: Output> DeltaSink<'_, O> {
     /// Remembers why the message ended; a later reason replaces an earlier one.
@@ -85,8 +86,10 @@ impl<O: Output> DeltaSink<'_, O> {
             None => FinishReason::Other,
         };
         let warnings = self.emitter.warnings.to_json();
-        let details = Some(std::mem::take(&mut self.emitter.details));
-        let details = details.filter(|details| !details.is_empty()).map(|details| details + "}");
+        let mut details = std::mem::take(&mut self.emitter.details);
+        if !details.is_empty() {
+            ObjectWriter::resume(&mut details).end();
+        }
         let deltas = &mut self.emitter.deltas;
         deltas.start(self.out);
         let model = Some(&deltas.model)
@@ -98,7 +101,7 @@ impl<O: Output> DeltaSink<'_, O> {
                 finish_reason,
                 raw_finish_reason: raw.as_deref(),
                 model_id: model.as_deref(),
-                details: details.as_deref(),
+                details: Some(details.as_str()).filter(|details| !details.is_empty()),
                 warnings: warnings.as_deref(),
             },
         );
@@ -119,12 +122,12 @@ impl<O: Output> DeltaSink<'_, O> {
 
     /// Leaves nothing open before the terminal.
     fn settle(&mut self, how: CallEnd) {
-        let deltas = &mut self.emitter.deltas;
-        deltas.raw = deltas.raw.take().or(deltas.raw_of_end.take());
         self.settle_markup(how);
         for position in 0..self.emitter.parts.len() {
             self.end_part(PartHandle(position));
         }
+        let deltas = &mut self.emitter.deltas;
+        deltas.raw = deltas.raw.take().or(deltas.raw_of_end.take());
         self.end_calls(how);
         let Emitter { deltas, usage, usage_beside, .. } = &mut *self.emitter;
         if let Some(beside) = usage_beside.take() {

@@ -10,7 +10,7 @@ use super::digest::Digest;
 use super::parts::{Part, PartHandle, PartKind, text_payload};
 use super::sink::{DeltaSink, Emitter};
 use crate::contract::{Logprobs, Output, Payload, TextAttributes, TextOnlyDelta};
-use crate::json::{Carry, Str};
+use crate::json::{self, Carry, Str};
 
 impl<O: Output> DeltaSink<'_, O> {
     /// Opens a part that ends before the first delta of the next part.  It gets its number with its first delta.
@@ -230,6 +230,15 @@ impl<O: Output> DeltaSink<'_, O> {
             part,
             TextAttributes { annotations: Some(annotations), ..TextAttributes::default() },
         );
+    }
+
+    /// Add a list of the provider as one annotation `{type: name, <name>: list}`.
+    pub fn annotate_list(&mut self, part: PartHandle, name: &str, list: &str) {
+        let annotation = json::object(|annotation| {
+            annotation.text("type", name);
+            annotation.json(name, list);
+        });
+        self.annotate(part, &annotation);
     }
 
     /// Adds log probabilities.

@@ -1,18 +1,24 @@
-//! Parts that arrive whole: media, files, and blocks that only their provider understands.
+//! Parts that arrive whole: images, and blocks that only their provider understands.
+//!
+//! In: an image or the JSON of a block.  Out: one `part` delta, counted against the bound of provider state.
 
 use super::calls::CallEnd;
 use super::sink::DeltaSink;
 use crate::contract::{Output, Payload};
-use crate::json::write_string;
+use crate::json;
+
+/// The bytes of an image, or their address.
+#[derive(Clone, Copy, Debug)]
+pub enum ImageContent<'a> {
+    /// Base64.
+    Base64(&'a str),
+    /// The address of the image.
+    Url(&'a str),
+}
 
 impl<O: Output> DeltaSink<'_, O> {
-    /// What the provider must get back with a whole part, as its member `providerState`; `data` is a JSON value.
-    pub fn provider_state(&self, data: &str) -> String {
-        self.emitter.deltas.provider_state(data)
-    }
-
-    /// A whole part at once; `part` is a JSON object `{kind, payload}`.
-    pub fn whole_part(&mut self, part: &str) {
+    /// Send a whole part; `part` is a JSON object `{kind, payload, providerState?}`.
+    fn whole_part(&mut self, part: &str) {
         self.end_markup(CallEnd::Provider);
         if !self.is_open() || !self.emitter.deltas.take_state_bytes(part.len()) {
             return;
@@ -23,21 +29,41 @@ impl<O: Output> DeltaSink<'_, O> {
         }
     }
 
-    /// A block that only its provider understands; `block` is its JSON.  What is no object is no block, and is only warned
-    /// of.
+    /// Send a block that only its provider understands; `block` is its JSON.  A value that is not an object only causes a
+    /// warning.
     pub fn provider_part(&mut self, block: &str) {
         if !block.starts_with('{') {
             return self.warn_no_object(block);
         }
-        let mut part = String::from("{\"kind\":\"provider\",\"payload\":{\"dialect\":");
-        write_string(&mut part, self.emitter.deltas.dialect);
-        part.push_str(",\"block\":");
-        part.push_str(block);
-        part.push_str("}}");
+        let part = json::object(|part| {
+            part.text("kind", "provider");
+            part.object("payload", |payload| {
+                payload.text("dialect", self.emitter.deltas.dialect);
+                payload.json("block", block);
+            });
+        });
         self.whole_part(&part);
     }
 
-    /// Parts and provider state belong to this dialect from here on: its events came inside of another's.
+    /// Send a generated image.  `state` is JSON that the provider must get back with the image.
+    pub fn image_part(&mut self, mime_type: &str, content: ImageContent<'_>, state: Option<&str>) {
+        let part = json::object(|part| {
+            part.text("kind", "image");
+            part.object("payload", |payload| {
+                payload.text("mimeType", mime_type);
+                match content {
+                    ImageContent::Base64(data) => payload.text("data", data),
+                    ImageContent::Url(url) => payload.text("url", url),
+                }
+            });
+            if let Some(state) = state {
+                part.json("providerState", &self.emitter.deltas.provider_state(state));
+            }
+        });
+        self.whole_part(&part);
+    }
+
+    /// Attribute later parts and provider state to `dialect`, whose events came inside another dialect's.
     pub fn speak_as(&mut self, dialect: &'static str) {
         self.emitter.deltas.dialect = dialect;
     }

@@ -5,6 +5,9 @@
 
 use super::tokens::{above_nine, first_word, joined};
 
+/// Digits from which on a count may exceed 64 bits.
+const MAX_COUNT_DIGITS: usize = 19;
+
 /// Digits that fit into 64 bits.
 const MAX_DIGITS: usize = 19;
 
@@ -95,7 +98,17 @@ fn any_decimal(text: &[u8], unsigned: &[u8]) -> Option<(f64, usize)> {
     Some(signed(text, rest, divided(mantissa, scale)?))
 }
 
-/// Appends the digits that `text` begins with to a value, which wraps around beyond 64 bits; and what follows them.
+/// Return the count at the start of `text` and the number of its digits; `None` without a digit and from 19 digits on.
+#[inline]
+pub(crate) fn leading_count(text: &[u8]) -> Option<(u64, usize)> {
+    let (value, rest) = digits(text, 0);
+    let digits = text.len().wrapping_sub(rest.len());
+    (1..MAX_COUNT_DIGITS).contains(&digits).then_some((value, digits))
+}
+
+/// Append the digits at the start of `text` to a value, and return the value and the rest of the text.
+///
+/// The value wraps around beyond 64 bits.
 #[inline]
 fn digits(mut text: &[u8], mut value: u64) -> (u64, &[u8]) {
     const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];

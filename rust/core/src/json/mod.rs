@@ -1,9 +1,10 @@
 //! JSON: one reader of borrowed text, one writer, and one scanner for text that arrives in pieces.
 //!
-//! No other module of the core parses JSON.  This module knows no provider.
+//! No other module of the core parses JSON or writes an object by hand.  This module knows no provider.
 
 mod cursor;
 mod decimal;
+mod merge;
 mod reader;
 pub mod scan;
 mod text;
@@ -11,9 +12,9 @@ mod tokens;
 mod write;
 
 pub use cursor::Cursor;
+pub(crate) use decimal::leading_count;
+pub use merge::{compact, members, merge_deep, merge_objects, write_object};
 pub use reader::{Kind, MAX_DEPTH, Reader, Result};
 pub use text::{Carry, Str};
-pub(crate) use tokens::{number_end, special, string_end, value_end};
-pub use write::{
-    compact, members, merge_deep, merge_objects, quoted, write_object, write_string, write_text,
-};
+pub(crate) use tokens::{digit_count, number_end, special, string_end, value_end};
+pub use write::{ObjectWriter, object, write_list, write_members, write_string, write_text};

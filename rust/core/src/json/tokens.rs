@@ -167,17 +167,25 @@ pub(crate) fn number_end(bytes: &[u8], at: usize) -> std::result::Result<usize, 
     Ok(at)
 }
 
-/// Where the digits end that begin at `at`, one at least.
+/// Return the end offset of the digits that begin at `at`; an error without a digit there.
 #[inline]
 fn digits_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
-    let mut rest = bytes.get(at..).ok_or(at)?;
+    match digit_count(bytes.get(at..).ok_or(at)?) {
+        0 => Err(at),
+        count => Ok(at.wrapping_add(count)),
+    }
+}
+
+/// Return the number of digits at the start of `text`.
+#[inline]
+pub(crate) fn digit_count(text: &[u8]) -> usize {
+    let mut rest = text;
     loop {
         let (word, behind) = first_word(rest);
         let others = above_nine(word);
         if others != 0 {
             let digits = (others.trailing_zeros() / 8) as usize;
-            let end = bytes.len().wrapping_sub(rest.len()).wrapping_add(digits);
-            return if end == at { Err(at) } else { Ok(end) };
+            return text.len().wrapping_sub(rest.len()).wrapping_add(digits);
         }
         rest = behind;
     }

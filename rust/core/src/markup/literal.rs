@@ -7,7 +7,7 @@
 //! Source: inline-markup.md section 7; docs.python.org, "Lexical analysis: literals".
 
 use super::literals::{blanks, from, upto};
-use crate::json::{Carry, MAX_DEPTH, number_end, write_string};
+use crate::json::{Carry, MAX_DEPTH, digit_count, number_end, write_string};
 
 /// A literal as JSON.
 pub(super) fn to_json(text: &str, max_depth: usize) -> Option<String> {
@@ -184,7 +184,7 @@ impl<'a> Literal<'a> {
         }
         if self.rest().starts_with('.') {
             self.out.push('0');
-            let digits = upto(self.rest(), 1 + digits(from(self.rest(), 1)));
+            let digits = upto(self.rest(), 1 + digit_count(from(self.rest(), 1).as_bytes()));
             if digits.len() < 2 {
                 return None;
             }
@@ -193,7 +193,7 @@ impl<'a> Literal<'a> {
             return Some(());
         }
         let rest = self.rest();
-        let whole = digits(rest);
+        let whole = digit_count(rest.as_bytes());
         let end = match number_end(rest.as_bytes(), 0) {
             Ok(end) => end,
             Err(_) if whole > 0 => whole,
@@ -275,8 +275,4 @@ impl<'a> Literal<'a> {
         }
         Some(())
     }
-}
-
-fn digits(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_digit).count()
 }

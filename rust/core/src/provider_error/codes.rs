@@ -1,133 +1,10 @@
 //! Evidence → error code of the closed list: a provider's word, an HTTP status, a phrase of a message.
 //!
+//! The words are those of the tables in [`crate::facts`].
 //! Source: mapping of error codes (protocols/mapping.md section 6).
 
 use crate::contract::ErrorCode;
-
-/// Names that say one thing, in lower case, by code.
-const NAMES: [(ErrorCode, &[&str]); 12] = [
-    (
-        ErrorCode::Authentication,
-        &[
-            "authentication_error",
-            "invalid_authentication_error",
-            "invalid_api_key",
-            "api_key_invalid",
-            "unauthenticated",
-            "unauthorized",
-            "unrecognizedclientexception",
-            "expiredtokenexception",
-            "invalidsignatureexception",
-        ],
-    ),
-    (
-        ErrorCode::Permission,
-        &[
-            "permission_error",
-            "permission_denied",
-            "accessdeniedexception",
-            "forbidden",
-            "insufficient_permissions",
-        ],
-    ),
-    (
-        ErrorCode::NotFound,
-        &["not_found_error", "model_not_found", "not_found", "resourcenotfoundexception"],
-    ),
-    (
-        ErrorCode::ContextLengthExceeded,
-        &[
-            "context_length_exceeded",
-            "context_window_exceeded",
-            "exceed_context_size_error",
-            "exceeds_context_size_error",
-        ],
-    ),
-    (
-        ErrorCode::QuotaExceeded,
-        &[
-            "insufficient_quota",
-            "billing_error",
-            "billing_hard_limit_reached",
-            "credit_balance_exhausted",
-            "exceeded_current_quota_error",
-            "organization_usage_limit_exceeded",
-            "payment_required",
-            "servicequotaexceededexception",
-        ],
-    ),
-    (
-        ErrorCode::RateLimited,
-        &[
-            "rate_limit_error",
-            "rate_limit_exceeded",
-            "rate_limit_reached_error",
-            "ramp_limit_exceeded",
-            "resource_exhausted",
-            "throttlingexception",
-            "too_many_requests",
-        ],
-    ),
-    (
-        ErrorCode::Overloaded,
-        &[
-            "overloaded_error",
-            "overloaded",
-            "engine_overloaded_error",
-            "server_is_overloaded",
-            "insufficient_system_resource",
-            "modelnotreadyexception",
-            "service_unavailable",
-            "serviceunavailableexception",
-            "unavailable",
-        ],
-    ),
-    (
-        ErrorCode::Timeout,
-        &["timeout_error", "timeout", "deadline_exceeded", "modeltimeoutexception"],
-    ),
-    (ErrorCode::Cancelled, &["cancelled", "canceled"]),
-    (
-        ErrorCode::ContentBlocked,
-        &[
-            "content_filter",
-            "content_policy_violation",
-            "content_blocked",
-            "responsibleaipolicyviolation",
-        ],
-    ),
-    (
-        ErrorCode::InvalidRequest,
-        &[
-            "invalid_request_error",
-            "invalid_request",
-            "invalid_argument",
-            "bad_request",
-            "badrequesterror",
-            "failed_precondition",
-            "out_of_range",
-            "request_too_large",
-            "tool_use_failed",
-            "validationexception",
-        ],
-    ),
-    (
-        ErrorCode::ServerError,
-        &[
-            "api_error",
-            "server_error",
-            "internal",
-            "internal_server_error",
-            "internalservererror",
-            "internalserverexception",
-            "modelerrorexception",
-            "conflict_error",
-            "aborted",
-            "data_loss",
-            "unknown",
-        ],
-    ),
-];
+use crate::facts;
 
 /// Phrases, in lower case, of messages about a prompt that is too long for the model.
 const TOO_LONG: [&str; 9] = [
@@ -145,14 +22,18 @@ const TOO_LONG: [&str; 9] = [
 
 /// Returns the code of a provider's word, in any case.
 pub fn from_word(word: &str) -> Option<ErrorCode> {
+    let known = facts::error_code(word);
     let word = word.to_ascii_lowercase();
-    let row = NAMES.iter().find(|(_, names)| names.contains(&word.as_str()));
-    match row {
-        Some((code, _)) => Some(*code),
-        None if word.contains("spend_limit") => Some(ErrorCode::QuotaExceeded),
-        None if word.contains("_policy") => Some(ErrorCode::ContentBlocked),
-        None if word.starts_with("invalid_request_") => Some(ErrorCode::InvalidRequest),
-        None => None,
+    if known.is_some() {
+        known
+    } else if word.contains("spend_limit") {
+        Some(ErrorCode::QuotaExceeded)
+    } else if word.contains("_policy") {
+        Some(ErrorCode::ContentBlocked)
+    } else if word.starts_with("invalid_request_") {
+        Some(ErrorCode::InvalidRequest)
+    } else {
+        None
     }
 }
 

@@ -1,27 +1,26 @@
-//! One template: a frame cut at its holes, and the comparison of others with it.
+//! One template: a frame that is cut at its holes, and the comparison of other frames with it.
 
 use std::ops::Range;
 
+use super::event::{EventHandler, StudiedFrame, Template};
 use super::framed_json::FramedJson;
-use super::token::{Kind, Token, TokenSpan, Tokens, is_one_line};
-use super::{MAX_TOKENS, Template};
-use crate::dialect::protocol::{Frame, Protocol};
+use super::token::{Kind, MAX_TOKENS, Token, TokenSpan, Tokens, is_one_line};
 use crate::framing::Bytes;
-use crate::json::{Reader, Str, number_end, string_end};
+use crate::json::{Reader, Str, digit_count, number_end, string_end};
 
-/// Holes of one template.
+/// Maximum number of holes of one template.
 const MAX_HOLES: usize = 8;
 
 /// A hole; literals stand between two of them.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
-    /// Its span, counted from where begins what frames the template's own frame.
+    /// Its span in the template's own frame, framing included.
     hole: Range<usize>,
     kind: Kind,
     object: Option<Box<Object>>,
 }
 
-/// Where holes stand is told by the spans of their template.
+/// Positions are not compared, since they follow from the spans of the template.
 impl PartialEq for Segment {
     fn eq(&self, other: &Self) -> bool {
         let last = |segment: &Self| segment.object.as_ref().map(|object| object.last.clone());
@@ -29,14 +28,14 @@ impl PartialEq for Segment {
     }
 }
 
-/// An object that has become a hole, as it was seen: counts, of which mostly none or the numbers alone are new.
+/// The last value of an object that is a hole.  Such objects hold counts: mostly no byte or only numbers change.
 #[derive(Clone, Debug)]
 struct Object {
-    /// The one before.
+    /// The text of the last one.
     last: String,
-    /// The one in the template's own frame, counted like its hole.
+    /// The span of the one in the template's own frame, framing included.
     own: Range<usize>,
-    /// The whole numbers in that.
+    /// The spans of the whole numbers in that one.
     numbers: Vec<Range<usize>>,
 }
 
@@ -46,15 +45,15 @@ pub(super) struct CompiledTemplate<E> {
     pub(super) frame: FramedJson,
     spans: Vec<TokenSpan>,
     pub(super) segments: Vec<Segment>,
-    /// Whether some of them are objects.
+    /// True if some holes are objects.
     pub(super) has_objects: bool,
     pub(super) event: E,
 }
 
-/// What stands in the holes of a frame.
+/// The texts in the holes of a frame.
 pub(super) struct Holes<'a> {
     texts: [&'a str; MAX_HOLES],
-    /// A bit for each: whether it holds escapes.
+    /// A bit for each hole, set if the text has escapes.
     escaped: u32,
 }
 
@@ -66,11 +65,11 @@ impl Default for Holes<'_> {
 
 impl<E: Template> CompiledTemplate<E> {
     pub(super) fn new(
-        frame: Frame<'_>,
+        frame: StudiedFrame<'_>,
         event: &E::Event<'_>,
         ignored: &[Range<usize>],
     ) -> Option<Self> {
-        let Frame { name, json, wire, .. } = frame;
+        let StudiedFrame { name, json, wire } = frame;
         let mut tokens =
             Tokens { frame: json, ignored: ignored.len(), spans: Vec::new(), fit: true };
         let event = E::from_event(event, &mut tokens)?;
@@ -97,14 +96,15 @@ impl<E: Template> CompiledTemplate<E> {
         })
     }
 
-    /// Most events have no name.  That is asked first: comparing two empty texts makes the C library read, masked out, at
-    /// addresses that are none, which costs more than everything else here.
+    /// Compare the name.
+    ///
+    /// Empty names are handled first.  A comparison of two empty texts in the C library costs more than the rest of a match.
     #[inline]
     pub(super) fn is_named(&self, name: &[u8]) -> bool {
         if name.is_empty() { self.name.is_empty() } else { *self.name.as_bytes() == *name }
     }
 
-    /// What stands in a span: in the template's own frame, or in the hole.
+    /// Return the text of a token: of its hole, or of the template's own frame.
     #[inline]
     pub(super) fn text<'a>(&'a self, token: Token, holes: &Holes<'a>) -> Str<'a> {
         let nothing = Str::plain("");
@@ -123,7 +123,7 @@ impl<E: Template> CompiledTemplate<E> {
         Str { raw, escaped: holes.escaped & (1 << hole) != 0 }
     }
 
-    /// Cuts the frame at the spans that have become holes.
+    /// Cut the frame at the spans that are holes.
     pub(super) fn cut(&mut self) {
         let mut holes: Vec<usize> = (0..self.spans.len())
             .filter(|at| self.spans.get(*at).is_some_and(|p| p.hole.is_some()))
@@ -143,7 +143,7 @@ impl<E: Template> CompiledTemplate<E> {
         }
     }
 
-    /// Takes over what framed another frame of the same name, unless that is known.
+    /// Take over the framing of another frame of the same name, unless the framing is known.
     #[cold]
     pub(super) fn know_framing(&mut self, wire: &str, frame: &[u8]) {
         let before = self.frame.start;
@@ -158,7 +158,7 @@ impl<E: Template> CompiledTemplate<E> {
         }
     }
 
-    /// Takes over the objects that are new; what stands where they were before is empty.
+    /// Keep the objects that changed; unchanged ones have an empty text in `holes`.
     pub(super) fn keep_objects(&mut self, holes: &Holes<'_>) {
         for (segment, text) in self.segments.iter_mut().zip(holes.texts) {
             if let Some(object) = &mut segment.object
@@ -169,7 +169,9 @@ impl<E: Template> CompiledTemplate<E> {
         }
     }
 
-    /// Where that piece of the frame, with what framed it, ends in bytes that begin with it.
+    /// Return the end offset of this template's match in `bytes`.
+    ///
+    /// `start` and `end` are the piece of the template to match, framing included.
     #[inline]
     pub(super) fn matches<'a>(
         &self,
@@ -177,7 +179,7 @@ impl<E: Template> CompiledTemplate<E> {
         end: usize,
         bytes: Bytes<'a>,
         holes: &mut Holes<'a>,
-        protocol: &mut impl Protocol<EventTemplate = E>,
+        handler: &mut impl EventHandler<E>,
     ) -> Option<usize> {
         let text = bytes.as_bytes();
         holes.escaped = 0;
@@ -188,7 +190,7 @@ impl<E: Template> CompiledTemplate<E> {
             let (end, escaped) = match &segment.object {
                 None if let Kind::Read(levels) = segment.kind => {
                     let mut reader = Reader::new(bytes.line(at)?, usize::from(levels));
-                    protocol.read_object(&mut reader).then_some(())?;
+                    handler.read_object(&mut reader).then_some(())?;
                     *found = "";
                     bit <<= 1;
                     let end = at + reader.position();
@@ -218,7 +220,7 @@ impl<E: Template> CompiledTemplate<E> {
         self.literal(mine..end, text, at)
     }
 
-    /// Where the object ends that begins at `at`, when it is the template's own but for its numbers.
+    /// Return the end of the object at `at` if only its numbers differ from the template's own object.
     fn own_object(&self, object: &Object, frame: &[u8], at: usize) -> Option<usize> {
         let (mut mine, mut at) = (object.own.start, at);
         for number in &object.numbers {
@@ -229,15 +231,16 @@ impl<E: Template> CompiledTemplate<E> {
         self.literal(mine..object.own.end, frame, at)
     }
 
-    /// Where the literal ends that must stand at `at`.
+    /// Return the end of a literal that must begin at `at`.
     #[inline]
     fn literal(&self, literal: Range<usize>, text: &[u8], at: usize) -> Option<usize> {
         let end = at + literal.len();
         (text.get(at..end)? == self.frame.wire.as_bytes().get(literal)?).then_some(end)
     }
 
-    /// Makes holes of the spans in which `frame` differs; false when it is of another skeleton.  A skeleton in which too
-    /// much differs stays as it is.
+    /// Make holes of the spans in which `frame` differs; returns false for another skeleton.
+    ///
+    /// With too many differences the template stays as before.
     pub(super) fn widen(&mut self, frame: &[u8]) -> bool {
         let mut order: Vec<usize> = (0..self.spans.len()).collect();
         order.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
@@ -308,10 +311,10 @@ impl Object {
     }
 }
 
-/// How many digits of a whole number the text begins with; `None` where it begins with none.
+/// Return the number of digits of the whole number at the start of `text`.
 #[inline]
 fn count_bytes(text: &[u8]) -> Option<usize> {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = digit_count(text);
     let leading_zero = digits > 1 && text.first() == Some(&b'0');
     (digits > 0 && !leading_zero).then_some(digits)
 }

@@ -1,15 +1,15 @@
-//! What framed a template's frame.
+//! The JSON of a template's frame with the bytes of its framing.
 
-/// A frame between what framed it, where that is known.
+/// A frame inside its framing, as far as the framing is known.
 #[derive(Clone, Debug)]
 pub(super) struct FramedJson {
     pub(super) wire: Box<str>,
-    /// Where in it the frame begins, and where it ends.
+    /// The span of the frame in `wire`.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// Frames are equal whatever framed them: a cut hides that, and it decides nothing.
+/// Only the frames are compared.  The framing is unknown for events that were cut, and it does not change an event.
 impl PartialEq for FramedJson {
     fn eq(&self, other: &Self) -> bool {
         self.frame() == other.frame()
@@ -28,13 +28,13 @@ impl FramedJson {
         self.wire.get(self.start..self.end).unwrap_or("")
     }
 
-    /// Whether it is known what framed it.
+    /// Return true if the framing is known.
     #[inline]
     pub(super) fn is_framed(&self) -> bool {
         self.end - self.start < self.wire.len()
     }
 
-    /// Takes over what framed another frame: `wire` with that frame in it.
+    /// Take over the framing of another frame: `wire`, of which `frame` is a piece.
     #[cold]
     pub(super) fn know(&mut self, wire: &str, frame: &[u8]) {
         let Some(start) = place(frame, wire).filter(|_| !self.is_framed()) else { return };
@@ -46,7 +46,7 @@ impl FramedJson {
         }
     }
 
-    /// Whether `wire` frames another frame, so many bytes long, in the same way.
+    /// Return true if `wire` is the same framing around a frame of that many bytes.
     pub(super) fn is_framed_as(&self, wire: &[u8], frame: usize) -> bool {
         let around = self.wire.get(..self.start).zip(self.wire.get(self.end..));
         around.is_some_and(|(before, after)| {

@@ -1,10 +1,13 @@
-//! The tokens of a template's frame: what may become a hole, and where a token of its kind ends.
+//! The tokens of a template's frame: their kinds, which may become holes, and the ends of tokens of each kind.
 
 use std::ops::Range;
 
 use crate::json::{Str, number_end, string_end, value_end};
 
-/// Nesting of an object in a frame that may become a template: that of log probabilities.
+/// Maximum number of tokens of a frame that may become holes; a frame with more gets no template.
+pub(super) const MAX_TOKENS: usize = 48;
+
+/// Maximum nesting of an object in a template: the nesting of log probabilities.
 const MAX_LEVELS: u8 = 6;
 
 /// The number of a token span of a template.
@@ -15,27 +18,26 @@ pub struct Token(pub(super) u8);
 #[derive(Debug)]
 pub struct Tokens<'a> {
     pub(super) frame: &'a str,
-    /// How many more spans there are.
+    /// Number of the other spans.
     pub(super) ignored: usize,
     pub(super) spans: Vec<TokenSpan>,
-    /// Whether all of them were found.
+    /// True while each token was found in the frame.
     pub(super) fit: bool,
 }
 
 impl Tokens<'_> {
-    /// The place of what is new in each event: nobody waits until two of them differ.
+    /// Register a text that changes in each event.  It is a hole from the first frame on.
     pub fn changing(&mut self, text: Str<'_>) -> Token {
         // Numbered when the frame is cut.
         self.borrowed(text, Some(0))
     }
 
-    /// The place of what mostly stays as it is.
+    /// Register a text that rarely changes.  It becomes a hole once two frames differ in it.
     pub fn rarely_changing(&mut self, text: Str<'_>) -> Token {
         self.borrowed(text, None)
     }
 
-    /// The place of an object that [`Protocol::read_object`](crate::dialect::protocol::Protocol::read_object) reads: it never stands
-    /// for another.
+    /// Register an object that [`EventHandler::read_object`](super::EventHandler::read_object) reads in each event.
     pub fn parsed_object(&mut self, object: &str) {
         self.borrowed(Str::plain(object), Some(0));
         match self.spans.last_mut() {
@@ -49,7 +51,7 @@ impl Tokens<'_> {
         self.fit &= span.is_some();
         let hole = hole.filter(|_| !text.is_empty());
         if self.spans.is_empty() {
-            // Most frames are of no kind that comes again, and borrow nothing.
+            // Most frames are of kinds that do not repeat, and borrow nothing.
             self.spans.reserve_exact(self.ignored + 4);
         }
         self.spans.extend(span.map(|span| TokenSpan { hole, ..span }));
@@ -61,17 +63,17 @@ impl Tokens<'_> {
 pub(super) enum Kind {
     /// Text of a string that the event borrows: never empty.
     Borrowed,
-    /// Text of a string that nobody looks at.
+    /// Text of a string that the event ignores.
     Ignored,
-    /// A number that nobody looks at.
+    /// A number that the event ignores.
     Number,
-    /// An object that the event borrows as it stands, nested so deep at the most.
+    /// An object that the event borrows as raw JSON, with the maximum of its nesting.
     Object(u8),
-    /// An object that the protocol reads, nested so deep at the most.
+    /// An object that the protocol reads, with the maximum of its nesting.
     Read(u8),
     /// White space before the last brace.
     Space,
-    /// What is no hole under any circumstances.
+    /// A token that never becomes a hole.
     Fixed,
 }
 
@@ -81,7 +83,7 @@ pub(super) struct TokenSpan {
     pub(super) range: Range<usize>,
     pub(super) kind: Kind,
     pub(super) escaped: bool,
-    /// The number of the hole that it has become.
+    /// The number of its hole.
     pub(super) hole: Option<u8>,
 }
 
@@ -96,7 +98,7 @@ impl TokenSpan {
         Self { range, kind, escaped: false, hole: None }
     }
 
-    /// A token of the event: a string's text may become a hole, of raw JSON only an object.
+    /// Build the span of a token that the event borrows.  Strings and raw objects may become holes, other JSON may not.
     fn borrowed(frame: &str, text: Str<'_>) -> Option<Self> {
         let start = (text.raw.as_ptr() as usize).checked_sub(frame.as_ptr() as usize)?;
         let range = start..start.checked_add(text.raw.len())?;
@@ -117,15 +119,15 @@ impl TokenSpan {
     }
 }
 
-/// Framing would have found no end in it.
+/// Return true if a framer would find no line end in `text`.
 #[inline]
 pub(super) fn is_one_line(text: &[u8]) -> bool {
     memchr::memchr2(b'\n', b'\r', text).is_none()
 }
 
 impl Kind {
-    /// Where a token of this kind ends that begins at `at`, and whether it holds escapes.
-    #[expect(clippy::inline_always, reason = "the loop around it is the hottest there is")]
+    /// Return the end of a token of this kind at `at`, and whether it has escapes.
+    #[expect(clippy::inline_always, reason = "the hottest loop calls this")]
     #[inline(always)]
     pub(super) fn end(self, frame: &[u8], at: usize) -> Option<(usize, bool)> {
         match self {

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::support::binary::{event, frame, header, headers};
+use deltafold::framing::aws_event_stream::{FrameTooLong, write_frame, write_header};
 use deltafold::framing::{Frame, Framer, Framing};
 use proptest::prelude::*;
 
@@ -143,6 +144,17 @@ fn a_frame_that_is_cut_off_says_nothing() {
         let (found, _) = frames_within(Framing::AwsEventStream, 1 << 20, [&body[..end]]);
         assert_eq!(found.len(), usize::from(end >= first.len()), "cut at {end}");
     }
+}
+
+#[test]
+fn a_frame_that_its_length_fields_cannot_hold_is_not_written() {
+    let mut out = Vec::new();
+    assert_eq!(write_header(&mut out, &"n".repeat(256), ""), Err(FrameTooLong));
+    assert_eq!(write_header(&mut out, "n", &"v".repeat(1 << 16)), Err(FrameTooLong));
+    assert_eq!(write_frame(&mut out, &vec![0; (128 << 10) + 1], b""), Err(FrameTooLong));
+    assert_eq!(out, b"");
+    write_header(&mut out, &"n".repeat(255), &"v".repeat((1 << 16) - 1)).unwrap();
+    assert_eq!(out.len(), 1 + 255 + 1 + 2 + (1 << 16) - 1);
 }
 
 #[test]

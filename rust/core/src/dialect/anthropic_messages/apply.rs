@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blocks::{append_member, counts, is_empty_container, provider_block};
-use super::deltas::{BlockDelta, Facts};
+use super::deltas::BlockDelta;
 use super::read::{self, Event, EventTemplate, Message};
 
 use crate::contract::{FinishReason, InputFormat, Output};
@@ -19,7 +19,6 @@ pub struct State {
     /// Boxed: a tree of few large values allocates for eleven of them.
     blocks: BTreeMap<i64, Box<Block>>,
     last_index: i64,
-    usage: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -72,8 +71,8 @@ impl Protocol for State {
                 }
             }
             Event::MessageDelta { stop_reason, facts, usage } => {
-                say_facts(facts, sink);
-                self.merge_usage(usage, sink);
+                sink.details(facts.known());
+                sink.merge_usage(usage, counts);
                 if let Some(reason) = stop_reason {
                     finish(reason, sink);
                 }
@@ -142,8 +141,8 @@ impl State {
         self.seen_message = true;
         self.message_id = new_id;
         sink.identity(model, id);
-        say_facts(facts, sink);
-        self.merge_usage(usage, sink);
+        sink.details(facts.known());
+        sink.merge_usage(usage, counts);
         if let Some(content) = content {
             let mut last: Option<Block> = None;
             // A text that `read` validated fails only by being no list.
@@ -165,12 +164,6 @@ impl State {
         }
         if let Some(reason) = stop_reason {
             finish(reason, sink);
-        }
-    }
-
-    fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
-        if let Some(new) = usage {
-            sink.merge_usage(&mut self.usage, new, counts);
         }
     }
 
@@ -236,7 +229,7 @@ impl State {
             "tool_use" => {
                 let call = sink.open_call(InputFormat::Json);
                 if let Some(caller) = caller {
-                    sink.call_state(call, &format!("{{\"caller\":{caller}}}"));
+                    sink.call_state(call, &json::object(|state| state.json("caller", caller)));
                 }
                 sink.name_call(call, id, name);
                 let input = input
@@ -388,12 +381,6 @@ impl State {
     }
 }
 
-fn say_facts<O: Output>(facts: Facts<'_>, sink: &mut DeltaSink<'_, O>) {
-    for (name, value) in facts.known() {
-        sink.detail(name, value);
-    }
-}
-
 fn sign<O: Output>(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_, O>) {
-    sink.part_state(part, &format!("{{\"signature\":\"{}\"}}", signature.raw));
+    sink.part_state(part, &json::object(|state| state.wire_text("signature", signature)));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blocks::{Image, Opaque, counts};
-use super::read::{self, BlockDelta, Event, EventTemplate, Facts};
+use super::read::{self, BlockDelta, Event, EventTemplate};
 
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
@@ -16,7 +16,6 @@ use crate::provider_error::ErrorObject;
 pub struct State {
     blocks: BTreeMap<i64, Block>,
     last_index: i64,
-    usage: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -53,15 +52,15 @@ impl Protocol for State {
                 self.close_block(index.unwrap_or(self.last_index), CallEnd::Provider, sink);
             }
             Event::MessageStop { reason, facts } => {
-                say_facts(facts, sink);
+                sink.details(facts.known());
                 self.finish(reason, sink);
             }
             Event::Metadata { usage, facts } => {
-                say_facts(facts, sink);
-                self.merge_usage(usage, sink);
+                sink.details(facts.known());
+                sink.merge_usage(usage, counts);
             }
             Event::Whole { content, reason, usage, facts } => {
-                say_facts(facts, sink);
+                sink.details(facts.known());
                 let mut last = None;
                 // A text that `read` validated fails only by being no list.
                 let _ = Reader::trusted(content).maybe_array(|reader| {
@@ -75,7 +74,7 @@ impl Protocol for State {
                     let reason = reason.map_or_else(String::new, |reason| reason.text());
                     whole_block(block, CallEnd::Finish(finish_reason(&reason)), sink);
                 }
-                self.merge_usage(usage, sink);
+                sink.merge_usage(usage, counts);
                 self.finish(reason, sink);
                 sink.end();
             }
@@ -103,12 +102,6 @@ impl State {
         let mapped = finish_reason(&raw);
         self.close_blocks(CallEnd::Finish(mapped), sink);
         sink.finish(mapped, &raw);
-    }
-
-    fn merge_usage<O: Output>(&mut self, usage: Option<&str>, sink: &mut DeltaSink<'_, O>) {
-        if let Some(new) = usage {
-            sink.merge_usage(&mut self.usage, new, counts);
-        }
     }
 
     #[inline]
@@ -168,12 +161,6 @@ impl State {
     }
 }
 
-fn say_facts<O: Output>(facts: Facts<'_>, sink: &mut DeltaSink<'_, O>) {
-    for (name, value) in facts.known() {
-        sink.detail(name, value);
-    }
-}
-
 fn finish_reason(raw: &str) -> FinishReason {
     match raw {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
@@ -195,10 +182,10 @@ fn reason<O: Output>(part: PartHandle, said: [Option<Str<'_>>; 3], sink: &mut De
         sink.text(part, text);
     }
     if let Some(signature) = signature {
-        sink.part_state(part, &format!("{{\"signature\":\"{}\"}}", signature.raw));
+        sink.part_state(part, &json::object(|state| state.wire_text("signature", signature)));
     }
     if let Some(blob) = redacted {
-        sink.redacted(&format!("{{\"redactedContent\":\"{}\"}}", blob.raw));
+        sink.redacted(&json::object(|state| state.wire_text("redactedContent", blob)));
     }
 }
 

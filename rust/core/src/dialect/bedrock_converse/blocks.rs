@@ -1,7 +1,7 @@
 //! Blocks that are no text and no call: put together from their pieces, as a whole body would hold them.
 
 use crate::contract::Output;
-use crate::emit::{Counts, DeltaSink};
+use crate::emit::{Counts, DeltaSink, ImageContent};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{self, Carry, Reader, Result, Str};
 
@@ -139,7 +139,7 @@ impl Image {
         }
         if self.read(json) != Ok(true) {
             sink.give_back_state_bytes(json.len());
-            sink.provider_part(&format!("{{\"image\":{json}}}"));
+            sink.provider_part(&json::object(|block| block.json("image", json)));
         }
     }
 
@@ -155,13 +155,8 @@ impl Image {
             return;
         }
         let format = if self.format.is_empty() { "*" } else { &self.format };
-        let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
-        json::write_string(&mut part, &format!("image/{format}"));
-        part.push_str(",\"data\":");
-        json::write_string(&mut part, &data);
-        part.push_str("}}");
         sink.give_back_state_bytes(data.len());
-        sink.whole_part(&part);
+        sink.image_part(&format!("image/{format}"), ImageContent::Base64(&data), None);
     }
 }
 

@@ -8,7 +8,7 @@ use super::usage::Merged;
 
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, ImageContent, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
 
 /// The state of a stream.
@@ -199,7 +199,7 @@ impl State {
         }
         found.clone_into(known);
         let part = self.said_part(sink);
-        sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{found}}}]"));
+        sink.annotate_list(part, name, found);
     }
 
     fn other<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
@@ -315,7 +315,7 @@ impl State {
 
 /// What goes back with a part: its signature, as it stands.
 fn signature_state(signature: Str<'_>) -> String {
-    format!("{{\"thoughtSignature\":\"{}\"}}", signature.raw)
+    json::object(|state| state.wire_text("thoughtSignature", signature))
 }
 
 /// A generated image; a provider part where its data is no base64.
@@ -331,17 +331,8 @@ fn image<O: Output>(
     if !data.bytes().all(is_base64) {
         return sink.provider_part(json);
     }
-    let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
-    json::write_string(&mut part, &mime_type.text());
-    part.push_str(",\"data\":");
-    json::write_string(&mut part, &data);
-    part.push('}');
-    if let Some(signature) = signature {
-        part.push_str(",\"providerState\":");
-        part.push_str(&sink.provider_state(&signature_state(signature)));
-    }
-    part.push('}');
-    sink.whole_part(&part);
+    let state = signature.map(signature_state);
+    sink.image_part(&mime_type.text(), ImageContent::Base64(&data), state.as_deref());
 }
 
 fn is_base64(byte: u8) -> bool {

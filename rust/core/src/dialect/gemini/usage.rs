@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::emit::Counts;
-use crate::json::{self, Kind, Reader, Result, Str};
+use crate::json::{self, Kind, Reader, Result, Str, leading_count};
 
 /// The records so far, merged.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -182,19 +182,6 @@ impl Numbers {
             ..Counts::default()
         }
     }
-}
-
-/// The count that the text begins with, and how many digits it has; `None` for one that does not fit.
-#[inline]
-fn leading_count(text: &[u8]) -> Option<(u64, usize)> {
-    /// Digits of which none can be too many.
-    const SAFE: usize = 19;
-    let (mut value, mut digits) = (0, 0);
-    while let Some(digit @ b'0'..=b'9') = text.get(digits).filter(|_| digits < SAFE) {
-        value = value * 10 + u64::from(digit - b'0');
-        digits += 1;
-    }
-    (0 < digits && digits < SAFE).then_some((value, digits))
 }
 
 /// The sum of what is known; unknown when nothing is.

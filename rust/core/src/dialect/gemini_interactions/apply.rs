@@ -19,7 +19,6 @@ pub struct State {
     steps: BTreeMap<i64, Step>,
     /// The step that came last.
     last: Option<i64>,
-    usage: Option<String>,
     /// What a status update said, until the end says it.
     status: Option<String>,
 }
@@ -32,9 +31,7 @@ impl Protocol for State {
     }
 
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
-        if let Some(usage) = event.usage {
-            self.merge_usage(usage, sink);
-        }
+        sink.merge_usage(event.usage, counts);
         match event.change {
             Change::More { content, index, text } => self.more(content, index, text, sink),
             // What `read` validated fails only by being no object.
@@ -187,9 +184,7 @@ impl State {
                 Ok(())
             })?;
         }
-        if let Some(usage) = usage {
-            self.merge_usage(usage, sink);
-        }
+        sink.merge_usage(usage, counts);
         let status = status.map(|status| status.text()).or(self.status.take());
         self.status = None;
         self.close(sink);
@@ -198,10 +193,6 @@ impl State {
         }
         sink.end();
         Ok(())
-    }
-
-    fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        sink.merge_usage(&mut self.usage, new, counts);
     }
 }
 

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use super::read::{Content, Delta};
 use crate::contract::{InputFormat, Output};
-use crate::emit::{CallEnd, CallHandle, DeltaSink, PartHandle, PartKind};
-use crate::json::{self, Reader, Result, Str, quoted};
+use crate::emit::{CallEnd, CallHandle, DeltaSink, ImageContent, PartHandle, PartKind};
+use crate::json::{self, Reader, Result, Str};
 
 /// Bytes that a step costs beside its text.
 const STEP_BYTES: usize = 128;
@@ -115,7 +115,7 @@ impl Step {
             }
             (Self::Call(call), Content::Arguments) => sink.call_args(*call, text),
             (Self::Provider { deltas, held, .. }, Content::Arguments) => {
-                let text = format!("{{\"arguments\":\"{}\"}}", text.raw);
+                let text = json::object(|delta| delta.wire_text("arguments", text));
                 hold(deltas, held, text, sink);
             }
             _ => return false,
@@ -225,7 +225,7 @@ fn sign<O: Output>(
 }
 
 fn signature_state(signature: Str<'_>) -> String {
-    format!("{{\"signature\":\"{}\"}}", signature.raw)
+    json::object(|state| state.wire_text("signature", signature))
 }
 
 fn hold<O: Output>(
@@ -245,11 +245,7 @@ fn medium<O: Output>(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut Delta
     match (kind, delta.data) {
         ("image", Some(data)) => {
             let mime_type = delta.mime_type.unwrap_or(Str::plain("image/*"));
-            let image =
-                [("mimeType", mime_type), ("data", data)].map(|(key, text)| (key, quoted(text)));
-            let image = image.each_ref().map(|(key, text)| (*key, text.as_str()));
-            let payload = json::write_object(&image);
-            sink.whole_part(&format!("{{\"kind\":\"image\",\"payload\":{payload}}}"));
+            sink.image_part(&mime_type.text(), ImageContent::Base64(&data.text()), None);
         }
         _ => sink.provider_part(json),
     }

@@ -26,7 +26,6 @@ pub struct State {
     calls: Vec<Call>,
     by_id: HashMap<String, usize>,
     by_index: HashMap<i64, usize>,
-    usage: Option<String>,
     citations: Option<String>,
     search_results: Option<String>,
     audio: Option<Audio>,
@@ -93,17 +92,16 @@ impl Protocol for State {
                     Some(part) => part,
                     None => self.part(PartKind::Text, sink),
                 };
-                sink.annotate(part, &format!("[{{\"type\":\"{name}\",\"{name}\":{list}}}]"));
+                sink.annotate_list(part, name, &list);
             }
         }
         if let Some(audio) = self.audio.take().filter(|audio| !audio.data.is_empty()) {
-            let mut block = String::from("{\"type\":\"audio\",\"id\":");
-            block.push_str(audio.id.as_deref().unwrap_or("null"));
-            block.push_str(",\"data\":");
-            json::write_string(&mut block, &audio.data);
-            block.push_str(",\"expires_at\":");
-            block.push_str(audio.expires_at.as_deref().unwrap_or("null"));
-            block.push('}');
+            let block = json::object(|block| {
+                block.text("type", "audio");
+                block.json("id", audio.id.as_deref().unwrap_or("null"));
+                block.text("data", &audio.data);
+                block.json("expires_at", audio.expires_at.as_deref().unwrap_or("null"));
+            });
             // Its data was counted as it came; the part is counted whole.
             sink.give_back_state_bytes(audio.data.len());
             sink.provider_part(&block);
@@ -143,8 +141,8 @@ impl State {
         }
         let vendor_usage = || chunk.rare.as_ref().and_then(|rare| rare.vendor_usage);
         if let Some(usage) = chunk.usage.or_else(vendor_usage).or(chunk.choice.usage) {
-            self.merge_usage(usage, sink);
-        } else if let (Some(rare), None) = (&chunk.rare, &self.usage)
+            sink.merge_usage(Some(usage), usage::counts);
+        } else if let (Some(rare), false) = (&chunk.rare, sink.has_usage_record())
             && let Some(timings) = rare.timings
             && let Ok(counts) = usage::timings(timings)
         {
@@ -437,7 +435,7 @@ impl State {
         }
         let handle = call.handle;
         if let Some(extra) = item.extra_content {
-            sink.call_state(handle, &format!("{{\"extra_content\":{extra}}}"));
+            sink.call_state(handle, &json::object(|state| state.json("extra_content", extra)));
         }
         sink.name_call(handle, item.id, item.name);
         let text = match item.arguments {
@@ -506,10 +504,6 @@ impl State {
             self.by_index.insert(index, at);
         }
         Some(at)
-    }
-
-    fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        sink.merge_usage(&mut self.usage, new, usage::counts);
     }
 
     /// The text of `reasoning_details`, where no other member carries it.

@@ -2,8 +2,8 @@
 
 use super::apply::State;
 use crate::contract::Output;
-use crate::emit::DeltaSink;
-use crate::json::{self, Reader};
+use crate::emit::{DeltaSink, ImageContent};
+use crate::json::Reader;
 
 impl State {
     pub(super) fn images<O: Output>(&mut self, images: &str, sink: &mut DeltaSink<'_, O>) {
@@ -25,7 +25,7 @@ impl State {
                 Ok(())
             })?;
             match url {
-                Some(url) => sink.whole_part(&image_part(&url.text())),
+                Some(url) => image_part(&url.text(), sink),
                 None => sink.provider_part(reader.since(start)),
             }
             Ok(())
@@ -33,16 +33,13 @@ impl State {
     }
 }
 
-/// `{kind: image}` of a URL; a data URL is taken apart.
-fn image_part(url: &str) -> String {
-    let mut part = String::from("{\"kind\":\"image\",\"payload\":{\"mimeType\":");
+/// Send the image of a URL; a data URL is split into its type and its bytes.
+fn image_part<O: Output>(url: &str, sink: &mut DeltaSink<'_, O>) {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     if let Some((mime_type, data)) = inline {
-        json::write_string(&mut part, mime_type);
-        part.push_str(",\"data\":");
-        json::write_string(&mut part, data);
+        sink.image_part(mime_type, ImageContent::Base64(data), None);
     } else {
-        // The type of what a URL shows is known only from its ending.
+        // The path's ending is the only hint at the media type.
         let path = url.split(['?', '#']).next().unwrap_or(url);
         let mime_type = match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
             "png" => "image/png",
@@ -51,10 +48,6 @@ fn image_part(url: &str) -> String {
             "webp" => "image/webp",
             _ => "image/*",
         };
-        json::write_string(&mut part, mime_type);
-        part.push_str(",\"url\":");
-        json::write_string(&mut part, url);
+        sink.image_part(mime_type, ImageContent::Url(url), None);
     }
-    part.push_str("}}");
-    part
 }

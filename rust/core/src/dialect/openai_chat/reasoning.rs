@@ -42,25 +42,17 @@ impl Thinking {
     }
 
     pub(super) fn to_json(&self) -> String {
-        let mut out = String::from("{");
-        for (name, list) in
-            [("reasoning_details", &self.details), ("thinking_blocks", &self.blocks)]
-        {
-            if list.is_empty() {
-                continue;
+        json::object(|object| {
+            for (name, list) in
+                [("reasoning_details", &self.details), ("thinking_blocks", &self.blocks)]
+            {
+                if !list.is_empty() {
+                    object.value(name, |out| {
+                        json::write_list(out, list, |out, detail| detail.write(out));
+                    });
+                }
             }
-            if out.len() > 1 {
-                out.push(',');
-            }
-            json::write_string(&mut out, name);
-            for (position, detail) in list.iter().enumerate() {
-                out.push_str(if position == 0 { ":[" } else { "," });
-                detail.write(&mut out);
-            }
-            out.push(']');
-        }
-        out.push('}');
-        out
+        })
     }
 }
 
@@ -128,24 +120,17 @@ impl Detail {
     }
 
     fn write(&self, out: &mut String) {
-        out.push_str("{\"type\":");
-        json::write_string(out, &self.kind);
-        for (name, text) in &self.texts {
-            out.push_str(",\"");
-            out.push_str(name);
-            out.push_str("\":");
-            json::write_string(out, text);
-        }
-        if let Some(index) = &self.index {
-            out.push_str(",\"index\":");
-            out.push_str(index);
-        }
-        for (name, value) in &self.members {
-            out.push(',');
-            json::write_string(out, name);
-            out.push(':');
-            out.push_str(value);
-        }
-        out.push('}');
+        json::write_members(out, |object| {
+            object.text("type", &self.kind);
+            for (name, text) in &self.texts {
+                object.text(name, text);
+            }
+            if let Some(index) = &self.index {
+                object.json("index", index);
+            }
+            for (name, value) in &self.members {
+                object.json(name, value);
+            }
+        });
     }
 }

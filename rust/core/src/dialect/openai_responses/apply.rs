@@ -9,7 +9,7 @@ use crate::contract::{ErrorCode, Failure, FinishReason, Output};
 use crate::dialect::openai_chat::usage::counts;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::DeltaSink;
-use crate::json::{Kind, Reader, Result, Str};
+use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 
 /// The state of a stream.
@@ -22,7 +22,6 @@ pub struct State {
     recent: Option<(Option<i64>, usize)>,
     /// Custom tools that the request declared, when the response says so.
     declared: Option<Vec<String>>,
-    usage: Option<String>,
     /// Something waits for the caller that is no tool call.
     caller_acts: bool,
     approval: bool,
@@ -92,7 +91,11 @@ impl Protocol for State {
         if !self.audio.is_empty() {
             let audio = std::mem::take(&mut self.audio);
             sink.give_back_state_bytes(audio.len());
-            sink.provider_part(&format!("{{\"type\":\"audio\",\"data\":\"{audio}\"}}"));
+            let block = json::object(|block| {
+                block.text("type", "audio");
+                block.wire_text("data", Str::plain(&audio));
+            });
+            sink.provider_part(&block);
         }
     }
 }
@@ -266,9 +269,7 @@ impl State {
                 self.done(position, reader.raw()?, sink)
             })?;
         }
-        if let Some(usage) = usage {
-            self.merge_usage(usage, sink);
-        }
+        sink.merge_usage(usage, counts);
         self.close(sink);
         let status = status.map_or("", |status| status.raw);
         match (stage, status) {
@@ -297,10 +298,6 @@ impl State {
         } else {
             FinishReason::Stop
         }
-    }
-
-    fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        sink.merge_usage(&mut self.usage, new, counts);
     }
 }
 

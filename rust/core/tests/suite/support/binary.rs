@@ -1,29 +1,25 @@
-//! Frames of `application/vnd.amazon.eventstream`, made by hand.
+//! Frames of `application/vnd.amazon.eventstream` around test payloads.
+
+use deltafold::framing::aws_event_stream::{write_frame, write_header};
 
 /// A header that holds a string.
 pub fn header(name: &str, value: &str) -> Vec<u8> {
-    let mut out = vec![u8::try_from(name.len()).unwrap()];
-    out.extend(name.bytes());
-    out.push(7);
-    out.extend(u16::try_from(value.len()).unwrap().to_be_bytes());
-    out.extend(value.bytes());
-    out
+    headers(&[(name, value)])
 }
 
 /// Headers that hold strings.
 pub fn headers(pairs: &[(&str, &str)]) -> Vec<u8> {
-    pairs.iter().flat_map(|(name, value)| header(name, value)).collect()
+    let mut block = Vec::new();
+    for (name, value) in pairs {
+        write_header(&mut block, name, value).unwrap();
+    }
+    block
 }
 
 /// A frame around a header block and a payload.
 pub fn frame(headers: &[u8], payload: &[u8]) -> Vec<u8> {
-    let length = |bytes: usize| u32::try_from(bytes).unwrap().to_be_bytes();
-    let mut out = length(16 + headers.len() + payload.len()).to_vec();
-    out.extend(length(headers.len()));
-    out.extend(crc32fast::hash(&out).to_be_bytes());
-    out.extend(headers);
-    out.extend(payload);
-    out.extend(crc32fast::hash(&out).to_be_bytes());
+    let mut out = Vec::new();
+    write_frame(&mut out, headers, payload).unwrap();
     out
 }
 

@@ -1,35 +1,25 @@
-//! AWS event stream: body bytes in any chunking → an event or a failure a frame.
+//! Reads an AWS event stream: body bytes in any chunking → one event or failure for each frame.
 //!
-//! ```text
-//! total u32 | headers u32 | CRC of these 8 bytes | headers … | payload … | CRC of everything before it
-//! ```
-//!
-//! Laws: no length is believed before its CRC, and no memory is reserved for one; a frame that lies whole in one feed is
-//! borrowed; each byte is checked once; a frame that breaks a rule ends the stream, what stands unfinished at the end of
-//! the body says nothing.
-//! Source: Amazon Transcribe developer guide, "Event stream encoding"; smithy.io, "Amazon Event Stream Specification".
+//! Laws: a length is used only after its checksum was verified, and no memory is reserved for a length.  A frame within one
+//! feed is borrowed.  Each byte is checked once.  A malformed frame ends the stream.  An unfinished frame at the end of the
+//! body is dropped.
 
 use std::ops::ControlFlow;
 
-use super::Frame;
+use super::{CRC, MAX_HEADER_BYTES, PRELUDE, STRING};
+use crate::framing::Frame;
 
-/// Headers of a frame that are compared one by one.
+/// Number of headers that are compared one by one.
 const FEW_HEADERS: usize = 8;
-/// Two lengths and their CRC.
-const PRELUDE: usize = 12;
-/// Bytes of a CRC.
-const CRC: usize = 4;
-/// The specification's bound of the header block.
-const MAX_HEADER_BYTES: usize = 128 << 10;
 
 /// The framer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AwsEventStream {
-    /// Where the frame begins that is being received.
+    /// Offset of the frame that is being received.
     offset: u64,
-    /// What of it came in earlier feeds.
+    /// Its bytes of earlier feeds.
     held: Vec<u8>,
-    /// Its lengths, once its prelude was checked.
+    /// Its lengths, after its prelude was checked.
     lengths: Option<Lengths>,
     max_bytes: usize,
 }
@@ -40,19 +30,19 @@ struct Lengths {
     headers: usize,
 }
 
-/// Why bytes are no frame.
+/// Defect of a frame.
 enum Defect {
     TooLong,
     Corrupt(&'static str),
 }
 
 impl AwsEventStream {
-    /// A framer that refuses frames over `max_bytes`.
+    /// Build a framer that refuses frames over `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, ..Self::default() }
     }
 
-    /// Takes the next bytes and hands every finished frame to `sink`, which breaks when it wants no more.
+    /// Read the next bytes and pass each finished frame to `sink`, until `sink` breaks.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -60,7 +50,7 @@ impl AwsEventStream {
     ) -> ControlFlow<()> {
         let mut rest = bytes;
         loop {
-            // The prelude first: only it says how many bytes the frame has.
+            // The prelude comes first, since it holds the length of the frame.
             let wanted = self.lengths.map_or(PRELUDE, |lengths| lengths.total);
             let missing = wanted.saturating_sub(self.held.len());
             let Some((piece, after)) = rest.split_at_checked(missing) else {
@@ -71,7 +61,7 @@ impl AwsEventStream {
                 let lengths = if self.held.is_empty() {
                     lengths(piece, self.max_bytes)
                 } else {
-                    // Frames are cut seldom, preludes of twelve bytes hardly ever.
+                    // The prelude was cut, which is rare for twelve bytes.
                     self.held.extend_from_slice(piece);
                     rest = after;
                     lengths(&self.held, self.max_bytes)
@@ -132,7 +122,7 @@ fn lengths(prelude: &[u8], max_bytes: usize) -> Result<Lengths, Defect> {
     if total > max_bytes { Err(Defect::TooLong) } else { Ok(Lengths { total, headers }) }
 }
 
-/// Hands a whole frame over.
+/// Pass a whole frame to `sink`.
 fn frame(
     bytes: &[u8],
     lengths: Lengths,
@@ -168,7 +158,7 @@ fn frame(
     }
 }
 
-/// The reserved headers that decide something.
+/// The reserved headers that are used.
 #[derive(Default)]
 struct Headers<'a> {
     message_type: Option<&'a [u8]>,
@@ -181,7 +171,7 @@ struct Headers<'a> {
 impl<'a> Headers<'a> {
     fn read(block: &'a [u8]) -> Result<Self, &'static str> {
         let mut headers = Self::default();
-        // Real frames have three headers; only a bomb's names are put aside and sorted.
+        // Real frames have three headers.  Only more than `FEW_HEADERS` names are collected and sorted.
         let mut names = [&[][..]; FEW_HEADERS];
         let mut count = 0;
         let mut more = Vec::new();
@@ -226,10 +216,7 @@ impl<'a> Headers<'a> {
 
 const CUT: &str = "a header is cut off";
 
-/// The only type of the headers that are read.
-const STRING: u8 = 7;
-
-/// A header's value and what follows it.
+/// Return a header's value and the bytes after the value.
 fn value(kind: u8, bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     let (length, rest) = match kind {
         // true, false

@@ -1,0 +1,133 @@
+//! `FoldState`: the Rust state of a message that is being folded, shared by an assembler and the readers of its arguments.
+//!
+//! In: deltas of one run, from a decoder, a batch or by hand.  Out: the core's assembler with the run's id and first time.
+//!
+//! Laws: everything that folds goes through [`FoldState::receive`].  A message takes the deltas of one run.  A refused first
+//! delta leaves the state unchanged, the id of its run included.
+
+use std::sync::Arc;
+
+use deltafold::contract::{ContractViolation, Delta, DeltaBatch, InputFormat, Output};
+use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
+
+use crate::clock::Timestamp;
+
+/// The state of a message that is being folded.
+pub(crate) struct FoldState {
+    core: MessageAssembler,
+    run_id: Option<Arc<str>>,
+    /// The timestamp of the first delta.
+    began: Option<Timestamp>,
+    /// Number of resets before this state.
+    generation: u64,
+}
+
+/// Arguments of a tool call that a reader has not read yet.
+pub(crate) struct UnreadArguments {
+    pub(crate) text: String,
+    pub(crate) input_format: InputFormat,
+    pub(crate) ended: bool,
+}
+
+impl FoldState {
+    /// Build an empty state; without a run id, the first delta's run is taken.
+    pub(crate) fn new(run_id: Option<Arc<str>>) -> Self {
+        Self { core: MessageAssembler::default(), run_id, began: None, generation: 0 }
+    }
+
+    /// Build the empty state that follows this one after a reset.
+    pub(crate) fn successor(&self, run_id: Option<Arc<str>>) -> Self {
+        Self { generation: self.generation + 1, ..Self::new(run_id) }
+    }
+
+    pub(crate) fn core(&self) -> &MessageAssembler {
+        &self.core
+    }
+
+    pub(crate) fn run_id(&self) -> Option<&Arc<str>> {
+        self.run_id.as_ref()
+    }
+
+    pub(crate) fn began(&self) -> Option<Timestamp> {
+        self.began
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Return the arguments of a call from byte `from` on; `None` after a reset.
+    pub(crate) fn unread_arguments(
+        &self,
+        generation: u64,
+        part: usize,
+        from: usize,
+    ) -> Option<UnreadArguments> {
+        match self.core.parts().get(part) {
+            Some(Part::ToolCall(call)) if generation == self.generation => Some(UnreadArguments {
+                text: call.args.get(from..)?.to_owned(),
+                input_format: call.input_format,
+                ended: call.ended,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Fold the deltas of a run that `produce` emits; returns their number and the result of `produce`.
+    ///
+    /// `first_seq` is the sequence number of the first delta, for the error of a delta of another run.
+    pub(crate) fn receive<R>(
+        &mut self,
+        run_id: &str,
+        now: impl FnOnce() -> Timestamp,
+        first_seq: u64,
+        produce: impl FnOnce(&mut FoldingOutput<'_>) -> R,
+    ) -> Result<(usize, R), ContractViolation> {
+        if let Some(known) = &self.run_id
+            && known.as_ref() != run_id
+        {
+            return Err(ContractViolation {
+                seq: first_seq,
+                law: format!("the delta belongs to run {run_id:?}, this message to {known:?}"),
+                field: Some("runId"),
+            });
+        }
+        let (run_was_known, had_begun) = (self.run_id.is_some(), self.began.is_some());
+        let seq_before = self.core.last_seq();
+        if !run_was_known {
+            self.run_id = Some(run_id.into());
+        }
+        self.began.get_or_insert_with(now);
+        let mut output = FoldingOutput::new(&mut self.core);
+        let produced = produce(&mut output);
+        let outcome = output.finish().map(|count| (count, produced));
+        if outcome.is_err() && self.core.last_seq() == seq_before {
+            self.run_id.take_if(|_| !run_was_known);
+            self.began.take_if(|_| !had_begun);
+        }
+        outcome
+    }
+
+    /// Fold a batch; an empty batch changes nothing.
+    pub(crate) fn receive_batch(
+        &mut self,
+        run_id: &str,
+        now: Timestamp,
+        batch: &DeltaBatch,
+    ) -> Result<(), ContractViolation> {
+        let Some(first) = batch.get(0) else {
+            return Ok(());
+        };
+        self.receive(run_id, || now, first.seq, |output| batch.replay(output)).map(drop)
+    }
+
+    /// Fold one delta.
+    pub(crate) fn receive_delta(
+        &mut self,
+        run_id: &str,
+        now: Timestamp,
+        delta: &Delta<&str>,
+    ) -> Result<(), ContractViolation> {
+        self.receive(run_id, || now, delta.seq, |output| output.delta(delta)).map(drop)
+    }
+}

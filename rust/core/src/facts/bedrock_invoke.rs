@@ -1,0 +1,55 @@
+//! Facts of the completion bodies of Amazon Bedrock's InvokeModel (Titan, Llama, Mistral, Cohere), decode only.
+//!
+//! Other bodies of InvokeModel are in another dialect, whose facts hold.
+//! Source: docs.aws.amazon.com, "Inference request parameters and response fields" (protocols/mapping.md sections 4 and 5).
+
+use super::usage::usage_rows;
+use super::{Facts, FinishReasons, Row, UsageTable, bedrock_converse};
+use crate::contract::{ErrorCode, FinishReason};
+
+/// The tables.
+pub const FACTS: Facts = Facts {
+    finish_reasons: FinishReasons {
+        rows: &[
+            Row::own(
+                FinishReason::Stop,
+                &[
+                    "stop",
+                    "finish",
+                    "finished",
+                    "complete",
+                    "end_turn",
+                    "stop_sequence",
+                    "stop_criteria_met",
+                ],
+            ),
+            Row::own(FinishReason::Length, &["length", "max_tokens"]),
+            Row::own(FinishReason::ToolCalls, &["tool_calls", "tool_call", "tool_use"]),
+            Row::own(FinishReason::ContentFilter, &["content_filtered", "error_toxic"]),
+            Row::as_word(FinishReason::Refusal, "content_filtered"),
+            Row::as_word(FinishReason::Pause, "length"),
+            Row::none(FinishReason::Error),
+            Row::as_word(FinishReason::Other, "stop"),
+        ],
+        failures: &[("error", ErrorCode::ServerError), ("timeout", ErrorCode::Timeout)],
+    },
+    usage: UsageTable {
+        rows: usage_rows! {
+            // Titan; Llama.
+            Input: ["inputTextTokenCount", "prompt_token_count"],
+            ToolInput: [],
+            Output: ["totalOutputTextTokenCount", "generation_token_count", "tokenCount"],
+            Total: [],
+            CacheRead: [],
+            CacheWrite: [],
+            Reasoning: [],
+            AudioInput: [],
+            AudioOutput: [],
+            Cost: [],
+            CostTicks: [],
+        },
+        input_excludes_cache: false,
+        output_excludes_reasoning: false,
+    },
+    errors: bedrock_converse::FACTS.errors,
+};

@@ -1,0 +1,43 @@
+//! Facts of Gemini's Interactions API: the words of the finish reasons are an interaction's statuses.
+//!
+//! Source: ai.google.dev, "Interactions API: Interaction" (protocols/mapping.md sections 4 and 5).
+
+use super::usage::usage_rows;
+use super::{Facts, FinishReasons, Row, UsageTable, gemini};
+use crate::contract::{ErrorCode, FinishReason};
+
+/// The tables.
+pub const FACTS: Facts = Facts {
+    finish_reasons: FinishReasons {
+        rows: &[
+            Row::own(FinishReason::Stop, &["completed"]),
+            Row::own(FinishReason::Length, &["incomplete", "budget_exceeded"]),
+            Row::own(FinishReason::ToolCalls, &["requires_action"]),
+            Row::as_word(FinishReason::ContentFilter, "incomplete"),
+            Row::as_word(FinishReason::Refusal, "completed"),
+            Row::as_word(FinishReason::Pause, "incomplete"),
+            Row::none(FinishReason::Error),
+            Row::as_word(FinishReason::Other, "completed"),
+        ],
+        failures: &[("failed", ErrorCode::ServerError), ("cancelled", ErrorCode::Cancelled)],
+    },
+    usage: UsageTable {
+        rows: usage_rows! {
+            Input: ["total_input_tokens"],
+            ToolInput: ["total_tool_use_tokens"],
+            Output: ["total_output_tokens"],
+            Total: ["total_tokens"],
+            CacheRead: ["total_cached_tokens"],
+            CacheWrite: [],
+            // The second is the older name.
+            Reasoning: ["total_thought_tokens", "total_reasoning_tokens"],
+            AudioInput: ["input_tokens_by_modality[AUDIO]"],
+            AudioOutput: ["output_tokens_by_modality[AUDIO]"],
+            Cost: [],
+            CostTicks: [],
+        },
+        input_excludes_cache: false,
+        output_excludes_reasoning: true,
+    },
+    errors: gemini::FACTS.errors,
+};

@@ -1,0 +1,45 @@
+//! Facts of Ollama.
+//!
+//! Its error bodies hold a text alone.
+//! Source: the API document of Ollama's repository (protocols/mapping.md sections 4 to 6).
+
+use super::usage::usage_rows;
+use super::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, cohere_chat};
+use crate::contract::FinishReason;
+
+/// The tables.
+pub const FACTS: Facts = Facts {
+    finish_reasons: FinishReasons {
+        rows: &[
+            Row::own(FinishReason::Stop, &["stop", "load", "unload"]),
+            Row::own(FinishReason::Length, &["length"]),
+            // The call itself is a member of the message.
+            Row::as_word(FinishReason::ToolCalls, "stop"),
+            Row::as_word(FinishReason::ContentFilter, "stop"),
+            Row::as_word(FinishReason::Refusal, "stop"),
+            Row::as_word(FinishReason::Pause, "length"),
+            // An encoder writes the error line.
+            Row::none(FinishReason::Error),
+            Row::as_word(FinishReason::Other, "stop"),
+        ],
+        failures: &[],
+    },
+    usage: UsageTable {
+        rows: usage_rows! {
+            Input: ["prompt_eval_count"],
+            ToolInput: [],
+            Output: ["eval_count"],
+            Total: [],
+            CacheRead: [],
+            CacheWrite: [],
+            Reasoning: [],
+            AudioInput: [],
+            AudioOutput: [],
+            Cost: [],
+            CostTicks: [],
+        },
+        input_excludes_cache: false,
+        output_excludes_reasoning: false,
+    },
+    errors: ErrorCodes { rows: cohere_chat::STATUS_ONLY },
+};

@@ -1,0 +1,87 @@
+//! Facts of OpenAI Chat Completions and compatible servers.
+//!
+//! Source: platform.openai.com, "Chat Completions", "Error codes"; the servers' documents and recordings; the vendor that sends a
+//! member stands beside it (protocols/mapping.md sections 4 to 6).
+
+use super::usage::usage_rows;
+use super::{ErrorCodes, Facts, FinishReasons, Row, UsageTable};
+use crate::contract::{ErrorCode, FinishReason};
+
+/// The tables.
+pub const FACTS: Facts = Facts {
+    finish_reasons: FinishReasons {
+        rows: &[
+            Row::own(FinishReason::Stop, &["stop", "eos"]),
+            Row::own(
+                FinishReason::Length,
+                &["length", "model_length", "model_context_window_exceeded"],
+            ),
+            Row::own(FinishReason::ToolCalls, &["tool_calls", "function_call"]),
+            Row::own(FinishReason::ContentFilter, &["content_filter", "sensitive"]),
+            // The refusal itself is a member of the message.
+            Row::as_word(FinishReason::Refusal, "stop"),
+            Row::as_word(FinishReason::Pause, "length"),
+            Row::own(FinishReason::Error, &["error", "network_error"]),
+            Row::as_word(FinishReason::Other, "stop"),
+        ],
+        // DeepSeek.
+        failures: &[("insufficient_system_resource", ErrorCode::Overloaded)],
+    },
+    usage: UsageTable {
+        rows: usage_rows! {
+            Input: ["prompt_tokens", "input_tokens"],
+            ToolInput: [],
+            Output: ["completion_tokens", "output_tokens"],
+            Total: ["total_tokens"],
+            CacheRead: [
+                "prompt_tokens_details.cached_tokens",
+                "input_tokens_details.cached_tokens",
+                // DeepSeek; Together and Hugging Face; Mistral; Databricks.
+                "prompt_cache_hit_tokens",
+                "cached_tokens",
+                "num_cached_tokens",
+                "cache_read_input_tokens",
+            ],
+            CacheWrite: [
+                "prompt_tokens_details.cache_write_tokens",
+                "input_tokens_details.cache_write_tokens",
+                // Databricks.
+                "cache_creation_input_tokens",
+            ],
+            Reasoning: [
+                "completion_tokens_details.reasoning_tokens",
+                "output_tokens_details.reasoning_tokens",
+                // DeepSeek hosted by Azure.
+                "reasoning_tokens",
+            ],
+            AudioInput: ["prompt_tokens_details.audio_tokens", "input_tokens_details.audio_tokens"],
+            AudioOutput: [
+                "completion_tokens_details.audio_tokens",
+                "output_tokens_details.audio_tokens",
+            ],
+            // OpenRouter states a number, Perplexity an object.
+            Cost: ["cost", "cost.total_cost"],
+            CostTicks: ["cost_in_usd_ticks"],
+        },
+        input_excludes_cache: false,
+        output_excludes_reasoning: false,
+    },
+    errors: ErrorCodes {
+        rows: &[
+            (Row::own(ErrorCode::Authentication, &["invalid_api_key"]), 401),
+            (Row::none(ErrorCode::Permission), 403),
+            (Row::own(ErrorCode::NotFound, &["model_not_found"]), 404),
+            (Row::none(ErrorCode::InvalidRequest), 400),
+            (Row::own(ErrorCode::ContextLengthExceeded, &["context_length_exceeded"]), 400),
+            (Row::own(ErrorCode::RateLimited, &["rate_limit_exceeded"]), 429),
+            (Row::own(ErrorCode::QuotaExceeded, &["insufficient_quota"]), 429),
+            (Row::own(ErrorCode::Overloaded, &["server_is_overloaded"]), 503),
+            (Row::own(ErrorCode::ServerError, &["server_error"]), 500),
+            (Row::as_word(ErrorCode::Timeout, "server_error"), 504),
+            (Row::as_word(ErrorCode::ConnectionLost, "server_error"), 502),
+            (Row::own(ErrorCode::ContentBlocked, &["content_filter"]), 400),
+            (Row::as_word(ErrorCode::ProtocolError, "server_error"), 502),
+            (Row::as_word(ErrorCode::Cancelled, "server_error"), 499),
+        ],
+    },
+};

@@ -1,0 +1,48 @@
+//! Facts of OpenAI Responses and compatible servers.
+//!
+//! The words of the finish reasons are those of `incomplete_details.reason`; a response that ended by itself has the status
+//! `completed`.
+//! Source: platform.openai.com, "Responses: the response object" (protocols/mapping.md sections 4 to 6).
+
+use super::{ErrorCodes, Facts, FinishReasons, Row, openai_chat};
+use crate::contract::{ErrorCode, FinishReason};
+
+/// The tables.  The usage record has Chat's members under the names `input` and `output`, which the table of Chat lists.
+pub const FACTS: Facts = Facts {
+    finish_reasons: FinishReasons {
+        rows: &[
+            Row::own(FinishReason::Stop, &["completed"]),
+            Row::own(FinishReason::Length, &["max_output_tokens"]),
+            // The call itself is an item of the output.
+            Row::as_word(FinishReason::ToolCalls, "completed"),
+            Row::own(FinishReason::ContentFilter, &["content_filter"]),
+            // The refusal itself is a part of the message.
+            Row::as_word(FinishReason::Refusal, "completed"),
+            Row::own(FinishReason::Pause, &["max_messages", "steered"]),
+            // An encoder writes the status `failed`.
+            Row::none(FinishReason::Error),
+            Row::as_word(FinishReason::Other, "completed"),
+        ],
+        failures: &[],
+    },
+    usage: openai_chat::FACTS.usage,
+    errors: ErrorCodes {
+        rows: &[
+            (Row::own(ErrorCode::Authentication, &["invalid_api_key"]), 401),
+            (Row::none(ErrorCode::Permission), 403),
+            (Row::own(ErrorCode::NotFound, &["model_not_found"]), 404),
+            (Row::none(ErrorCode::InvalidRequest), 400),
+            (Row::own(ErrorCode::ContextLengthExceeded, &["context_length_exceeded"]), 400),
+            (Row::own(ErrorCode::RateLimited, &["rate_limit_exceeded"]), 429),
+            (Row::own(ErrorCode::QuotaExceeded, &["insufficient_quota"]), 429),
+            (Row::own(ErrorCode::Overloaded, &["server_is_overloaded"]), 503),
+            (Row::own(ErrorCode::ServerError, &["server_error"]), 500),
+            (Row::as_word(ErrorCode::Timeout, "server_error"), 504),
+            (Row::as_word(ErrorCode::ConnectionLost, "server_error"), 502),
+            // `invalid_prompt` also means an invalid request, so it is not read as this code.
+            (Row::as_word(ErrorCode::ContentBlocked, "invalid_prompt"), 400),
+            (Row::as_word(ErrorCode::ProtocolError, "server_error"), 502),
+            (Row::as_word(ErrorCode::Cancelled, "server_error"), 499),
+        ],
+    },
+};

@@ -1,0 +1,223 @@
+//! Members of usage records: paths in a provider's JSON ↔ counts.
+//!
+//! A path is a member's name, `outer.inner` for a member of an object, or `list[AUDIO]` for the sum of `tokenCount` over the
+//! entries of a list whose `modality` is audio.
+//!
+//! Laws: of several paths of a count the first one that has a number counts.  A value that is no number is ignored.
+
+use crate::json::{Kind, Reader, Result};
+
+/// A count of a usage record, as the provider counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsageMember {
+    /// Tokens of the prompt.
+    Input,
+    /// Tokens that tools added to the prompt, where they are not part of `Input`.
+    ToolInput,
+    /// Tokens generated.
+    Output,
+    /// Sum of both.
+    Total,
+    /// Prompt tokens read from a cache.
+    CacheRead,
+    /// Prompt tokens written to a cache.
+    CacheWrite,
+    /// Tokens spent on reasoning.
+    Reasoning,
+    /// Audio tokens of the prompt.
+    AudioInput,
+    /// Audio tokens generated.
+    AudioOutput,
+    /// US dollars.
+    Cost,
+    /// Ten billionths of a US dollar (xAI).
+    CostTicks,
+}
+
+impl UsageMember {
+    /// All members.
+    pub const ALL: [Self; 11] = [
+        Self::Input,
+        Self::ToolInput,
+        Self::Output,
+        Self::Total,
+        Self::CacheRead,
+        Self::CacheWrite,
+        Self::Reasoning,
+        Self::AudioInput,
+        Self::AudioOutput,
+        Self::Cost,
+        Self::CostTicks,
+    ];
+}
+
+/// A count and its paths; the first one is written, none where the protocol has no such count.
+#[derive(Clone, Copy, Debug)]
+pub struct UsageRow {
+    /// The count.
+    pub member: UsageMember,
+    /// Where it stands.
+    pub paths: &'static [&'static str],
+}
+
+/// The table of a protocol: one row for each member.
+#[derive(Clone, Copy, Debug)]
+pub struct UsageTable {
+    /// The rows, in the order of [`UsageMember::ALL`].
+    pub rows: &'static [UsageRow],
+    /// `Input` leaves out what a cache gave and took (Anthropic, Bedrock).
+    pub input_excludes_cache: bool,
+    /// `Output` leaves out reasoning (Gemini).
+    pub output_excludes_reasoning: bool,
+}
+
+/// Numbers of one usage record.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct UsageNumbers {
+    counts: [Option<u64>; UsageMember::ALL.len()],
+    /// Position of the path that gave the count.
+    ranks: [usize; UsageMember::ALL.len()],
+    cost: Option<f64>,
+}
+
+impl UsageNumbers {
+    /// The number of a member.
+    pub fn get(&self, member: UsageMember) -> Option<u64> {
+        self.counts.get(member as usize).copied().flatten()
+    }
+
+    /// US dollars, from whichever member states them.
+    pub fn cost(&self) -> Option<f64> {
+        self.cost
+    }
+
+    /// Sets the number of a member, as the first path would.
+    pub fn set(&mut self, member: UsageMember, count: Option<u64>) {
+        if let Some(known) = self.counts.get_mut(member as usize) {
+            *known = count;
+        }
+    }
+
+    fn take(&mut self, member: UsageMember, rank: usize, count: Option<u64>) {
+        let at = member as usize;
+        if let (Some(known), Some(best), Some(_)) =
+            (self.counts.get_mut(at), self.ranks.get_mut(at), count)
+            && (known.is_none() || rank <= *best)
+        {
+            *known = count;
+            *best = rank;
+        }
+    }
+}
+
+impl UsageTable {
+    /// The first path of a member; `None` where the protocol has no such count.
+    pub fn path(&self, member: UsageMember) -> Option<&'static str> {
+        self.rows.iter().find(|row| row.member == member)?.paths.first().copied()
+    }
+
+    /// The member at a path.
+    pub fn member(&self, path: &str) -> Option<UsageMember> {
+        self.find(|own| own == path).map(|(member, _)| member)
+    }
+
+    fn find(&self, is: impl Fn(&str) -> bool) -> Option<(UsageMember, usize)> {
+        self.rows
+            .iter()
+            .find_map(|row| Some((row.member, row.paths.iter().position(|path| is(path))?)))
+    }
+
+    /// Reads a usage record that was validated before.
+    pub fn read(&self, usage: &str) -> Result<UsageNumbers> {
+        let mut numbers = UsageNumbers::default();
+        Reader::trusted(usage)
+            .maybe_object(|reader, key| self.read_member(reader, key, &mut numbers))?;
+        Ok(numbers)
+    }
+
+    /// Reads the value of one member of a record.
+    pub fn read_member(
+        &self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        numbers: &mut UsageNumbers,
+    ) -> Result<()> {
+        match reader.kind()? {
+            Kind::Object if self.has_members(key, '.') => reader.object(|reader, inner| {
+                let path = |own: &str| own.split_once('.') == Some((key, inner));
+                match self.find(path) {
+                    Some((member, rank)) => read_number(reader, member, rank, numbers),
+                    None => reader.skip(),
+                }
+            }),
+            Kind::Array if self.has_members(key, '[') => {
+                let (member, rank) = match self.find(|own| own.strip_suffix("[AUDIO]") == Some(key))
+                {
+                    Some(found) => found,
+                    None => return reader.skip(),
+                };
+                numbers.take(member, rank, audio_tokens(reader)?);
+                Ok(())
+            }
+            Kind::Object | Kind::Array => reader.skip(),
+            _ => match self.find(|own| own == key) {
+                Some((member, rank)) => read_number(reader, member, rank, numbers),
+                None => reader.skip(),
+            },
+        }
+    }
+
+    fn has_members(&self, key: &str, mark: char) -> bool {
+        let inside =
+            |path: &&str| path.strip_prefix(key).is_some_and(|rest| rest.starts_with(mark));
+        self.rows.iter().flat_map(|row| row.paths).any(|path| inside(&path))
+    }
+}
+
+fn read_number(
+    reader: &mut Reader<'_>,
+    member: UsageMember,
+    rank: usize,
+    numbers: &mut UsageNumbers,
+) -> Result<()> {
+    match member {
+        UsageMember::Cost => numbers.cost = reader.float()?.or(numbers.cost),
+        UsageMember::CostTicks => {
+            numbers.cost = reader.float()?.map(|ticks| ticks / 1e10).or(numbers.cost);
+        }
+        member => numbers.take(member, rank, reader.count()?),
+    }
+    Ok(())
+}
+
+/// Sums the tokens of audio in a list `[{modality, tokenCount}]`.
+fn audio_tokens(reader: &mut Reader<'_>) -> Result<Option<u64>> {
+    let mut found: Option<u64> = None;
+    reader.maybe_array(|reader| {
+        let (mut is_audio, mut count) = (false, None);
+        reader.maybe_object(|reader, key| {
+            match key {
+                "modality" => {
+                    let name = reader.opt_string()?;
+                    is_audio = name.is_some_and(|name| name.raw.eq_ignore_ascii_case("audio"));
+                }
+                "tokenCount" | "token_count" | "tokens" => count = reader.count()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        if let Some(count) = count.filter(|_| is_audio) {
+            found = Some(found.unwrap_or_default().saturating_add(count));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Shorthand for the rows of a table, in the order of [`UsageMember::ALL`]; a count that is left out has no path.
+macro_rules! usage_rows {
+    ($($member:ident: $paths:expr),* $(,)?) => {
+        &[$(crate::facts::UsageRow { member: crate::facts::UsageMember::$member, paths: &$paths }),*]
+    };
+}
+pub(crate) use usage_rows;

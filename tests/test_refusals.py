@@ -1,0 +1,149 @@
+"""A refused response is the same error, whichever way its body came in."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import aiohttp
+import anthropic
+import httpx
+import httpx2
+import openai
+import pytest
+
+import deltafold
+from deltafold import ErrorCode, ModelError, OpenAIChatModel
+from deltafold.error_mapping import RETRYABLE, ErrorMapper
+from deltafold.testing import Recording, ReplayServer
+from deltafold.transports.http1 import Http1Client
+from refusals import REFUSALS, Refusal
+
+CHAT = "openai-chat"
+MESSAGES = [{"role": "user", "content": "hi"}]
+NAMED = [pytest.param(row, id=f"{row.vendor}-{row.status}-{row.code}") for row in REFUSALS]
+
+
+def fields(error: Any) -> tuple[object, ...]:  # noqa: ANN401 - a ModelError or ErrorFields
+    """Return everything that a caller acts on."""
+    return (
+        str(error.code),
+        error.message,
+        error.retryable,
+        error.retry_after,
+        error.status,
+        error.provider_code,
+        error.http_request_id,
+    )
+
+
+def expected(row: Refusal) -> tuple[object, ...]:
+    retryable = RETRYABLE[ErrorCode(row.code)] if row.retryable is None else row.retryable
+    return (
+        row.code,
+        row.message,
+        retryable,
+        row.retry_after,
+        row.status,
+        row.provider_code,
+        row.request_id,
+    )
+
+
+def headers_of(row: Refusal) -> dict[str, str]:
+    return {"content-type": "application/json", **row.headers}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ReplayServer]:
+    recordings = {
+        f"/{position}/*": Recording(
+            ((0.0, row.body.encode()),) if row.body else (), row.status, headers_of(row)
+        )
+        for position, row in enumerate(REFUSALS)
+    }
+    with ReplayServer(recordings, flat_out=True) as replay:
+        yield replay
+
+
+@pytest.fixture
+def url(server: ReplayServer, row: Refusal) -> str:
+    return f"{server.url}/{REFUSALS.index(row)}"
+
+
+def refused(call: Callable[[], object]) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        call()
+    return caught.value
+
+
+def test_the_table_has_sixty_bodies_of_twelve_vendors() -> None:
+    assert len(REFUSALS) >= 60
+    assert len({row.vendor for row in REFUSALS}) >= 12
+
+
+@pytest.mark.parametrize("row", NAMED)
+def test_a_whole_body_is_folded_to_the_error(row: Refusal) -> None:
+    body, headers = row.body.encode(), headers_of(row)
+    error = refused(lambda: deltafold.fold(body, CHAT, status=row.status, headers=headers))
+    assert fields(error) == expected(row)
+
+
+@pytest.mark.parametrize("row", NAMED)
+def test_the_error_does_not_depend_on_the_dialect_or_on_the_chunks(row: Refusal) -> None:
+    body = row.body.encode()
+    for dialect in deltafold.dialect_names():
+        folding = deltafold.Fold(dialect, status=row.status, headers=headers_of(row))
+        for at in range(0, len(body), 7):
+            folding.feed(body[at : at + 7])
+        folding.close()
+        assert fields(refused(folding.assembler.build_final_message)) == expected(row)
+
+
+@pytest.mark.parametrize("row", NAMED)
+def test_a_stream_over_http_ends_in_the_error(row: Refusal, url: str) -> None:
+    with (
+        httpx.Client() as client,
+        client.stream("POST", f"{url}/x") as response,
+        deltafold.stream(response, CHAT) as stream,
+    ):
+        error = refused(stream.final_message)
+    assert fields(error) == expected(row)
+
+
+@pytest.mark.parametrize("row", NAMED)
+def test_a_model_on_httpx2_raises_the_error(row: Refusal, url: str) -> None:
+    with httpx2.Client() as client:
+        model = OpenAIChatModel({"model_id": "m"}, client=client, base_url=url, api_key="key")
+        error = refused(lambda: model.send_message_sync("hi"))
+    assert fields(error) == expected(row)
+
+
+@pytest.mark.parametrize("row", NAMED)
+def test_a_model_on_aiohttp_and_on_http1_raises_the_error(row: Refusal, url: str) -> None:
+    async def call() -> None:
+        async with aiohttp.ClientSession() as session, Http1Client() as http1:
+            for client in (session, http1):
+                model = OpenAIChatModel(
+                    {"model_id": "m"}, client=client, base_url=url, api_key="key"
+                )
+                with pytest.raises(ModelError) as caught:
+                    await model.send_message("hi")
+                assert fields(caught.value) == expected(row)
+
+    asyncio.run(call())
+
+
+@pytest.mark.parametrize("row", NAMED)
+def test_an_exception_of_an_sdk_is_mapped_to_the_error(row: Refusal, url: str) -> None:
+    with (
+        openai.OpenAI(base_url=url, api_key="key", max_retries=0) as client,
+        pytest.raises(openai.APIStatusError) as caught,
+    ):
+        client.chat.completions.create(model="m", messages=MESSAGES)  # type: ignore[arg-type]
+    assert fields(ErrorMapper().map(caught.value)) == expected(row)
+    with (
+        anthropic.Anthropic(base_url=url, api_key="key", max_retries=0) as other,
+        pytest.raises(anthropic.APIStatusError) as refusal,
+    ):
+        other.messages.create(model="m", messages=MESSAGES, max_tokens=1)  # type: ignore[arg-type]
+    assert fields(ErrorMapper().map(refusal.value)) == expected(row)

@@ -59,11 +59,11 @@ _MAX_CODE_CHARACTERS: Final = 100
 
 
 class ModelError(DeltafoldError):
-    """A model call failed: at the provider, on the way to it, or because the caller cancelled it.
+    """A failed model call: the provider, the connection or a cancellation by the caller ended it.
 
-    `str()` says in one line what happened and what to do next. `retry_after` is in seconds.
-    `partial_message` holds everything that was received before the failure; `body` is the beginning
-    of the response's body (at most 65,536 characters) where the failure came as a response.
+    `str()` is one line with the failure and the next step. `retry_after` is in seconds.
+    `partial_message` holds everything that was received before the failure. `body` is the beginning
+    of the response's body (at most 65,536 characters), if the failure was a response.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ModelError(DeltafoldError):
     def from_fields(
         cls, fields: ErrorFields, *, partial_message: "Message | None" = None
     ) -> "ModelError":
-        """Make the error of what an `ErrorMapper` found."""
+        """Make the error from the fields of an `ErrorMapper`."""
         return cls(
             code=fields.code,
             message=fields.message,
@@ -111,7 +111,7 @@ class ModelError(DeltafoldError):
         )
 
     def __str__(self) -> str:
-        """Say in one line what happened and what to do next."""
+        """Return one line with the failure and the next step."""
         message = " ".join(self.message.split())
         if len(message) > _MAX_MESSAGE_CHARACTERS:
             message = f"{message[:_MAX_MESSAGE_CHARACTERS]}…"

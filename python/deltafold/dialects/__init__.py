@@ -200,9 +200,9 @@ LOCAL: Final = Dialect(
     capabilities=frozenset({Capability.TOOLS, Capability.PARALLEL_TOOL_CALLS, Capability.THINKING}),
     folder="local",
 )
-"""Row of the models in this process, whose text is decoded as openai-chat.
+"""Row of the models in this process; their text is decoded as openai-chat.
 
-No request is read in this form, so that the row is not in `DIALECTS`.
+The row is not in `DIALECTS`, because no request body is parsed in this form.
 """
 
 
@@ -221,7 +221,7 @@ def dialect_of(name: str) -> Dialect:
 def parse_request(
     body: Mapping[str, object], dialect: str, *, model_id: str | None = None
 ) -> ParsedRequest:
-    """Read a request that somebody else wrote.
+    """Parse a request body of another program.
 
     >>> body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "top_k": 3}
     >>> parsed = parse_request(body, "openai-chat")
@@ -230,12 +230,12 @@ def parse_request(
 
     Args:
         body: the JSON of the request.
-        dialect: what it is written in.
-        model_id: the model, where the path names it rather than the body (gemini,
-            bedrock-converse): what is a model's own goes back to no other one.
+        dialect: the dialect of the body.
+        model_id: the model, if the path names it instead of the body (gemini, bedrock-converse).
+            The provider state of the messages belongs to this model.
 
     Raises:
-        MisuseError: no request is read in this dialect.
+        MisuseError: requests of this dialect cannot be parsed.
         ValueError: a member has the wrong type or a value outside of its range; the error names it.
     """
     row = dialect_of(dialect)

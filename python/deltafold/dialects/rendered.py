@@ -1,7 +1,7 @@
-"""What rendering a conversation gives: the body, and what could not be said in it.
+"""Result of rendering a conversation: the body, and notes about the losses.
 
-Laws: the body is exactly the JSON that goes on the wire; whatever the conversation holds and the
-body does not is in the notes; a stand-in for a name or an id can be read back.
+Laws: the body is exactly the JSON of the request. Everything in the conversation that the body
+cannot express is in the notes. An alias of a name or an id can be mapped back.
 """
 
 import copy
@@ -22,7 +22,7 @@ Object: TypeAlias = dict[str, object]
 
 
 class NoteCode(StrEnum):
-    """What became of something that a dialect has no word for."""
+    """Code of a note: the treatment of content that a dialect cannot express."""
 
     ANNOTATIONS_DROPPED = "annotations_dropped"
     ARGUMENTS_DROPPED = "arguments_dropped"
@@ -43,7 +43,7 @@ class NoteCode(StrEnum):
 
 
 class Place(NamedTuple):
-    """Where a part stands: which message, which of its parts."""
+    """Position of a part: the index of its message, and its index in the message."""
 
     message: int
     part: int
@@ -51,15 +51,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A request.
+    """A rendered request.
 
     Attributes:
-        body: the JSON that goes on the wire.
-        notes: what the body does not say as the conversation says it, as `{code, message,
-            messageIndex?, partIndex?}`, the form of `Meta.warnings`; the codes are those of
-            `NoteCode`.
-        tool_names: the caller's name of each tool that goes under another one, by that one.
-        call_ids: the conversation's id of each tool call that goes under another one, by that one.
+        body: the JSON of the request.
+        notes: content that the body does not express unchanged, as `{code, message, messageIndex?,
+            partIndex?}`, the form of `Meta.warnings`; the codes are those of `NoteCode`.
+        tool_names: the original name of each renamed tool, by its alias.
+        call_ids: the original id of each renamed tool call, by its alias.
     """
 
     body: Object
@@ -117,7 +116,7 @@ class Rendering:
         return other
 
     def note(self, code: NoteCode, message: str, place: Place | None = None) -> None:
-        """Note what the body does not say."""
+        """Note content that the body does not express."""
         note: Object = {"code": code.value, "message": message}
         if place is not None:
             note |= {"messageIndex": place.message, "partIndex": place.part}
@@ -165,7 +164,7 @@ class Rendering:
         return cast("Mapping[str, object]", data)
 
     def members(self, part: MessagePart) -> Object:
-        """Return what else of a part its provider wants back: cache marks, members unknown here."""
+        """Return further members of a part for its provider: cache marks and unknown members."""
         members = self.state(part).get("members")
         return dict(cast("Object", members)) if isinstance(members, dict) else {}
 

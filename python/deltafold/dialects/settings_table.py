@@ -59,7 +59,7 @@ SettingTable: TypeAlias = Mapping[str, Setting]
 
 
 def copied(*path: str) -> Setting:
-    """Return the row of a setting whose value is the member's value."""
+    """Return the row of a setting with the same value as its member."""
     return Setting(Form.COPIED, (path,))
 
 
@@ -114,7 +114,7 @@ def as_list(value: object) -> object:
 
 
 def copied_members(table: SettingTable, within: Path = ()) -> Iterator[tuple[str, str]]:
-    """Yield member and setting of each copied row whose member is directly in `within`."""
+    """Yield member and setting of each copied row whose member is a direct member of `within`."""
     for name, setting in table.items():
         if setting.form is Form.COPIED and setting.path[:-1] == within:
             yield setting.path[-1], name

@@ -1,10 +1,10 @@
-"""A conversation in the order that every provider accepts.
+"""Turns: a conversation in an order that all providers accept.
 
-In: messages.  Out: turns, each with its parts and where they come from.
+In: messages.  Out: turns, each with its parts and their positions.
 
-Laws: the results of a turn's calls follow it directly, in the order of the calls, in one turn; a
-result that no call asked for stays where it stands; a call that was cut off goes only if it was
-answered; nothing else moves.
+Laws: the results of a turn's calls follow the turn directly, in one turn, in the order of the
+calls. A result without a call keeps its position. An incomplete call is sent only if it has a
+result. Nothing else is moved.
 Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, part 6, on
 openai-chat, part 8, and on gemini, part 8.
 """
@@ -27,18 +27,19 @@ from deltafold.pairing import answered_calls
 from deltafold.parts import joined_text
 
 OPENING: Final = "(The conversation begins here.)"
-"""What the user is made to say where the assistant speaks first and a provider refuses it."""
+"""User message before a conversation that the assistant begins, for providers that refuse this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one speaker says at once.
+    """Consecutive parts of one speaker.
 
     Attributes:
-        parts: each part with its place in the conversation.
-        call_names: of a turn of results, the tool that each one's call named, by the call's id.
-        model_id: the model that said it, where that is known.
-        in_open_loop: whether no user has spoken since: the tool loop is still open.
+        parts: each part with its position in the conversation.
+        call_names: for a turn of results, the tool name of each result's call, by the id of the
+            call.
+        model_id: the model that produced the turn, if it is known.
+        in_open_loop: whether no user message follows, so that the tool loop is still open.
     """
 
     role: Role
@@ -83,7 +84,7 @@ def turns_of(rendering: Rendering) -> list[Turn]:
 
 @dataclass(slots=True)
 class Speech:
-    """What goes out as one message of a protocol in which speakers take turns."""
+    """One message of a protocol with alternating speakers."""
 
     role: str
     blocks: list[Object]
@@ -129,7 +130,7 @@ def alternating(
 
 
 def hoisted_system(turns: Sequence[Turn], rendering: Rendering) -> list[tuple[Place, TextPart]]:
-    """Return what all system turns say, for a dialect that says it apart from the turns."""
+    """Return the texts of all system turns, for a dialect with a separate system prompt."""
     texts: list[tuple[Place, TextPart]] = []
     has_spoken = False
     for turn in turns:

@@ -1,7 +1,6 @@
-"""The body of Anthropic's Messages API to messages; the mirror of `render.py`.
+"""Parser of request bodies of Anthropic's Messages API; the inverse of `render.py`.
 
-Law: a user message holds results and what the user says; they become a message of results and one
-of the user.
+Law: a user message with tool results becomes two messages: the results, and the rest.
 Source: the protocol notes on anthropic-messages, parts 2 and 7.
 """
 
@@ -131,7 +130,7 @@ def _text(reader: Reader, block: Object) -> TextPart:
 
 
 def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | FileRefPart:
-    """Read what a user or the system says."""
+    """Read a content block of a user or system message."""
     kind = block.get("type")
     if kind == "text":
         return _text(reader, block)
@@ -188,7 +187,7 @@ def _result(reader: Reader, block: Object, place: str) -> ToolResultPart:
 
 
 def _inside(reader: Reader, block: Object) -> ContentPart:
-    """Read what a result holds, where a provider's own block may stand."""
+    """Read a content block of a tool result; an unknown block becomes a provider part."""
     if block.get("type") == "text":
         return _text(reader, block)
     media = _media(reader, block) if block.get("type") in {"image", "document"} else None

@@ -1,9 +1,9 @@
-"""Messages to the body of Anthropic's Messages API.
+"""Renderer of request bodies of Anthropic's Messages API.
 
-Laws: `system` stands apart from the turns; turns of one speaker are one message; the results of all
-calls of a turn go into one user message, before any text; thinking goes back with its signature or
-not at all; blank text does not go; at most four cache marks, none that lives longer than one before
-it.
+Laws: `system` is separate from the turns. Neighbouring turns of one speaker are one message. The
+results of all calls of a turn go into one user message, before any text. Thinking is sent back with
+its signature or dropped. Blank text is dropped. A body has at most four cache marks, and no mark
+lives longer than a mark before it.
 Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
 (read 2026-11).
 """
@@ -142,7 +142,7 @@ def _trim(blocks: list[Object]) -> None:
 
 
 def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
-    """Render one part: one block, or none where it says nothing here."""
+    """Render one part as one block; return no block if the API has no form for it."""
     place, part = item
     state = rendering.state(part)
     block: Object | None
@@ -201,7 +201,7 @@ def _tool_use(
         "name": rendering.tool_names.of(call.tool_name),
         "input": replay.arguments_of(call, place, rendering),
     }
-    # A call that a running server-side program made says so when it goes back.
+    # A call of a running server-side program names that program when it is sent back.
     if "caller" in state:
         block["caller"] = state["caller"]
     return block | rendering.members(call)
@@ -261,7 +261,7 @@ def _tool_result(part: ToolResultPart, place: Place, rendering: Rendering) -> Ob
 
 
 def _cacheable(body: Object) -> Iterator[Object]:
-    """Yield what can carry a cache mark, in the order in which the prompt is read."""
+    """Yield the objects that can carry a cache mark, in the order of the prompt."""
     yield from cast("list[Object]", body.get("tools", []))
     yield from cast("list[Object]", body.get("system", []))
     for message in cast("list[Object]", body["messages"]):
@@ -274,7 +274,7 @@ def _cacheable(body: Object) -> Iterator[Object]:
 
 
 def _limit_cache_marks(body: Object, rendering: Rendering) -> None:
-    """Keep the last four marks, and lower what would live longer than a mark before it."""
+    """Keep the last four marks. Reduce a lifetime that exceeds the lifetime of a mark before it."""
     marked = [block for block in _cacheable(body) if isinstance(block.get("cache_control"), dict)]
     for block in marked[:-MAX_CACHE_MARKS]:
         del block["cache_control"]

@@ -9,10 +9,10 @@ from deltafold.dialects.settings_table import COMMON, SettingTable, converted, s
 
 
 class AnthropicConfig(ModelConfig):
-    """Settings of anthropic-messages; objects among them are the provider's own.
+    """Settings of anthropic-messages. Objects have the form of the provider's API.
 
     Attributes:
-        parallel_tool_calls: False asks for one call at a time.
+        parallel_tool_calls: False allows one call at a time.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -151,7 +151,7 @@ def _document(document: Object) -> FileRefPart | None:
 
 
 def _address(media: Object, known: set[str]) -> str | None:
-    """Return the bytes or the address of a block that says no more than that."""
+    """Return the bytes or the address of a block that has no other members."""
     if media.keys() != known:
         return None
     source = as_object(media["source"], "source")

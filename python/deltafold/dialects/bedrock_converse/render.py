@@ -1,8 +1,8 @@
-"""Messages to the body of Amazon Bedrock's Converse.
+"""Renderer of request bodies of Amazon Bedrock's Converse.
 
-Laws: `system` stands apart from the turns; speakers take turns; the results of all calls of a turn
-go into the next user message, before anything else; blank text does not go; bytes are base64 text,
-which is their form in JSON; the model is named in the path.
+Laws: `system` is separate from the turns. Speakers alternate. The results of all calls of a turn go
+into the next user message, before all other blocks. Blank text is dropped. Bytes are base64 text,
+which is their form in JSON. The path names the model.
 Source: the Converse reference, summarised in the protocol notes on bedrock-converse, part 6 (read
 2026-11); the service model of botocore for formats, patterns and lengths.
 """
@@ -36,7 +36,7 @@ DIALECT: Final = "bedrock-converse"
 
 EMPTY_RESULT: Final = "(no output)"
 BESIDE_DOCUMENT: Final = "(see the document)"
-"""What stands beside a document that nothing was said about: Converse asks for a text."""
+"""Text beside a document without any other text; Converse requires a text block."""
 
 MAX_CACHE_MARKS: Final = 4
 
@@ -165,7 +165,7 @@ class _Turns:
         ]
 
     def _blocks(self, item: tuple[Place, MessagePart], turn: Turn) -> list[Object]:
-        """Render a part: its block, or none where it says nothing here."""
+        """Render one part as one block; return no block if the API has no form for it."""
         place, part = item
         state = self._rendering.state(part)
         block = self._block(part, place, state)
@@ -284,7 +284,7 @@ def _marked_lists(body: Object) -> Iterator[list[Object]]:
 
 
 def _mark(body: Object, mark: Object) -> None:
-    """Mark what stays the same from request to request: tools, system, the conversation so far."""
+    """Mark the constant prefix of the prompt: tools, system prompt, conversation so far."""
     *_, last = _marked_lists(body)
     for blocks in [*list(_marked_lists(body))[:2], last]:
         if blocks and "cachePoint" not in blocks[-1]:
@@ -292,7 +292,7 @@ def _mark(body: Object, mark: Object) -> None:
 
 
 def _limit_cache_marks(body: Object, rendering: Rendering) -> None:
-    """Keep the last four marks, and lower what would live longer than a mark before it."""
+    """Keep the last four marks. Reduce a lifetime that exceeds the lifetime of a mark before it."""
     lists = list(_marked_lists(body))
     marks = [block for blocks in lists for block in blocks if "cachePoint" in block]
     excess = len(marks) - MAX_CACHE_MARKS

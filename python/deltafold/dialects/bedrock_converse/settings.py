@@ -16,10 +16,11 @@ from deltafold.dialects.settings_table import (
 
 
 class BedrockConverseConfig(ModelConfig):
-    """Settings of bedrock-converse; objects among them are the provider's own.
+    """Settings of bedrock-converse. Objects have the form of the provider's API.
 
     Attributes:
-        additional_model_request_fields: what Converse has no member for: `thinking`, `top_k` ….
+        additional_model_request_fields: settings of the model that Converse has no member for:
+            `thinking`, `top_k` ….
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,6 +1,6 @@
-"""The body of Cohere's Chat, version 2, to messages; the mirror of `render.py`.
+"""Parser of request bodies of Cohere's Chat, version 2; the inverse of `render.py`.
 
-Law: a plan is reasoning that goes back as a plan; citations are annotations of the first text.
+Law: a plan is reasoning that is sent back as a plan. Citations are annotations of the first text.
 Source: the protocol notes on cohere-chat, part 5.
 """
 

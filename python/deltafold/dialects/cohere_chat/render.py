@@ -1,8 +1,8 @@
-"""Messages to the body of Cohere's Chat, version 2.
+"""Renderer of request bodies of Cohere's Chat, version 2.
 
-Laws: system messages stay where they stand; each result is a `tool` message of its own, directly
-after the calls; what the model planned goes back as its plan, its thinking as thinking, both only
-to the model that thought it.
+Laws: system messages keep their position. Each result is a separate `tool` message, directly after
+the calls. A plan is sent back as a plan and thinking as thinking, both only to the model that
+produced them.
 Source: the Chat reference, summarised in the protocol notes on cohere-chat, part 5 (read 2026-11);
 the types of the official client.
 """
@@ -119,6 +119,6 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
 
 
 def _is_own(part: MessagePart, turn: Turn, rendering: Rendering) -> bool:
-    """Whether this model said it: its stream marks no thinking but plans."""
+    """Return whether this model produced the part; only plans carry provider state."""
     is_marked = part.provider_state is not None
     return bool(rendering.state(part)) if is_marked else turn.model_id == rendering.model_id

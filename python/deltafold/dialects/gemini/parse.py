@@ -1,8 +1,8 @@
-"""The body of Gemini's generateContent to messages; the mirror of `render.py`.
+"""Parser of request bodies of Gemini's generateContent; the inverse of `render.py`.
 
-Laws: names may be in snake case, as some proxies send them; a call without an id gets one, and the
-oldest unanswered call of a name is the one that a response answers; the stand-in for a signature is
-no signature.
+Laws: names may be in snake case, as some proxies send them. A call without an id gets one, and a
+response answers the oldest unanswered call of its name. The placeholder of a signature is not kept
+as a signature.
 Source: the protocol notes on gemini, parts 2, 4 and 8.
 """
 
@@ -213,7 +213,7 @@ def _result(reader: Reader, names: Names, part: Object, place: str) -> ToolResul
     if media is not None and isinstance(content, str):
         content = [*([TextPart(text=content)] if content else []), *media]
     known = {"id", "name", "response", "parts"}
-    # What is written otherwise goes back as it is.
+    # A response in any other form is sent back unchanged.
     keeps = response.keys() > known or ("parts" in response and media is None)
     return ToolResultPart(
         tool_call_id=names.result(name, response.get("id")),

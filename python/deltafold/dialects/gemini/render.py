@@ -1,8 +1,8 @@
-"""Messages to the body of Gemini's generateContent.
+"""Renderer of request bodies of Gemini's generateContent.
 
-Laws: system messages stand apart; parts go back as they came, each with its own signature, neither
-merged nor moved; the results of a turn's calls are one content directly after it, in the order of
-the calls; the model is named in the path.
+Laws: system messages are separate. Parts are sent back unchanged, each with its own signature; they
+are neither merged nor moved. The results of a turn's calls are one content directly after the turn,
+in the order of the calls. The path names the model.
 Source: the generateContent reference, summarised in the protocol notes on gemini, parts 2, 4 and 8
 (read 2026-11); the rule for names is that of the official client's `FunctionDeclaration.name`.
 """
@@ -35,10 +35,10 @@ from deltafold.messages import (
 DIALECT: Final = "gemini"
 
 FOREIGN_SIGNATURE: Final = "skip_thought_signature_validator"
-"""What the documentation tells to send with a call that this model did not make."""
+"""Documented placeholder of a signature, for a call that another model made."""
 
 _OLD_MODEL: Final = re.compile(r"(?:.*/)?(?:gemini-[12](?:\D|$)|gemma)")
-"""Models that ask for no signature, and take no media in a response."""
+"""Models that require no signature and accept no media in a response."""
 
 TOOL_MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE", "tool": "ANY"}
 
@@ -78,7 +78,7 @@ def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
 
 
 def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:
-    """Split a turn of results into what they say and a turn of the user that shows the rest."""
+    """Split a turn of results into a turn of text results and a user turn with the media."""
     if turn.role is not Role.TOOL:
         return [turn]
     results: list[tuple[Place, MessagePart]] = []
@@ -161,7 +161,7 @@ def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
 
 
 def _sign(parts: Sequence[Object], rendering: Rendering) -> None:
-    """Give the first call of a turn the stand-in of a signature where it has none."""
+    """Add the placeholder of a signature to the first call of a turn that has none."""
     first = next((part for part in parts if "functionCall" in part), None)
     if first is None or "thoughtSignature" in first or _OLD_MODEL.match(rendering.model_id):
         return

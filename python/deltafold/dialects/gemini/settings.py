@@ -21,10 +21,10 @@ class GeminiConfig(ModelConfig):
     Attributes:
         thinking: the provider's `thinkingConfig`: `{includeThoughts, thinkingBudget |
             thinkingLevel}`.
-        response_schema: JSON Schema of the answer; implies JSON unless `response_mime_type` says
-            otherwise.
-        generation_config: further members of the provider's `generationConfig`, in its own names.
-        tool_config: further members of the provider's `toolConfig`, in its own names.
+        response_schema: JSON Schema of the answer; implies JSON unless `response_mime_type` is set.
+        generation_config: further members of the provider's `generationConfig`, under the
+            provider's names.
+        tool_config: further members of the provider's `toolConfig`, under the provider's names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

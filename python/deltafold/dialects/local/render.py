@@ -1,8 +1,7 @@
-"""Messages to what a `transformers` chat template and `generate` take.
+"""Renderer of the input of a `transformers` chat template and of `generate`.
 
-Laws: the conversation is that of openai-chat, which chat templates are written for, but for a
-call's arguments: templates want the object, not its text; settings bear the names of
-`GenerationConfig`.
+Laws: the conversation has the form of openai-chat, which chat templates expect. The arguments of a
+call are an object instead of its text. Settings have the names of `GenerationConfig`.
 Source: the transformers documentation, chat templates and tool use, 5.x (read 2026-11).
 """
 
@@ -15,7 +14,7 @@ from deltafold.dialects.openai_chat.settings import OpenAIChatConfig
 from deltafold.dialects.rendered import NoteCode, Object, Rendering, given
 
 DIALECT: Final = openai_chat.DIALECT
-"""The pieces of text that a pipeline generates are told as chunks of this dialect."""
+"""Dialect of the chunks that the generated text is wrapped in."""
 
 DEFAULT_MAX_TOKENS: Final = 1024
 """`generate` would stop after 20 tokens."""

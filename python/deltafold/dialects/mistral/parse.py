@@ -1,7 +1,7 @@
-"""The body of Mistral's Chat Completions API to messages; the mirror of `render.py`.
+"""Parser of request bodies of Mistral's Chat Completions API; the inverse of `render.py`.
 
-Law: what is Mistral's own is the form of contents, the names of a few members, and the mark of an
-answer that is to be continued.
+Law: contents, a few names of members, and the mark of an answer to be continued differ from
+openai-chat.
 Source: the protocol notes on mistral, parts 1, 2 and 6.
 """
 

@@ -1,8 +1,8 @@
-"""Messages to the body of Mistral's Chat Completions API.
+"""Renderer of request bodies of Mistral's Chat Completions API.
 
-Laws: as openai_chat.py, but: the limit is `max_tokens`, the seed `random_seed`; ids of calls have
-nine letters and digits; a result names its tool; thinking goes back as the list that came; an
-answer that is to be continued says so.
+Laws: the body has the form of openai-chat, with these differences. The limit is `max_tokens`, the
+seed `random_seed`. Ids of calls have nine letters and digits. A result names its tool. Thinking is
+sent back as the list in which it arrived. An answer to be continued has `prefix`.
 Source: the Mistral reference, summarised in the protocol notes on mistral, parts 2 and 6 (read
 2026-11); the types of the official client.
 """

@@ -1,7 +1,7 @@
-"""Messages to the body of Ollama's chat.
+"""Renderer of request bodies of Ollama's chat.
 
-Laws: arguments are objects; each result is a message of its own, in the order of the calls; images
-stand beside the text, as bare base64; thinking goes back while a tool loop is open.
+Laws: arguments are objects. Each result is a separate message, in the order of the calls. Images
+are beside the text, as bare base64. Thinking is sent back while a tool loop is open.
 Source: the Ollama API reference, summarised in the protocol notes on ollama, part 5 (read 2026-11).
 """
 

@@ -19,10 +19,11 @@ class OllamaConfig(ModelConfig):
     """Settings of ollama.
 
     Attributes:
-        think: whether, or how hard, to think; some models take only levels.
+        think: switches thinking on or off, or sets its level; some models accept only levels.
         format: `"json"`, or the JSON Schema of the answer.
-        keep_alive: how long the model stays loaded: a duration ("5m"), or seconds.
-        options: further members of the provider's `options` (`num_ctx` …), in its own names.
+        keep_alive: time for which the model stays loaded: a duration ("5m"), or seconds.
+        options: further members of the provider's `options` (`num_ctx` …), under the provider's
+            names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

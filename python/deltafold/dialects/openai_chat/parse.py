@@ -1,6 +1,6 @@
-"""The body of OpenAI's Chat Completions API to messages; the mirror of `render.py`.
+"""Parser of request bodies of OpenAI's Chat Completions API; the inverse of `render.py`.
 
-Law: reasoning in an assistant's message tells in which member this vendor wants it back.
+Law: the member that holds the reasoning of an assistant's message sets `replay_reasoning`.
 Source: the protocol notes on openai-chat, parts 6 and 8.
 """
 
@@ -137,7 +137,7 @@ def _read_limits(reader: Reader) -> None:
 
 
 def read_tool_choice(reader: Reader) -> None:
-    """Read the choice of a tool; what is no choice of one stays as it is."""
+    """Read the choice of a tool; a value of another form stays in the body."""
     choice = reader.body.get("tool_choice")
     if isinstance(choice, str):
         reader.config["tool_choice"] = "required" if choice == "any" else choice
@@ -157,7 +157,7 @@ def read_contents(reader: Reader, message: Object, place: str) -> list[MessagePa
 
 
 def said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
-    """Read what a user or the system says."""
+    """Read a content of a user or system message."""
     match content.get("type"):
         case "text":
             extras = reader.unknown(content, {"type", "text"}, f"{place}.content")

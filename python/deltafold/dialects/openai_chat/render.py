@@ -1,9 +1,9 @@
-"""Messages to the body of OpenAI's Chat Completions API, and of the many that copy it.
+"""Renderer of request bodies of OpenAI's Chat Completions API and of its many copies.
 
-Laws: system messages stay where they stand; each answer to a tool call is a `tool` message of its
-own, directly after the assistant's; what a tool message cannot carry follows in a user message;
-arguments go back as the text that came, where that text is an object; usage is asked for, because
-nobody sends it unasked.
+Laws: system messages keep their position. Each result is a separate `tool` message, directly after
+the message of the calls. Content that a tool message cannot carry follows in a user message.
+Arguments are sent back as the original text if that text is an object. Usage is requested, because
+providers send it only on request.
 Source: the Chat Completions reference, summarised in the protocol notes on openai-chat, part 8
 (read 2026-11); the lengths of ids and names are those that the API's errors name.
 """
@@ -123,7 +123,7 @@ def chat_messages(
 
 
 def system_message(turn: Turn, rendering: Rendering) -> list[Object]:
-    """Render a system message where it stands, none where it says nothing."""
+    """Render a system message at its position; an empty message is left out."""
     texts = replay.system_texts(turn.parts, rendering)
     message: Object = {"role": "system", "content": "".join(part.text for _, part in texts)}
     return [message | replay.message_members(turn.parts, rendering)] if message["content"] else []
@@ -132,7 +132,7 @@ def system_message(turn: Turn, rendering: Rendering) -> list[Object]:
 def user_message(
     parts: Sequence[tuple[Place, MessagePart]], media: MediaRenderer, rendering: Rendering
 ) -> Object:
-    """Render what a user says."""
+    """Render a message of the user."""
     message: Object = {"role": "user", "content": user_content(parts, media, rendering)}
     return message | replay.message_members(parts, rendering)
 
@@ -157,7 +157,7 @@ def user_content(
         contents.append(content | rendering.members(part))
     if any(content.keys() != {"type", "text"} for content in contents):
         return contents
-    # What stands for something else is a paragraph of its own.
+    # A text that replaces a file is a separate paragraph.
     is_plain = all(isinstance(part, TextPart) for _, part in parts)
     return ("" if is_plain else "\n\n").join(str(content["text"]) for content in contents)
 
@@ -209,7 +209,7 @@ def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
             case ToolCallPart():
                 calls.append(_tool_call(part, place, rendering))
             case ProviderPart() if part.block.get("type") == "audio" and part.dialect == DIALECT:
-                # What the model said aloud goes back by its id.
+                # Audio of the model is sent back by its id.
                 members["audio"] = {"id": part.block.get("id")}
             case ThinkingPart() if turn.in_open_loop:
                 continue

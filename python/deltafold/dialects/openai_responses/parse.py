@@ -1,7 +1,7 @@
-"""The body of OpenAI's Responses API to messages; the mirror of `render.py`.
+"""Parser of request bodies of OpenAI's Responses API; the inverse of `render.py`.
 
-Laws: what the assistant did from one user's word to the next is one message; an item that came from
-the provider keeps all that it had beside its text or arguments.
+Laws: all items of the assistant between two user messages become one message. An item of the
+provider keeps all members beside its text or arguments.
 Source: the protocol notes on openai-responses, parts 3 and 6.
 """
 
@@ -78,7 +78,7 @@ def _read_tool_choice(reader: Reader) -> None:
 
 
 class _Input:
-    """The input while it is read: items gather until another one speaks."""
+    """Reader of the input; collects the items of one speaker until the speaker changes."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -173,7 +173,7 @@ class _Input:
             self._flush()
         state = {name: value for name, value in item.items() if name != "content"}
         is_plain = state.keys() <= {"type", "role"}
-        # Text that stands alone would be taken for more of the item before it.
+        # Two plain texts in one message would be rendered as one item.
         if is_plain and self._said and isinstance(self._said[-1], TextPart):
             self._flush_said()
         for position, content in enumerate(contents):

@@ -1,11 +1,12 @@
-"""Messages to the body of OpenAI's Responses API.
+"""Renderer of request bodies of OpenAI's Responses API.
 
-Laws: the first system message is the instructions, the others stay where they stand; every call,
-result and piece of reasoning is an item of its own; what came as an item goes back as that item;
-reasoning that is neither encrypted nor in plain words goes back only where the provider stored it,
-and without it the items that it led to lose their ids, because they are refused apart.
+Laws: the first system message becomes the instructions; the others keep their position. Each call,
+result and piece of reasoning is a separate item. An item of the provider is sent back as that item.
+Reasoning that is neither encrypted nor plain text is sent back only if the provider stored it. If
+it is left out, the items after it lose their ids, because the API refuses them without the
+reasoning.
 Source: the Responses reference, summarised in the protocol notes on openai-responses, part 6 (read
-2026-11); the length of ids and names is that which the API's errors name.
+2026-11); the lengths of ids and names are those that the API's errors name.
 """
 
 import re
@@ -72,7 +73,7 @@ def body_of(rendering: Rendering, config: OpenAIResponsesConfig) -> Object:
 
 
 def asks_for_encrypted_reasoning(config: OpenAIResponsesConfig) -> bool:
-    """Whether the request asks for reasoning in a form that can be sent back."""
+    """Return whether the request asks for encrypted reasoning, which can be sent back."""
     if config.encrypted_reasoning is not None:
         return config.encrypted_reasoning
     reasons = config.reasoning is not None or _REASONING_MODEL.match(config.model_id) is not None
@@ -193,7 +194,7 @@ class _Items:
         return self._is_stored or bool(state.get("encrypted_content") or state.get("content"))
 
     def _with_id(self, item: Mapping[str, object]) -> Object:
-        """Take the id from an item whose reasoning does not go with it."""
+        """Remove the id of an item whose reasoning is not sent."""
         return {k: v for k, v in item.items() if k != "id" or not self._lost_reasoning}
 
     def _add_text(self, part: TextPart, place: Place, state: Mapping[str, object]) -> None:

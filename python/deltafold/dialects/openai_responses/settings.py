@@ -19,11 +19,11 @@ class OpenAIResponsesConfig(ModelConfig):
     """Settings of openai-responses.
 
     Attributes:
-        store: whether the provider keeps the response; False, the default here, makes every request
-            whole in itself. None sends nothing, which at OpenAI means yes.
+        store: whether the provider keeps the response. The default False makes each request
+            self-contained. None sends no member, which means True at OpenAI.
         encrypted_reasoning: whether to ask for reasoning that can be sent back without being
-            stored. None asks where `store` is False and the model reasons: `reasoning` is set, or
-            its name is that of a reasoning model; others refuse the question.
+            stored. None asks if `store` is False and the model reasons: `reasoning` is set, or the
+            model has the name of a reasoning model. Other models refuse this request.
         reasoning: `{effort, summary}`.
         text: `{format, verbosity}`; structured output is a format.
     """

@@ -1,8 +1,8 @@
 """An agent loop in one file: one conversation, two providers, tools, an approval, a broken stream.
 
-A state of what happened is projected into what the model is shown; a router chooses who answers;
-the answer is streamed, folded and appended; its tools run; and again, until there is nothing more
-to do.  A server on the loopback interface plays both providers.
+The loop projects the log of the conversation into messages, and a router chooses the model. The
+answer is streamed, folded and appended, and its tools run. The loop ends with an answer without
+tool calls. A server on the loopback interface plays both providers.
 
     python examples/agent_loop.py
 """
@@ -70,7 +70,7 @@ class Loop:
             strategy = "execute"
 
     async def answer(self, strategy: str) -> ModelOutputEntry:
-        """Let a model answer; a stream that broke off is asked for again."""
+        """Let a model answer; a stream that broke off is requested again."""
         for attempt in range(1, MAX_TRIES + 1):
             built = self.manager.build_context(ContextInput(self.state, token_budget=50_000))
             offered: list[Tool | ToolSpec] = [
@@ -98,7 +98,7 @@ class Loop:
         raise AssertionError
 
     async def run_tools(self, answer: ModelOutputEntry) -> list[HistoryToolCallResult]:
-        """Run an answer's calls: the widgets' by the state, all others by the executor."""
+        """Run the calls of an answer: calls of widgets by the state, all others by the executor."""
         message = answer.message
         calls = [] if message is None else message.tool_calls
         asked = dict(zip([call.tool_call_id for call in calls], answer.tool_calls, strict=True))
@@ -134,12 +134,12 @@ def book_boat(place: str, time: str) -> str:
 
 
 async def agree(tool: ToolDefinition, call: ToolCallPart) -> bool:
-    """Stand in for a person who is asked, and agrees."""
+    """Approve a call in place of a person."""
     await asyncio.sleep(0)
     return tool.name == "book_boat" and call.arguments is not None
 
 
-# What the two providers answer.
+# Answers of the two providers.
 
 
 def event(data: dict[str, object]) -> bytes:
@@ -193,7 +193,7 @@ def gpt(text: str, *calls: tuple[str, str, dict[str, object]]) -> bytes:
 
 
 def script() -> list[Recording]:
-    """Return what is answered, call by call."""
+    """Return the recorded answers, in the order of the calls."""
     plan = claude(
         "First the tides.",
         ("toolu_1", "look_up_tide", {"place": "Brest"}),
@@ -211,7 +211,7 @@ def script() -> list[Recording]:
 
 
 async def converse(server: ReplayServer, say: Callable[[str], None] = print) -> Loop:
-    """Hold the whole conversation; returns the loop as it stands afterwards."""
+    """Hold the whole conversation, and return the loop in its final state."""
     server.queue(*script())
     async with (
         AnthropicModel(
@@ -242,7 +242,7 @@ async def converse(server: ReplayServer, say: Callable[[str], None] = print) -> 
 
 
 def main() -> int:
-    """Hold the conversation and tell what it used."""
+    """Hold the conversation and print its token usage."""
     with ReplayServer() as server:
         try:
             loop = asyncio.run(converse(server))

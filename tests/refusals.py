@@ -1,7 +1,7 @@
 """Bodies with which vendors, gateways and proxies refuse a request, and the error of each.
 
-Written after the vendors' error documents and after recorded answers, shortened. Names, ids and keys
-are made up.
+Written after the vendors' error documents and after recorded answers, shortened. Names, ids and
+keys are made up.
 """
 
 import json

@@ -292,9 +292,7 @@ class Message(WireModel):
         ]
 
     def same_content(self, other: "Message") -> bool:
-        """Return whether the other message has the same content: all but id and timestamp are
-        equal.
-        """
+        """Return whether all members but id and timestamp are equal."""
         return self._content() == other._content()  # noqa: SLF001 - the same class
 
     def _content(self) -> dict[str, object]:

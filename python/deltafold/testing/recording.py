@@ -1,4 +1,4 @@
-r"""A recorded response: the exact bytes of its body, where they were split, the pauses between.
+r"""A recorded response: the exact bytes of its body, their split points, and the pauses between.
 
 In: a body, or a file.  Out: `Recording`, a file.
 
@@ -15,8 +15,8 @@ Each further line is a piece of the body, `text` where its bytes are UTF-8, else
 is the seconds of silence before.  The last line is how the body stopped, with `stop_after` and
 `before_headers` where they are set; a file without it was cut, and so is its body.
 
-Laws: what is saved and loaded again is equal; members that are not known are ignored, so that a
-later version may add some.
+Laws: a recording that is saved and loaded is equal to the original. Unknown members are ignored, so
+that a later version may add some.
 """
 
 import base64

@@ -64,7 +64,7 @@ __all__ = [
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """Role of the speaker."""
 
     SYSTEM = "system"
     USER = "user"

@@ -5,8 +5,8 @@ In: calls as they begin and end.  Out: spans and histograms of OpenTelemetry's A
 >>> deltafold.otel.instrument()
 >>> deltafold.otel.uninstrument()
 
-Laws: nothing is recorded before `instrument()`; no content unless it is asked for; names stand in
-`CONVENTIONS`, one table a version of the conventions; telemetry never makes a call fail.
+Laws: nothing is recorded before `instrument()`. Content is recorded only on request. `CONVENTIONS`
+has the names, one table per version of the conventions. Telemetry never makes a call fail.
 Source: OpenTelemetry semantic conventions for GenAI client spans and metrics, 1.41 (read 2026-11).
 """
 

@@ -320,7 +320,7 @@ _CLIENT_BLOCK_TYPES: Final = (
 
 
 class ProviderPart(_Part):
-    """A content block or item that only its provider's dialect understands, kept as it came."""
+    """A content block or item that only the dialect of its provider supports, kept unchanged."""
 
     kind: Literal["provider"] = "provider"
     dialect: str

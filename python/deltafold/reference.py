@@ -35,7 +35,7 @@ InputFormat = Literal["json", "text"]
 
 @dataclass(frozen=True, slots=True)
 class ToolCallBuffer:
-    """A tool call as far as it has come; `part_index` is its place in the message."""
+    """Received part of a tool call; `part_index` is its place in the message."""
 
     tool_call_id: str
     tool_name: str

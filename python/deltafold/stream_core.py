@@ -32,7 +32,7 @@ Status: TypeAlias = Literal["idle", "started", "done", "error"]
 # Outcome of a read: a chunk, the failure of the transport, or the end of the body.
 Read: TypeAlias = bytes | Exception | None
 
-# Exceptions of httpx and its kin that say that the caller's code is wrong, not the network.
+# Exceptions of httpx and its relatives for mistakes of the caller, as opposed to network failures.
 _MISUSE_NAMES = frozenset({"StreamConsumed", "StreamClosed"})
 
 

@@ -44,7 +44,7 @@ from deltafold.transports.secrets import Redactor, secrets_of_response
 from deltafold.transports.sources import AsyncSource, Source
 
 Tee: TypeAlias = Callable[[bytes], object]
-"""Gets the body's bytes as they come, before they are decoded."""
+"""Receives the bytes of the body as they arrive, before they are decoded."""
 
 AsyncTee: TypeAlias = Callable[[bytes], Awaitable[object] | None]
 """Like `Tee`; the result is awaited."""
@@ -63,7 +63,10 @@ class _Stream:
         return f"<{type(self).__name__} {core.decoder.dialect} {core.assembler.status}>"
 
     def snapshot(self) -> Message:
-        """Return the message as far as it has come; readable at any time, also after closing."""
+        """Return the message with everything that was received so far.
+
+        It is readable at any time, also after closing.
+        """
         return self._core.assembler.snapshot()
 
     @property
@@ -158,10 +161,10 @@ class DeltaStream(_Stream):
             yield batch
 
     def text(self) -> Iterator[str]:
-        """Yield the answer's text as it comes.
+        """Yield the text of the answer as it arrives.
 
         Raises:
-            ModelError: the stream ended in an error, after all text that came was yielded.
+            ModelError: the stream ended in an error; all received text was yielded before.
         """
         yield from text_of(self._core.pending)
         while (batch := self._next_batch()) is not None:
@@ -323,10 +326,10 @@ class AsyncDeltaStream(_Stream):
         return _Batches(self._next_batch)
 
     def text(self) -> AsyncIterator[str]:
-        """Yield the answer's text as it comes.
+        """Yield the text of the answer as it arrives.
 
         Raises:
-            ModelError: the stream ended in an error, after all text that came was yielded.
+            ModelError: the stream ended in an error; all received text was yielded before.
         """
         return _Texts(self._core, self._next_batch)
 

@@ -208,7 +208,7 @@ class _Take:
 
 
 class _Heard:
-    """The chunks of a body, each noted as it passes."""
+    """Chunks of a body, each recorded when it is read."""
 
     def __init__(self, take: _Take, chunks: Iterator[bytes]) -> None:
         self._take = take

@@ -192,7 +192,7 @@ class Recording:
         return b"" if self.before_headers else self._whole[: self.stop_after]
 
     def pieces_sent(self) -> Iterator[tuple[float, bytes]]:
-        """Yield the pieces as far as they go out; the last of them may be cut."""
+        """Yield the pieces that are sent; the last of them may be cut."""
         left = len(self.body)
         for after, piece in self.pieces:
             sent = piece[:left]

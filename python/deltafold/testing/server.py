@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST  # noqa: N815 - the name that the standard library looks for
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
-        """Say nothing: a test reads `requests`."""
+        """Log nothing: a test reads `requests`."""
 
     def _replay(self, recording: Recording) -> None:
         replay = self._replaying.replay

@@ -20,7 +20,7 @@ _HEADER_BYTES: Final = 2
 
 
 class ContentDecodingError(Exception):
-    """A body is not compressed in the way that its headers say, or in one that is not known."""
+    """The compression of a body contradicts its headers, or is not supported."""
 
 
 def decoded(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:

@@ -82,7 +82,7 @@ _CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
 
 
 def http_client_kind(client: object) -> ClientKind | None:
-    """Say how a client waits; None for no HTTP client and for a `Transport`, which does both.
+    """Return how a client waits; None for a `Transport`, which does both, and for other objects.
 
     >>> http_client_kind(httpx.AsyncClient())
     'asynchronous'
@@ -315,7 +315,7 @@ class _Waits:
         }
 
     def allow(self, seconds: float | None) -> None:
-        """Say how long the next read may take."""
+        """Set the limit of the next read, in seconds."""
         self._read.allow(seconds)
 
     def trace(self, stage: str, info: object) -> None:
@@ -333,7 +333,7 @@ class _Waits:
 
     @contextmanager
     def explaining(self) -> Generator[None]:
-        """Say of a failure for lack of time which limit it was."""
+        """Replace a timeout of the client by the error of the exceeded limit."""
         try:
             yield
         except Exception as exception:

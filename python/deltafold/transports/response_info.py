@@ -38,12 +38,12 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class ResponseInfo:
-    """The response as far as its headers say.
+    """Status and headers of a response.
 
     Attributes:
-        status: the HTTP status, 200 where there was no HTTP.
+        status: the HTTP status, 200 without HTTP.
         headers: names in lower case.
-        invocation_state: the caller's own objects, as the hook before the request saw them.
+        invocation_state: the caller's own objects, after the hook before the request.
     """
 
     status: int

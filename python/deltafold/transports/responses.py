@@ -144,12 +144,11 @@ def source_of(response: object) -> Source:
 
 
 def async_source_of(response: object) -> AsyncSource:
-    """Return the source that awaits `response`; plain iterables of bytes are taken as they are.
+    """Return the source that awaits `response`; plain iterables of bytes are accepted too.
 
     Raises:
-        MisuseError: the body can only be read by blocking, was read in part, or is not opened
-            yet.
-        TypeError: the object holds no bytes.
+        MisuseError: the body can only be read by blocking, was read in part, or is not opened yet.
+        TypeError: the object does not yield bytes.
     """
     refuse_unready(response, "astream")
     response = http_response(response)

@@ -59,7 +59,7 @@ class Sdk(Protocol):
         ...
 
     def dialect(self, client: object, dialect: str) -> str:
-        """Say in which dialect a client answers that is asked in `dialect`."""
+        """Return the dialect of a client's responses to requests in `dialect`."""
         ...
 
     def open(self, client: object, request: PreparedRequest) -> Source:
@@ -116,7 +116,7 @@ class GeneratedSdk:
     dialects: Mapping[str, str]
 
     def kinds(self, client: object) -> frozenset[ClientKind]:
-        """Say in which way a client can be called."""
+        """Return the kinds of calls that a client supports."""
         bases = type(client).__mro__
         if not any(base.__module__.partition(".")[0] == self.package for base in bases):
             return _NEITHER
@@ -125,7 +125,7 @@ class GeneratedSdk:
         return frozenset(found)
 
     def dialect(self, client: object, dialect: str) -> str:
-        """Say in which dialect a client answers."""
+        """Return the dialect of a client's responses."""
         names = (base.__name__ for base in type(client).__mro__)
         return next((self.dialects[name] for name in names if name in self.dialects), dialect)
 
@@ -190,7 +190,7 @@ class MistralSdk:
         return _BOTH if mine else _NEITHER
 
     def dialect(self, client: object, dialect: str) -> str:  # noqa: ARG002 - one service, one dialect
-        """Say in which dialect a client answers."""
+        """Return the dialect of a client's responses."""
         return dialect
 
     def open(self, client: object, request: PreparedRequest) -> Source:
@@ -234,7 +234,7 @@ class BedrockSdk:
         return "boto3"
 
     def kinds(self, client: object) -> frozenset[ClientKind]:
-        """Say in which way a client can be called: aiobotocore's are awaited."""
+        """Return the kinds of calls that a client supports; those of aiobotocore are awaited."""
         names = {base.__name__ for base in type(client).__mro__}
         service: Any = getattr(getattr(client, "meta", None), "service_model", None)
         if getattr(service, "service_name", None) != "bedrock-runtime":
@@ -243,7 +243,7 @@ class BedrockSdk:
         return frozenset((kind,))
 
     def dialect(self, client: object, dialect: str) -> str:  # noqa: ARG002 - one service, one dialect
-        """Say in which dialect a client answers."""
+        """Return the dialect of a client's responses."""
         return dialect
 
     def open(self, client: object, request: PreparedRequest) -> Source:

@@ -61,11 +61,11 @@ def clean_key(key: str, origin: str) -> str:
     """Return a key without the white space around it, such as the line end of a file.
 
     Args:
-        key: as it was given.
-        origin: the argument or variable that held it, for the error.
+        key: the key as it was given.
+        origin: the argument or variable of the key, for the error.
 
     Raises:
-        MisuseError: a character in it cannot be sent; the message does not show the key.
+        MisuseError: the key has a character that cannot be sent; the message does not show the key.
     """
     stripped = key.strip()
     wrong = _UNSENDABLE.search(stripped)
@@ -178,7 +178,7 @@ class Redactor:
 
     def _shows_secret(self, exception: BaseException) -> bool:
         try:
-            # A list of notes shows them escaped; a traceback shows them as they are.
+            # The representation of a list escapes the notes; a traceback shows them unchanged.
             notes = cast("list[object]", vars(exception).get("__notes__", []))
             shown = "\n".join((str(exception), repr(exception), *map(str, notes)))
         except Exception:  # noqa: BLE001 - a text that cannot be made is shown by nobody

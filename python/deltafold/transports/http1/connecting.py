@@ -64,7 +64,7 @@ class Connection(asyncio.Protocol):
         self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say that the socket is closed."""
+        """Report that the socket is closed."""
         del exc
         self.lost = True
         self._on_lost(self)

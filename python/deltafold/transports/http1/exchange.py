@@ -198,7 +198,7 @@ class Exchange(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say whether that was the body's end."""
+        """End the body if the connection delimits it; otherwise fail the reader."""
         if not self._ended:
             if self._until_end and exc is None:
                 self._whole = True

@@ -325,7 +325,9 @@ def rows() -> Iterator[tuple[str, str, str, bool]]:
     for dialect, endings in ENDINGS.items():
         for name in endings:
             for state in STATES:
-                for closed in (False,) if dialect in WITHOUT_END_EVENT else (False, True):
+                # The end event of Gemini closes a half string too: there is no such row.
+                never_closed = dialect in WITHOUT_END_EVENT or (dialect, state) == (GEMINI, "half")
+                for closed in (False,) if never_closed else (False, True):
                     yield dialect, name, state, closed
 
 
@@ -335,8 +337,6 @@ def test_a_call_is_runnable_as_the_table_says(
 ) -> None:
     ending = ENDINGS[dialect][name]
     fragments = STATES[state]
-    if dialect == GEMINI and state == "half" and closed:
-        return  # the end event closes the string too
     call = first_call(dialect, BEGINNINGS[dialect](fragments, closed) + ending.wire)
     finished = closed or ending.finished
     if state == "half":

@@ -30,7 +30,8 @@ __all__ = ["server"]  # a fixture
 # Keys before they are sent.
 
 
-@pytest.mark.parametrize("package", CLIENTS)
+# A client of anthropic speaks another protocol than the model of the test.
+@pytest.mark.parametrize("package", [name for name in CLIENTS if name != "anthropic"])
 def test_a_key_with_a_line_end_is_sent_without_it(package: str, server: ReplayServer) -> None:
     del server.requests[:]
     server.recordings = {"*": refusal({"error": {"message": "no"}})}
@@ -43,8 +44,6 @@ def test_a_key_with_a_line_end_is_sent_without_it(package: str, server: ReplaySe
             with pytest.raises(ModelError, match="authentication"):
                 await model.send_message("Hello")
 
-    if package == "anthropic":
-        return
     if "async" in package:
         asyncio.run(main())
     else:
@@ -58,17 +57,25 @@ def test_a_key_with_a_line_end_is_sent_without_it(package: str, server: ReplaySe
         assert request.headers["authorization"] == "Bearer sk-line-end"
 
 
-@pytest.mark.parametrize("key", ["sk-\x07bell", "sk-two\nlines", "sk-dash\u2014", "sk-\ud83d"])
-@pytest.mark.parametrize("place", ["api_key", "environment", "extra_headers", "hook"])
+BAD_KEYS = ("sk-\x07bell", "sk-two\nlines", "sk-dash\u2014", "sk-\ud83d")
+BAD_KEYS_BY_PLACE = {
+    "api_key": BAD_KEYS,
+    # The environment cannot hold a lone surrogate.
+    "environment": tuple(key for key in BAD_KEYS if "\ud83d" not in key),
+    # A header may have a dash, as a key may not.
+    "extra_headers": tuple(key for key in BAD_KEYS if "\u2014" not in key),
+    "hook": tuple(key for key in BAD_KEYS if "\u2014" not in key),
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "key"), [(place, key) for place, keys in BAD_KEYS_BY_PLACE.items() for key in keys]
+)
 def test_a_character_that_no_header_carries_is_refused_without_showing_the_key(
     place: str, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if place in {"extra_headers", "hook"} and key.endswith("\u2014"):
-        return  # A header may have it, as a key may not.
     config: dict[str, Any] = {"model_id": "m"}
     settings: dict[str, Any] = {"api_key": "unused"}
-    if place == "environment" and "\ud83d" in key:
-        return  # The environment cannot hold it.
     if place == "environment":
         monkeypatch.setenv("OPENAI_API_KEY", key)
         settings = {}

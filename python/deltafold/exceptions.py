@@ -17,7 +17,7 @@ class ContractError(DeltafoldError, ValueError):
     """
 
     def __init__(self, message: str, *, seq: int | None = None, field: str | None = None) -> None:
-        """Keep the place of the fault beside its description."""
+        """Store the place of the fault in addition to its description."""
         super().__init__(message)
         self.seq: int | None = seq
         self.field: str | None = field

@@ -79,6 +79,6 @@ async def afold(
     dialect: str,
     **options: Unpack[DecoderOptions],
 ) -> Message:
-    """Fold a whole body, or its chunks as they come, into the message; raises as `fold()` does."""
+    """Fold a whole body, or its asynchronous chunks, into the message; raises as `fold()` does."""
     async with astream(chunks, dialect, **options) as opened:
         return await opened.final_message()

@@ -64,7 +64,7 @@ __all__ = [
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """Role of the speaker."""
 
     SYSTEM = "system"
     USER = "user"
@@ -292,7 +292,7 @@ class Message(WireModel):
         ]
 
     def same_content(self, other: "Message") -> bool:
-        """Return whether both messages are equal in everything but id and timestamp."""
+        """Return whether all members but id and timestamp are equal."""
         return self._content() == other._content()  # noqa: SLF001 - the same class
 
     def _content(self) -> dict[str, object]:

@@ -5,8 +5,8 @@ In: calls as they begin and end.  Out: spans and histograms of OpenTelemetry's A
 >>> deltafold.otel.instrument()
 >>> deltafold.otel.uninstrument()
 
-Laws: nothing is recorded before `instrument()`; no content unless it is asked for; names stand in
-`CONVENTIONS`, one table a version of the conventions; telemetry never makes a call fail.
+Laws: nothing is recorded before `instrument()`. Content is recorded only on request. `CONVENTIONS`
+has the names, one table per version of the conventions. Telemetry never makes a call fail.
 Source: OpenTelemetry semantic conventions for GenAI client spans and metrics, 1.41 (read 2026-11).
 """
 
@@ -29,13 +29,13 @@ from deltafold.transports.secrets import address_of
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """The names of one version of the conventions.
+    """Names of one version of the conventions.
 
     Attributes:
-        schema_url: names the version to whoever receives the data.
-        attributes: our word for a fact -> the attribute's name.
-        metrics: our word for a measure -> the histogram's name, unit and description.
-        providers: our vendor's name -> the well-known value of the provider attribute.
+        schema_url: identifies the version to the receiver of the data.
+        attributes: name of a fact in deltafold -> name of the attribute.
+        metrics: name of a measure in deltafold -> name, unit and description of the histogram.
+        providers: name of a vendor in deltafold -> well-known value of the provider attribute.
     """
 
     schema_url: str
@@ -126,16 +126,16 @@ def instrument(
     meter_provider: object | None = None,
     conventions: str = "1.41",
 ) -> "Instrumentation":
-    """Record every call of every Model from now on.
+    """Record every later call of every Model.
 
     Args:
         capture_content: whether the span carries the messages, the system prompt and the tools.
-        tracer_provider: makes the tracer; None is the global one.
-        meter_provider: makes the meter; None is the global one.
+        tracer_provider: makes the tracer; None is the global provider.
+        meter_provider: makes the meter; None is the global provider.
         conventions: the version of the names, a key of `CONVENTIONS`.
 
     Raises:
-        MisuseError: OpenTelemetry is not installed, or there is no such version.
+        MisuseError: OpenTelemetry is not installed, or the version is not known.
     """
     if conventions not in CONVENTIONS:
         raise MisuseError(f"conventions: there are {', '.join(CONVENTIONS)}, not {conventions!r}")
@@ -192,7 +192,7 @@ class Instrumentation:
         return _Call(self, facts)
 
     def named(self, facts: Mapping[str, object]) -> dict[str, object]:
-        """Give facts the names of the conventions; what is not known is left out."""
+        """Return facts under the names of the conventions, without unknown values."""
         attributes = self.names.attributes
         return {attributes[fact]: value for fact, value in facts.items() if value is not None}
 
@@ -228,7 +228,7 @@ class _Call:
         )
 
     def ended(self, core: StreamCore) -> None:
-        """Record what came of the call."""
+        """Record the outcome of the call."""
         instrumentation = self._instrumentation
         message = core.assembler.snapshot()
         error = core.error()

@@ -17,10 +17,11 @@ ItemT = TypeVar("ItemT")
 def answered_calls(
     messages: Iterable[Iterable[tuple[ItemT, MessagePart]]],
 ) -> Iterator[tuple[ItemT, ItemT | None]]:
-    """Yield each result with the call that it answers, None if it answers none.
+    """Yield each result with the call that it answers, None if there is no such call.
 
     Args:
-        messages: the parts of each message; the caller's item stands for a part in the pairs.
+        messages: the parts of each message, each with an item that represents the part in the
+            pairs.
     """
     waiting: dict[str, list[ItemT]] = {}
     for parts in messages:

@@ -1,11 +1,11 @@
-"""The parts of a message.
+"""Parts of a message.
 
-In: flat Python fields, the wire form `{kind, payload, providerState?}`, or what a fold has
-assembled.  Out: frozen pydantic models.
+In: flat Python fields, the wire form `{kind, payload, providerState?}`, or the parts of a fold.
+Out: frozen pydantic models.
 
-Laws: a part's wire form omits what has its default; provider state is what one provider must get
-back byte for byte, and only that provider; the raw text of a tool call's arguments is kept always,
-the arguments are parsed once, when first read.
+Laws: the wire form of a part omits default values. Provider state is sent back unchanged, and only
+to the provider that made it. The raw text of a tool call's arguments is always kept; the arguments
+are parsed once, when first read.
 """
 
 import base64
@@ -48,11 +48,11 @@ def _check_unicode(text: str) -> str:
 Text = Annotated[str, AfterValidator(_check_unicode)]
 
 _ENVELOPE: Final = frozenset({"kind", "providerState", "provider_state"})
-"""Members of a part that stand beside its payload."""
+"""Members of a part outside of its payload."""
 
 
 def _flatten(data: object) -> object:
-    """Bring the wire form to one flat mapping; what is flat already passes."""
+    """Convert the wire form to one flat mapping; a flat mapping is unchanged."""
     members = json_object(data)
     if members is None or "payload" not in members:
         return data
@@ -73,12 +73,12 @@ def _flatten(data: object) -> object:
 
 
 class _Part(WireModel):
-    """What all parts share: provider state, both forms of input, and the wire form of output."""
+    """Base class of all parts: provider state, both input forms, and the wire form of output."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     provider_state: dict[str, object] | None = None
-    """`{dialect, modelId, data}`: what that provider must get back unchanged in a replay."""
+    """`{dialect, modelId, data}`: data that the provider must receive unchanged in a replay."""
 
     @model_validator(mode="before")
     @classmethod
@@ -103,7 +103,7 @@ class _Part(WireModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Describe the wire form, which is what a reader of the schema sends and receives."""
+        """Describe the wire form, which users of the schema send and receive."""
         flat = handler.resolve_ref_schema(
             super().__get_pydantic_json_schema__(core_schema, handler)
         )
@@ -139,12 +139,13 @@ class ThinkingPart(_Part):
 
 
 class ToolCallPart(_Part):
-    """The model asks for a tool to be run.
+    """A tool call of the model.
 
-    `raw_args_text` is what the provider sent, "" when nothing was; `arguments` is the object it
-    holds, or None with `parse_error` (or `incomplete`: the text was cut off, and nobody runs half a
-    call). While a call of a running stream has not ended, its arguments are None without either.
-    Made by hand, one of `arguments` and `raw_args_text` is enough.
+    `raw_args_text` is the original text, "" if the provider sent none. `arguments` is the object in
+    the text. Without an object it is None, and `parse_error` has the reason, or `incomplete` marks
+    a text that was cut off; such a call must not be run. The arguments of a call in a running
+    stream are None until the call ends. A call that is made by hand needs only one of `arguments`
+    and `raw_args_text`.
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -175,7 +176,7 @@ class ToolCallPart(_Part):
     else:  # a checker would take the method as leave for any attribute
 
         def __getattr__(self, name: str) -> object:
-            """Parse the arguments when they, or what came of it, are first read."""
+            """Parse the arguments on the first access to them or to their error."""
             if name not in _PARSED_FIELDS:
                 return super().__getattr__(name)
             parsed = parse_arguments(self.raw_args_text, self.input_format)
@@ -183,7 +184,7 @@ class ToolCallPart(_Part):
             return self.__dict__[name]
 
     def __eq__(self, other: object) -> bool:
-        """Compare what is said, parsed already or not."""
+        """Compare the content, whether the arguments are parsed yet or not."""
         return isinstance(other, ToolCallPart) and self._to_wire() == other._to_wire()
 
     def __hash__(self) -> int:
@@ -259,11 +260,11 @@ class ImagePart(_Part):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], *, mime_type: str | None = None) -> Self:
-        """Read an image into a part; its type is guessed from the name unless it is given.
+        """Read an image into a part; without a given type, the name of the file determines it.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: no type was given, and the name tells none.
+            ValueError: no type was given, and the name does not determine one.
         """
         return cls(mime_type=_type_of_file(path, mime_type), data=_read_base64(path))
 
@@ -295,13 +296,13 @@ class FileRefPart(_Part):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], *, mime_type: str | None = None) -> Self:
-        """Read a file into a part: a `data:` URL with the type, the name and the bytes of it.
+        """Read a file into a part: a `data:` URL with its type, name and bytes.
 
-        The type is guessed from the name unless it is given.
+        Without a given type, the name of the file determines it.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: no type was given, and the name tells none.
+            ValueError: no type was given, and the name does not determine one.
         """
         known = _type_of_file(path, mime_type)
         name = quote(Path(path).name, safe="")
@@ -319,7 +320,7 @@ _CLIENT_BLOCK_TYPES: Final = (
 
 
 class ProviderPart(_Part):
-    """A content block or item that only its provider's dialect understands, kept as it came."""
+    """A content block or item that only the dialect of its provider supports, kept unchanged."""
 
     kind: Literal["provider"] = "provider"
     dialect: str
@@ -327,10 +328,10 @@ class ProviderPart(_Part):
 
     @property
     def awaits_caller(self) -> bool:
-        """Whether the block, by itself, asks the caller to act: to run something, or to approve it.
+        """Whether the block itself asks the caller to act: to run something, or to approve it.
 
-        A `shell_call` runs at the caller unless it names a container; a `tool_search_call` only
-        where it says "client".
+        A `shell_call` runs at the caller unless it names a container. A `tool_search_call` runs at
+        the caller only if it contains "client".
         """
         block_type = self.block.get("type")
         if block_type == "shell_call":
@@ -344,11 +345,11 @@ class ProviderPart(_Part):
 ContentPart: TypeAlias = Annotated[
     TextPart | ImagePart | FileRefPart | ProviderPart, Field(discriminator="kind")
 ]
-"""What the result of a tool may consist of."""
+"""Parts that the result of a tool may contain."""
 
 
 class ToolResultPart(_Part):
-    """What running one tool call gave. `content` is text, an object, or parts."""
+    """Result of one tool call. `content` is text, an object, or parts."""
 
     kind: Literal["tool_result"] = "tool_result"
     tool_call_id: str
@@ -378,7 +379,7 @@ MessagePart: TypeAlias = Annotated[
     | ProviderPart,
     Field(discriminator="kind"),
 ]
-"""Any part, told apart by `kind`."""
+"""Union of all parts, discriminated by `kind`."""
 
 _WHOLE_PART: Final[TypeAdapter[ImagePart | FileRefPart | ProviderPart]] = TypeAdapter(
     Annotated[ImagePart | FileRefPart | ProviderPart, Field(discriminator="kind")]
@@ -394,8 +395,8 @@ def part_from_wire(part: Mapping[str, object]) -> MessagePart:
     """Make the part of a `part` delta: an image, a file or a provider's block, in its wire form.
 
     Raises:
-        ContractError: it is none of these, or members are missing or of the wrong type; `field` is
-        "part".
+        ContractError: the part has another kind, or members are missing or of the wrong type;
+            `field` is "part".
     """
     try:
         return _WHOLE_PART.validate_python(part)
@@ -422,7 +423,7 @@ TOOL_CALL_BLUEPRINT: Final = blueprint(
     input_format="json",
     provider_state=None,
 )
-"""A call that was folded; what is parsed of its arguments is computed when first read."""
+"""Blueprint of a folded call; the parsed members are computed when first read."""
 
 
 def parts_from_fold(parts: list[dict[str, object]]) -> list[MessagePart]:

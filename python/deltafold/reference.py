@@ -35,7 +35,7 @@ InputFormat = Literal["json", "text"]
 
 @dataclass(frozen=True, slots=True)
 class ToolCallBuffer:
-    """A tool call as far as it has come; `part_index` is its place in the message."""
+    """Received part of a tool call; `part_index` is its place in the message."""
 
     tool_call_id: str
     tool_name: str
@@ -48,7 +48,7 @@ class ToolCallBuffer:
 
 @dataclass(slots=True)
 class _Text:
-    """Collects what several deltas append to one piece of text."""
+    """Accumulator of one text that several deltas extend."""
 
     pieces: list[str] = field(default_factory=list)
 
@@ -128,7 +128,7 @@ class _CallPart:
         }
 
     def to_reader(self) -> PartialJson:
-        """Return the one reader of this call's arguments, after feeding it what it lacks."""
+        """Return the reader of this call's arguments, after feeding the text that it lacks."""
         reader = self.reader or PartialJson()
         text = self.args.read()
         piece = text[self.read :]
@@ -167,7 +167,7 @@ class _WholePart:
 
 @dataclass(slots=True)
 class _Fold:
-    """Everything that the deltas of one stream have said so far."""
+    """Accumulated content of the deltas of one stream."""
 
     run_id: str | None
     status: Status = "idle"
@@ -206,7 +206,7 @@ class MessageAssembler:
 
     @property
     def run_id(self) -> str | None:
-        """The run whose deltas are accepted, None while any run's are."""
+        """Run whose deltas are accepted, None while the deltas of any run are."""
         return self._fold.run_id
 
     @property
@@ -230,10 +230,10 @@ class MessageAssembler:
         return MappingProxyType({name: call.to_buffer() for name, call in self._fold.calls.items()})
 
     def tool_args(self, tool_call_id: str, /) -> PartialJson:
-        """Return the one reader of a call's arguments; it gets what has come when it is asked for.
+        """Return the reader of a call's arguments, up to date with the received text.
 
         Raises:
-            KeyError: there is no such call.
+            KeyError: no call has this id.
         """
         return self._fold.calls[tool_call_id].to_reader()
 
@@ -249,7 +249,7 @@ class MessageAssembler:
 
     @property
     def error(self) -> ModelError | None:
-        """What ended the stream in state `error`, with the partial message; else None."""
+        """Error of a stream in state `error`, with the partial message; otherwise None."""
         failure = self._fold.failure
         if failure is None:
             return None
@@ -273,9 +273,9 @@ class MessageAssembler:
         """Fold a delta, each delta of a batch, or a delta in its wire form.
 
         Raises:
-            ContractError: a delta breaks the contract. Deltas of a batch before it are applied,
-                it and later ones are not.
-            TypeError: the argument is none of these.
+            ContractError: a delta breaks the contract. Deltas of a batch before it are applied; the
+                delta itself and later ones are not.
+            TypeError: the argument has another type.
         """
         given = cast("object", delta)  # not every caller runs a type checker
         if isinstance(given, MessageDelta):
@@ -315,7 +315,8 @@ class MessageAssembler:
         """Return the whole message.
 
         Raises:
-            ModelError: the stream ended with an error; `partial_message` holds what came before it.
+            ModelError: the stream ended with an error; `partial_message` holds the parts received
+                before.
             MisuseError: the stream has not ended.
         """
         error = self.error
@@ -334,7 +335,7 @@ class MessageAssembler:
         self._fold = _Fold(self._given_run_id)
 
     def _consume_one(self, delta: MessageDelta) -> None:
-        """Check the laws of every delta, then fold it; what fails fails before anything changed."""
+        """Check the laws of every delta, then fold it; a refused delta changes nothing."""
         fold = self._fold
         if fold.run_id is not None and delta.run_id != fold.run_id:
             raise _broken(delta, "runId", f"is of run {delta.run_id!r}, not of {fold.run_id!r}")

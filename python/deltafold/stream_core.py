@@ -1,11 +1,11 @@
-"""What a stream does between two reads, whoever waits for them.
+"""Work of a stream between two reads, the same for synchronous and asynchronous streams.
 
-In: what a read brought: a chunk, the end, or the failure of the transport.  Out: deltas, and an
+In: the outcome of a read: a chunk, the end, or the failure of the transport.  Out: deltas, and an
 assembler that has folded them.
 
-Laws: no I/O and no waiting; the transport's failure becomes an error delta, the caller's mistake
-does not; a response that refuses is named by the error mapper, whichever client brought it;
-nothing changes after the end.
+Laws: no I/O and no waiting. A failure of the transport becomes an error delta; a mistake of the
+caller does not. The error mapper classifies a refusal, whichever client received it. Nothing
+changes after the end.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -29,10 +29,10 @@ from deltafold.transports.sources import AsyncSource, Source
 
 Status: TypeAlias = Literal["idle", "started", "done", "error"]
 
-# What a read can bring: a chunk, the failure of the transport, or the end of the body.
+# Outcome of a read: a chunk, the failure of the transport, or the end of the body.
 Read: TypeAlias = bytes | Exception | None
 
-# Exceptions of httpx and its kin that say that the caller's code is wrong, not the network.
+# Exceptions of httpx and its relatives for mistakes of the caller, as opposed to network failures.
 _MISUSE_NAMES = frozenset({"StreamConsumed", "StreamClosed"})
 
 
@@ -56,11 +56,11 @@ class DecoderOptions(TypedDict, total=False):
 
 
 class CallerError(Exception):
-    """Carries what the caller's own code raised past the handling of a transport's failures."""
+    """Carries an exception of the caller's code past the handling of transport failures."""
 
 
 class Observer(Protocol):
-    """Who watches a stream from outside, for telemetry; it must not raise."""
+    """Observer of a stream, for telemetry; it must not raise."""
 
     def ended(self, core: "StreamCore") -> None:
         """Learn that the stream has ended, whole, in an error, or given up."""
@@ -68,16 +68,16 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """What a Model knows of the call behind a stream.
+    """Facts of a Model about the call of a stream.
 
     Attributes:
-        vendor: the name of the vendor's row; "" where nobody said.
-        model_id: the model that was asked for.
-        after_headers: the caller's hook that gets the response before its body is read.
+        vendor: the name of the vendor's row; "" if it is unknown.
+        model_id: the requested model.
+        after_headers: the caller's hook that receives the response before its body is read.
         invocation_state: the caller's own objects, for the hooks.
-        notes: what was noticed while the request was rendered, as warnings of the message.
-        begin: makes whoever is told of the end, when the request goes out.
-        redactor: makes what removes the call's secrets from texts, when something fails.
+        notes: losses of rendering, as warnings of the message.
+        begin: makes the observer of the end, when the request is sent.
+        redactor: makes the redactor of the call's secrets, after a failure.
     """
 
     vendor: str = ""
@@ -96,12 +96,12 @@ class StreamCore:
     """One stream without its transport.
 
     Attributes:
-        pending: deltas of the last batch that nobody has taken yet.
-        busy: a read is under way.
-        ended: there is nothing more to read.
-        has_rest: the body goes on behind the terminal event.
-        response: what the headers said, None before they came.
-        call: what the Model knows of the call.
+        pending: deltas of the last batch that were not taken yet.
+        busy: a read is in progress.
+        ended: everything was read.
+        has_rest: the body continues after the terminal event.
+        response: facts of the headers, None before they arrive.
+        call: facts about the call.
     """
 
     __slots__ = (
@@ -154,7 +154,7 @@ class StreamCore:
         self._mapper = error_mapper or ErrorMapper()
 
     def begin_request(self) -> None:
-        """Note that the request goes out."""
+        """Note that the request is sent."""
         self.stopwatch.start()
         if self.call.begin is not None:
             self._observer = self.call.begin()
@@ -173,7 +173,7 @@ class StreamCore:
             self._refusal = bytearray()
 
     def after_headers(self) -> Awaitable[None] | None:
-        """Show the response to the caller's hook; returns what is to be awaited, if anything."""
+        """Call the caller's hook with the response, and return its result."""
         hook = self.call.after_headers
         if hook is None or self.response is None:
             return None
@@ -183,15 +183,15 @@ class StreamCore:
             raise CallerError from exception
 
     def begin_read(self) -> None:
-        """Note that a read begins; whoever reads says when it is over."""
+        """Note that a read begins; the reader resets `busy` at its end."""
         if self.busy:
             raise MisuseError("this stream is being read already: one reader at a time")
         self.busy = True
 
     def step(self, read: Read) -> DeltaBatch:
-        """Decode what a read brought, fold it, and hand the deltas out."""
+        """Decode and fold the outcome of a read, and return the deltas."""
         if self._refusal is not None:
-            # A refusal that breaks off is a refusal still: its status says more than the break.
+            # A refusal that breaks off stays a refusal, because its status is more specific.
             if isinstance(read, Exception):
                 self._note_cause(read)
                 read = None
@@ -212,7 +212,7 @@ class StreamCore:
         return batch
 
     def step_into(self, read: Read) -> None:
-        """Decode what a read brought straight into the assembler, which costs no Python object."""
+        """Decode the outcome of a read straight into the assembler, without Python objects."""
         if read is None or isinstance(read, Exception) or self._refusal is not None:
             self.step(read)
             return
@@ -242,11 +242,11 @@ class StreamCore:
         return self.redactor.exception(exception)
 
     def final_message(self) -> Message:
-        """Return the message, with what was noticed while its request was rendered.
+        """Return the message, with the notes of rendering.
 
         Raises:
             ModelError: the stream ended in an error.
-            MisuseError: it has not ended yet.
+            MisuseError: the stream has not ended yet.
         """
         try:
             message = self.assembler.build_final_message()
@@ -258,24 +258,24 @@ class StreamCore:
         return message
 
     def error(self) -> ModelError | None:
-        """Return what ended the stream, None while it runs and when it ended well."""
+        """Return the error that ended the stream; None while it runs and after success."""
         error = self.assembler.get_error()
         return None if error is None else self._completed(error)
 
     @property
     def cost(self) -> Cost:
-        """What the call has cost so far."""
+        """Cost of the call so far."""
         return cost_of(self.assembler.usage, self.call.vendor, self.call.model_id)
 
     @property
     def timing(self) -> Timing:
-        """How fast it has been so far."""
+        """Speed of the stream so far."""
         usage = self.assembler.usage
         return self.stopwatch.timing(None if usage is None else usage.output_tokens)
 
     @property
     def redactor(self) -> Redactor:
-        """What removes the call's secrets from texts; made when something has failed."""
+        """Redactor of the call's secrets; made after a failure."""
         if self._redactor is None:
             self._redactor = self.call.redactor()
         return self._redactor
@@ -303,17 +303,17 @@ class StreamCore:
         return batch._with_error_texts(*texts) or batch  # noqa: SLF001 - made for this
 
     def _note_cause(self, failure: Exception) -> None:
-        """Keep what the client raised, without secrets, as the cause of the `ModelError`s to come.
+        """Keep the exception of the client, without secrets, as the cause of later `ModelError`s.
 
-        Its traceback begins below the frame that caught it, which holds this stream: the two would
-        keep each other until the garbage collector comes.
+        Its traceback begins below the frame that caught it. That frame holds this stream, and a
+        reference cycle would keep both until the garbage collector runs.
         """
         traceback = failure.__traceback__
         failure = failure.with_traceback(traceback and traceback.tb_next)
         self._cause = self.redactor.exception(failure)
 
     def _refused(self, body: bytearray, read: bytes | None) -> DeltaBatch:
-        """Collect the body of a response that refuses; what it says is the error."""
+        """Collect the body of a refusal, which contains the error."""
         if read is not None:
             self._note_read(0)
             body += read[: _core.MAX_REFUSAL_BYTES - len(body)]
@@ -385,7 +385,7 @@ def _is_misuse(exception: Exception) -> bool:
 
 
 def text_of(deltas: Iterator[MessageDelta]) -> Iterator[str]:
-    """Yield what the text deltas say."""
+    """Yield the text of the text deltas."""
     for delta in deltas:
         if delta.kind == DeltaKind.TEXT and (text := delta.text):
             yield text

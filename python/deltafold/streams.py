@@ -1,18 +1,18 @@
 """Streams: bytes of a response in, deltas, text and the final message out.
 
 In: a `Source` of byte chunks (transports/sources.py).  Out: `MessageDelta`, `DeltaBatch`, `str`,
-`Message`.  `stream_core.py` holds all that happens between two reads; `DeltaStream` and
-`AsyncDeltaStream` add only how one waits.
+`Message`.  `stream_core.py` has the work between two reads; `DeltaStream` and `AsyncDeltaStream`
+differ only in how they wait.
 
 Laws:
-- Pull only: nothing is read before it is asked for, and at most one transport chunk ahead.
-- Iterating never raises for a failure of the provider or the network: it yields start, the error,
-  and ends. `text()` and `final_message()` raise `ModelError`.  A caller's mistake raises where it
-  is made.
-- The terminal delta is handed out at once.  The step after it, or closing, reads the rest of the
-  body within bounds (transports/draining.py), so that the connection serves the next call.
-- Closing keeps what came; before the end it counts as `cancelled`.  Cancellation is folded in and
-  raised again.
+- Pull only: nothing is read before it is requested, and at most one transport chunk ahead.
+- Iterating never raises for a failure of the provider or the network: it yields start and the
+  error, and ends. `text()` and `final_message()` raise `ModelError`.  A mistake of the caller
+  raises at the call.
+- The terminal delta is returned at once.  The next step, or closing, reads the rest of the body
+  within bounds (transports/draining.py), so that the connection can be used again.
+- Closing keeps the received parts; before the end the stream becomes `cancelled`.  Cancellation is
+  folded in and raised again.
 """
 
 import contextlib
@@ -44,14 +44,14 @@ from deltafold.transports.secrets import Redactor, secrets_of_response
 from deltafold.transports.sources import AsyncSource, Source
 
 Tee: TypeAlias = Callable[[bytes], object]
-"""Gets the body's bytes as they come, before they are decoded."""
+"""Receives the bytes of the body as they arrive, before they are decoded."""
 
 AsyncTee: TypeAlias = Callable[[bytes], Awaitable[object] | None]
-"""As `Tee`; what it returns is awaited."""
+"""Like `Tee`; the result is awaited."""
 
 
 class _Stream:
-    """What both kinds of stream show of themselves."""
+    """Members that both kinds of stream share."""
 
     __slots__ = ("__weakref__", "_core")
 
@@ -63,7 +63,10 @@ class _Stream:
         return f"<{type(self).__name__} {core.decoder.dialect} {core.assembler.status}>"
 
     def snapshot(self) -> Message:
-        """Return the message as far as it has come; readable at any time, also after closing."""
+        """Return the message with everything that was received so far.
+
+        It is readable at any time, also after closing.
+        """
         return self._core.assembler.snapshot()
 
     @property
@@ -73,7 +76,7 @@ class _Stream:
 
     @property
     def status(self) -> Status:
-        """Where the stream stands: idle, started, done or error."""
+        """Status of the stream: idle, started, done or error."""
         return self._core.assembler.status
 
     @property
@@ -88,30 +91,31 @@ class _Stream:
 
     @property
     def timing(self) -> Timing:
-        """How fast it is so far, in seconds."""
+        """Timing so far, in seconds."""
         return self._core.timing
 
     @property
     def cost_usd(self) -> float | None:
-        """What it has cost so far, in US dollars; None where that is not known."""
+        """Cost so far in US dollars; None if it is unknown."""
         return self._core.cost.usd
 
     @property
     def cost_source(self) -> CostSource | None:
-        """Who says what it cost: the provider, or the price list of genai-prices."""
+        """Source of the cost: the provider, or the price list of genai-prices."""
         return self._core.cost.source
 
     @property
     def error(self) -> ModelError | None:
-        """What ended the stream; None while it runs, and when it ended well."""
+        """Error that ended the stream; None while it runs and after success."""
         return self._core.error()
 
     def ended_message(self) -> Message:
         """Return the message of a stream that was read to its end.
 
         Raises:
-            ModelError: the stream ended in an error; `partial_message` has what came before.
-            MisuseError: it has not ended yet.
+            ModelError: the stream ended in an error; `partial_message` has the parts received
+                before.
+            MisuseError: the stream has not ended yet.
         """
         return self._core.final_message()
 
@@ -157,10 +161,10 @@ class DeltaStream(_Stream):
             yield batch
 
     def text(self) -> Iterator[str]:
-        """Yield the answer's text as it comes.
+        """Yield the text of the answer as it arrives.
 
         Raises:
-            ModelError: the stream ended in an error, after all text that came was yielded.
+            ModelError: the stream ended in an error; all received text was yielded before.
         """
         yield from text_of(self._core.pending)
         while (batch := self._next_batch()) is not None:
@@ -172,7 +176,8 @@ class DeltaStream(_Stream):
         """Read to the end and return the message.
 
         Raises:
-            ModelError: the stream ended in an error; `partial_message` has what came before.
+            ModelError: the stream ended in an error; `partial_message` has the parts received
+                before.
         """
         core = self._core
         while not core.ended:
@@ -181,9 +186,9 @@ class DeltaStream(_Stream):
         return core.final_message()
 
     def close(self) -> None:
-        """Give the connection back and keep what came.
+        """Release the connection and keep the received parts.
 
-        A stream that had not ended is `cancelled`, and its connection is closed.
+        A stream that has not ended becomes `cancelled`, and its connection is closed.
         """
         self._core.cancel("the stream was closed before its end")
         self._core.pending = iter(())
@@ -253,7 +258,7 @@ class DeltaStream(_Stream):
             core.busy = False
 
     def _finish(self) -> None:
-        """Read out what follows the terminal event, so that the connection serves again."""
+        """Read the rest of the body after the terminal event, to reuse the connection."""
         core, source = self._core, self._source
         if source is None or core.busy:
             return
@@ -268,7 +273,7 @@ class DeltaStream(_Stream):
     def _release(self) -> None:
         source, self._source = self._source, None
         if source is not None:
-            # A connection that fails while it is given up takes nothing from what was received.
+            # A failure while the connection is released does not affect the received parts.
             with contextlib.suppress(Exception):
                 source.close()
 
@@ -321,10 +326,10 @@ class AsyncDeltaStream(_Stream):
         return _Batches(self._next_batch)
 
     def text(self) -> AsyncIterator[str]:
-        """Yield the answer's text as it comes.
+        """Yield the text of the answer as it arrives.
 
         Raises:
-            ModelError: the stream ended in an error, after all text that came was yielded.
+            ModelError: the stream ended in an error; all received text was yielded before.
         """
         return _Texts(self._core, self._next_batch)
 
@@ -332,7 +337,8 @@ class AsyncDeltaStream(_Stream):
         """Read to the end and return the message.
 
         Raises:
-            ModelError: the stream ended in an error; `partial_message` has what came before.
+            ModelError: the stream ended in an error; `partial_message` has the parts received
+                before.
         """
         core = self._core
         while not core.ended:
@@ -341,9 +347,9 @@ class AsyncDeltaStream(_Stream):
         return core.final_message()
 
     async def aclose(self) -> None:
-        """Give the connection back and keep what came.
+        """Release the connection and keep the received parts.
 
-        A stream that had not ended is `cancelled`, and its connection is closed.
+        A stream that has not ended becomes `cancelled`, and its connection is closed.
         """
         self._core.cancel("the stream was closed before its end")
         self._core.pending = iter(())
@@ -417,7 +423,7 @@ class AsyncDeltaStream(_Stream):
             core.busy = False
 
     async def _finish(self) -> None:
-        """Read out what follows the terminal event, so that the connection serves again."""
+        """Read the rest of the body after the terminal event, to reuse the connection."""
         core, source = self._core, self._source
         if source is None or core.busy:
             return
@@ -441,7 +447,7 @@ class AsyncDeltaStream(_Stream):
     async def _release(self) -> None:
         source, self._source = self._source, None
         if source is not None:
-            # A connection that fails while it is given up takes nothing from what was received.
+            # A failure while the connection is released does not affect the received parts.
             with contextlib.suppress(Exception):
                 await source.close()
 
@@ -492,7 +498,7 @@ _T = TypeVar("_T")
 
 
 def _call(function: Callable[[bytes], _T], chunk: bytes) -> _T:
-    """Call the caller's own code; what it raises is the caller's, no failure of the transport."""
+    """Call code of the caller; its exceptions are not failures of the transport."""
     try:
         return function(chunk)
     except Exception as exception:
@@ -500,7 +506,7 @@ def _call(function: Callable[[bytes], _T], chunk: bytes) -> _T:
 
 
 async def _finished(result: object) -> None:
-    """Await what the caller's own code returned, where it is to be awaited."""
+    """Await the result of the caller's code, if it is awaitable."""
     if isinstance(result, Awaitable):
         try:
             await result
@@ -516,20 +522,20 @@ def stream(
     tee: Tee | None = None,
     **options: Unpack[DecoderOptions],
 ) -> DeltaStream:
-    """Read a response that somebody else has opened.
+    """Read a response that another client has opened.
 
     Args:
         response: openai's or anthropic's `with_streaming_response` or raw response or `Stream`, a
             response of httpx, httpx2 or requests, bytes, or any iterable of bytes.
         dialect: the wire protocol; None takes it from an SDK's response.
-        error_mapper: names the failures of the transport; None is the default table.
-        tee: gets the body's bytes as they come, untouched, before they are decoded: a gateway
+        error_mapper: maps the failures of the transport; None is the default table.
+        tee: receives the bytes of the body as they arrive, before they are decoded; a gateway
             forwards them.
         options: the options of `Decoder`; status and headers come from the response unless given.
 
     Raises:
         UnknownDialectError: the dialect is not known, or was not given and the response does not
-            tell.
+            determine it.
         MisuseError: the response can only be awaited.
     """
     source = source_of(response)
@@ -549,7 +555,7 @@ def astream(
     tee: AsyncTee | None = None,
     **options: Unpack[DecoderOptions],
 ) -> AsyncDeltaStream:
-    """Await a response that somebody else has opened; what `stream()` is for asynchronous code."""
+    """Await a response that another client has opened; the asynchronous form of `stream()`."""
     source = async_source_of(response)
 
     async def opened() -> AsyncSource:
@@ -560,5 +566,5 @@ def astream(
 
 
 def _call_of(response: object) -> CallContext:
-    """Say what is known of a call that somebody else has made: the secrets of its request."""
+    """Return the context of a call of another client: the secrets of its request."""
     return CallContext(redactor=lambda: Redactor(secrets_of_response(http_response(response))))

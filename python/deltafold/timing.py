@@ -1,9 +1,9 @@
-"""How fast a stream is, readable while it runs.
+"""Timing of a stream, readable while it runs.
 
-In: the instants at which the request went out and bytes and deltas came.  Out: a `Timing`.
+In: the instants of the request, of received bytes and of deltas.  Out: a `Timing`.
 
-Laws: all times are seconds; memory does not grow with the stream; what has not happened yet is
-None.  Deltas that came in one read have no gap between them: a gap lies between two reads that
+Laws: all times are seconds. Memory does not grow with the stream. An event that has not happened
+yet is None.  Deltas of one read have no gap between them: a gap is the time between two reads that
 brought deltas.
 """
 

@@ -1,9 +1,9 @@
-"""JSON Schemas of functions and of pydantic models, as tools want them.
+"""JSON Schemas of functions and of pydantic models, for tools.
 
 In: a function, or a model class.  Out: a description, and an object schema of the arguments.
 
-Laws: the schema says what the signature says: names, types, defaults, what is required; titles that
-pydantic makes of names say nothing and are left out.
+Laws: the schema states the names, types, defaults and required parameters of the signature. Titles
+that pydantic derives from names are left out.
 """
 
 import inspect
@@ -27,7 +27,7 @@ _ARGUMENT: Final = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
 
 
 def schema_of_function(function: Callable[..., object]) -> tuple[str | None, dict[str, object]]:
-    """Return what a function's docstring says first, and the schema of its parameters.
+    """Return the summary of a function's docstring, and the schema of its parameters.
 
     Raises:
         ValueError: a parameter cannot be passed by name, or has no JSON Schema.
@@ -67,7 +67,7 @@ def schema_of_model(model: type[BaseModel]) -> dict[str, object]:
 
 
 def described(model: type[BaseModel]) -> str | None:
-    """Return the model's own docstring, None where it has none."""
+    """Return the docstring of the model class itself, None without one."""
     return inspect.cleandoc(model.__doc__) if model.__doc__ else None
 
 
@@ -92,7 +92,7 @@ def _has_description(annotation: object) -> bool:
 
 
 def _read_docstring(text: str) -> tuple[str | None, dict[str, str]]:
-    """Split a docstring of Google's style into what precedes its sections and its `Args:`."""
+    """Split a docstring of Google's style into the text before its sections and its `Args:`."""
     summary: list[str] = []
     about: dict[str, list[str]] = {}
     section, argument = "", ""
@@ -114,7 +114,7 @@ def _read_docstring(text: str) -> tuple[str | None, dict[str, str]]:
 
 
 def _without_titles(schema: object) -> object:
-    """Leave out titles; a property that is called `title` is no title."""
+    """Remove titles, but keep a property with the name `title`."""
     if isinstance(schema, list):
         return [_without_titles(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):

@@ -71,9 +71,9 @@ class ToolSpec(BaseModel):
         *,
         strict: bool | None = None,
     ) -> Self:
-        """Describe a tool whose arguments are the fields of a pydantic model.
+        """Make the specification of a tool whose arguments are the fields of a pydantic model.
 
-        The description is the model's docstring unless it is given.
+        The default description is the docstring of the model.
         """
         return cls(
             name=name or model.__name__,
@@ -84,7 +84,7 @@ class ToolSpec(BaseModel):
 
 
 class ToolChoice(BaseModel):
-    """Which tools the model may or must call: `auto`, `required`, `none`, or one by name."""
+    """Choice of a tool: `auto`, `required`, `none`, or one tool by name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

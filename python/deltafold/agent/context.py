@@ -33,7 +33,7 @@ from deltafold.messages import Message
 
 CountTokens: TypeAlias = Callable[[str], int]
 
-# Tokens of an entry beside its text: the role and the separators.
+# Tokens that each entry needs in addition to its text: the role and the separators.
 _FRAME_TOKENS: Final = 4
 
 

@@ -26,27 +26,27 @@ class SessionError(DeltafoldError, ValueError):
     """
 
     def __init__(self, message: str, *, tool_call_id: str | None = None) -> None:
-        """Keep the call beside the text."""
+        """Store the id of the call in addition to the text."""
         super().__init__(message)
         self.tool_call_id = tool_call_id
 
 
 class Session:
-    """Messages in the order in which they came, and entries of the storage layer beside them.
+    """Messages in their original order, and entries of the storage layer.
 
     >>> session = Session()
     >>> session.append(Message.user("Hello"))
     >>> session = Session.from_json(session.to_json())
 
     Args:
-        session_id: None makes one.
-        run_id: the run under way; messages that name no run belong to it.
-        messages: what there is already.
-        entries: raw entries of the storage layer, such as the summary of what was compacted.
-        metadata: the caller's own.
+        session_id: id of the session; None makes one.
+        run_id: the current run; messages without a run id belong to it.
+        messages: the existing messages.
+        entries: raw entries of the storage layer, such as the summary of compacted messages.
+        metadata: metadata of the caller.
 
     Raises:
-        SessionError: a message does not follow from those before.
+        SessionError: a message violates the rules of the session.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ EXIT_DONE = 0
 EXIT_ERROR = 1
 EXIT_USAGE = 2
 
-# One read of a file or pipe; large enough that reading costs nothing beside decoding.
+# Bytes per read of a file or pipe; large enough that decoding dominates the cost.
 _READ_BYTES = 64 * 1024
 
 

@@ -41,7 +41,7 @@ def open_screen() -> Generator[Screen]:
 
 
 class PlainScreen:
-    """Writes each delta's text as it comes, a new line wherever something else begins."""
+    """Writes the text of each delta at once, and a new line before anything else."""
 
     def __init__(self) -> None:
         self._saying: object = None

@@ -73,7 +73,7 @@ class Reader:
         )
 
     def unknown(self, members: Mapping[str, object], known: Collection[str], place: str) -> Object:
-        """Return the members beside the known ones, noting each."""
+        """Return the members that are not known, and note each."""
         found = {name: value for name, value in members.items() if name not in known}
         for name in found:
             self.note(f"{place}.{name}")
@@ -130,7 +130,7 @@ class Reader:
                 self.config[field] = words(value, place) if is_words else value
 
     def done(self, table: SettingTable) -> ParsedRequest:
-        """Read the copied settings and return the request; other members are kept as they are."""
+        """Read the copied settings and return the request; other members stay in the body."""
         self._take(table, (), self.body)
         stream = self.body.pop("stream", None)
         for name in self.body:
@@ -283,7 +283,7 @@ def call_of(
     arguments: object,
     state: Object | None,
 ) -> ToolCallPart:
-    """Make a call of arguments: text as it came, or an object."""
+    """Make a call from its arguments: the original text, or an object."""
     if isinstance(arguments, str):
         return ToolCallPart(
             tool_call_id=call_id, tool_name=name, raw_args_text=arguments, provider_state=state

@@ -39,7 +39,7 @@ def arguments_of(call: ToolCallPart, place: Place, rendering: Rendering) -> Obje
 
 
 def argument_text(call: ToolCallPart, place: Place, rendering: Rendering) -> str:
-    """Return the arguments as text: as it came, where that is an object and looks like one."""
+    """Return the arguments as text: the original text if it is written as an object."""
     arguments = arguments_of(call, place, rendering)
     # Nothing, null, and a string that holds an object are objects in disguise.
     is_plain = call.arguments is not None and call.raw_args_text.lstrip().startswith("{")

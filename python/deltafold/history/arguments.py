@@ -37,7 +37,7 @@ class ArgumentError(DeltafoldError, ValueError):
     """
 
     def __init__(self, message: str, *, argument: str = "") -> None:
-        """Keep the name beside the text."""
+        """Store the name in addition to the text."""
         super().__init__(message)
         self.argument = argument
 

@@ -38,7 +38,7 @@ class ContextMessage(Protocol):
 
     @property
     def role(self) -> ContextMessageRole:
-        """Who speaks."""
+        """Role of the speaker."""
         ...
 
     @property
@@ -48,7 +48,7 @@ class ContextMessage(Protocol):
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """Small facts beside it, keys in snake_case."""
+        """Small facts about the message, keys in snake_case."""
         ...
 
 
@@ -103,7 +103,7 @@ class ModelOutputMessage(ContextMessage, ToolCallCarrier, Protocol):
 
     @property
     def invocation(self) -> ModelInvocationDescriptor:
-        """Who answered."""
+        """Provider, specification and model of the request."""
         ...
 
     @property

@@ -159,7 +159,7 @@ class ContextualHistoryEntry(HistoryEntry, ABC):
     @property
     @abstractmethod
     def role(self) -> ContextMessageRole:
-        """Who speaks."""
+        """Role of the speaker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class ModelInputEntry(ContextualHistoryEntry):
 
     @property
     def role(self) -> ContextMessageRole:
-        """Who speaks."""
+        """Role of the speaker."""
         return ContextMessageRole.MODEL_INPUT
 
     def __post_init__(self) -> None:
@@ -289,7 +289,7 @@ class ModelOutputEntry(ContextualHistoryEntry):
 
     @property
     def role(self) -> ContextMessageRole:
-        """Who speaks."""
+        """Role of the speaker."""
         return ContextMessageRole.MODEL_OUTPUT
 
     def __init__(
@@ -398,7 +398,7 @@ class ToolResultsEntry(ContextualHistoryEntry):
 
     @property
     def role(self) -> ContextMessageRole:
-        """Who speaks."""
+        """Role of the speaker."""
         return ContextMessageRole.TOOL_RESULT
 
     def __post_init__(self) -> None:

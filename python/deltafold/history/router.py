@@ -77,7 +77,7 @@ class ModelClient:
 
     @property
     def invocation(self) -> ModelInvocationDescriptor:
-        """Who answers."""
+        """Provider, specification and model of the request."""
         info = self.model.model_info()
         return ModelInvocationDescriptor(info.provider_id, info.specification, info.model_id)
 
@@ -174,7 +174,7 @@ class ModelOutputAccumulator:
         self._assembler.consume(delta)
 
     def snapshot(self) -> Message:
-        """Return the message as far as it has come."""
+        """Return the message with everything that was received so far."""
         return self._assembler.snapshot()
 
     @property

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, Self, TypeAlias, cast
 
 LIVE_SCREEN: Final = "[LiveScreen]"
-"""The key of the section that shows the widgets as they were when the entry was written."""
+"""Key of the section that shows the state of the widgets at the time of the entry."""
 
 
 class LevelOfDetail(StrEnum):

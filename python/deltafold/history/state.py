@@ -76,9 +76,9 @@ class AgentState:
         """Make an empty conversation.
 
         Args:
-            system_instruction: None or blank is `DEFAULT_INSTRUCTION`.
-            clock: returns aware datetimes; None is the system's.
-            widgets: beside the memory notebook, which is always there.
+            system_instruction: the instruction; None or blank is `DEFAULT_INSTRUCTION`.
+            clock: returns aware datetimes; None is the system's clock.
+            widgets: widgets in addition to the memory notebook, which always exists.
         """
         blank = system_instruction is None or not system_instruction.strip()
         instruction = DEFAULT_INSTRUCTION if blank else system_instruction

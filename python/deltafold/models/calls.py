@@ -21,7 +21,7 @@ from deltafold.tool_specs import ToolChoice, ToolSpec
 from deltafold.transports.requests import PreparedRequest
 
 _CHAT: Final = frozenset({"content", "tool_calls", "refusal", "reasoning_content"})
-"""Members of the Chat form; a message has at least one of them beside its role."""
+"""Members of the Chat form; a message has its role and at least one of these."""
 
 Messages: TypeAlias = str | Sequence[Message | Mapping[str, object]]
 Tools: TypeAlias = Sequence[ToolSpec | Mapping[str, object]]

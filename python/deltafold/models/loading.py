@@ -1,10 +1,10 @@
-"""From a name to a Model: `load_model("anthropic/claude-…")`.
+"""Loader of Models by name: `load_model("anthropic/claude-…")`.
 
-In: a vendor and a model in one name, and a specification where the vendor speaks several.  Out: the
-adapter, set up for that vendor.
+In: a vendor and a model in one name, and a specification if the vendor has several.  Out: the
+adapter, configured for that vendor.
 
-Laws: nothing is guessed: a vendor that is not known, or a protocol that it does not speak, is an
-error that names what there is.
+Laws: nothing is guessed. An unknown vendor, or a dialect that the vendor does not support, is an
+error that lists the supported ones.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from deltafold.models.vendors import VENDORS, canonical_specification
 
 
 def load_model(name: str, *, specification: str | None = None, **settings: Any) -> Model[Any]:  # noqa: ANN401 - config fields and the arguments of Model
-    """Make the Model that a name speaks of.
+    """Make a Model by the name of a vendor and a model.
 
     >>> model = load_model("anthropic/claude-sonnet-4-5", max_tokens=1000)
     >>> model = load_model("openrouter/meta-llama/llama-4", temperature=0)
@@ -26,15 +26,15 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
     >>> model = load_model("openai/gpt-5-mini", transport="httptools")
 
     Args:
-        name: the vendor, a slash, and the model as the vendor calls it; the vendor is a name of
+        name: the vendor, a slash, and the vendor's name of the model; the vendor is a name of
             `vendors.py`, or "local" for a model of transformers in this process.
-        specification: the dialect, or the dialect, a plus and the markup in which the model writes
+        specification: the dialect, optionally with a plus and the markup of the model's text
             (`deltafold.markup_names()`); None is the vendor's usual dialect without markup.
         settings: fields of the adapter's configuration, and keyword arguments of `Model`.
 
     Raises:
-        MisuseError: the vendor is not known, or does not speak that dialect.
-        UnknownDialectError: there is no such markup.
+        MisuseError: the vendor is not known, or does not support the dialect.
+        UnknownDialectError: the markup is not known.
         ValueError: a setting is wrong or unknown.
     """
     vendor_name, slash, model_id = name.partition("/")
@@ -76,7 +76,7 @@ def _local(
     return LocalModel({"model_id": model_id, **settings}, markup=markup or None, **arguments)
 
 
-# What `load_model` hands to Model by itself is not among them.
+# `load_model` passes the excluded arguments to Model itself.
 _MODEL_ARGUMENTS: Final = frozenset(
     name
     for name, parameter in signature(Model).parameters.items()

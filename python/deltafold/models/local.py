@@ -1,10 +1,10 @@
-"""The adapter of models in this process: a `transformers` pipeline (extra `local`).
+"""Adapter of models in this process: a `transformers` pipeline (extra `local`).
 
-In: a conversation.  Out: the text that the model generates, piece by piece, decoded as any other
-stream; the markup in which the model writes reasoning and tool calls is the Model's `markup`.
+In: a conversation.  Out: the generated text, piece by piece, decoded like any other stream. The
+`markup` of the Model decodes reasoning and tool calls in the text.
 
-Laws: the pipeline is made when it is first needed; generating runs in a thread of its own and
-stops, at the next token, when its stream is closed; tokens that end a turn are no text.
+Laws: the pipeline is made on first use. Generation runs in a separate thread, and stops at the next
+token when its stream is closed. Tokens that end a turn are not text.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from deltafold.transports.sources import AsyncSource, Source
 
 _HEADERS: Final = {"content-type": "text/event-stream"}
 
-# What a generating thread puts out: a chunk, its failure, or the end.
+# Item of a generating thread's queue: a chunk, its failure, or the end.
 _Piece: TypeAlias = bytes | Exception | None
 
 
@@ -110,14 +110,14 @@ class _Generation:
         self._thread.start()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the answer as it is generated."""
+        """Yield the answer while it is generated."""
         while (piece := self._pieces.get()) is not None:
             if isinstance(piece, Exception):
                 raise piece
             yield piece
 
     async def async_chunks(self) -> AsyncIterator[bytes]:
-        """Yield the answer as it is generated, without blocking the event loop."""
+        """Yield the answer while it is generated, without blocking the event loop."""
         while (piece := await _in_thread(self._pieces.get)) is not None:
             if isinstance(piece, Exception):
                 raise piece
@@ -172,7 +172,7 @@ class _Generation:
         ends = _end_texts(self._pipeline)
 
         class Streamer(transformers.TextStreamer):  # type: ignore[misc]  # a class of an untyped module
-            """Hands out text as soon as it is certain, with special tokens: markup may be one."""
+            """Streamer of text that is final, with special tokens, which may be markup."""
 
             def put(self, value: Any) -> None:  # noqa: ANN401 - a tensor
                 if not self.next_tokens_are_prompt:

@@ -1,10 +1,10 @@
 """Whole messages and events, on top of a Model's streams.
 
-In: the arguments of `Model.stream`.  Out: a `Message` with what it cost and how long it took, or a
-stream of `StreamEvent`s.
+In: the arguments of `Model.stream`.  Out: a `Message` with its cost and duration, or a stream of
+`StreamEvent`s.
 
-Laws: there is one way in, the stream; a message that stands for a failure is marked as such and
-keeps what came.
+Laws: each call goes through the stream. A message that represents a failure is marked as such and
+keeps the received parts.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ OnError: TypeAlias = Literal["raise", "message"]
 
 
 class Messaging(ABC):
-    """The part of a Model that speaks in messages and events."""
+    """Methods of a Model that return messages and events."""
 
     @abstractmethod
     def _prepare(
@@ -70,10 +70,10 @@ class Messaging(ABC):
         on_error: OnError = "raise",
         **options: Any,  # noqa: ANN401 - those of `Model.stream`
     ) -> Message:
-        """Ask the model and return its whole answer.
+        """Send a request and return the whole answer.
 
-        `meta` has the response's id, what the answer cost (`cost_usd`, `cost_source`) where that is
-        known, and how long it took (`duration_ms`, in milliseconds).
+        `meta` has the id of the response, the cost (`cost_usd`, `cost_source`) if it is known, and
+        the duration (`duration_ms`, in milliseconds).
 
         >>> message = await model.send_message("Hello", stream=False)
 
@@ -81,14 +81,14 @@ class Messaging(ABC):
             messages: as for `stream`, like `tool_specs` and `system_prompt`.
             tool_specs: the tools that the model may call.
             system_prompt: precedes the system messages.
-            stream: whether the answer is asked for in pieces; it comes whole to the caller anyway,
-                but a long one that is not streamed may run into a timeout on its way.
+            stream: whether the provider streams the answer. The caller gets it as a whole in both
+                cases, but a long answer that is not streamed may exceed a timeout.
             on_error: "raise" raises `ModelError`; "message" returns a message of the assistant with
-                what came and what went wrong, marked by `meta.is_api_error_message`.
+                the received parts and the error, marked by `meta.is_api_error_message`.
             options: the other arguments of `stream`.
 
         Raises:
-            ModelError: the answer failed; `partial_message` has what came before.
+            ModelError: the answer failed; `partial_message` has the parts received before.
         """
         _check(on_error)
         asked = self._ask(
@@ -111,7 +111,7 @@ class Messaging(ABC):
         on_error: OnError = "raise",
         **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
     ) -> Message:
-        """Ask the model and wait for its whole answer; all else as in `send_message`."""
+        """Send a request and wait for the whole answer; otherwise as `send_message`."""
         _check(on_error)
         asked = self._ask(
             "synchronous", messages, tool_specs, system_prompt, {**options, "streamed": stream}
@@ -130,7 +130,7 @@ class Messaging(ABC):
         system_prompt: str | None = None,
         **options: Any,  # noqa: ANN401 - those of `Model.stream`
     ) -> "AsyncEventStream":
-        """Ask the model, and tell its answer as parts that begin, grow and end.
+        """Start a call whose answer is a stream of events: parts that start, grow and stop.
 
         >>> async with model.stream_message("Hello") as events:
         ...     async for event in events:
@@ -147,7 +147,7 @@ class Messaging(ABC):
         system_prompt: str | None = None,
         **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
     ) -> "EventStream":
-        """Tell the answer as events, and wait for them; all else as in `stream_message`."""
+        """Start a call and wait for its events; otherwise as `stream_message`."""
         asked = self._ask("synchronous", messages, tool_specs, system_prompt, options)
         return EventStream(self._begin_sync(*asked))
 
@@ -173,7 +173,7 @@ class EventStream:
         return _with_facts(self.stream.final_message(), self.stream)
 
     def close(self) -> None:
-        """Close the connection and keep what came."""
+        """Close the connection and keep the received parts."""
         self.stream.close()
 
     def __enter__(self) -> Self:
@@ -213,7 +213,7 @@ class AsyncEventStream:
         return _with_facts(await self.stream.final_message(), self.stream)
 
     async def aclose(self) -> None:
-        """Close the connection and keep what came."""
+        """Close the connection and keep the received parts."""
         await self.stream.aclose()
 
     async def __aenter__(self) -> Self:

@@ -1,6 +1,6 @@
-"""The one switch of telemetry: who is told of every call of every Model.
+"""Global telemetry: the observer of every call of every Model.
 
-In: a `Telemetry`, set by `deltafold.otel`.  Out: the same, for whoever begins a call.
+In: a `Telemetry`, set by `deltafold.otel`.  Out: the same, for the code that begins a call.
 """
 
 from deltafold.models.calls import Telemetry
@@ -9,10 +9,10 @@ _current: list[Telemetry] = []
 
 
 def telemetry() -> Telemetry | None:
-    """Return who is told of calls, None where nobody asked."""
+    """Return the telemetry of all calls, None if it is switched off."""
     return _current[-1] if _current else None
 
 
 def set_telemetry(telemetry: Telemetry | None) -> None:
-    """Say who is told of calls from now on."""
+    """Set the telemetry of all later calls; None switches it off."""
     _current[:] = [] if telemetry is None else [telemetry]

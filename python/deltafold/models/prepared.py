@@ -1,8 +1,8 @@
-"""A call that is ready to go: what goes out, through what, and what is known of it.
+"""Prepared call: the request, its client, and the facts for telemetry.
 
-In: what a Model made of its caller's words.  Out: `Prepared`, from which a stream is begun.
+In: the normalised arguments of a call.  Out: `Prepared`, from which a stream is begun.
 
-Laws: immutable, so that a stream keeps what it began with; hooks change a copy.
+Laws: immutable, so that a stream keeps the values that it began with; hooks change a copy.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ class Prepared:
     """One call.
 
     Attributes:
-        caller: what sends it.
-        request: what goes out.
-        facts: what telemetry is told.
-        options: those of the decoder.
-        notes: what the request could not say, as warnings.
+        caller: sends the request.
+        request: the request.
+        facts: the facts for telemetry.
+        options: the options of the decoder.
+        notes: losses of rendering, as warnings.
         invocation_state: the caller's own objects.
     """
 
@@ -38,7 +38,7 @@ class Prepared:
     invocation_state: Mapping[str, object] = field(repr=False)
 
     def context(self) -> RequestContext:
-        """Return what a hook may change."""
+        """Return the part of the request that a hook may change."""
         return RequestContext(
             self.facts.model_id,
             dict(self.request.body),
@@ -65,7 +65,7 @@ class Prepared:
 
 @contextlib.contextmanager
 def as_caller_errors() -> Generator[None]:
-    """Mark what the caller's own code raises, so that it is not taken for a transport's failure."""
+    """Mark exceptions of the caller's code, to distinguish them from failures of the transport."""
     try:
         yield
     except Exception as exception:

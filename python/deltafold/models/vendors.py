@@ -1,7 +1,7 @@
-"""Vendors that speak a known protocol: data only, one row each.
+"""Vendors of known protocols: data only, one row each.
 
-A row says which dialects, where, the environment variable that holds the key, and how the vendor
-differs from the dialect.  A vendor that needs code needs an adapter, not a row.
+A row states the dialects, their addresses, the environment variable of the key, and the differences
+from the dialect.  A vendor that needs code needs an adapter instead of a row.
 """
 
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ class Vendor:
     """One vendor.
 
     Attributes:
-        name: as a user writes it.
-        addresses: the base URL of each dialect that the vendor speaks, the usual dialect first, as
-            its SDK takes it; None can only be called through a client of its SDK. What stands in
-            braces is the caller's: a resource, account, region or workspace.
-        key_variable: the environment variable that holds the key, None where no key is needed.
-        defaults: configuration fields that this vendor wants set, weaker than the caller's, in the
-            dialects whose configuration has them.
+        name: the name that a user writes.
+        addresses: the base URL of each dialect of the vendor, the usual dialect first, in the form
+            of its SDK; None requires a client of the SDK. Braces mark values of the caller: a
+            resource, account, region or workspace.
+        key_variable: the environment variable of the key, None if no key is needed.
+        defaults: configuration fields that this vendor needs, used in the dialects that have them;
+            the caller's values replace them.
         aliases: other names of the same vendor.
-        address_variables: the environment variables by which the vendor's SDK is moved to another
-            address; the first that is set counts.
-        address_is_host: whether these hold a host as Ollama's do, not a base URL.
+        address_variables: the environment variables that replace the address in the vendor's SDK;
+            the first variable that is set is used.
+        address_is_host: whether these variables hold a host, as Ollama's do, instead of a base URL.
         earlier_key_variables: variables of a key that the vendor's SDK reads before `key_variable`.
-        token_variable: the variable of a bearer token that is sent where there is no key.
-        header_variables: headers, and the variables that set them.
+        token_variable: the variable of a bearer token that is sent without a key.
+        header_variables: headers, and the variables of their values.
     """
 
     name: str
@@ -46,8 +46,8 @@ class Vendor:
         return next(iter(self.addresses))
 
 
-# What most vendors accept in place of OpenAI's newer max_completion_tokens (openai-chat.md, part
-# 8).
+# Most vendors accept this member instead of OpenAI's newer max_completion_tokens (openai-chat.md,
+# part 8).
 _OLD_LIMIT: Mapping[str, object] = {"max_tokens_member": "max_tokens"}
 # Vendors that want their reasoning back on the assistant turns of an open tool loop (part 8).
 _REASONING_BACK: Mapping[str, object] = {**_OLD_LIMIT, "replay_reasoning": "reasoning_content"}
@@ -68,7 +68,7 @@ def _chat(
     messages: str | None = None,
     aliases: tuple[str, ...] = (),
 ) -> Vendor:
-    """Describe a vendor whose usual dialect is Chat; `responses` are at the same address."""
+    """Make the row of a vendor whose usual dialect is Chat; `responses` have the same address."""
     addresses: dict[str, str | None] = {_CHAT: base_url}
     if responses:
         addresses[_RESPONSES] = base_url
@@ -177,7 +177,7 @@ _ROWS = (
     _chat("gpustack", "http://127.0.0.1/v1", "GPUSTACK_API_KEY", messages="http://127.0.0.1"),
     _chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", {}, responses=True),
     _chat("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", responses=True),
-    # Models in this process; there is no address.
+    # Models in this process need no address.
     Vendor("local", {_CHAT: None}, None),
     _chat("llama-cpp", "http://127.0.0.1:8080/v1", None, messages="http://127.0.0.1:8080"),
     _chat(

@@ -1,6 +1,6 @@
-"""What can be wrong with a history, and who refuses it.
+"""Problems of a history that make providers refuse it.
 
-Laws: the list of codes is closed; a problem names its place; nothing here changes a message.
+Laws: the list of codes is closed. A problem names its place. Nothing here changes a message.
 Source: the protocol notes on each dialect, the part on requests; the failures of other libraries,
 items 4, 13, 15, 16 and 25, and the evidence on history rendering.
 """
@@ -15,7 +15,7 @@ from deltafold.exceptions import DeltafoldError
 
 
 class ProblemCode(StrEnum):
-    """What is wrong."""
+    """Code of a problem."""
 
     ARGUMENTS_NOT_AN_OBJECT = "arguments_not_an_object"
     ASSISTANT_FIRST = "assistant_first"
@@ -60,13 +60,13 @@ For other dialects the same history is correct.
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """One problem.
 
     Attributes:
-        message: what, in one line.
-        message_index: where; the number of messages where one is missing at the end.
-        part_index: which part of the message, None where it is the message itself.
-        repaired: what `repair` does about it.
+        message: description, in one line.
+        message_index: index of the message; the number of messages if one is missing at the end.
+        part_index: index of the part, None if the problem concerns the whole message.
+        repaired: the change that `repair` makes.
     """
 
     code: ProblemCode
@@ -77,7 +77,7 @@ class Problem:
 
     @property
     def refused_by(self) -> tuple[str, ...]:
-        """The dialects whose providers refuse it."""
+        """Dialects whose providers refuse the history."""
         return REFUSED_BY[self.code]
 
     def to_dict(self) -> dict[str, object]:
@@ -102,7 +102,7 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return not self.problems
 
     @property

@@ -1,11 +1,11 @@
-"""Histories that a provider would refuse: found, and mended.
+"""Detection and repair of histories that a provider would refuse.
 
 In: messages.  Out: a report, and messages that can be sent.
 
-Laws: a result that answers a call is never dropped, and no text is; what is right stays as it is,
-the same objects; what was mended has no problem left, so that mending it again changes nothing; the
-work is linear in the history's length.
-Source: problems.py says who refuses what.
+Laws: text is never dropped, and neither is a result that answers a call. Messages without problems
+are returned as the same objects. A repaired history has no problems, so that a second repair
+changes nothing. The work is linear in the length of the history.
+Source: problems.py lists the problems that each dialect refuses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,16 +40,16 @@ MISSING_STATUS: Final = "missing"
 
 UNNAMED_TOOL: Final = "unnamed_tool"
 UNPARSED: Final = "unparsed"
-"""The argument that holds what a model wrote where its arguments were no object."""
+"""Name of the argument that holds the model's text if the arguments are not an object."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairPolicy:
-    """What becomes of what cannot stay.
+    """Treatment of parts that a provider would refuse.
 
     Attributes:
-        orphan_results: results that answer no call become text of the user, or go.
-        thinking: reasoning that its provider did not sign for this model goes, or becomes text.
+        orphan_results: results without a call become text of the user, or are dropped.
+        thinking: reasoning without a signature for this model is dropped, or becomes text.
     """
 
     orphan_results: Literal["text", "drop"] = "text"
@@ -84,12 +84,12 @@ def repair(
     *,
     model_id: str | None = None,
 ) -> tuple[list[Message], Report]:
-    """Mend a history so that no provider of the dialect refuses it.
+    """Repair a history so that no provider of the dialect refuses it.
 
     Args and errors are those of `check`.
 
     Returns:
-        The messages, those that were right unchanged, and the report on what was wrong.
+        The messages, unchanged where they had no problem, and the report on the problems.
     """
     dialect_of(dialect)
     mender = _Mender(dialect, policy or RepairPolicy(), model_id)
@@ -100,7 +100,7 @@ def repair(
 
 @dataclass(slots=True)
 class _Piece:
-    """A part, where it came from, and for a result the call that it answers."""
+    """A part and its origin; for a result, also the call that it answers."""
 
     part: MessagePart
     message: int
@@ -108,7 +108,7 @@ class _Piece:
     answers: "_Piece | None" = None
     answer: "_Piece | None" = None
     call_id: str | None = None
-    """The id that the call goes under from now on, where that is another one."""
+    """New id of the call, if it is renamed."""
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class _Turn:
     source: Message
     number: int
     is_whole: bool = True
-    """Whether it is the message that came, and not a piece of one."""
+    """Whether this is an original message, as opposed to a piece of one."""
     following: list[Message] = field(default_factory=list[Message])
 
 
@@ -154,7 +154,7 @@ class _Mender:
         return self._begin(mended, messages)
 
     def _found(self, code: ProblemCode, message: str, repaired: str, at: _Piece | int) -> bool:
-        """Report a problem if this dialect has it; tells whether it does."""
+        """Report a problem if this dialect has it, and return whether it has it."""
         if self._dialect not in REFUSED_BY[code]:
             return False
         number, index = (at, None) if isinstance(at, int) else (at.message, at.index)
@@ -162,7 +162,7 @@ class _Mender:
         return True
 
     def _split(self, number: int, message: Message) -> Iterator[_Turn]:
-        """Yield the message, in pieces where it holds what its role may not."""
+        """Yield the message, split where it holds parts that its role must not hold."""
         pieces = [_Piece(part, number, index) for index, part in enumerate(message.parts)]
         if all(piece.part.kind in KINDS[message.role] for piece in pieces):
             yield _Turn(message.role, pieces, message, number)
@@ -187,7 +187,7 @@ class _Mender:
             yield turn
 
     def _rename(self, turns: Sequence[_Turn]) -> None:
-        """Give each call an id of its own."""
+        """Give each call a unique id."""
         used = {
             piece.part.tool_call_id
             for turn in turns
@@ -226,7 +226,7 @@ class _Mender:
                     )
 
     def _speak(self, turn: _Turn) -> Iterator[Message]:
-        """Yield what a turn says, nothing where that is nothing."""
+        """Yield the parts of a turn; an empty turn yields nothing."""
         if turn.role is Role.TOOL:  # no assistant speaks before it: it answers nothing
             if not turn.pieces:
                 self._empty(turn)
@@ -243,7 +243,7 @@ class _Mender:
             self._empty(turn)
 
     def _answers(self, turn: _Turn, run: Sequence[_Turn]) -> Iterator[Message]:
-        """Yield the results of a turn's calls: those that stand there, then what was missing."""
+        """Yield the results of a turn's calls: the existing ones, then the missing ones."""
         calls = [
             piece
             for piece in turn.pieces
@@ -271,7 +271,7 @@ class _Mender:
             yield from self._stray(piece, following)
 
     def _missing(self, call: _Piece, turn: _Turn) -> Message:
-        """Bring the result of a call from where it stands, or make one up."""
+        """Return the result of a call from its position, or make one up."""
         if call.answer is not None:
             self._found(
                 ProblemCode.LATE_RESULT,
@@ -299,7 +299,7 @@ class _Mender:
         )
 
     def _result(self, piece: _Piece) -> ToolResultPart:
-        """Return a result under the id of its call, with what can be sent of it."""
+        """Return a result under the id of its call, with the content that can be sent."""
         part = piece.part
         assert isinstance(part, ToolResultPart)  # noqa: S101 - pieces that answer are results
         changes: dict[str, object] = {}
@@ -322,7 +322,7 @@ class _Mender:
         return part
 
     def _stray(self, piece: _Piece, turn: _Turn) -> Iterator[Message]:
-        """Yield a result that answers no call as the user's words; others stand elsewhere."""
+        """Yield a result without a call as text of the user; other results belong elsewhere."""
         part = piece.part
         if piece.answers is not None or not isinstance(part, ToolResultPart):
             return
@@ -482,7 +482,7 @@ class _Mender:
         return kept
 
     def _begin(self, messages: list[Message], given: Sequence[Message]) -> list[Message]:
-        """Let the user speak first, and somebody speak at all."""
+        """Ensure that there is a message, and that the user speaks first."""
         count = len(given)
         spoken = next((i for i in range(count) if given[i].role is not Role.SYSTEM), count)
         first = next(
@@ -501,20 +501,23 @@ class _Mender:
 
 
 def _opening(beside: Message | None) -> Message:
-    """Make the user speak, at the time of a message that is there."""
+    """Make a message of the user, at the time of an existing message."""
     opening = Message.user(OPENING)
     return opening if beside is None else opening.model_copy(update={"timestamp": beside.timestamp})
 
 
 def _speaks(message: Message) -> bool:
-    """Whether a message says something to every provider: an answer's media go nowhere."""
+    """Return whether the message has content that every provider accepts.
+
+    Media of an answer do not count.
+    """
     if message.role is Role.ASSISTANT:
         return any(_follows(part) for part in message.parts)
     return message.role is not Role.SYSTEM
 
 
 def _home(part: MessagePart, role: Role) -> Role:
-    """Return the role whose message may hold the part."""
+    """Return the role of a message that may hold the part."""
     if part.kind in KINDS[role]:
         return role
     if isinstance(part, ToolResultPart):
@@ -529,7 +532,7 @@ def _id_of(call: _Piece) -> str:
 
 
 def _as_message(turn: _Turn, parts: list[MessagePart]) -> Message:
-    """Return the message that came if it says the same, else one that says these parts."""
+    """Return the original message if its parts are equal, otherwise one with these parts."""
     source = turn.source
     if (
         turn.is_whole
@@ -543,7 +546,7 @@ def _as_message(turn: _Turn, parts: list[MessagePart]) -> Message:
 
 
 def _as_said(result: ToolResultPart) -> list[ContentPart]:
-    """Return what a result says, under a line that tells what it was."""
+    """Return the content of a result, after a line that describes the result."""
     head = TextPart(text=f"[result of the call {result.tool_call_id!r}]")
     if isinstance(result.content, str):
         return [head, TextPart(text=result.content)] if result.content.strip() else [head]
@@ -557,18 +560,18 @@ def _text(part: MessagePart) -> str:
 
 
 def _holds_something(data: object) -> bool:
-    """Whether state holds a secret: an empty signature is none."""
+    """Return whether state holds a signature that is not empty."""
     return isinstance(data, Mapping) and any(cast("Mapping[str, object]", data).values())
 
 
 def _is_blank(part: MessagePart, said: str) -> bool:
-    """Whether a text says nothing, and carries nothing of its provider that must go back."""
+    """Return whether a text is blank and carries nothing that must go back to its provider."""
     is_bare = isinstance(part, TextPart) and not part.annotations
     return is_bare and not said and part.provider_state is None
 
 
 def _follows(part: MessagePart) -> bool:
-    """Whether a part becomes an item that reasoning can lead to."""
+    """Return whether a part becomes an item that can follow reasoning."""
     if isinstance(part, TextPart):
         return bool(part.text)
     return isinstance(part, ToolCallPart | ProviderPart)

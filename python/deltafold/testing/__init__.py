@@ -1,8 +1,8 @@
-"""Record and replay of streams, for the tests of whoever builds on deltafold.
+"""Recording and replay of streams, for tests of code that uses deltafold.
 
-`Recorder` stands around a client and writes what comes back: exact bytes, split points, pauses.
-`ReplayServer` plays recordings over real HTTP, `ReplayTransport` inside of this process; both as
-they were, flat out, or with faults.  Nothing but the standard library is needed.
+`Recorder` wraps a client and writes the responses: exact bytes, split points, pauses.
+`ReplayServer` plays recordings over real HTTP, `ReplayTransport` inside this process. Both play at
+the original pace, without delay, or with faults.  Only the standard library is needed.
 """
 
 from deltafold.testing.playlist import Request

@@ -1,9 +1,10 @@
-"""What a replay answers to which request.
+"""Selection of the recording that answers a request.
 
 In: recordings, by path or in an order.  Out: the recording that answers a request.
 
-Laws: a queued recording answers the next request, whatever its path; then the recordings by path
-do, again and again, an exact path before a pattern; any other request gets a 404 that says so.
+Laws: a queued recording answers the next request of any path. After that, recordings are selected
+by path, any number of times, an exact path before a pattern. Other requests get a 404 that states
+this.
 """
 
 import json
@@ -33,11 +34,11 @@ class Request:
 
 
 class Playlist:
-    """The recordings of a replay, and the requests that it was sent.
+    """Recordings of a replay, and the received requests.
 
     Args:
-        recordings: answers by request path without the query, where `*` stands for any characters;
-            or answers to the requests in their order.
+        recordings: answers by request path without the query, where `*` matches any characters; or
+            answers to the requests in their order.
     """
 
     def __init__(self, recordings: Recordings | None = None) -> None:

@@ -1,11 +1,11 @@
-"""Recording of what a provider sends, on its way through.
+"""Recorder of the responses of a client.
 
-In: the responses of a client or transport.  Out: the same responses, and a file each.
+In: the responses of a client or transport.  Out: the same responses, and one file for each.
 
-Laws: the reader gets the bytes untouched and as early as without; a file is written when its
-response is closed or ends, whatever ended it; what identifies the caller is not in it: of the
-request's headers and query only those are kept that are known to be harmless, of the response's
-those that name an account are left out, and a key that the response repeats is starred out.
+Laws: the reader gets the same bytes at the same time as without a recorder. A file is written when
+its response ends or is closed. The file does not identify the caller: it keeps only harmless
+headers and query members of the request, leaves out response headers that name an account, and
+masks a key that the response repeats.
 """
 
 import itertools
@@ -58,22 +58,22 @@ class RecordingWarning(UserWarning):
 
 
 class Recorder:
-    """Writes down what a client receives; a `Model` takes it in place of the client.
+    """Writes the responses of a client to files; a `Model` accepts it instead of the client.
 
     >>> model = AnthropicModel(config, client=Recorder(httpx.AsyncClient(), "recordings"))
     >>> ...
     >>> ReplayTransport(Recording.load_all("recordings"))
 
-    The client stays its owner's to close.
+    The owner of the client closes it.
 
     Args:
-        client: an HTTP client, a transport, or an SDK's client that opens responses by itself.
-        path: a folder, made where it is missing: one file a response, numbered on from those that
-            are there.  A path that ends in `.jsonl` is the file of one response.
-        keep_requests: also writes the bodies of the requests, which say what was asked.
+        client: an HTTP client, a transport, or an SDK's client that opens responses itself.
+        path: a folder, made if it is missing: one file per response, numbered after the existing
+            files.  A path that ends in `.jsonl` is the file of one response.
+        keep_requests: also writes the bodies of the requests, which contain the prompts.
 
     Attributes:
-        client: the client inside.
+        client: the wrapped client.
     """
 
     def __init__(self, client: object, path: Path | str, *, keep_requests: bool = False) -> None:
@@ -90,10 +90,10 @@ class Recorder:
             )
 
     def open(self, request: HttpRequest) -> Source:
-        """Send the request through the client inside, and listen to its response.
+        """Send the request through the wrapped client, and record its response.
 
         Raises:
-            MisuseError: the file of one response is taken; or what `open_http` raises.
+            MisuseError: the file of one response exists already; or an error of `open_http`.
         """
         take = self._take(request)
         return take.listen(open_http(self.client, request))
@@ -123,7 +123,7 @@ class Recorder:
         return _Take(path, _kept_request(request, self._keep_requests), self._secrets(request))
 
     def _secrets(self, request: HttpRequest) -> tuple[bytes, ...]:
-        """Return what of this request nobody may read in a file."""
+        """Return the secrets of this request, which no file may contain."""
         secrets = Redactor(
             [
                 *secrets_in_headers(request.headers),
@@ -180,7 +180,7 @@ class _Take:
         self.write(_ending_of(exception))
 
     def write(self, ending: Ending) -> None:
-        """Write the file, once; whoever leaves early has recorded a body that ends there."""
+        """Write the file once; a reader that leaves early has recorded a body that ends there."""
         if self._written:
             return
         self._written = True
@@ -190,7 +190,7 @@ class _Take:
                 recording = recording.starred(secret)
             recording.save(self._path)
         except (OSError, ValueError) as error:
-            # Whoever reads the response did nothing wrong.
+            # The reader of the response made no mistake.
             warnings.warn(
                 f"{self._path} was not written: {type(error).__name__}: {error}",
                 RecordingWarning,
@@ -208,7 +208,7 @@ class _Take:
 
 
 class _Heard:
-    """The chunks of a body, each noted as it passes."""
+    """Chunks of a body, each recorded when it is read."""
 
     def __init__(self, take: _Take, chunks: Iterator[bytes]) -> None:
         self._take = take
@@ -260,7 +260,7 @@ def _ending_of(exception: Exception) -> Ending:
         return "stall"
     cause: BaseException | None = exception
     while cause is not None:
-        # aiohttp keeps it in the text of its own error alone.
+        # aiohttp keeps the address only in the text of its error.
         if isinstance(cause, ConnectionResetError) or "ConnectionResetError" in str(cause):
             return "reset"
         cause = cause.__cause__ or cause.__context__

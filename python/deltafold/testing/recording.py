@@ -1,4 +1,4 @@
-r"""A recorded response: the exact bytes of its body, where they were split, the pauses between.
+r"""A recorded response: the exact bytes of its body, their split points, and the pauses between.
 
 In: a body, or a file.  Out: `Recording`, a file.
 
@@ -15,8 +15,8 @@ Each further line is a piece of the body, `text` where its bytes are UTF-8, else
 is the seconds of silence before.  The last line is how the body stopped, with `stop_after` and
 `before_headers` where they are set; a file without it was cut, and so is its body.
 
-Laws: what is saved and loaded again is equal; members that are not known are ignored, so that a
-later version may add some.
+Laws: a recording that is saved and loaded is equal to the original. Unknown members are ignored, so
+that a later version may add some.
 """
 
 import base64
@@ -28,7 +28,7 @@ from typing import Final, Literal, Self, TypeAlias, cast, get_args
 
 from deltafold.contract import json_object
 
-# How the body stops: whole; the connection closed in the middle; reset; or left open in silence.
+# End of the body: complete; connection closed in the middle; reset; or left open in silence.
 Ending: TypeAlias = Literal["end", "cut", "reset", "stall"]
 
 SUFFIX: Final = ".jsonl"
@@ -38,14 +38,14 @@ _SSE: Final = "text/event-stream"
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """What is kept of the request that was answered.
+    """Recorded part of the request that was answered.
 
     Attributes:
-        method: as on the wire.
+        method: the HTTP method.
         path: the path of the URL, without the host and the query.
-        query: members of the query that are no secret.
-        headers: headers that are no secret.
-        body: the body, None unless it was asked for.
+        query: members of the query without secrets.
+        headers: headers without secrets.
+        body: the body, None unless it was requested.
     """
 
     method: str
@@ -60,14 +60,14 @@ class Recording:
     """One recorded response.
 
     Attributes:
-        pieces: the body as it came: seconds of silence before each piece, and its bytes.
+        pieces: the body: seconds of silence before each piece, and its bytes.
         status: the HTTP status.
-        headers: response headers beside those of the transfer itself.
-        ending: how the body stops.
-        stop_after: after how many bytes of body it stops, None for all of them.
-        before_headers: it stops before anything of the response is sent; `ending` says how.
+        headers: response headers without those of the transfer itself.
+        ending: the end of the body.
+        stop_after: number of bytes of body before the end, None for all of them.
+        before_headers: the response ends before its headers; `ending` states how.
         headers_after: seconds of silence before the headers.
-        request: what was asked.
+        request: the request.
     """
 
     pieces: tuple[tuple[float, bytes], ...]
@@ -114,7 +114,7 @@ class Recording:
         """Read a recording that `save` or a `Recorder` wrote.
 
         Raises:
-            ValueError: the file is no recording; the message names the line.
+            ValueError: the file is not a recording; the message names the line.
         """
         lines = list(_lines(Path(path)))
         head = lines[0] if lines else {}
@@ -192,7 +192,7 @@ class Recording:
         return b"" if self.before_headers else self._whole[: self.stop_after]
 
     def pieces_sent(self) -> Iterator[tuple[float, bytes]]:
-        """Yield the pieces as far as they go out; the last of them may be cut."""
+        """Yield the pieces that are sent; the last of them may be cut."""
         left = len(self.body)
         for after, piece in self.pieces:
             sent = piece[:left]
@@ -213,7 +213,7 @@ class Recording:
 
 
 def _lines(path: Path) -> Iterator[dict[str, object]]:
-    # Not by splitlines: JSON text may hold what counts as a line end there.
+    # JSON text may contain characters at which splitlines would split.
     for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
         if not line.strip():
             continue

@@ -1,10 +1,10 @@
 """Replay of recorded streams over real HTTP.
 
-In: `Recording`s.  Out: a server on the loopback interface that answers with them, and counts what
-it was asked.
+In: `Recording`s.  Out: a server on the loopback interface that answers with them, and counts its
+connections and requests.
 
-Laws: bytes go out as recorded, one HTTP chunk a piece; leaving the `with` closes every socket and
-ends every thread.
+Laws: bytes are sent as recorded, one HTTP chunk per piece. Leaving the `with` closes every socket
+and ends every thread.
 """
 
 import contextlib
@@ -53,16 +53,16 @@ class ReplayServer(Playlist):
 
     @property
     def connections(self) -> int:
-        """How many connections were accepted."""
+        """Number of accepted connections."""
         return self._server.accepted
 
     @property
     def open_connections(self) -> int:
-        """How many connections are open now."""
+        """Number of open connections."""
         return len(self._server.sockets)
 
     def pause(self, seconds: float) -> bool:
-        """Wait, unless the server closes or plays flat out; returns whether it goes on."""
+        """Wait, unless the server closes or plays without delay; return whether to continue."""
         return not seconds or self.flat_out or not self._server.closing.wait(seconds)
 
     def close(self) -> None:
@@ -106,8 +106,8 @@ class _Server(ThreadingHTTPServer):
     def server_close(self) -> None:
         with self.lock:
             for connection in self.sockets:
-                # The handler that reads it sees the end and closes it.  One whose client has gone
-                # already has nothing to shut down.
+                # The handler that reads the socket sees the end and closes it. A socket whose
+                # client has closed it cannot be shut down again.
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
         super().server_close()
@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST  # noqa: N815 - the name that the standard library looks for
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
-        """Say nothing: a test reads `requests`."""
+        """Log nothing: a test reads `requests`."""
 
     def _replay(self, recording: Recording) -> None:
         replay = self._replaying.replay

@@ -1,10 +1,10 @@
-"""Replay of recorded streams inside of this process: no socket, no server, no HTTP client.
+"""Replay of recorded streams inside this process: no socket, no server, no HTTP client.
 
-In: `Recording`s.  Out: what a `Model` takes as its client.
+In: `Recording`s.  Out: a transport that a `Model` takes as its client.
 
-Laws: the chunks are the pieces as they were recorded; a fault is the exception that a connection
-raises, a limit of the request that is missed is a `TimeoutError` that names it, after as much time;
-it runs under asyncio, under trio and in threads.
+Laws: the chunks are the recorded pieces. A fault is the exception that a connection would raise. A
+limit of the request that is exceeded is a `TimeoutError` that names it, after the same time. The
+transport runs under asyncio, under trio and in threads.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class ReplayTransport(Playlist):
         return Source(playing, playing.close, playing.recording.status, playing.headers)
 
     async def open_async(self, request: HttpRequest) -> AsyncSource:
-        """Return the recorded response; what `open` is for asynchronous code."""
+        """Return the recorded response; the asynchronous form of `open`."""
         playing = self._begin(request)
         sleep = asyncio.sleep if under_asyncio() else cast("_Trio", sys.modules["trio"]).sleep
         awaited = _Awaited(playing, sleep)
@@ -81,7 +81,7 @@ class _Trio(Protocol):
 
 
 class _Playing:
-    """One response that is played: how long to wait for what, and the waiting in a thread."""
+    """Playback of one response: the waiting times, and the waiting in a thread."""
 
     def __init__(self, recording: Recording, limits: Limits, *, flat_out: bool) -> None:
         self.recording = recording
@@ -95,16 +95,16 @@ class _Playing:
         self._closed = threading.Event()
         self._pieces = recording.pieces_sent()
         packed = names.get("content-encoding", "identity") != "identity"
-        # Of gzip and of deflate: the first bytes tell which.
+        # The first bytes distinguish gzip from deflate.
         self._unzip = zlib.decompressobj(zlib.MAX_WBITS | 32) if packed else None
 
     def opening(self) -> tuple[float, Exception | None]:
-        """Return how long to wait for the headers, and what fails then."""
+        """Return the waiting time for the headers, and the failure after it."""
         fault = self._fault() if self.recording.before_headers else (0.0, None)
         return self._within(self.recording.headers_after, fault)
 
     def step(self) -> tuple[float, Exception | None, bytes | None]:
-        """Return how long to wait for the next piece, what fails then, and the piece."""
+        """Return the waiting time for the next piece, the failure after it, and the piece."""
         after, piece = next(self._pieces, (0.0, None))
         seconds, failure = self._within(after, self._fault() if piece is None else (0.0, None))
         self._limit = "idle"
@@ -120,7 +120,7 @@ class _Playing:
             raise ContentDecodingError(f"the body is not compressed as it says: {error}") from error
 
     def wait(self, seconds: float, failure: Exception | None) -> None:
-        """Wait in this thread, and fail if that is what was waited for."""
+        """Wait in this thread, then raise the failure if there is one."""
         if seconds and self._closed.wait(None if seconds == inf else seconds):
             raise ConnectionError("the response was closed")
         if failure is not None:
@@ -165,8 +165,8 @@ class _Awaited:
         self._sleep = sleep
 
     async def wait(self, seconds: float, failure: Exception | None) -> None:
-        """Wait, and fail if that is what was waited for."""
-        # Also where there is nothing to wait for: whoever reads gives others their turn.
+        """Wait, then raise the failure if there is one."""
+        # Yield to other tasks even without a waiting time.
         await self._sleep(seconds)
         if failure is not None:
             raise failure
@@ -182,4 +182,4 @@ class _Awaited:
         return self._playing.decoded(piece)
 
     async def aclose(self) -> None:
-        """Close what holds nothing."""
+        """Do nothing: a replay holds no resources."""

@@ -3,10 +3,10 @@
 In: the `network_stream` of httpcore, from which a connection is read.  Out: the same stream, whose
 `read` obeys deadlines.
 
-Laws: httpcore asks for a request's read limit once and applies it to every `recv`, so that a server
-that sends one byte at a time never misses it; a stream that was bounded here applies what is left
-until the deadline instead.  A read for anybody else has the limit that they gave.  Nothing runs
-beside the read: no thread, no timer.
+Laws: httpcore reads the limit of a request once and applies it to every `recv`. A server that sends
+one byte at a time therefore never exceeds it. A bounded stream applies the time until the deadline
+instead.  A read of other code keeps its own limit.  Nothing runs beside the read: no thread, no
+timer.
 
 Source: httpcore 1.0.9 and httpcore2 2.16, `NetworkStream.read(max_bytes, timeout)` (documented as
 the interface of network backends) and the `trace` extension.
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Final, Protocol, cast
 
-# httpcore wants a number also where there is no limit, for streams that cannot be bounded.
+# httpcore requires a number even without a limit, for streams that cannot be bounded.
 _NO_LIMIT_SECONDS: Final = 24 * 3600.0
 
 
@@ -29,7 +29,7 @@ class LateReadError(TimeoutError):
 
 
 class ReadLimit(float):
-    """The read limit of one request: httpcore sees seconds, a bounded stream the deadline.
+    """Read limit of one request: httpcore sees seconds, a bounded stream sees the deadline.
 
     Attributes:
         until: the deadline by `time.monotonic()`; None is no deadline.
@@ -56,7 +56,7 @@ class _Stream(Protocol):
 
 
 class _BoundedReads:
-    """Stands for the `read` of one stream."""
+    """Replacement of the `read` of one stream."""
 
     __slots__ = ("_stream", "rests")
 

@@ -1,12 +1,12 @@
-"""The rest of a body is read behind its terminal event, so that its connection can be used again.
+"""Draining: reads the rest of a body after its terminal event, to reuse its connection.
 
-In: a source whose stream has ended.  Out: the same source, read to its end where that comes soon.
+In: a source whose stream has ended.  Out: the same source, read to its end if the end arrives soon.
 
-A provider sends a few bytes behind the terminal event (`data: [DONE]`, the end of the chunks).  An
+A provider sends a few bytes after the terminal event (`data: [DONE]`, the end of the chunks).  An
 HTTP client closes a connection whose body was not read to the end; the next call needs a new one.
 
-Laws: at most 64 KiB and 250 ms; a body that does not come over a connection is left as it is; a
-failure of the transport is no failure of the stream, which has ended; cancellation is raised.
+Laws: at most 64 KiB and 250 ms are read. A body that does not come over a connection is not read. A
+failure of the transport does not affect the stream, which has ended. Cancellation is raised.
 """
 
 import time
@@ -20,7 +20,7 @@ MAX_REST_BYTES: Final = 64 << 10
 """More than any provider sends behind its terminal event."""
 
 MAX_REST_SECONDS: Final = 0.25
-"""About what a new connection with TLS costs."""
+"""About the cost of a new connection with TLS."""
 
 OnRest: TypeAlias = Callable[[bytes], object]
 AsyncOnRest: TypeAlias = Callable[[bytes], Awaitable[object]]
@@ -30,8 +30,8 @@ def drain(source: Source, on_chunk: OnRest | None = None) -> None:
     """Read the rest of a body.
 
     Args:
-        source: whose stream has ended.
-        on_chunk: gets the chunks; what it raises is raised.
+        source: a source whose stream has ended.
+        on_chunk: receives the chunks; its exceptions are raised.
     """
     if source.rest is None:
         return
@@ -52,7 +52,7 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
     """Await the rest of a body; arguments are those of `drain`."""
     if not source.over_connection:
         return
-    # It brings asyncio, which nobody loads who does not await.
+    # The module imports asyncio, which synchronous programs do not need.
     from deltafold.transports.timeouts import watch  # noqa: PLC0415 - as said
 
     until = time.monotonic() + MAX_REST_SECONDS

@@ -1,10 +1,10 @@
-"""Compressed bodies become what they were, a bounded piece at a time.
+"""Decompression of bodies, a bounded piece at a time.
 
-In: the chunks of a body, and its `content-encoding`.  Out: the chunks of what was packed.
+In: the chunks of a body, and its `content-encoding`.  Out: the chunks of the decompressed body.
 
-Laws: a step hands out at most 256 KiB, however much a few bytes would become; a body is what its
-headers say or a `ContentDecodingError`; where it ends is the business of HTTP: a compressed stream
-that lacks its own last bytes is handed out as far as it came.
+Laws: a step returns at most 256 KiB, whatever the ratio of compression. A body that contradicts its
+headers raises `ContentDecodingError`. HTTP determines the end of the body: a compressed stream
+without its last bytes is returned as far as it was received.
 """
 
 import zlib
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from typing import Final, Protocol, Self
 
 _STEP_BYTES: Final = 256 * 1024
-# What `zlib` wants to hear: with a gzip header, with a zlib header, without any.
+# `wbits` of `zlib`: with a gzip header, with a zlib header, without a header.
 _GZIP: Final = zlib.MAX_WBITS | 16
 _ZLIB: Final = zlib.MAX_WBITS
 _RAW: Final = -zlib.MAX_WBITS
@@ -20,21 +20,21 @@ _HEADER_BYTES: Final = 2
 
 
 class ContentDecodingError(Exception):
-    """A body is not compressed in the way that its headers say, or in one that is not known."""
+    """The compression of a body contradicts its headers, or is not supported."""
 
 
 def decoded(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
-    """Return the chunks of what a body was before it was packed.
+    """Return the chunks of the decompressed body.
 
     >>> decoded(source.chunks, "gzip")
 
     Args:
-        chunks: the body as it comes.
-        encoding: the header `content-encoding`; None is a body that is not packed.
+        chunks: the chunks of the body.
+        encoding: the header `content-encoding`; None is a body without compression.
 
     Raises:
-        ContentDecodingError: when it is read: the body is not what the header says, or the header
-            says something else than gzip and deflate.
+        ContentDecodingError: while reading: the body contradicts the header, or the header is
+            neither gzip nor deflate.
     """
     name = (encoding or "identity").strip().lower()
     if name == "identity":
@@ -43,7 +43,7 @@ def decoded(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator
 
 
 class _Unzip(Protocol):
-    """What is used of `zlib.decompressobj()`, whose type has no public name."""
+    """Used part of `zlib.decompressobj()`, whose type has no public name."""
 
     @property
     def eof(self) -> bool: ...
@@ -55,7 +55,7 @@ class _Unzip(Protocol):
 
 
 class Decoded:
-    """A body in gzip or deflate as what it was."""
+    """Decompressed body of gzip or deflate."""
 
     __slots__ = ("_chunks", "_encoding", "_full", "_rest", "_unzip")
 
@@ -105,7 +105,7 @@ class Decoded:
 
 
 def _has_zlib_header(packed: bytes) -> bool:
-    """Whether deflate comes as HTTP wants it; some servers leave the header out.
+    """Return whether deflate has the zlib header of HTTP, which some servers leave out.
 
     Source: RFC 1950, section 2.2: the method is 8, and both bytes are a multiple of 31.
     """

@@ -1,12 +1,12 @@
-"""HTTP: a request goes out through a client, the bytes of the response come back.
+"""HTTP: sends a request through a client and returns the bytes of the response.
 
 In: `HttpRequest`, and a client of httpx, httpx2 or aiohttp, an `Http1Client`, or a `Transport`.
 Out: `Source` or `AsyncSource`, unread, with status and headers.
 
-Laws: no HTTP client is imported before one is to be made, a client is known by its class; a
-response of any status is handed out, since its body says what went wrong; nothing is sent twice,
-but to follow a redirect of the kind that keeps the method and the body (307, 308) to the same
-origin, where the key may go too; a limit that is missed is a `TimeoutError` that names it.
+Laws: an HTTP client is imported only to make one; a client is recognised by its class. A response
+of any status is returned, because its body describes the error. Nothing is sent twice, except to
+follow a redirect that keeps the method and the body (307, 308) to the same origin, which may
+receive the key. A limit that is exceeded is a `TimeoutError` that names it.
 """
 
 import asyncio
@@ -65,12 +65,12 @@ _MAX_REDIRECTS: Final = 3
 
 
 class RedirectError(Exception):
-    """The server sent the request on to a place where it must not follow by itself."""
+    """The server redirected the request to a place that the client must not follow by itself."""
 
 
 _Package: TypeAlias = Literal["httpx", "aiohttp", "http1"]
 
-# Package and name of the class, what it is, and whose interface it has.
+# Package and name of the class, its kind, and the interface that it implements.
 _CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
     ("httpx", "Client"): ("synchronous", "httpx"),
     ("httpx", "AsyncClient"): ("asynchronous", "httpx"),
@@ -82,7 +82,7 @@ _CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
 
 
 def http_client_kind(client: object) -> ClientKind | None:
-    """Say how a client waits; None for no HTTP client and for a `Transport`, which does both.
+    """Return how a client waits; None for a `Transport`, which does both, and for other objects.
 
     >>> http_client_kind(httpx.AsyncClient())
     'asynchronous'
@@ -96,13 +96,13 @@ def open_http(client: object, request: HttpRequest) -> Source:
 
     Args:
         client: `httpx.Client`, `httpx2.Client` or a `Transport`.
-        request: what to send.
+        request: the request.
 
     Raises:
-        MisuseError: the client is asynchronous, or no HTTP client.
-        TimeoutError: a limit was missed; the message names it.
+        MisuseError: the client is asynchronous, or not an HTTP client.
+        TimeoutError: a limit was exceeded; the message names it.
         RedirectError: the server redirects to another origin, or asks for another method.
-        Exception: whatever the client raises when it cannot reach the server.
+        Exception: any exception of the client when it cannot reach the server.
     """
     if isinstance(client, Transport):
         return client.open(request)
@@ -124,15 +124,15 @@ def open_http(client: object, request: HttpRequest) -> Source:
 
 
 async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
-    """Send a request and return its response, unread; what `open_http` is for asynchronous code.
+    """Send a request and return its response, unread; the asynchronous form of `open_http`.
 
     Args:
         client: `httpx.AsyncClient`, `httpx2.AsyncClient`, `aiohttp.ClientSession`, an `Http1Client`
             or a `Transport`.
-        request: what to send.
+        request: the request.
 
     Raises:
-        MisuseError: the client is synchronous, no HTTP client, or not made for this event loop.
+        MisuseError: the client is synchronous, not an HTTP client, or made for another event loop.
     """
     if isinstance(client, Transport):
         return await client.open_async(request)
@@ -159,20 +159,22 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
 
 
 def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
-    """Make a client as the adapters use one: many connections, HTTP/2 where `h2` is installed.
+    """Make a client with the settings of the adapters.
+
+    The client allows many connections, and HTTP/2 if `h2` is installed.
 
     Proxies and certificates are those of the environment (`HTTPS_PROXY`, `NO_PROXY`,
-    `SSL_CERT_FILE`).  Whoever makes a client closes it.
+    `SSL_CERT_FILE`).  The caller closes the client.
 
     >>> client = make_http_client("asynchronous", "aiohttp")
 
     Args:
-        kind: how it waits.
+        kind: synchronous or asynchronous.
         transport: the package: `httpx`, `httpx2`, or `aiohttp` or `httptools`, which are
             asynchronous only; `httptools` is an `Http1Client`, the fastest for many streams.
 
     Raises:
-        MisuseError: there is no such transport, it is not installed, it cannot wait in this way, or
+        MisuseError: the transport is not known or not installed, it does not support this kind, or
             it is made outside of the event loop that it needs.
     """
     if transport not in EXTRAS:
@@ -245,7 +247,7 @@ def _package_of(client: object, kind: ClientKind) -> _Package:
 def _redirected(
     request: HttpRequest, status: int, headers: Mapping[str, str]
 ) -> HttpRequest | None:
-    """Return the request to send next, None where the response is no redirect.
+    """Return the request to send next, None if the response is not a redirect.
 
     Source: RFC 9110, sections 15.4.2 to 15.4.9: 307 and 308 keep the method, the others let a
     client turn POST into GET, which would lose the request.
@@ -270,7 +272,10 @@ def _redirected(
 
 
 def may_follow(url: str, target: str) -> bool:
-    """Whether a request with a key may go on: to the same origin, or to TLS on the same host."""
+    """Return whether a request with a key may follow a redirect.
+
+    It may go to the same origin, or to TLS on the same host.
+    """
     old, new = urlsplit(url), urlsplit(target)
     if old.hostname != new.hostname:
         return False
@@ -280,7 +285,7 @@ def may_follow(url: str, target: str) -> bool:
 
 
 class _Waits:
-    """The limits that a client is told for its own waiting, and which one a failure of it means."""
+    """Limits for the client's own waiting, and the limit that each of its failures means."""
 
     __slots__ = ("_read", "limits", "names", "seconds")
 
@@ -310,25 +315,25 @@ class _Waits:
         }
 
     def allow(self, seconds: float | None) -> None:
-        """Say how long the next read may take."""
+        """Set the limit of the next read, in seconds."""
         self._read.allow(seconds)
 
     def trace(self, stage: str, info: object) -> None:
-        """Begin the limit of the headers when the request goes out; a `trace` extension."""
+        """Begin the limit of the headers when the request is sent; a `trace` extension."""
         del info
         if stage.endswith(_REQUEST_GOES_OUT):
             bound_reads_of_caller()
             self.allow(self.answer_begins())
 
     def answer_begins(self) -> float | None:
-        """Return how many seconds are left for the headers, now that the request goes out."""
+        """Return the seconds that are left for the headers when the request is sent."""
         answer, seconds = self.limits.of("first_byte")
         self.names |= {"ReadTimeout": answer, "LateReadError": answer}
         return seconds
 
     @contextmanager
     def explaining(self) -> Generator[None]:
-        """Say of a failure for lack of time which limit it was."""
+        """Replace a timeout of the client by the error of the exceeded limit."""
         try:
             yield
         except Exception as exception:
@@ -340,7 +345,7 @@ class _Waits:
             raise
 
 
-# Of the stages that httpcore tells a `trace` extension: `http11.` or `http2.` stands in front.
+# Stages that httpcore reports to a `trace` extension, without the prefix `http11.` or `http2.`.
 _REQUEST_GOES_OUT: Final = ".send_request_headers.started"
 
 
@@ -460,7 +465,7 @@ async def _open_aiohttp(
 
 @cache
 def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is not imported here
-    """Make the class of bodies that say when they go out: aiohttp tells nobody else."""
+    """Make a class of bodies that report their sending, because aiohttp has no other hook."""
     payload: Any = import_module("aiohttp.payload")
 
     class AnnouncedBody(payload.BytesPayload):  # type: ignore[misc]  # of an untyped module
@@ -504,7 +509,7 @@ def _make_aiohttp_session() -> object:
 
 
 def _make_http1_client() -> object:
-    # It brings asyncio and ssl, which nobody loads who calls through another client.
+    # The module imports asyncio and ssl, which other clients do not need.
     from deltafold.transports.http1 import Http1Client  # noqa: PLC0415 - as said
 
     return Http1Client()

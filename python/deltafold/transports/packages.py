@@ -12,7 +12,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "aiohttp": "fast",
     "httptools": "fast",
 }
-"""What `make_http_client` makes clients with, and the extra that installs it."""
+"""Packages of `make_http_client`, and the extra that installs each."""
 
 MAX_CONNECTIONS: Final = 1000
 MAX_IDLE_CONNECTIONS: Final = 100

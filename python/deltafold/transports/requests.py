@@ -14,14 +14,14 @@ from deltafold.transports.timeouts import Timeouts
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """What goes out.
+    """Request of an adapter.
 
     Attributes:
-        path: below the vendor's base address; a query that the endpoint asks for is part of it.
+        path: path below the vendor's base address, with the query of the endpoint.
         body: the members of the JSON body.
-        headers: the caller's own, over all others.
-        query: the caller's own query parameters.
-        stream: whether the answer is asked for in pieces.
+        headers: the caller's headers, which replace others.
+        query: the caller's query parameters.
+        stream: whether the answer is streamed.
         content: the body as JSON.
     """
 
@@ -35,15 +35,15 @@ class PreparedRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request.
+    """One HTTP request.
 
     Attributes:
-        method: as on the wire: `POST`.
-        url: where to; it may have a query of its own.
-        headers: what to send beside the client's own headers, the key among them.
-        query: members for the URL's query; a member that is None is left out, a list is repeated.
+        method: the HTTP method: `POST`.
+        url: the URL; it may have a query.
+        headers: headers to add to the client's own, including the key.
+        query: members of the URL's query; None is left out, a list is repeated.
         content: the body.
-        timeouts: how long to wait.
+        timeouts: limits of the waiting times.
     """
 
     method: str
@@ -54,7 +54,7 @@ class HttpRequest:
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     def __repr__(self) -> str:
-        """Show where the request goes, and nothing that may be a secret."""
+        """Show the method and the address, without possible secrets."""
         return f"{type(self).__name__}({self.method} {shown_url(self.url)})"
 
     @property

@@ -23,12 +23,12 @@ _MAX_COUNT_DIGITS: Final = 18
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """One of the limits that a response tells of.
+    """One rate limit of a response.
 
     Attributes:
-        limit: how much there is in a window.
-        remaining: how much is left of it.
-        reset_after: seconds until it is whole again.
+        limit: the amount in a window.
+        remaining: the amount that is left.
+        reset_after: seconds until the whole amount is available again.
     """
 
     limit: int | None = None
@@ -38,12 +38,12 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class ResponseInfo:
-    """The response as far as its headers say.
+    """Status and headers of a response.
 
     Attributes:
-        status: the HTTP status, 200 where there was no HTTP.
+        status: the HTTP status, 200 without HTTP.
         headers: names in lower case.
-        invocation_state: the caller's own objects, as the hook before the request saw them.
+        invocation_state: the caller's own objects, after the hook before the request.
     """
 
     status: int
@@ -58,7 +58,7 @@ class ResponseInfo:
 
     @property
     def rate_limits(self) -> dict[str, RateLimit]:
-        """What is left of each limit, by its name: `requests`, `tokens`, `input-tokens` ….
+        """Rate limits by name: `requests`, `tokens`, `input-tokens` ….
 
         Source: the rate limit headers of OpenAI's and Anthropic's API references (read 2026-11).
         """

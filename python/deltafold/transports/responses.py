@@ -1,11 +1,11 @@
-"""Transports: whatever holds a response body becomes a source of byte chunks.
+"""Responses of other clients as sources of byte chunks.
 
 In: a response of an SDK (openai's and anthropic's raw, streaming and `Stream` objects), of httpx,
 httpx2, requests or aiohttp, or plain bytes in any iterable.  Out: `Source` or `AsyncSource`:
 chunks, status, headers, close.
 
-Laws: nothing is imported for it, objects are known by what they offer; bytes pass through
-untouched, in the pieces in which they came; nothing is read before it is asked for.
+Laws: nothing is imported to recognise an object; its attributes decide. Bytes pass through
+unchanged, in their original pieces. Nothing is read before it is requested.
 """
 
 from collections.abc import (
@@ -31,9 +31,9 @@ from deltafold.transports.encodings import decoded
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import CheckedChunks, LineCheck, refuse_begun, refuse_unready
 
-# The SDK that a response belongs to, the ends of the request paths that stream this dialect, the
-# dialect. Another path of the same SDK (openai's /responses) is another dialect, so the package
-# alone does not tell.
+# Package of the SDK, the ends of the request paths that stream the dialect, and the dialect.
+# Another path of the same SDK (openai's /responses) is another dialect, so that the package alone
+# does not determine it.
 SDK_DIALECTS = (
     ("openai", ("/chat/completions",), "openai-chat"),
     ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
@@ -46,11 +46,11 @@ _CHECKED_CHUNKS = 4
 
 
 def _nothing() -> None:
-    """Close what holds nothing."""
+    """Do nothing: there are no resources."""
 
 
 async def _nothing_async() -> None:
-    """Close what holds nothing."""
+    """Do nothing: there are no resources."""
 
 
 @runtime_checkable
@@ -92,10 +92,11 @@ def http_response(response: object) -> object:
 
 
 def dialect_of(response: object) -> str:
-    """Name the dialect that an SDK's response speaks.
+    """Return the dialect of an SDK's response.
 
     Raises:
-        UnknownDialectError: the object is of no known SDK, or of an endpoint that names no dialect.
+        UnknownDialectError: the object belongs to no known SDK, or its endpoint determines no
+            dialect.
     """
     packages = {base.__module__.partition(".")[0] for base in type(response).__mro__}
     for package, paths, dialect in SDK_DIALECTS:
@@ -143,12 +144,11 @@ def source_of(response: object) -> Source:
 
 
 def async_source_of(response: object) -> AsyncSource:
-    """Return the source that awaits `response`; plain iterables of bytes are taken as they are.
+    """Return the source that awaits `response`; plain iterables of bytes are accepted too.
 
     Raises:
-        MisuseError: the body can only be read by blocking, was read in part, or is not opened
-            yet.
-        TypeError: the object holds no bytes.
+        MisuseError: the body can only be read by blocking, was read in part, or is not opened yet.
+        TypeError: the object does not yield bytes.
     """
     refuse_unready(response, "astream")
     response = http_response(response)
@@ -180,13 +180,13 @@ def async_source_of(response: object) -> AsyncSource:
 
 
 def _offers(response: object, method: str) -> bool:
-    """Whether an httpx response's byte stream can be read this way; other responses just say so."""
+    """Return whether an httpx response's byte stream can be read this way."""
     stream = cast("object | None", getattr(response, "stream", None))
     return stream is None or callable(stream) or hasattr(stream, method)
 
 
 def _is_awaited(response: object) -> bool:
-    """Whether a body can only be awaited; what iterates both ways can be read by waiting too."""
+    """Return whether a body can only be awaited; a body with both iterators can also be read."""
     if isinstance(response, Iterable):
         return False
     return isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content")
@@ -223,7 +223,7 @@ def _closing(
 
 
 def _is_of_connection(response: object) -> bool:
-    """Whether httpx reads this body from a connection, not from an object of the caller's."""
+    """Return whether httpx reads this body from a connection."""
     return "network_stream" in _extensions(response)
 
 
@@ -233,7 +233,7 @@ def _extensions(response: object) -> Mapping[str, object]:
 
 
 def _connection(response: object) -> object | None:
-    """Return the stream of the connection that is this response's alone, if there is one.
+    """Return the stream of the connection, if it serves this response alone.
 
     A response of HTTP/2 shares its connection, which stays open when the response is closed early.
     """
@@ -244,13 +244,13 @@ def _connection(response: object) -> object | None:
 
 
 def rest_of(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
-    """Return what bounds the reads of an httpx response's rest, as `Source.rest`."""
+    """Return the bound on reads of an httpx response's rest, as `Source.rest`."""
     stream = _connection(response)
     return partial(rest_within, stream) if stream is not None and bound_reads(stream) else None
 
 
 def rest_of_urllib3(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
-    """Return what bounds the reads of a urllib3 response's rest, as `Source.rest`."""
+    """Return the bound on reads of a urllib3 response's rest, as `Source.rest`."""
     connection = getattr(getattr(response, "connection", None), "sock", None)
     set_limit = cast("Callable[[float], object] | None", getattr(connection, "settimeout", None))
     if set_limit is None:
@@ -275,8 +275,8 @@ def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
     """
     headers = _headers(response)
     encoding = headers.get("content-encoding", "identity").strip().lower()
-    # httpx's own decoder stands between its generators, and a body that is no gzip would leave the
-    # inner ones open.
+    # httpx's decoder is one of its generators. An invalid gzip body would leave the inner ones
+    # open.
     raw = not response.is_stream_consumed and encoding in {"gzip", "x-gzip", "identity"}
     chunks = response.aiter_raw() if raw else response.aiter_bytes()
 
@@ -299,13 +299,13 @@ class _CancelScope(Protocol):
 
 
 class _AnyIO(Protocol):
-    """What is used of anyio, which httpx brings."""
+    """Used part of anyio, which httpx installs."""
 
     def CancelScope(self) -> AbstractContextManager[_CancelScope]: ...  # noqa: N802 - anyio's name
 
 
 def _closer(response: object) -> Callable[[], Awaitable[None]]:
-    """Close an aiohttp response, whose `close` does not wait."""
+    """Close an aiohttp response, whose `close` is not awaited."""
 
     async def close() -> None:
         cast("Callable[[], object]", getattr(response, "close", _nothing))()

@@ -33,12 +33,12 @@ _NEITHER: Final[frozenset[ClientKind]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """What a client that is made here needs to know.
+    """Settings of a client that is made here.
 
     Attributes:
-        base_url: where to call, None for the SDK's own address.
-        api_key: the key, None to let the SDK find its own.
-        timeout: seconds without a byte.
+        base_url: the address, None for the SDK's default.
+        api_key: the key, None if the SDK finds it.
+        timeout: maximum of seconds without a byte.
     """
 
     base_url: str | None = field(repr=False)
@@ -55,11 +55,11 @@ class Sdk(Protocol):
         ...
 
     def kinds(self, client: object) -> frozenset[ClientKind]:
-        """Say in which ways a client can be called; in none where it is not of this SDK."""
+        """Return the kinds of calls that a client supports; none if it is not of this SDK."""
         ...
 
     def dialect(self, client: object, dialect: str) -> str:
-        """Say in which dialect a client answers that is asked in `dialect`."""
+        """Return the dialect of a client's responses to requests in `dialect`."""
         ...
 
     def open(self, client: object, request: PreparedRequest) -> Source:
@@ -98,15 +98,15 @@ _CLIENT_BASES: Final[Mapping[str, ClientKind]] = {
 
 @dataclass(frozen=True, slots=True)
 class GeneratedSdk:
-    """The openai and anthropic SDKs, which one generator writes.
+    """The openai and anthropic SDKs, which come from the same generator.
 
     Attributes:
         package: the package's name.
         clients: the names of the synchronous and of the asynchronous client's class.
-        resource: where in a client `create` stands.
-        named: the members of a body that `create` wants as arguments; all else travels in
-            `extra_body`, whatever this version of the SDK knows of.
-        dialects: what clients answer in that speak to another service, by their class's name.
+        resource: path of attributes from a client to `create`.
+        named: the members of a body that `create` takes as arguments; all others travel in
+            `extra_body`, independent of the version of the SDK.
+        dialects: dialects of clients for another service, by the name of their class.
     """
 
     package: str
@@ -116,7 +116,7 @@ class GeneratedSdk:
     dialects: Mapping[str, str]
 
     def kinds(self, client: object) -> frozenset[ClientKind]:
-        """Say in which way a client can be called."""
+        """Return the kinds of calls that a client supports."""
         bases = type(client).__mro__
         if not any(base.__module__.partition(".")[0] == self.package for base in bases):
             return _NEITHER
@@ -125,7 +125,7 @@ class GeneratedSdk:
         return frozenset(found)
 
     def dialect(self, client: object, dialect: str) -> str:
-        """Say in which dialect a client answers."""
+        """Return the dialect of a client's responses."""
         names = (base.__name__ for base in type(client).__mro__)
         return next((self.dialects[name] for name in names if name in self.dialects), dialect)
 
@@ -190,7 +190,7 @@ class MistralSdk:
         return _BOTH if mine else _NEITHER
 
     def dialect(self, client: object, dialect: str) -> str:  # noqa: ARG002 - one service, one dialect
-        """Say in which dialect a client answers."""
+        """Return the dialect of a client's responses."""
         return dialect
 
     def open(self, client: object, request: PreparedRequest) -> Source:
@@ -234,7 +234,7 @@ class BedrockSdk:
         return "boto3"
 
     def kinds(self, client: object) -> frozenset[ClientKind]:
-        """Say in which way a client can be called: aiobotocore's are awaited."""
+        """Return the kinds of calls that a client supports; those of aiobotocore are awaited."""
         names = {base.__name__ for base in type(client).__mro__}
         service: Any = getattr(getattr(client, "meta", None), "service_model", None)
         if getattr(service, "service_name", None) != "bedrock-runtime":
@@ -243,7 +243,7 @@ class BedrockSdk:
         return frozenset((kind,))
 
     def dialect(self, client: object, dialect: str) -> str:  # noqa: ARG002 - one service, one dialect
-        """Say in which dialect a client answers."""
+        """Return the dialect of a client's responses."""
         return dialect
 
     def open(self, client: object, request: PreparedRequest) -> Source:
@@ -289,7 +289,7 @@ class BedrockSdk:
         return {"modelId": model_id, **cast("dict[str, object]", _with_blobs(request.body))}
 
 
-# Members of a Converse request that hold any JSON, which is nobody's base64.
+# Members of a Converse request that hold any JSON, where text is not base64.
 _DOCUMENTS: Final = frozenset({"input", "json", "additionalModelRequestFields"})
 _BLOBS: Final = frozenset({"bytes", "redactedContent"})
 
@@ -314,7 +314,7 @@ def _with_blobs(value: object) -> object:
 
 
 def _raw_stream(answer: Mapping[str, Any]) -> Any:  # noqa: ANN401 - untyped in botocore too
-    # botocore 1.43: the one member of EventStream that is no parsed event.
+    # botocore 1.43: the only member of EventStream with the unparsed events.
     raw = getattr(answer["stream"], "_raw_stream", None)
     if raw is None:
         raise MisuseError("this botocore hides the bytes of its streams: pass an httpx client")

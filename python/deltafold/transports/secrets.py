@@ -1,10 +1,10 @@
 """Secrets of a call, and their removal from every text that leaves it.
 
-In: what identifies the caller: keys, headers, query values, users and passwords of URLs, what a
-client holds of its own.  Out: texts, exceptions and bytes without them.
+In: credentials of the caller: keys, headers, query values, users and passwords of URLs, and those
+that a client holds.  Out: texts, exceptions and bytes without them.
 
-Laws: a secret is found as it is, percent-encoded, escaped, and in base64 at any alignment; nothing
-is collected before a text has to be redacted; names of headers and hosts stay readable.
+Laws: a secret is found unchanged, percent-encoded, escaped, and in base64 at any alignment. Secrets
+are collected only when a text has to be redacted. Names of headers and hosts stay readable.
 """
 
 import json
@@ -35,16 +35,16 @@ HARMLESS_HEADERS: Final = frozenset(
         "x-title",
     }
 )
-"""Headers of a request that identify nobody; everything else may be a secret."""
+"""Request headers without secrets; every other header may be a secret."""
 
 HARMLESS_QUERY: Final = frozenset({"alt", "api-version", "beta"})
-"""Members of a query that identify nobody."""
+"""Query members without secrets."""
 
 _MIN_CHARACTERS: Final = 6
 """Shorter texts are words of ordinary messages; no key or usable password is shorter."""
 
 _STAND_IN: Final = "***"
-# Where the clients of HTTP packages and SDKs hold what identifies their owner.
+# Attributes of clients of HTTP packages and SDKs that hold credentials.
 _KEY_MEMBERS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret")
 _HEADER_MEMBERS: Final = ("headers", "_headers", "_custom_headers", "_default_headers")
 _QUERY_MEMBERS: Final = ("params", "_custom_query", "_default_query")
@@ -61,11 +61,11 @@ def clean_key(key: str, origin: str) -> str:
     """Return a key without the white space around it, such as the line end of a file.
 
     Args:
-        key: as it was given.
-        origin: the argument or variable that held it, for the error.
+        key: the key as it was given.
+        origin: the argument or variable of the key, for the error.
 
     Raises:
-        MisuseError: a character in it cannot be sent; the message does not show the key.
+        MisuseError: the key has a character that cannot be sent; the message does not show the key.
     """
     stripped = key.strip()
     wrong = _UNSENDABLE.search(stripped)
@@ -132,7 +132,7 @@ class Redactor:
         self.forms: tuple[str, ...] = tuple(sorted(forms, key=len, reverse=True))
 
     def text(self, text: str) -> str:
-        """Return a text without the secrets; the same object where there are none."""
+        """Return a text without the secrets; without any secret, the same object."""
         # A search for each form costs less than to compile one pattern for a single text.
         for form in self.forms:
             if form in text:
@@ -148,8 +148,8 @@ class Redactor:
     def exception(self, exception: T) -> T:
         """Return an exception whose text, representation and causes show no secret.
 
-        It is the same object with redacted members where that suffices.  Otherwise an exception of
-        the same class name, module and traceback stands for it.
+        The result is the same object with redacted members if that suffices.  Otherwise it is an
+        exception with the same class name, module and traceback.
         """
         return self._exception(exception, set()) if self.forms else exception
 
@@ -178,7 +178,7 @@ class Redactor:
 
     def _shows_secret(self, exception: BaseException) -> bool:
         try:
-            # A list of notes shows them escaped; a traceback shows them as they are.
+            # The representation of a list escapes the notes; a traceback shows them unchanged.
             notes = cast("list[object]", vars(exception).get("__notes__", []))
             shown = "\n".join((str(exception), repr(exception), *map(str, notes)))
         except Exception:  # noqa: BLE001 - a text that cannot be made is shown by nobody
@@ -215,7 +215,7 @@ NOTHING_TO_REDACT: Final = Redactor(())
 
 
 def secrets_in_headers(headers: object) -> Iterator[str]:
-    """Yield what of a request's headers nobody may read: values, and the parts of credentials."""
+    """Yield the secrets of a request's headers: values, and the parts of credentials."""
     for name, value in _pairs(headers):
         if name.lower() in HARMLESS_HEADERS or _HARMLESS_PREFIX.match(name.lower()):
             continue
@@ -230,14 +230,14 @@ def secrets_in_headers(headers: object) -> Iterator[str]:
 
 
 def secrets_in_query(query: object) -> Iterator[str]:
-    """Yield what of a query nobody may read."""
+    """Yield the secrets of a query."""
     for name, value in _pairs(query):
         if name.lower() not in HARMLESS_QUERY:
             yield value
 
 
 def secrets_in_url(url: str) -> Iterator[str]:
-    """Yield what of a URL nobody may read: its user and password, and its query."""
+    """Yield the secrets of a URL: its user and password, and its query."""
     address, _, query = url.partition("?")
     user, at, place = address.partition("://")[2].rpartition("@")
     if at:
@@ -245,14 +245,14 @@ def secrets_in_url(url: str) -> Iterator[str]:
         for part in user.split(":", 1):
             yield from (part, unquote(part))
     else:
-        # A port that is none is a password whose user was forgotten, and clients quote it.
+        # A port that is not a number may be a password without a user; clients quote it.
         port = place.partition("/")[0].rpartition("]")[2].partition(":")[2]
         yield from () if port.isdigit() else (port,)
     yield from secrets_in_query(parse_qsl(query, keep_blank_values=True))
 
 
 def secrets_of_client(client: object) -> Iterator[str]:
-    """Yield what a client of HTTP or of an SDK holds of its own."""
+    """Yield the credentials that a client of HTTP or of an SDK holds."""
     for name in _KEY_MEMBERS:
         value = _member(client, name)
         yield from (value,) if isinstance(value, str) else ()
@@ -298,7 +298,7 @@ def _secrets_of_proxies(client: object) -> Iterator[str]:
 
 def secrets_of_environment() -> Iterator[str]:
     """Yield the users and passwords of the environment's proxies."""
-    # It brings ssl, which nobody loads before a call.
+    # The module imports ssl, which is not needed before a call.
     from urllib.request import getproxies  # noqa: PLC0415 - as said
 
     for url in getproxies().values():
@@ -306,7 +306,7 @@ def secrets_of_environment() -> Iterator[str]:
 
 
 def secrets_of_response(response: object) -> Iterator[str]:
-    """Yield the secrets of the request that a response of a client answers, where it says."""
+    """Yield the secrets of the request of a response, if the response has it."""
     request = _member(response, "request") or _member(response, "request_info")
     yield from secrets_in_headers(_member(request, "headers"))
     yield from secrets_in_url(str(_member(request, "url") or ""))
@@ -351,7 +351,7 @@ def _pairs(members: object) -> Iterator[tuple[str, str]]:
 
 
 def _member(holder: object, name: str) -> object | None:
-    """Return a member of somebody else's object; whatever its getter raises, there is none."""
+    """Return an attribute of a foreign object, None if its getter raises."""
     try:
         return cast("object | None", getattr(holder, name, None))
     except Exception:  # noqa: BLE001 - as said
@@ -359,7 +359,7 @@ def _member(holder: object, name: str) -> object | None:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the forms in which a secret may stand in a text."""
+    """Yield the forms in which a secret may occur in a text."""
     for text in {secret, secret.strip(), unquote(secret), unquote_plus(secret)}:
         if len(text) < _MIN_CHARACTERS:
             continue
@@ -373,7 +373,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _in_base64(secret: bytes) -> Iterator[str]:
-    """Yield what of a secret's base64 does not depend on its neighbours, at each alignment.
+    """Yield the part of a secret's base64 that is independent of its neighbours, at each alignment.
 
     Three bytes become four characters; a character that holds bits of a neighbour is left out.
     """

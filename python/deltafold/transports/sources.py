@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Source:
-    """A response body that is read by waiting for it.
+    """A response body that is read synchronously.
 
     Attributes:
-        chunks: the body's bytes in the order and pieces in which they came.
-        close: gives the connection back or closes it; may be called twice.
-        status: the HTTP status, 200 where there was no HTTP.
-        headers: the response's headers, names in lower case.
-        rest: bounds the reads of this thread by a deadline of `time.monotonic()` while it is
-            entered; None where the body does not come over a connection of its own, or its reads
-            cannot be bounded.
+        chunks: the bytes of the body, in their original order and pieces.
+        close: releases or closes the connection; may be called twice.
+        status: the HTTP status, 200 without HTTP.
+        headers: the headers of the response, names in lower case.
+        rest: while it is entered, limits the reads of this thread by a deadline of
+            `time.monotonic()`; None if the body has no connection of its own, or its reads cannot
+            be limited.
     """
 
     chunks: Iterator[bytes]
@@ -35,11 +35,11 @@ class Source:
 
 @dataclass(slots=True)
 class AsyncSource:
-    """A response body that is read by awaiting it; the other members are those of `Source`.
+    """A response body that is read asynchronously; the other members are those of `Source`.
 
     Attributes:
-        over_connection: whether the body comes over a connection of its own, which serves again
-            when the body was read to its end.
+        over_connection: whether the body has a connection of its own, which can be reused after the
+            body was read to its end.
     """
 
     chunks: AsyncIterator[bytes]
@@ -51,7 +51,7 @@ class AsyncSource:
 
 @runtime_checkable
 class Transport(Protocol):
-    """What answers requests in place of an HTTP client, in both ways of waiting.
+    """Replacement of an HTTP client, synchronous and asynchronous.
 
     `deltafold.testing` has two; a `Model` takes one as its client.
     """
@@ -67,10 +67,10 @@ class Transport(Protocol):
 
 @runtime_checkable
 class Tap(Protocol):
-    """What listens to the responses of a client that opens them by itself, such as an SDK's.
+    """Wrapper of a client that opens responses itself, such as an SDK's client.
 
     Attributes:
-        client: the client inside.
+        client: the wrapped client.
     """
 
     client: object

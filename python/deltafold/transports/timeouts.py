@@ -1,11 +1,11 @@
-"""The limits of one call: how long to wait for what, and what to say when it did not come.
+"""Limits of one call: waiting times, and the errors after them.
 
 In: `Timeouts`, and the chunks of a body.  Out: the same chunks, or a `TimeoutError` that names the
 limit and its seconds.
 
-Laws: a limit counts only while somebody waits; what has arrived is never thrown away by a limit
-that passed before it was asked for, except by `total`; waiting costs one timer a stream, not one a
-read, since a timer that finds that the wait it was set for is over only moves itself.
+Laws: a limit runs only while a reader waits. A limit that passed before a read never discards
+received bytes, except `total`. Waiting costs one timer per stream instead of one per read: a timer
+whose wait is over only reschedules itself.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _LONGEST: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """How long a call may wait, in seconds; None is no limit.
+    """Limits of the waiting times of a call, in seconds; None is no limit.
 
     The longest limit is 2,000,000 seconds (23 days): a longer one overflows the timers of sockets.
 
@@ -81,11 +81,11 @@ class Limits:
         return (limit, seconds) if seconds is not None and seconds < left else ("total", left)
 
     def has(self, limit: Limit) -> bool:
-        """Whether there is such a limit."""
+        """Return whether the limit is set."""
         return getattr(self.timeouts, limit) is not None
 
     def missed(self, limit: Limit) -> TimeoutError:
-        """Make the error that says which limit was missed."""
+        """Make the error that names the exceeded limit."""
         seconds = cast("float", getattr(self.timeouts, limit))
         return TimeoutError(_MISSED[limit].format(seconds))
 
@@ -94,12 +94,12 @@ async def within(limits: Limits, limit: Limit, work: Awaitable[T]) -> T:
     """Await something under asyncio.
 
     Args:
-        limits: those of the call.
-        limit: the one that holds for this wait, beside `total`.
-        work: what is awaited.
+        limits: the limits of the call.
+        limit: the limit of this wait, beside `total`.
+        work: the awaitable.
 
     Raises:
-        TimeoutError: it took longer; the message names the limit.
+        TimeoutError: the wait took longer; the message names the limit.
     """
     named, seconds = limits.of(limit)
     scope = asyncio.timeout(seconds)
@@ -113,18 +113,18 @@ async def within(limits: Limits, limit: Limit, work: Awaitable[T]) -> T:
 
 
 def is_timeout(exception: BaseException) -> bool:
-    """Whether an HTTP client's exception says that it waited too long."""
+    """Return whether an exception of an HTTP client is a timeout."""
     names = {base.__name__ for base in type(exception).__mro__}
     return bool(names & {"TimeoutException", "TimeoutError", "ServerTimeoutError"})
 
 
 class TimedChunks:
-    """Chunks of a body that is read by waiting for it, each within its limit.
+    """Chunks of a body that is read synchronously, each within its limit.
 
     Args:
         chunks: the body.
         limits: the limits of the call.
-        allow: tells the client how many seconds its next read may take.
+        allow: sets the seconds of the client's next read.
     """
 
     __slots__ = ("_allow", "_chunks", "_limit", "_limits")
@@ -190,7 +190,7 @@ class AsyncTimedChunks:
 
 
 def under_asyncio() -> bool:
-    """Whether the caller runs in an event loop of asyncio."""
+    """Return whether the caller runs in an event loop of asyncio."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -199,7 +199,7 @@ def under_asyncio() -> bool:
 
 
 def watch() -> "Watch":
-    """Return what bounds the waits of one task, under asyncio or trio; whoever asks closes it."""
+    """Return the limiter of one task's waits, under asyncio or trio; the caller closes it."""
     return _AsyncioWatch() if under_asyncio() else _TrioWatch()
 
 
@@ -262,7 +262,7 @@ class _TrioWatch:
     __slots__ = ("_trio",)
 
     def __init__(self) -> None:
-        # Whoever runs without asyncio has imported trio.
+        # Without asyncio, the caller has imported trio.
         self._trio = cast("_Trio", sys.modules["trio"])
 
     async def __call__(self, seconds: float, read: Awaitable[bytes]) -> bytes:

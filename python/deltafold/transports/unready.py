@@ -31,7 +31,7 @@ def refuse_unready(response: object, entry: str) -> None:
         entry: the name of the function that it was passed to.
 
     Raises:
-        MisuseError: the error names what to pass instead.
+        MisuseError: the error names the object to pass instead.
     """
     name = type(response).__qualname__
     if isinstance(response, Coroutine):

@@ -173,7 +173,7 @@ class _Input:
             self._flush()
         state = {name: value for name, value in item.items() if name != "content"}
         is_plain = state.keys() <= {"type", "role"}
-        # Two plain texts in one message would be rendered as one item.
+        # In the same message, this text would be rendered as a part of the item before it.
         if is_plain and self._said and isinstance(self._said[-1], TextPart):
             self._flush_said()
         for position, content in enumerate(contents):

@@ -96,7 +96,7 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
             "parameters": tool.parameter_schema,
         }
     )
-    # The API's own default is strict, which refuses most schemas as they come.
+    # The default of the API is strict, which refuses most schemas.
     return {**rendered, "strict": bool(tool.strict), **tool.extra}
 
 

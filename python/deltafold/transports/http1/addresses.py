@@ -1,10 +1,10 @@
-"""A host is reached at the first of its addresses that answers.
+"""Connection to the first of a host's addresses that answers.
 
 In: a host and a port.  Out: a connected socket.
 
-Laws: families take turns, and each address has a moment for itself before the next one is tried
-beside it; of several that answer one is used and the others are closed; whoever is cancelled leaves
-no socket.  asyncio's own race loses one that is won in the moment of a cancellation.
+Laws: address families alternate. Each address gets a short time alone before the next one is tried
+in parallel. If several answer, one is used and the others are closed. Cancellation leaves no open
+socket; asyncio's own race loses a socket that connects at the moment of a cancellation.
 
 Source: RFC 8305, sections 4 and 5 (Happy Eyeballs).
 """

@@ -1,10 +1,10 @@
-"""The client: connections are kept and shared out, requests go out on them.
+"""Client of HTTP/1.1: a pool of connections, and requests on them.
 
-In: `HttpRequest`s and their limits.  Out: `Exchange`s, whose status and headers have come.
+In: `HttpRequest`s and their limits.  Out: `Exchange`s, whose status and headers have arrived.
 
-Laws: a request is sent once, on a connection that its server had not closed; whoever waits for a
-connection is served in turn; a request that is cancelled holds nothing; the client belongs to the
-event loop that first used it.
+Laws: a request is sent once, on a connection that its server had not closed. Requests that wait for
+a connection are served in order. A cancelled request holds nothing. The client belongs to the event
+loop that first used it.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ _IDLE_SECONDS: Final = 15.0
 class Http1Client:
     """A client of HTTP/1.1 under asyncio, made for streams: the C parser `httptools` and sockets.
 
-    It speaks http and https, through proxies too; not HTTP/2, not SOCKS, not trio.  It asks for
-    gzip and deflate, sends each request once and follows no redirect by itself.
+    It supports http and https, also through proxies; it does not support HTTP/2, SOCKS or trio.  It
+    accepts gzip and deflate, sends each request once and follows no redirect by itself.
 
     >>> async with Http1Client() as client:
     ...     model = AnthropicModel({"model_id": "claude-sonnet-4-5"}, client=client)
@@ -42,16 +42,17 @@ class Http1Client:
     Args:
         ssl: the TLS context; None makes that of `ssl.create_default_context()`, which reads
             `SSL_CERT_FILE`.
-        proxy: `http://user:password@host:port`, for every request; None asks the environment
+        proxy: `http://user:password@host:port`, for every request; None reads the environment
             (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`).
-        trust_env: whether the environment is asked for proxies.
-        max_connections: how many may be open; who wants more waits, as long as `Timeouts.total`.
-        max_idle_connections: how many of them are kept for later requests.
-        idle_seconds: how long.
+        trust_env: whether proxies of the environment are used.
+        max_connections: maximum number of open connections; further requests wait, as long as
+            `Timeouts.total`.
+        max_idle_connections: number of connections that are kept for later requests.
+        idle_seconds: time for which they are kept.
 
     Raises:
-        MisuseError: httptools is not installed, the proxy is none that can be used, or there may be
-            no connections.
+        MisuseError: httptools is not installed, the proxy cannot be used, or the maximum of
+            connections is 0.
     """
 
     def __init__(
@@ -96,31 +97,32 @@ class Http1Client:
 
     @property
     def open_connections(self) -> int:
-        """How many connections are open, idle ones too."""
+        """Number of open connections, including idle ones."""
         return len(self._open)
 
     @property
     def idle_connections(self) -> int:
-        """How many connections wait for a request."""
+        """Number of idle connections."""
         return len(self._idle)
 
     async def send(self, request: HttpRequest, limits: Limits | None = None) -> Exchange:
-        """Send a request and wait for the response's headers.
+        """Send a request and wait for the headers of its response.
 
         Args:
-            request: what to send.
-            limits: those of a call that has begun; None begins one with the request's timeouts.
+            request: the request.
+            limits: the limits of a call that has begun; None begins one with the request's
+                timeouts.
 
         Returns:
-            The response: `status`, `headers`, an iterator over the body's chunks that are still
-            packed as `content-encoding` says, `aclose()`.
+            The response: `status`, `headers`, an iterator over the chunks of the body, still
+            compressed by `content-encoding`, and `aclose()`.
 
         Raises:
             MisuseError: the URL or a header cannot be sent, the client is closed, or it is used
                 outside of its event loop.
-            TimeoutError: a limit was missed; the message names it.
-            ConnectionError: there is no connection, or no answer that is HTTP.
-            ProtocolViolationError: the answer is beyond what one may be.
+            TimeoutError: a limit was exceeded; the message names it.
+            ConnectionError: the connection failed, or the answer is not HTTP.
+            ProtocolViolationError: the answer exceeds the limits of a response.
         """
         self._check_loop()
         limits = Limits(request.timeouts) if limits is None else limits
@@ -178,8 +180,8 @@ class Http1Client:
     async def _connected(self, route: Route, limits: Limits) -> Connection:
         while (kept := self._kept(route)) is not None:
             try:
-                # In one turn of the loop the socket is asked for what has come, in the next one it
-                # has been read: the end, if the server has closed the connection meanwhile.
+                # One turn of the loop polls the socket, the next one has read it. It has then seen
+                # the end, if the server closed the connection meanwhile.
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
             except BaseException:
@@ -230,7 +232,7 @@ class Http1Client:
             self._sweeping = loop.call_later(self._idle_seconds, self._sweep)
 
     def _sweep(self) -> None:
-        """Close what has been idle for too long."""
+        """Close connections that were idle for too long."""
         loop = cast("asyncio.AbstractEventLoop", self._loop)
         self._sweeping = None
         for connection in tuple(self._idle):

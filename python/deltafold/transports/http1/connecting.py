@@ -1,9 +1,9 @@
-"""A connection is made: TCP, the proxy's tunnel, TLS.
+"""Establishing of connections: TCP, the proxy's tunnel, TLS.
 
-In: a `Route` and the limits of the call.  Out: a `Connection` that nobody uses yet.
+In: a `Route` and the limits of the call.  Out: an unused `Connection`.
 
-Laws: each step has the limit `connect` anew; a step that fails or is cancelled leaves no socket;
-a connection on which the server speaks without being asked is closed.
+Laws: each step has the limit `connect` anew. A step that fails or is cancelled leaves no open
+socket. A connection on which the server sends unrequested bytes is closed.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ _STATUS_LINE: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: ([^\r\n]*))?\r\n"
 
 
 class Connection(asyncio.Protocol):
-    """A connection, and what listens to it while no request is under way.
+    """A connection, and the protocol that watches it between requests.
 
     Args:
-        route: where it leads.
-        on_lost: is told when its socket is closed.
+        route: the route of the connection.
+        on_lost: called when the socket is closed.
     """
 
     __slots__ = ("_on_lost", "idle_since", "lost", "route", "spoke", "transport")
@@ -50,21 +50,21 @@ class Connection(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether a request may go out on it."""
+        """Whether a request can be sent on the connection."""
         return not self.lost and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what was made."""
+        """Store the transport."""
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Close: nobody asked."""
+        """Close the connection, because no request asked for these bytes."""
         del data
         self.spoke = True
         self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say that the socket is closed."""
+        """Report that the socket is closed."""
         del exc
         self.lost = True
         self._on_lost(self)
@@ -79,14 +79,14 @@ async def connect(
     """Make a connection.
 
     Args:
-        route: where to.
-        limits: of the call.
-        tls: makes the context when it is needed.
-        on_lost: is told when a connection that was made here is closed.
+        route: the route.
+        limits: the limits of the call.
+        tls: makes the TLS context when it is needed.
+        on_lost: called when the connection is closed.
 
     Raises:
         TimeoutError: a step took longer than `connect`.
-        ConnectionLostError: nobody is there, or TLS could not be agreed upon.
+        ConnectionLostError: the host does not answer, or TLS failed.
         ProxyError: the proxy refused.
     """
     connection = Connection(route, on_lost)
@@ -158,7 +158,7 @@ class _Tunnel(asyncio.Protocol):
 
 
 async def _open_tunnel(connection: Connection, route: Route, proxy: Proxy) -> None:
-    """Ask the proxy for a connection to the server.  Source: RFC 9110, section 9.3.6."""
+    """Send CONNECT to the proxy.  Source: RFC 9110, section 9.3.6."""
     place = f"{bracketed(route.host)}:{route.port}"
     head = f"CONNECT {place} HTTP/1.1\r\nhost: {place}\r\n"
     if proxy.authorization is not None:

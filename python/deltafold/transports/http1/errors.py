@@ -1,27 +1,27 @@
-"""What goes wrong between this client and a server, beside what the operating system says.
+"""Failures between this client and a server, beside those of the operating system.
 
-The names are read by `deltafold.error_mapping`: a lost connection may be tried again, an answer
-that breaks the rules may not.
+`deltafold.error_mapping` reads the names: a lost connection is retryable, an answer that violates
+the protocol is not.
 """
 
 
 class ConnectionLostError(ConnectionError):
-    """There is no connection, or it ended before the response did."""
+    """The connection was not made, or it ended before the response did."""
 
 
 class ResponseError(ConnectionError):
-    """What came is no HTTP/1.1."""
+    """The received bytes are not HTTP/1.1."""
 
 
 class ProtocolViolationError(Exception):
-    """What came is HTTP, and beyond what a response may be."""
+    """The response is HTTP, but exceeds the limits of a response."""
 
 
 class ProxyError(ConnectionError):
-    """The proxy did not let the request through.
+    """The proxy refused the request.
 
     Attributes:
-        status: what it answered to CONNECT.
+        status: the status of its answer to CONNECT.
     """
 
     def __init__(self, message: str, status: int) -> None:

@@ -1,14 +1,14 @@
 """One request and its response on one connection.
 
-In: the request's bytes, then what the connection receives.  Out: status, headers, and the body's
-chunks as they came, unpacked from HTTP but not from gzip.
+In: the bytes of the request, then the bytes that the connection receives.  Out: status, headers,
+and the received chunks of the body, without HTTP's framing but still compressed.
 
-Laws: the parser hands the body straight to a list, and its reader takes the whole list, so that a
-chunk of HTTP costs no call of Python; what came is handed out before a failure is told; a
-connection is given back only after a whole response with nothing behind it; what nobody reads yet
-is bounded, so are the bytes that are no body: heads, chunk extensions, trailers.
+Laws: the parser appends the body directly to a list, and the reader takes the whole list, so that a
+chunk of HTTP costs no call of Python. Received chunks are returned before a failure is raised. A
+connection is reused only after a whole response without further bytes. Unread bytes of the body are
+bounded, and so are heads, chunk extensions and trailers.
 
-Source: RFC 9112, sections 6.3 (where a body ends), 7 (chunked) and 9.3 (what may be kept).
+Source: RFC 9112, sections 6.3 (end of a body), 7 (chunked) and 9.3 (persistent connections).
 """
 
 import asyncio
@@ -39,21 +39,21 @@ _NO_BODY: Final = frozenset({204, 304})
 
 
 class _BeyondError(Exception):
-    """A second response begins, which nobody asked for."""
+    """A second, unrequested response begins."""
 
 
 class Exchange(asyncio.Protocol):
-    """A request that was sent, and its response: an iterator over the chunks of its body.
+    """A sent request and its response: an iterator over the chunks of its body.
 
     Args:
-        connection: what it goes over; it listens again when this is over.
+        connection: the connection; it becomes its own protocol again after the response.
         make_parser: `httptools.HttpResponseParser`.
-        has_body: whether the response may have one: that to HEAD has none.
-        on_end: is told once, with whether the connection may be used again.
+        has_body: whether the response may have a body; a response to HEAD has none.
+        on_end: called once, with the information whether the connection can be reused.
 
     Attributes:
-        status: the response's, 0 before it came.
-        headers: the response's, names in lower case, those of one name joined by a comma.
+        status: the status, 0 before it arrives.
+        headers: the headers, names in lower case, repeated headers joined by a comma.
     """
 
     __slots__ = (
@@ -115,7 +115,7 @@ class Exchange(asyncio.Protocol):
         self._transport.set_protocol(self)
 
     def write(self, head: bytes, body: bytes) -> None:
-        """Send the request; the transport keeps what the socket does not take at once."""
+        """Send the request; the transport buffers bytes that the socket does not accept."""
         if len(body) <= _JOINED_BYTES:
             self._transport.write(head + body)
         else:
@@ -126,9 +126,9 @@ class Exchange(asyncio.Protocol):
         """Wait for status and headers.
 
         Raises:
-            ConnectionLostError: there was no answer.
-            ResponseError: the answer is no HTTP/1.1.
-            ProtocolViolationError: it is more than an answer may be.
+            ConnectionLostError: the server sent no answer.
+            ResponseError: the answer is not HTTP/1.1.
+            ProtocolViolationError: the answer exceeds the limits of a response.
         """
         while not self._headed:
             await self._more()
@@ -155,10 +155,10 @@ class Exchange(asyncio.Protocol):
         self.abandon("the response was closed")
 
     def abandon(self, why: str) -> None:
-        """Close the connection at once and fail whoever reads; nothing once the response is whole.
+        """Close the connection at once and fail the reader; do nothing after a whole response.
 
         Args:
-            why: what the reader is told.
+            why: the error of the reader.
         """
         if not self._ended:
             self._chunks.clear()
@@ -171,10 +171,10 @@ class Exchange(asyncio.Protocol):
         self._waiter = self._loop.create_future()
         await self._waiter
 
-    # What the transport tells.
+    # Callbacks of the transport.
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came and wake the reader, once for all of it."""
+        """Parse received bytes and wake the reader, once for all of them."""
         if self._ended:
             return
         chunks = self._chunks
@@ -198,7 +198,7 @@ class Exchange(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say whether that was the body's end."""
+        """End the body if the connection delimits it; otherwise fail the reader."""
         if not self._ended:
             if self._until_end and exc is None:
                 self._whole = True
@@ -211,7 +211,7 @@ class Exchange(asyncio.Protocol):
             self._wake()
         self._connection.connection_lost(exc)
 
-    # What the parser tells.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         """Refuse a second response."""
@@ -230,7 +230,7 @@ class Exchange(asyncio.Protocol):
             self.headers[key] = text if known is None else f"{known}, {text}"
 
     def on_headers_complete(self) -> None:
-        """Decide what the response is and where its body ends."""
+        """Classify the response and determine the end of its body."""
         parser = self._parser
         if parser is None:
             return
@@ -258,7 +258,7 @@ class Exchange(asyncio.Protocol):
         else:
             self._whole = True
 
-    # How it ends.
+    # The end of the response.
 
     def _too_long(self) -> ProtocolViolationError:
         where = "the response's trailers or chunk extensions" if self._headed else "its headers"
@@ -267,11 +267,11 @@ class Exchange(asyncio.Protocol):
         )
 
     def _stop(self, error: Exception) -> None:
-        """Take what stopped the parser: bytes behind a whole response harm only the connection."""
+        """Handle an error of the parser; bytes after a whole response only cost the connection."""
         if self._whole:
             self._overrun = True
             return
-        # The parser wraps what a callback raised.
+        # The parser wraps exceptions of a callback.
         own = error.__context__
         if isinstance(own, ProtocolViolationError):
             self._fail(own)
@@ -284,7 +284,7 @@ class Exchange(asyncio.Protocol):
         if not self._has_body and self._chunks:
             self._chunks.clear()
             self._overrun = True
-        # Where the request is not all sent, its rest would be taken for the next one.
+        # After an incomplete request, its rest would be read as the next request.
         sent = self._transport.get_write_buffer_size() == 0
         usable = not self._transport.is_closing()
         self._end(reusable=self._keep and sent and usable and not self._overrun)
@@ -317,5 +317,5 @@ class Exchange(asyncio.Protocol):
 
 
 def _no_more(data: bytes) -> None:
-    """Stand for the parser of an exchange that is over."""
+    """Replacement of the parser after the exchange has ended."""
     del data

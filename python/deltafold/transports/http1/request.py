@@ -1,9 +1,9 @@
-"""What goes out: where to, and the head of the request.
+"""Requests: the target, and the head of the request.
 
 In: a URL, headers, a body's length.  Out: `Target`, and bytes.
 
-Laws: no header can add another or end the head; how the body is framed is said here alone; escapes
-of the URL stay as they are.
+Laws: no header can add another header or end the head. Only this module frames the body. Escapes of
+the URL are unchanged.
 """
 
 import re
@@ -17,25 +17,25 @@ from deltafold.exceptions import MisuseError
 from deltafold.transports.secrets import shown_url
 
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
-# Source: RFC 9110, sections 5.6.2 (token) and 5.5 (field values: no CR, LF or NUL); a
-# surrogate is no character that could be sent.
+# Source: RFC 9110, sections 5.6.2 (token) and 5.5 (field values: no CR, LF or NUL). A surrogate
+# cannot be encoded.
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FORBIDDEN_IN_VALUE: Final = re.compile("[\r\n\0\ud800-\udfff]")
 _HOST: Final = re.compile(r"[0-9A-Za-z._~!$&'()*+,;=:%-]+")
-# Source: RFC 3986, section 2.2, and the percent sign of what is escaped already.
+# Source: RFC 3986, section 2.2, and the percent sign of existing escapes.
 _RESERVED_AND_ESCAPES: Final = "!#$%&'()*+,/:;=?@[]~"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes.
+    """Target of a request.
 
     Attributes:
         scheme: `http` or `https`.
         host: a name, or an address without brackets.
-        port: the number, that of the scheme where the URL has none.
-        path: with the query, as it is sent.
-        authorization: the header that user and password of the URL make, None where it has none.
+        port: the port, by default that of the scheme.
+        path: the path with the query, as it is sent.
+        authorization: the header for the user and password of the URL, None without them.
     """
 
     scheme: str
@@ -69,7 +69,7 @@ def target_of(url: str) -> Target:
         if parts.query:
             path += "?" + quote(parts.query, safe=_RESERVED_AND_ESCAPES)
     except ValueError:
-        # The error quotes what stands in place of the port, which may be a password.
+        # The error quotes the text of the port, which may be a password.
         raise MisuseError(f"url: {shown_url(url)!r} is no URL") from None
     if parts.scheme not in _PORTS or not _HOST.fullmatch(host):
         raise MisuseError(f"url: {shown_url(url)!r} is no URL of http or https with a host")
@@ -88,24 +88,24 @@ def basic_authorization(user: str | None, password: str | None) -> str | None:
 
 
 def bracketed(host: str) -> str:
-    """Return a host as it stands in front of a port."""
+    """Return a host in the form that precedes a port."""
     return f"[{host}]" if ":" in host else host
 
 
 def request_head(
     method: str, path: str, target: Target, headers: Mapping[str, str], body_bytes: int
 ) -> bytes:
-    """Return all of a request but its body.
+    """Return the head of a request.
 
     Args:
-        method: as on the wire.
-        path: what is asked for: the target's path, or the whole URL for a proxy.
-        target: where to.
-        headers: the caller's; a name in any case.
+        method: the HTTP method.
+        path: the path of the target, or the whole URL for a proxy.
+        target: the target.
+        headers: the caller's headers; names in any case.
         body_bytes: the length of the body.
 
     Raises:
-        MisuseError: a header would break the head, or frames the body in a way of its own.
+        MisuseError: a header would break the head, or frames the body itself.
     """
     if not _TOKEN.fullmatch(method):
         raise MisuseError(f"method: {method!r} is none")

@@ -1,10 +1,9 @@
-"""Which way a request takes: straight to its server, or through a proxy.
+"""Routes of requests: directly to the server, or through a proxy.
 
-In: a `Target`, the proxy that was asked for, the environment.  Out: `Route`, the key under which
-connections are kept.
+In: a `Target`, the given proxy, the environment.  Out: `Route`, the key of the pool of connections.
 
-Laws: the environment is read as `urllib.request` reads it, `NO_PROXY` too; a proxy that cannot be
-spoken to is an error, never left out; no message shows its password.
+Laws: the environment is read as `urllib.request` reads it, `NO_PROXY` too. An unsupported proxy is
+an error; it is never ignored. No message shows its password.
 """
 
 import urllib.request
@@ -18,7 +17,7 @@ from deltafold.transports.http1.request import Target, basic_authorization, brac
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy that speaks HTTP, over TLS where its scheme is https."""
+    """An HTTP proxy, over TLS if its scheme is https."""
 
     scheme: str
     host: str
@@ -31,7 +30,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a connection leads, and through what."""
+    """Destination of a connection, and the proxy on the way."""
 
     scheme: str
     host: str
@@ -40,23 +39,23 @@ class Route:
 
     @property
     def is_forwarded(self) -> bool:
-        """Whether the proxy reads the requests: those of https go through a tunnel."""
+        """Whether the proxy reads the requests; requests of https go through a tunnel."""
         return self.proxy is not None and self.scheme == "http"
 
     @property
     def forwarded_headers(self) -> Mapping[str, str]:
-        """What a request that the proxy reads says to the proxy."""
+        """Headers for the proxy in a request that it reads."""
         if self.proxy is None or self.proxy.authorization is None:
             return {}
         return {"proxy-authorization": self.proxy.authorization}
 
 
 class Routes:
-    """The routes of one client.
+    """Routes of one client.
 
     Args:
-        proxy: the proxy of every request; None asks the environment.
-        trust_env: whether the environment is asked.
+        proxy: the proxy of every request; None reads the environment.
+        trust_env: whether the environment is read.
     """
 
     __slots__ = ("_environment", "_known", "_proxy")
@@ -93,19 +92,19 @@ class Routes:
 
 
 def proxy_of(url: str) -> Proxy:
-    """Read the URL of a proxy; without a scheme it is one of http.
+    """Parse the URL of a proxy; the default scheme is http.
 
     >>> str(proxy_of("user:secret@proxy.test:3128"))
     'http://proxy.test:3128'
 
     Raises:
-        MisuseError: it is no URL, or its scheme is not spoken here.
+        MisuseError: the text is not a URL, or its scheme is not supported.
     """
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        # The error quotes what stands in place of the port, which may be a password.
+        # The error quotes the text of the port, which may be a password.
         raise MisuseError(
             "proxy: its URL cannot be read: escape special characters of its user and password"
         ) from None

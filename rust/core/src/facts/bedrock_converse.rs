@@ -2,8 +2,9 @@
 //!
 //! Source: docs.aws.amazon.com, "ConverseStream: MessageStopEvent, TokenUsage, Errors" (protocols/mapping.md sections 4 to 6).
 
+use super::table::{ErrorCodes, Facts, FinishReasons, Row};
+use super::usage::UsageTable;
 use super::usage::usage_rows;
-use super::{ErrorCodes, Facts, FinishReasons, Row, UsageTable};
 use crate::contract::{ErrorCode, FinishReason};
 
 /// The tables.

@@ -3,8 +3,10 @@
 //! Other bodies of InvokeModel are in another dialect, whose facts hold.
 //! Source: docs.aws.amazon.com, "Inference request parameters and response fields" (protocols/mapping.md sections 4 and 5).
 
+use super::bedrock_converse;
+use super::table::{Facts, FinishReasons, Row};
+use super::usage::UsageTable;
 use super::usage::usage_rows;
-use super::{Facts, FinishReasons, Row, UsageTable, bedrock_converse};
 use crate::contract::{ErrorCode, FinishReason};
 
 /// The tables.

@@ -3,8 +3,9 @@
 //! Its error bodies name no code: the HTTP status alone says it.
 //! Source: docs.cohere.com, "Chat with streaming", "Errors" (protocols/mapping.md sections 4 to 6).
 
+use super::table::{ErrorCodes, Facts, FinishReasons, Row};
+use super::usage::UsageTable;
 use super::usage::usage_rows;
-use super::{ErrorCodes, Facts, FinishReasons, Row, UsageTable};
 use crate::contract::{ErrorCode, FinishReason};
 
 /// The tables.

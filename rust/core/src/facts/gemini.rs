@@ -3,8 +3,9 @@
 //! Source: ai.google.dev, "GenerateContentResponse: FinishReason, UsageMetadata"; google.rpc.Code (protocols/mapping.md sections 4
 //! to 6).  Two services send finish reasons as numbers; those on which both agree are listed.
 
+use super::table::{ErrorCodes, Facts, FinishReasons, Row};
+use super::usage::UsageTable;
 use super::usage::usage_rows;
-use super::{ErrorCodes, Facts, FinishReasons, Row, UsageTable};
 use crate::contract::{ErrorCode, FinishReason};
 
 /// The tables.

@@ -2,8 +2,10 @@
 //!
 //! Source: ai.google.dev, "Interactions API: Interaction" (protocols/mapping.md sections 4 and 5).
 
+use super::gemini;
+use super::table::{Facts, FinishReasons, Row};
+use super::usage::UsageTable;
 use super::usage::usage_rows;
-use super::{Facts, FinishReasons, Row, UsageTable, gemini};
 use crate::contract::{ErrorCode, FinishReason};
 
 /// The tables.

@@ -3,8 +3,10 @@
 //! Its error bodies hold a text alone.
 //! Source: the API document of Ollama's repository (protocols/mapping.md sections 4 to 6).
 
+use super::cohere_chat;
+use super::table::{ErrorCodes, Facts, FinishReasons, Row};
+use super::usage::UsageTable;
 use super::usage::usage_rows;
-use super::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, cohere_chat};
 use crate::contract::FinishReason;
 
 /// The tables.

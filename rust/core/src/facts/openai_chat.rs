@@ -3,8 +3,9 @@
 //! Source: platform.openai.com, "Chat Completions", "Error codes"; the servers' documents and recordings; the vendor that sends a
 //! member stands beside it (protocols/mapping.md sections 4 to 6).
 
+use super::table::{ErrorCodes, Facts, FinishReasons, Row};
+use super::usage::UsageTable;
 use super::usage::usage_rows;
-use super::{ErrorCodes, Facts, FinishReasons, Row, UsageTable};
 use crate::contract::{ErrorCode, FinishReason};
 
 /// The tables.

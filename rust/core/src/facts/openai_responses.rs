@@ -4,7 +4,8 @@
 //! `completed`.
 //! Source: platform.openai.com, "Responses: the response object" (protocols/mapping.md sections 4 to 6).
 
-use super::{ErrorCodes, Facts, FinishReasons, Row, openai_chat};
+use super::openai_chat;
+use super::table::{ErrorCodes, Facts, FinishReasons, Row};
 use crate::contract::{ErrorCode, FinishReason};
 
 /// The tables.  The usage record has Chat's members under the names `input` and `output`, which the table of Chat lists.

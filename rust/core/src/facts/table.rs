@@ -1,0 +1,115 @@
+//! Types of the two-way tables: rows, finish reasons, error codes, and the facts of one protocol.
+
+use super::usage::UsageTable;
+use crate::contract::{ErrorCode, FinishReason};
+
+/// One member of a closed list and the words of a protocol for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<T> {
+    /// The member.
+    pub member: T,
+    /// The words that mean the member and nothing else; the first one is written.
+    pub words: &'static [&'static str],
+    /// The word to write where `words` is empty; `None` where the protocol writes none.
+    pub stand_in: Option<&'static str>,
+}
+
+impl<T: Copy + PartialEq> Row<T> {
+    /// A member that has words of its own.
+    pub(super) const fn own(member: T, words: &'static [&'static str]) -> Self {
+        Self { member, words, stand_in: None }
+    }
+
+    /// A member without a word, which is written as another member's word.
+    pub(super) const fn as_word(member: T, word: &'static str) -> Self {
+        Self { member, words: &[], stand_in: Some(word) }
+    }
+
+    /// A member that the protocol cannot say by a word.
+    pub(super) const fn none(member: T) -> Self {
+        Self { member, words: &[], stand_in: None }
+    }
+
+    /// The word to write.
+    pub fn word(&self) -> Option<&'static str> {
+        self.words.first().copied().or(self.stand_in)
+    }
+}
+
+/// Finish reasons of a protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct FinishReasons {
+    /// One row for each finish reason of the contract.
+    pub rows: &'static [Row<FinishReason>],
+    /// Words in the place of a finish reason that say that the answer failed.
+    pub failures: &'static [(&'static str, ErrorCode)],
+}
+
+/// Meaning of a word in the place of a finish reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The message ended.
+    Finish(FinishReason),
+    /// The answer failed.
+    Failure(ErrorCode),
+}
+
+impl FinishReasons {
+    /// The finish reason of a word, in any case; `Other` for a word that is unknown or says that the answer failed.
+    pub fn reason(&self, word: &str) -> FinishReason {
+        let row =
+            self.rows.iter().find(|row| row.words.iter().any(|own| own.eq_ignore_ascii_case(word)));
+        row.map_or(FinishReason::Other, |row| row.member)
+    }
+
+    /// The finish reason of a word, or the error code of a word that says that the answer failed.
+    ///
+    /// ```
+    /// use deltafold::contract::{ErrorCode, FinishReason};
+    /// use deltafold::facts::{Ending, cohere_chat::FACTS};
+    /// assert_eq!(FACTS.finish_reasons.ending("COMPLETE"), Ending::Finish(FinishReason::Stop));
+    /// assert_eq!(FACTS.finish_reasons.ending("TIMEOUT"), Ending::Failure(ErrorCode::Timeout));
+    /// ```
+    pub fn ending(&self, word: &str) -> Ending {
+        let failure = self.failures.iter().find(|(own, _)| own.eq_ignore_ascii_case(word));
+        failure
+            .map_or_else(|| Ending::Finish(self.reason(word)), |(_, code)| Ending::Failure(*code))
+    }
+
+    /// The word to write for a finish reason; `None` where the protocol says it in another way.
+    pub fn word(&self, reason: FinishReason) -> Option<&'static str> {
+        self.rows.iter().find(|row| row.member == reason)?.word()
+    }
+}
+
+/// Error codes of a protocol: the word of the error object, and the HTTP status.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorCodes {
+    /// One row for each error code of the contract, with the HTTP status that an encoder writes.
+    pub rows: &'static [(Row<ErrorCode>, u16)],
+}
+
+impl ErrorCodes {
+    /// The error code of a word, in any case.
+    pub fn code(&self, word: &str) -> Option<ErrorCode> {
+        let own = |row: &Row<ErrorCode>| row.words.iter().any(|own| own.eq_ignore_ascii_case(word));
+        self.rows.iter().find(|(row, _)| own(row)).map(|(row, _)| row.member)
+    }
+
+    /// The word and the HTTP status to write for an error code.
+    pub fn word(&self, code: ErrorCode) -> (Option<&'static str>, u16) {
+        let row = self.rows.iter().find(|(row, _)| row.member == code);
+        row.map_or((None, 500), |(row, status)| (row.word(), *status))
+    }
+}
+
+/// The facts of one dialect.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Finish reasons.
+    pub finish_reasons: FinishReasons,
+    /// Members of a usage record.
+    pub usage: UsageTable,
+    /// Error codes.
+    pub errors: ErrorCodes,
+}

@@ -1,0 +1,48 @@
+"""The list of files for a new dialect in CONTRIBUTING.md, against the files of every dialect."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from deltafold.dialects import DIALECTS
+
+ROOT: Final = Path(__file__).parents[1]
+SECTION: Final = (
+    (ROOT / "CONTRIBUTING.md")
+    .read_text(encoding="utf-8")
+    .partition("## Add a dialect")[2]
+    .partition("## Add a vendor")[0]
+)
+FILES: Final = re.findall(r"^\| \d+ \| `([^`]+)` \|", SECTION, re.MULTILINE)
+MOST_FILES: Final = 15
+
+# Mistral's stream is openai-chat with quirks, so that it has no decoder of its own.
+DECODED: Final = [name for name in DIALECTS if name != "mistral"]
+
+
+def test_the_list_has_each_file_once_and_stays_short() -> None:
+    assert len(FILES) == len(set(FILES)) <= MOST_FILES
+
+
+@pytest.mark.parametrize("dialect", DECODED)
+def test_every_listed_file_exists(dialect: str) -> None:
+    folder = dialect.replace("-", "_")
+    missing = [file for file in FILES if not (ROOT / file.replace("<name>", folder)).is_file()]
+    assert not missing
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_other_file_of_the_package_names_the_settings_of_a_dialect(dialect: str) -> None:
+    """Find a file that a new dialect would have to touch, beside those in the list."""
+    row = DIALECTS[dialect]
+    listed = {ROOT / file.replace("<name>", dialect.replace("-", "_")) for file in FILES}
+    naming = {
+        file
+        for file in (ROOT / "python" / "deltafold").rglob("*.py")
+        if re.search(rf"\b{row.config}\b", file.read_text(encoding="utf-8"))
+    }
+    # A local model renders its conversation as openai-chat.
+    naming.discard(ROOT / "python" / "deltafold" / "dialects" / "local" / "render.py")
+    assert naming <= listed

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from deltafold._core import Logprobs, MessageDelta
 from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
-from deltafold.errors import ContractError
+from deltafold.exceptions import ContractError
 from deltafold.messages import KINDS_OF_ROLE, Message, Meta, Role
 from deltafold.parts import (
     FileRefPart,

@@ -28,12 +28,12 @@ from deltafold.dialects import (
     NoteCode,
     dialect_of,
 )
-from deltafold.dialects.anthropic_messages import render as anthropic_messages
-from deltafold.dialects.gemini import render as gemini
-from deltafold.dialects.openai_chat import render as openai_chat
 from deltafold.models import AnthropicConfig, GeminiConfig
 
 DIALECTS = list(REGISTRY)
+anthropic_messages = dialect_of("anthropic-messages")
+gemini = dialect_of("gemini")
+openai_chat = dialect_of("openai-chat")
 CLAUDE = AnthropicConfig(model_id="m")
 CHAT = OpenAIChatConfig(model_id="m")
 WEATHER = ToolSpec(

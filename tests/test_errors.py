@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 from deltafold.contract import ErrorCode
-from deltafold.errors import (
-    RETRYABLE,
+from deltafold.error_mapping import RETRYABLE, ErrorMapper
+from deltafold.errors import ModelError, model_error_from_fold
+from deltafold.exceptions import (
     ContractError,
     DeltafoldError,
-    ErrorMapper,
     InternalError,
     MisuseError,
-    ModelError,
     UnknownDialectError,
-    model_error_from_fold,
 )
 from deltafold.messages import Message
 

@@ -29,7 +29,7 @@ from deltafold import (
     ModelError,
     OpenAIChatModel,
 )
-from deltafold.errors import ErrorFields
+from deltafold.error_mapping import ErrorFields
 from deltafold.foreign_text import well_formed
 from deltafold.models import Http1Client
 from wires import CHAT

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 import deltafold
 from deltafold import Logprobs, Message, MessageDelta, _core, reference
-from deltafold.errors import ContractError
+from deltafold.exceptions import ContractError
 from wire_deltas import Assembler, Wire, assert_same, consume, done, start, text, thinking
 
 DIALECT = "openai-chat"

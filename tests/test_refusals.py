@@ -13,7 +13,7 @@ import pytest
 
 import deltafold
 from deltafold import ErrorCode, ModelError, OpenAIChatModel
-from deltafold.errors import RETRYABLE, ErrorMapper
+from deltafold.error_mapping import RETRYABLE, ErrorMapper
 from deltafold.testing import Recording, ReplayServer
 from deltafold.transports.http1 import Http1Client
 from refusals import REFUSALS, Refusal

@@ -6,7 +6,8 @@ Shared by the assembler tests, which give both classes the same deltas and look 
 from typing import TypeAlias
 
 from deltafold import _core, reference
-from deltafold.errors import MisuseError, ModelError
+from deltafold.errors import ModelError
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 
 Assembler: TypeAlias = reference.MessageAssembler | _core.MessageAssembler

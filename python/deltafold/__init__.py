@@ -27,16 +27,16 @@ from deltafold._core import (
 )
 from deltafold.bodies import Detection, decode_response, detect
 from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
-from deltafold.errors import (
+from deltafold.error_mapping import ErrorMapper
+from deltafold.errors import ModelError
+from deltafold.events import StreamEvent, StreamEventKind
+from deltafold.exceptions import (
     ContractError,
     DeltafoldError,
-    ErrorMapper,
     InternalError,
     MisuseError,
-    ModelError,
     UnknownDialectError,
 )
-from deltafold.events import StreamEvent, StreamEventKind
 from deltafold.folds import Fold, afold, fold, fold_many
 from deltafold.messages import (
     FileRefPart,
@@ -57,52 +57,11 @@ from deltafold.timing import Gaps, Timing
 if TYPE_CHECKING:
     from deltafold import otel, testing
     from deltafold.dialects import NoteCode, ParsedRequest, Rendered, parse_request
-    from deltafold.models import (
-        AnthropicConfig,
-        AnthropicModel,
-        BedrockConverseConfig,
-        BedrockConverseModel,
-        CacheConfig,
-        Capability,
-        CohereChatConfig,
-        CohereChatModel,
-        GeminiConfig,
-        GeminiModel,
-        Hooks,
-        LocalConfig,
-        LocalModel,
-        MistralConfig,
-        MistralModel,
-        Model,
-        ModelConfig,
-        ModelInfo,
-        OllamaConfig,
-        OllamaModel,
-        OpenAIChatConfig,
-        OpenAIChatModel,
-        OpenAIResponsesConfig,
-        OpenAIResponsesModel,
-        RateLimit,
-        RequestContext,
-        RequestMetadata,
-        ResponseInfo,
-        Timeouts,
-        ToolChoice,
-        ToolSpec,
-        load_model,
-    )
+    from deltafold.models import *  # noqa: F403 - the one list of their names
 
 __all__ = [
     "CONTRACT_VERSION",
-    "AnthropicConfig",
-    "AnthropicModel",
     "AsyncDeltaStream",
-    "BedrockConverseConfig",
-    "BedrockConverseModel",
-    "CacheConfig",
-    "Capability",
-    "CohereChatConfig",
-    "CohereChatModel",
     "ContractError",
     "Decoder",
     "DeltaBatch",
@@ -116,55 +75,32 @@ __all__ = [
     "FinishReason",
     "Fold",
     "Gaps",
-    "GeminiConfig",
-    "GeminiModel",
-    "Hooks",
     "ImagePart",
     "InternalError",
     "JsonDefect",
     "Limits",
-    "LocalConfig",
-    "LocalModel",
     "Logprobs",
     "Message",
     "MessageAssembler",
     "MessageDelta",
     "MessagePart",
     "Meta",
-    "MistralConfig",
-    "MistralModel",
     "MisuseError",
-    "Model",
-    "ModelConfig",
     "ModelError",
-    "ModelInfo",
     "NoteCode",
-    "OllamaConfig",
-    "OllamaModel",
-    "OpenAIChatConfig",
-    "OpenAIChatModel",
-    "OpenAIResponsesConfig",
-    "OpenAIResponsesModel",
     "ParsedRequest",
     "PartialJson",
     "ProviderPart",
-    "RateLimit",
     "Rendered",
-    "RequestContext",
-    "RequestMetadata",
-    "ResponseInfo",
     "Role",
     "StreamEvent",
     "StreamEventKind",
     "TextPart",
     "ThinkingPart",
-    "Timeouts",
     "Timing",
     "ToolCallBuffer",
     "ToolCallPart",
-    "ToolChoice",
     "ToolResultPart",
-    "ToolSpec",
     "UnknownDialectError",
     "Usage",
     "__version__",
@@ -175,13 +111,13 @@ __all__ = [
     "dialect_names",
     "fold",
     "fold_many",
-    "load_model",
     "markup_names",
     "otel",
     "parse_request",
     "stream",
     "testing",
 ]
+__all__ += _models.__all__
 
 _SUBMODULES = ("otel", "testing")
 
@@ -192,7 +128,7 @@ _OF_DIALECTS = ("NoteCode", "ParsedRequest", "Rendered", "parse_request")
 def __getattr__(name: str) -> object:
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
-    if name in _OF_DIALECTS or (name in __all__ and name in _models.__all__):
+    if name in _OF_DIALECTS or name in _models.__all__:
         place = import_module("deltafold.dialects") if name in _OF_DIALECTS else _models
         value: object = getattr(place, name)
         return value

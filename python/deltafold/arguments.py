@@ -1,10 +1,10 @@
-"""The text of a tool call's arguments becomes an object, or a reason why it is none.
+"""Parser of the arguments of a tool call.
 
 In: the raw text exactly as the provider sent it, and its format.  Out: `ParsedArguments`.
 
-Laws: nothing raises; `value` is an object or None, and None always comes with `error`; what had to
-be repaired or decided is said in `warning`; the value can be written as JSON again (no NaN, no
-infinity, no lone surrogate); cost is linear in the text.
+Laws: nothing raises. `value` is an object or None, and None always comes with `error`. `warning`
+lists each repair and each decision. The value can be written as JSON again: it has no NaN, no
+infinity and no lone surrogate. Cost is linear in the text.
 """
 
 import json
@@ -34,7 +34,7 @@ _STRING_OR_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}
 
 
 class ParsedArguments(NamedTuple):
-    """Arguments as an object, or why there are none."""
+    """Arguments as an object, or the error that prevented it."""
 
     value: dict[str, object] | None
     error: str | None = None
@@ -48,12 +48,14 @@ class _NotJsonError(ValueError):
 def parse_arguments(raw: str, input_format: InputFormat = "json") -> ParsedArguments:
     """Parse the raw arguments text of one tool call that has ended.
 
-    Nothing sent is `{}`; `null` is `{}` with a warning; a JSON string that holds an object is
-    decoded, with a warning; of a repeated key the last value counts, with a warning; a lone
-    surrogate escape becomes U+FFFD, with a warning. Other JSON, text that is no JSON, NaN,
-    infinities (an overflowing number included), integers of more than `MAX_INTEGER_DIGITS` digits
-    and nesting deeper than `MAX_DEPTH` are errors. With the format "text" the arguments are
-    `{"input": raw}`.
+    An empty text is `{}`. These cases are accepted with a warning: `null` is `{}`; a JSON string
+    that holds an object is decoded; the last value of a repeated key is used; a lone surrogate
+    escape becomes U+FFFD.
+
+    These cases are errors: other JSON, invalid JSON, NaN, infinities (also by overflow), integers
+    of more than `MAX_INTEGER_DIGITS` digits, and nesting deeper than `MAX_DEPTH`.
+
+    With the format "text" the arguments are `{"input": raw}`.
     """
     if input_format == "text":
         return ParsedArguments({"input": raw})
@@ -79,7 +81,7 @@ def parse_arguments(raw: str, input_format: InputFormat = "json") -> ParsedArgum
 
 
 def _load(text: str, warnings: list[str]) -> object:
-    """Read JSON strictly, noting in `warnings` what was decided on the way."""
+    """Parse JSON strictly and append each decision to `warnings`."""
     try:
         return read_json(text, MAX_DEPTH)
     except ValueError:
@@ -87,7 +89,7 @@ def _load(text: str, warnings: list[str]) -> object:
 
 
 def _decide(text: str, warnings: list[str]) -> object:
-    """Read what is no JSON, or leaves something to decide: what that is."""
+    """Parse text that is invalid JSON or needs a decision, and describe the case."""
     if _SURROGATE_ESCAPE.search(text):
         text, replaced = _without_lone_surrogates(text)
         if replaced:
@@ -114,7 +116,7 @@ def _decide(text: str, warnings: list[str]) -> object:
 
 
 def _load_quoted(text: str, warnings: list[str]) -> object:
-    """Read arguments that were encoded twice: a JSON string whose text is an object."""
+    """Parse arguments that were encoded twice: a JSON string whose text is an object."""
     value: object = _load(text, warnings) if text.lstrip().startswith("{") else text
     if json_object(value) is not None:
         warnings.append("arguments were a JSON string holding an object, decoded")

@@ -1,9 +1,10 @@
-"""Blocks: messages under the names of the Messages API, for code that thinks in them.
+"""Blocks: messages under the names of the Messages API.
 
-In: a `Message`.  Out: views of it: `UserMessage`, `AssistantMessage`, their `content` of blocks;
-`ProgressMessage`, which a running tool shows.
+In: a `Message`.  Out: views of the message: `UserMessage`, `AssistantMessage`, and their `content`
+of blocks. `ProgressMessage` describes a running tool.
 
-Laws: a view holds the message and nothing of its own; what a view is made of, it gives back.
+Laws: a view holds the message and no data of its own. A message that is built from a view equals
+the original.
 Source: the message and model abstraction specification: content block types, message metadata,
 ProgressMessage, user message options, error marking.
 """
@@ -31,11 +32,11 @@ from deltafold.tool_specs import ToolSpec
 
 
 class _Block(BaseModel):
-    """What all blocks share.
+    """Base class of all blocks.
 
     Attributes:
-        part: the part's wire form, where it holds more than the block says (citations, raw
-            arguments, provider state), so that nothing is lost on the way back.
+        part: the wire form of the part, if it holds more than the block (citations, raw arguments,
+            provider state); it prevents losses when the block becomes a part again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,7 +52,7 @@ class TextBlock(_Block):
 
 
 class ToolUseBlock(_Block):
-    """The assistant asks for a tool; `input` is None where its arguments are no object."""
+    """A tool call of the assistant; `input` is None if the arguments are not an object."""
 
     type: Literal["tool_use"] = "tool_use"
     id: str
@@ -69,7 +70,7 @@ class ImageBlock(_Block):
 
 
 class ToolResultBlock(_Block):
-    """What came of a tool: its result, and whether that is an error."""
+    """Result of a tool, and whether it is an error."""
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
@@ -79,7 +80,7 @@ class ToolResultBlock(_Block):
 
 
 class OtherBlock(_Block):
-    """A part that has no block of its own: thinking, a file, a provider's block."""
+    """A part without a block type: thinking, a file, or a block of a provider."""
 
     type: Literal["other"] = "other"
 
@@ -88,7 +89,7 @@ Block: TypeAlias = Annotated[
     TextBlock | ToolUseBlock | ImageBlock | ToolResultBlock | OtherBlock,
     Field(discriminator="type"),
 ]
-"""Any block, told apart by `type`."""
+"""Union of all blocks, discriminated by `type`."""
 
 ToolResultBlock.model_rebuild()
 
@@ -127,7 +128,7 @@ def part_of(block: Block) -> MessagePart:
     """Return the part of a block.
 
     Raises:
-        ValueError: the block stands for a part and has none.
+        ValueError: the block requires `part` and has none.
     """
     if block.part is not None:
         return _PARTS[str(block.part["kind"])].model_validate(block.part)
@@ -207,7 +208,7 @@ class _View:
 
     @property
     def role(self) -> str:
-        """Who speaks, as the Messages API says it."""
+        """Role of the message in the Messages API."""
         return "assistant" if self.message.role is Role.ASSISTANT else "user"
 
     @property
@@ -246,9 +247,9 @@ class UserMessage(_View):
         """Make a message of text and blocks.
 
         Args:
-            content: what it says.
-            is_koding_request: whether it was sent in koding mode.
-            koding_context: what is known of that mode.
+            content: text and blocks.
+            is_koding_request: whether the message was sent in koding mode.
+            koding_context: facts about the koding mode.
         """
         parts = [part_of(TextBlock(text=one) if isinstance(one, str) else one) for one in content]
         results = bool(parts) and all(isinstance(part, ToolResultPart) for part in parts)
@@ -262,12 +263,12 @@ class UserMessage(_View):
 
     @property
     def is_koding_request(self) -> bool:
-        """Whether it was sent in koding mode."""
+        """Whether the message was sent in koding mode."""
         return self._options.get("is_koding_request") is True
 
     @property
     def koding_context(self) -> str | None:
-        """What is known of the koding mode."""
+        """Facts about the koding mode."""
         context = self._options.get("koding_context")
         return context if isinstance(context, str) else None
 
@@ -277,18 +278,18 @@ class UserMessage(_View):
 
 
 class AssistantMessage(_View):
-    """A message of the assistant as blocks, with what it cost and how long it took."""
+    """A message of the assistant as blocks, with its cost and duration."""
 
     roles = (Role.ASSISTANT,)
 
     @property
     def cost_usd(self) -> float | None:
-        """What it cost, in US dollars."""
+        """Cost of the message in US dollars."""
         return self.message.meta.cost_usd
 
     @property
     def duration_ms(self) -> float | None:
-        """How long it took, in milliseconds."""
+        """Duration of the call in milliseconds."""
         return self.message.meta.duration_ms
 
     @property
@@ -298,18 +299,18 @@ class AssistantMessage(_View):
 
     @property
     def is_api_error_message(self) -> bool:
-        """Whether it stands for a failure of the provider."""
+        """Whether the message represents a failure of the provider."""
         return self.message.meta.is_api_error_message
 
 
 class ProgressMessage(BaseModel):
-    """What a running tool shows.
+    """Progress of a running tool.
 
     Attributes:
-        content: the message that is shown meanwhile.
-        tool_use_id: the call that runs.
-        sibling_tool_use_ids: the calls of the same turn.
-        tools: what there is.
+        content: the message to show while the tool runs.
+        tool_use_id: id of the running call.
+        sibling_tool_use_ids: ids of the calls of the same turn.
+        tools: the available tools.
         normalized_messages: the conversation as it is shown.
     """
 

@@ -1,7 +1,7 @@
-"""Bodies that nobody streamed, and bodies that nobody named.
+"""Whole response bodies: decoding, and detection of their dialect.
 
-In: the bytes of a response body, or its first ones.  Out: the deltas that a stream of the same
-answer gives, or the dialect that the bytes speak.
+In: the bytes of a response body, or its first bytes.  Out: the deltas that a stream of the same
+answer gives, or the detected dialect.
 """
 
 from typing import NamedTuple, Unpack, cast
@@ -11,11 +11,11 @@ from deltafold.stream_core import DecoderOptions
 
 
 class Detection(NamedTuple):
-    """What the first bytes of a body say of its dialect.
+    """Dialect that the first bytes of a body indicate.
 
     Attributes:
-        dialect: the one that it is, None where the bytes do not say it.
-        candidates: all that it may be: that one, the two that cannot be told apart, or none.
+        dialect: the dialect, None if the bytes do not determine it.
+        candidates: all possible dialects: the detected one, two that look alike, or none.
     """
 
     dialect: str | None
@@ -38,11 +38,11 @@ def whole_body(body: object, name: str = "body") -> bytes:
 def detect(
     first_bytes: bytes | bytearray | memoryview, content_type: str | None = None
 ) -> Detection:
-    """Name the dialect of a body, or say which two its first bytes cannot tell apart.
+    """Detect the dialect of a body.
 
-    A kilobyte is enough for nearly all streams; a cut anywhere does no harm, and at most 64 KiB are
-    looked at. `mistral` is told from `openai-chat` by the names of Mistral's models alone; errors
-    often look the same in two dialects.
+    The result names two candidates if the first bytes fit both. A kilobyte is enough for nearly all
+    streams. The bytes may be cut anywhere; at most 64 KiB are examined. Only the names of Mistral's
+    models distinguish `mistral` from `openai-chat`. Errors often look the same in two dialects.
 
     >>> deltafold.detect(b'data: {"choices":[]}')
     Detection(dialect='openai-chat', candidates=('openai-chat',))
@@ -51,7 +51,7 @@ def detect(
 
     Args:
         first_bytes: the beginning of the body, content encoding undone.
-        content_type: the response's header, where it is known.
+        content_type: the header of the response, if it is known.
     """
     candidates = detect_dialects(whole_body(first_bytes, "first_bytes"), content_type)
     return Detection(candidates[0] if len(candidates) == 1 else None, candidates)

@@ -1,10 +1,10 @@
-"""The delta contract's closed lists, its usage record, and how a delta becomes a pydantic field.
+"""Closed lists of the delta contract, its usage record, and deltas as pydantic fields.
 
-In: nothing.  Out: the names that every stage of the package and the extension share.
+In: nothing.  Out: the names that all stages of the package and the extension share.
 
-Laws: the wire speaks camelCase, Python speaks snake_case; a closed list grows only with
-`CONTRACT_VERSION`; a count that is not known is None, never 0.
-Source: `contract.schema.json` at the root of the project says the same in JSON Schema.
+Laws: the wire uses camelCase, Python uses snake_case. A closed list grows only with
+`CONTRACT_VERSION`. An unknown count is None, never 0.
+Source: `contract.schema.json` at the root of the project is the same contract in JSON Schema.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ delta kind `part_end`.
 
 
 class DeltaKind(StrEnum):
-    """What one `MessageDelta` says."""
+    """Kind of a `MessageDelta`."""
 
     START = "start"
     TEXT = "text"
@@ -60,7 +60,7 @@ class FinishReason(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """What went wrong with a request or a stream, whatever word its provider used for it."""
+    """Error code of a failed request or stream, independent of the provider's code."""
 
     AUTHENTICATION = "authentication"
     PERMISSION = "permission"
@@ -79,11 +79,11 @@ class ErrorCode(StrEnum):
 
 
 class Blueprint(NamedTuple):
-    """How to make a model of fields that are known to be right, at the cost of one dict.
+    """Builder of pydantic models from fields that are known to be valid, at the cost of one dict.
 
-    The four slots are all that a pydantic 2 model consists of. `model_construct` sets the same ones
-    after walking every field for its alias and default, which costs more than the whole fold of a
-    short message. The extension fills the same blueprints for the messages that it folds.
+    A pydantic 2 model consists of four slots. `model_construct` sets the same slots after a walk
+    over all aliases and defaults, which costs more than the whole fold of a short message. The
+    extension fills the same blueprints for the messages that it folds.
     """
 
     cls: type[BaseModel]
@@ -93,8 +93,7 @@ class Blueprint(NamedTuple):
     set_extra: Callable[[BaseModel, object], None]
     set_private: Callable[[BaseModel, object], None]
     fields: dict[str, object]
-    """What the fields hold unless they are given; a field that is computed when first read is not
-    among them."""
+    """Default values of the fields, without the fields that are computed when first read."""
     names: set[str]
 
     def build(
@@ -114,7 +113,7 @@ class Blueprint(NamedTuple):
 
 
 def blueprint(cls: type[BaseModel], **fields: object) -> Blueprint:
-    """Describe models of `cls` by what their fields hold unless they are given."""
+    """Return the blueprint of a model class, given the default values of its fields."""
 
     def slot(name: str) -> Callable[[BaseModel, object], None]:
         return cast("Callable[[BaseModel, object], None]", BaseModel.__dict__[name].__set__)
@@ -132,7 +131,7 @@ def blueprint(cls: type[BaseModel], **fields: object) -> Blueprint:
 
 
 class WireModel(BaseModel):
-    """A model with camelCase names on the wire, and its own serializer for what is left out."""
+    """Model with camelCase names on the wire, and a serializer that leaves out default values."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
@@ -155,11 +154,11 @@ def _without_serializer(schema: CoreSchema) -> CoreSchema:
 
 
 class Usage(WireModel):
-    """Tokens that one request used so far, and what the provider says it cost.
+    """Tokens that one request has used so far, and the cost that the provider stated.
 
-    `input_tokens` is the whole prompt, cached tokens included; `output_tokens` is everything
-    generated, reasoning included; `total_tokens` is their sum. `cost` is in US dollars. A member
-    that is not known is None.
+    `input_tokens` counts the whole prompt, cached tokens included. `output_tokens` counts all
+    generated tokens, reasoning included. `total_tokens` is their sum. `cost` is in US dollars. An
+    unknown member is None.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -206,7 +205,7 @@ def json_array(value: object) -> list[object]:
 
 
 class WireObject(Protocol):
-    """What a pydantic field needs of a class of the extension: a way to the wire form and back."""
+    """Extension class that can be a pydantic field: it converts to the wire form and back."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the wire form."""
@@ -223,11 +222,11 @@ def delta_core_schema(
     source: object,  # noqa: ARG001 - pydantic hands it over; the class itself is all that is needed
     handler: GetCoreSchemaHandler,  # noqa: ARG001 - as above
 ) -> CoreSchema:
-    """Let `MessageDelta` be the type of a field in a pydantic model.
+    """Allow `MessageDelta` as the type of a field in a pydantic model.
 
-    An instance passes as it is, a mapping in wire names goes through `from_dict`; a dump in JSON
-    mode is the wire form, a dump in Python mode keeps the instance. What `from_dict` refuses
-    becomes pydantic's `ValidationError`.
+    An instance passes unchanged; a mapping in wire names is read by `from_dict`. A dump in JSON
+    mode is the wire form; a dump in Python mode keeps the instance. An error of `from_dict` becomes
+    pydantic's `ValidationError`.
     """
     return _core_schema(cls, _delta_json_schema)
 

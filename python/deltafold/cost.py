@@ -1,10 +1,10 @@
-"""What a call cost, in US dollars.
+"""Cost of a call, in US dollars.
 
-In: a `Usage`, the vendor and the model.  Out: a `Cost`: the amount, and who says so.
+In: a `Usage`, the vendor and the model.  Out: a `Cost`: the amount and its source.
 
-Laws: what the provider states wins; a cached token is charged once, at its own price; a price that
-is not known is None, never 0; nothing is fetched: the prices are those of the installed
-genai-prices (extra `prices`), and without it only stated costs are known.
+Laws: a cost that the provider states takes precedence. A cached token is charged once, at its own
+price. An unknown price is None, never 0. Nothing is fetched: prices come from the installed
+genai-prices (extra `prices`). Without that package only stated costs are known.
 """
 
 import warnings
@@ -30,11 +30,11 @@ _PRICE_LIST_NAMES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one call cost.
+    """Cost of one call.
 
     Attributes:
-        usd: US dollars, None where neither the provider nor the price list says.
-        source: who says so, None where nobody does.
+        usd: US dollars, None if neither the provider nor the price list has a cost.
+        source: source of the amount, None if there is no amount.
     """
 
     usd: float | None = None
@@ -43,9 +43,9 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What one model costs, in US dollars a million tokens; None where it is not known.
+    """Prices of one model, in US dollars per million tokens; None if a price is unknown.
 
-    A model whose price rises with the length of the prompt is shown at its lowest.
+    If the price rises with the length of the prompt, the lowest price is given.
     """
 
     input: float | None = None
@@ -57,24 +57,24 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """What the price list knows of a model: its prices, and its window in tokens."""
+    """Entry of the price list: the prices of a model and its context window in tokens."""
 
     prices: Prices
     context_window_tokens: int | None
 
 
 def cost_of(usage: Usage | None, vendor: str, model_id: str) -> Cost:
-    """Say what a call cost.
+    """Return the cost of a call.
 
-    Input tokens include cached ones, as in every `Usage`; those read from and written to the cache
-    are charged at their own prices where the list has them, all others at the price of input.
+    Input tokens include cached tokens, as in every `Usage`. Tokens that are read from or written to
+    the cache have prices of their own, if the list has them; all others have the price of input.
 
     >>> cost_of(message.meta.usage, "anthropic", "claude-sonnet-4-5").usd
 
     Args:
-        usage: what was used; None costs nothing that is known.
+        usage: the usage record; None gives an unknown cost.
         vendor: a name of `vendors.py`.
-        model_id: the model as the vendor calls it.
+        model_id: the name that the vendor gives to the model.
     """
     if usage is None:
         return Cost()
@@ -85,7 +85,8 @@ def cost_of(usage: Usage | None, vendor: str, model_id: str) -> Cost:
         return Cost()
     try:
         with warnings.catch_warnings():
-            # An older list may not know a kind of token: it is charged as its whole then.
+            # An older price list may lack a kind of token; the tokens then have the price of the
+            # whole.
             warnings.simplefilter("ignore")
             counted = price_list.Usage(**_counts(usage))
             priced = price_list.calc_price(
@@ -97,7 +98,7 @@ def cost_of(usage: Usage | None, vendor: str, model_id: str) -> Cost:
 
 
 def listed_model(vendor: str, model_id: str) -> ListedModel | None:
-    """Look a model up in the price list; None without the list, or where it is not there."""
+    """Return the entry of a model in the price list, None without the list or without an entry."""
     price_list = _price_list()
     if price_list is None:
         return None

@@ -1,10 +1,10 @@
 """Causes of an exception, and the reason why a connection could not be made.
 
-In: an exception of an SDK or HTTP client.  Out: the exceptions that led to it; where no connection
-was made, the class that says why, and the address.
+In: an exception of an SDK or HTTP client.  Out: the exceptions that led to it. If no connection was
+made, also the class of the failure and the address.
 
-Laws: nothing is imported to recognise an exception, class names decide; a chain that runs in a
-circle is followed once.
+Laws: nothing is imported to recognise an exception; class names decide. A circular chain is
+followed once.
 """
 
 import errno

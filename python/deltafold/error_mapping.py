@@ -1,11 +1,12 @@
-"""Exceptions and refused HTTP responses → `ErrorFields`: an error code and the facts to act on.
+"""Exceptions and refused HTTP responses → `ErrorFields`: an error code and further facts.
 
 In: an exception of an SDK or HTTP client, or the status, headers and body of a response.  Out:
 `ErrorFields`.
 
-Laws: `ErrorCode` is a closed list.  The core classifies a response (`_core.classify_refusal`) by
-the rules of a body that a decoder reads; this module adds only what an exception's class says.
-An SDK or client is never imported to recognise its exceptions: attributes and class names decide.
+Laws: `ErrorCode` is a closed list. The core classifies a response (`_core.classify_refusal`) by the
+same rules as a body in a decoder. This module adds only facts that the class of an exception
+states. An SDK or client is never imported to recognise its exceptions: attributes and class names
+decide.
 """
 
 import json
@@ -35,7 +36,7 @@ RETRYABLE: Final[Mapping[ErrorCode, bool]] = {
     ErrorCode.PROTOCOL_ERROR: False,
     ErrorCode.CANCELLED: False,
 }
-"""Whether the same request may succeed later, where nothing more specific is known."""
+"""Whether a repeated request may succeed, if nothing more specific is known."""
 
 # Names of exception classes, looked for along the whole inheritance, timeouts before connection
 # errors: most SDKs derive the former from the latter.
@@ -109,11 +110,11 @@ _MAX_CODE_BITS: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorFields:
-    """What is known of one failure.
+    """Facts about one failure.
 
-    `retry_after` is in seconds; `provider_code` is the provider's own most specific word; `body` is
-    the beginning of the response's body, as text. The texts are made well-formed: each lone
-    surrogate becomes U+FFFD.
+    `retry_after` is in seconds. `provider_code` is the most specific code of the provider. `body`
+    is the beginning of the response's body, as text. The texts are well-formed: each lone surrogate
+    becomes U+FFFD.
     """
 
     code: ErrorCode
@@ -274,7 +275,7 @@ def _shown_body(body: object) -> str | None:
 
 
 def _as_json(value: object) -> str:
-    """Return a document as JSON text, "" where it cannot be encoded."""
+    """Return a document as JSON text, "" if it cannot be encoded."""
     try:
         return json.dumps(value, default=str, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -282,7 +283,7 @@ def _as_json(value: object) -> str:
 
 
 def _encodable(value: object, path: frozenset[int] = frozenset()) -> object:
-    """Copy a document without what JSON cannot hold: circles, huge integers, objects."""
+    """Copy a document without values that JSON cannot hold: circles, huge integers, objects."""
     if id(value) in path or len(path) > _MAX_DEPTH:
         return None
     inner = path | {id(value)}
@@ -323,14 +324,14 @@ def _headers_of(exception: BaseException) -> Mapping[str, str] | None:
 
 
 def _boto_metadata(response: object) -> Mapping[str, object]:
-    """Find what botocore keeps of the HTTP response inside its exceptions."""
+    """Return the HTTP response that botocore stores in its exceptions."""
     return json_object((json_object(response) or {}).get("ResponseMetadata")) or {}
 
 
 def _body_of(exception: BaseException) -> object:
-    """Return the body of the error response that an exception carries, None where it has none."""
+    """Return the body of the error response in an exception, None without one."""
     response = cast("object", getattr(exception, "response", None))
-    # What httpx and requests have read; SDKs keep less of it. Their properties would read more.
+    # Body that httpx and requests have read. Their properties would read further.
     content = cast("object", getattr(response, "__dict__", {}).get("_content"))
     if isinstance(content, bytes):
         return content

@@ -1,17 +1,19 @@
-"""Every exception that deltafold raises.
+"""Exception of a failed model call, with advice for the reader.
 
 In: the fields of a failure, from a fold or from `ErrorMapper` (`error_mapping.py`).  Out:
-exceptions.
+`ModelError`.
+
+All exceptions of deltafold, of which `exceptions.py` has the others:
 
     DeltafoldError(Exception)
-      ModelError                  the provider, or the way to it, failed
-      ContractError(ValueError)   a delta breaks the contract; .seq .field
-      MisuseError(RuntimeError)   an object was used in a state or from a place where it must not be
-      InternalError(RuntimeError) a defect of deltafold itself; the object is unusable from then on
-      UnknownDialectError(ValueError)  no dialect of that name
+      ModelError                       the provider failed, or the connection to it
+      ContractError(ValueError)        a delta breaks the contract; .seq .field
+      MisuseError(RuntimeError)        a call is not allowed in this state, thread or callback
+      InternalError(RuntimeError)      a defect of deltafold; the object can no longer be used
+      UnknownDialectError(ValueError)  no dialect has this name
 
-Laws: each is caught by the built-in that a user already catches; each survives pickling;
-`retryable` tells what the failure is like, never whether a retry is wise after text was emitted.
+Laws: each exception is a subclass of the built-in exception that a user already catches. Each one
+survives pickling. `retryable` describes the failure; it does not consider text that was emitted.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,30 +21,11 @@ from typing import TYPE_CHECKING, Final
 
 from deltafold.contract import ErrorCode
 from deltafold.error_causes import DNS_FAILURE, REFUSED, UNTRUSTED
-from deltafold.error_mapping import RETRYABLE, ErrorFields, ErrorMapper
-from deltafold.exceptions import (
-    ContractError,
-    DeltafoldError,
-    InternalError,
-    MisuseError,
-    UnknownDialectError,
-)
+from deltafold.error_mapping import RETRYABLE, ErrorFields
+from deltafold.exceptions import DeltafoldError
 
 if TYPE_CHECKING:
     from deltafold.messages import Message
-
-__all__ = [
-    "RETRYABLE",
-    "ContractError",
-    "DeltafoldError",
-    "ErrorFields",
-    "ErrorMapper",
-    "InternalError",
-    "MisuseError",
-    "ModelError",
-    "UnknownDialectError",
-    "model_error_from_fold",
-]
 
 _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.AUTHENTICATION: "check the API key and the account it belongs to",
@@ -76,11 +59,11 @@ _MAX_CODE_CHARACTERS: Final = 100
 
 
 class ModelError(DeltafoldError):
-    """A model call failed: at the provider, on the way to it, or because the caller cancelled it.
+    """A failed model call: the provider, the connection or a cancellation by the caller ended it.
 
-    `str()` says in one line what happened and what to do next. `retry_after` is in seconds.
-    `partial_message` holds everything that was received before the failure; `body` is the beginning
-    of the response's body (at most 65,536 characters) where the failure came as a response.
+    `str()` is one line with the failure and the next step. `retry_after` is in seconds.
+    `partial_message` holds everything that was received before the failure. `body` is the beginning
+    of the response's body (at most 65,536 characters), if the failure was a response.
     """
 
     def __init__(
@@ -114,7 +97,7 @@ class ModelError(DeltafoldError):
     def from_fields(
         cls, fields: ErrorFields, *, partial_message: "Message | None" = None
     ) -> "ModelError":
-        """Make the error of what an `ErrorMapper` found."""
+        """Make the error from the fields of an `ErrorMapper`."""
         return cls(
             code=fields.code,
             message=fields.message,
@@ -128,7 +111,7 @@ class ModelError(DeltafoldError):
         )
 
     def __str__(self) -> str:
-        """Say in one line what happened and what to do next."""
+        """Return one line with the failure and the next step."""
         message = " ".join(self.message.split())
         if len(message) > _MAX_MESSAGE_CHARACTERS:
             message = f"{message[:_MAX_MESSAGE_CHARACTERS]}…"

@@ -19,7 +19,7 @@ from deltafold.messages import Message, MessagePart, ToolCallPart, part_from_wir
 
 
 class StreamEventKind(StrEnum):
-    """What a `StreamEvent` tells."""
+    """Kind of a `StreamEvent`."""
 
     MESSAGE_START = "message_start"
     PART_START = "part_start"
@@ -33,20 +33,19 @@ class StreamEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEvent:
-    """One event; the members that its kind has no use for are None.
+    """One event. Members that its kind does not use are None.
 
     Attributes:
-        part_index: the part's place in the message (part_start, part_delta, part_stop, tool_use).
+        part_index: index of the part in the message (part_start, part_delta, part_stop, tool_use).
         part_kind: `text`, `thinking`, `tool_call`, `image`, `file_ref` or `provider`.
-        text: what came of text, thinking, or a call's arguments (part_delta); all that came since
-            the part's start (part_stop).
-        part: an image, a file or a provider's block (part_stop).
-        tool_call: the call that is to be run (tool_use): whole, its arguments an object.
-        usage: the record in force (usage).
-        finish_reason: why the model stopped (message_stop).
+        text: new text, thinking or arguments text (part_delta); all text of the part (part_stop).
+        part: an image, a file or a block of a provider (part_stop).
+        tool_call: a complete call, whose arguments are an object (tool_use).
+        usage: the current usage record (usage).
+        finish_reason: the reason why the model stopped (message_stop).
         message: the whole message (message_stop).
-        error: what went wrong (error); its `partial_message` has what came before.
-        delta: the delta behind the event.
+        error: the failure (error); its `partial_message` has the parts received before.
+        delta: the delta that caused the event.
     """
 
     kind: StreamEventKind

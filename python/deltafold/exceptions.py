@@ -24,7 +24,7 @@ class ContractError(DeltafoldError, ValueError):
 
 
 class MisuseError(DeltafoldError, RuntimeError):
-    """An object was used in a state, or from a thread or callback, where it must not be."""
+    """The call is not allowed in this state of the object, in this thread or in this callback."""
 
 
 class InternalError(DeltafoldError, RuntimeError):

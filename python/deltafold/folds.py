@@ -46,21 +46,21 @@ def fold_many(
 ) -> list[MessageAssembler]:
     """Fold many whole bodies at once, on all cores, with the GIL released.
 
-    Returns one assembler a body, in their order; each makes its message when asked for it, and
-    shows a failed one in `error`. A `run_id` that is given is that of all; without one each body
-    has its own.
+    Returns one assembler per body, in the order of the bodies. Each one makes its message on demand
+    and reports a failure in `error`. A given `run_id` is the run id of all messages; without it
+    each body has its own.
 
     >>> folded = deltafold.fold_many(bodies, "openai-chat")
     >>> [one.text for one in folded if one.error is None]
 
     Args:
         bodies: the response bodies.
-        dialect: the wire protocol of all of them.
-        threads: how many threads; as many as there are cores when not given.
+        dialect: the wire protocol of all bodies.
+        threads: number of threads; the default is the number of cores.
         options: the options of `Decoder`.
 
     Raises:
-        UnknownDialectError: there is no such dialect.
+        UnknownDialectError: no dialect has this name.
         TypeError: `bodies` is one body, or an item is not bytes, bytearray or memoryview.
         ValueError: `threads` is 0.
     """

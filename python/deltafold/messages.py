@@ -1,11 +1,12 @@
-"""Messages: who said what, in parts, with what is known about how it came to be.
+"""Messages: role, parts and metadata.
 
 In: flat Python fields, or the wire form; parts that a fold has assembled.  Out: pydantic models.
 
-Laws: in JSON a part is `{kind, payload, providerState?}` with camelCase names, in Python its fields
-are flat; both are accepted everywhere, and JSON -> Message -> JSON changes nothing. The order of
-parts is the message's order. A role holds only its own kinds. Messages that a fold builds skip
-validation: they are right by construction; what is costly in them is computed when first read.
+Laws: a part is `{kind, payload, providerState?}` with camelCase names in JSON, and has flat fields
+in Python. Both forms are accepted everywhere, and JSON -> Message -> JSON changes nothing. The
+order of parts is the order of the message. A role holds only its own kinds of part. Messages of a
+fold skip validation, because they are valid by construction; costly members are computed when first
+read.
 """
 
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ from deltafold.parts import (
     ThinkingPart,
     ToolCallPart,
     ToolResultPart,
+    joined_text,
     part_from_wire,
     parts_from_fold,
 )
@@ -76,20 +78,20 @@ KINDS_OF_ROLE: Final = {
     Role.ASSISTANT: ("text", "thinking", "tool_call", "image", "file_ref", "provider"),
     Role.TOOL: ("tool_result",),
 }
-"""Which kinds of part a message of each role may hold."""
+"""Kinds of part that a message of each role may hold."""
 
 
 class Meta(WireModel):
-    """What is known about a message beside its content. Open: your own members are kept.
+    """Metadata of a message. The model is open: other members are kept.
 
-    `cost_usd` is in US dollars and `cost_source` says who computed it; `duration_ms` is in
-    milliseconds; `response_id` and `model_id` are the provider's; `parse_errors` lists the tool
-    calls whose arguments are no object, as `{toolCallId, message}`; `warnings` lists what was
-    decided or repaired while decoding, as `{code, message, offset?}`; `details` holds facts that
-    have no member of their own, under the provider's names (`stop_sequence`, `stop_details` and
-    `container` of Anthropic, `system_fingerprint` and `service_tier` of Chat,
-    `additionalModelResponseFields` and `trace` of Bedrock Converse); `logprobs` are those of all
-    tokens, reasoning included, when the decoder was asked for them.
+    `cost_usd` is in US dollars, and `cost_source` is its source. `duration_ms` is in milliseconds.
+    `response_id` and `model_id` are the provider's. `parse_errors` lists the tool calls whose
+    arguments are not an object, as `{toolCallId, message}`. `warnings` lists decisions and repairs
+    of the decoder, as `{code, message, offset?}`. `details` holds facts without a member, under the
+    provider's names (`stop_sequence`, `stop_details` and `container` of Anthropic,
+    `system_fingerprint` and `service_tier` of Chat, `additionalModelResponseFields` and `trace` of
+    Bedrock Converse). `logprobs` are those of all tokens, reasoning included, if the decoder was
+    asked for them.
     """
 
     model_config = ConfigDict(
@@ -131,7 +133,7 @@ class Meta(WireModel):
             return found
 
     def __eq__(self, other: object) -> bool:
-        """Compare what is said, computed or not."""
+        """Compare the values, whether they are computed yet or not."""
         return isinstance(other, Meta) and self._members() == other._members()
 
     __hash__ = None  # type: ignore[assignment]  # mutable
@@ -169,8 +171,8 @@ def _now() -> datetime:
 class Message(WireModel):
     """One message of a conversation.
 
-    Raises pydantic's `ValidationError` (a ValueError) for a part that its role may not hold; the
-    error names both.
+    Raises pydantic's `ValidationError` (a ValueError) for a part that is not allowed in its role;
+    the error names both.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -256,12 +258,12 @@ class Message(WireModel):
     @property
     def text(self) -> str:
         """All text parts, joined without a separator; refusals are text."""
-        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+        return joined_text(self.parts, TextPart)
 
     @property
     def thinking(self) -> str:
         """All thinking parts, joined without a separator."""
-        return "".join(part.text for part in self.parts if isinstance(part, ThinkingPart))
+        return joined_text(self.parts, ThinkingPart)
 
     @property
     def tool_calls(self) -> list[ToolCallPart]:
@@ -279,8 +281,7 @@ class Message(WireModel):
     def client_actions(self) -> list[ProviderPart]:
         """The provider parts that wait for the caller: commands, patches, approvals."""
         parts = [part for part in self.parts if isinstance(part, ProviderPart)]
-        # A shell call that its provider ran itself is followed by the output, whatever it says of
-        # its environment.
+        # A shell call that its provider ran is followed by the output, in any environment.
         outputs = [part.block for part in parts if part.block.get("type") == "shell_call_output"]
         answered = [block["call_id"] for block in outputs if "call_id" in block]
         return [
@@ -291,7 +292,7 @@ class Message(WireModel):
         ]
 
     def same_content(self, other: "Message") -> bool:
-        """Tell whether the other says the same: everything but id and timestamp is equal."""
+        """Return whether both messages are equal in everything but id and timestamp."""
         return self._content() == other._content()  # noqa: SLF001 - the same class
 
     def _content(self) -> dict[str, object]:
@@ -330,7 +331,7 @@ META_BLUEPRINT: Final = blueprint(
     Meta,
     **{name: field.default for name, field in Meta.model_fields.items() if name != "parse_errors"},
 )
-"""What is known about a message that was folded; its lists are made anew for each."""
+"""Make the metadata of a folded message; the lists of each message are separate."""
 
 MESSAGE_BLUEPRINT: Final = blueprint(
     Message, **{**dict.fromkeys(Message.model_fields), "role": Role.ASSISTANT}

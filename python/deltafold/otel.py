@@ -17,8 +17,8 @@ from importlib import import_module
 from typing import Any, Final
 
 from deltafold._core import __version__
-from deltafold.contract import json_object
-from deltafold.errors import MisuseError
+from deltafold.dialects.settings_table import setting_in
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role
 from deltafold.models.calls import CallFacts
 from deltafold.models.observing import set_telemetry
@@ -56,7 +56,7 @@ _V1_41: Final = Conventions(
         "temperature": "gen_ai.request.temperature",
         "top_p": "gen_ai.request.top_p",
         "top_k": "gen_ai.request.top_k",
-        "stop": "gen_ai.request.stop_sequences",
+        "stop_sequences": "gen_ai.request.stop_sequences",
         "seed": "gen_ai.request.seed",
         "frequency_penalty": "gen_ai.request.frequency_penalty",
         "presence_penalty": "gen_ai.request.presence_penalty",
@@ -106,41 +106,17 @@ _V1_41: Final = Conventions(
 CONVENTIONS: Final[Mapping[str, Conventions]] = {"1.41": _V1_41}
 """The names by version; the last one is the default."""
 
-# Our word for a setting -> where the bodies of the dialects say it.
-_SETTINGS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "max_tokens": (
-        ("max_tokens",),
-        ("max_completion_tokens",),
-        ("max_output_tokens",),
-        ("generationConfig", "maxOutputTokens"),
-        ("inferenceConfig", "maxTokens"),
-        ("options", "num_predict"),
-    ),
-    "temperature": (
-        ("temperature",),
-        ("generationConfig", "temperature"),
-        ("inferenceConfig", "temperature"),
-        ("options", "temperature"),
-    ),
-    "top_p": (
-        ("top_p",),
-        ("p",),
-        ("generationConfig", "topP"),
-        ("inferenceConfig", "topP"),
-        ("options", "top_p"),
-    ),
-    "top_k": (("top_k",), ("k",), ("generationConfig", "topK"), ("options", "top_k")),
-    "stop": (
-        ("stop",),
-        ("stop_sequences",),
-        ("generationConfig", "stopSequences"),
-        ("inferenceConfig", "stopSequences"),
-        ("options", "stop"),
-    ),
-    "seed": (("seed",), ("random_seed",), ("generationConfig", "seed"), ("options", "seed")),
-    "frequency_penalty": (("frequency_penalty",), ("generationConfig", "frequencyPenalty")),
-    "presence_penalty": (("presence_penalty",), ("generationConfig", "presencePenalty")),
-}
+_SETTINGS: Final = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+)
+"""Settings that a span records, if the request body has them."""
 
 
 def instrument(
@@ -241,7 +217,7 @@ class _Call:
             **self._common,
             "conversation": facts.metadata.session_id,
             "stream": facts.request.stream or None,
-            **{setting: _setting(body, paths) for setting, paths in _SETTINGS.items()},
+            **{name: setting_in(facts.row.settings, name, body) for name in _SETTINGS},
         }
         if instrumentation.capture_content:
             known |= _said(facts)
@@ -300,16 +276,6 @@ class _Call:
     def _record(self, measure: str, value: float, facts: Mapping[str, object]) -> None:
         instrumentation = self._instrumentation
         instrumentation.histograms[measure].record(value, attributes=instrumentation.named(facts))
-
-
-def _setting(body: Mapping[str, object], paths: Sequence[Sequence[str]]) -> object:
-    for path in paths:
-        found: object = body
-        for name in path:
-            found = (json_object(found) or {}).get(name)
-        if found is not None:
-            return found
-    return None
 
 
 def _said(facts: CallFacts) -> dict[str, object]:

@@ -11,7 +11,7 @@ the arguments are parsed once, when first read.
 import base64
 import json
 import mimetypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
@@ -383,6 +383,11 @@ MessagePart: TypeAlias = Annotated[
 _WHOLE_PART: Final[TypeAdapter[ImagePart | FileRefPart | ProviderPart]] = TypeAdapter(
     Annotated[ImagePart | FileRefPart | ProviderPart, Field(discriminator="kind")]
 )
+
+
+def joined_text(parts: Iterable[MessagePart], kind: type[TextPart] | type[ThinkingPart]) -> str:
+    """Return the texts of all parts of one kind, joined without a separator."""
+    return "".join(part.text for part in parts if isinstance(part, kind))
 
 
 def part_from_wire(part: Mapping[str, object]) -> MessagePart:

@@ -19,7 +19,8 @@ from uuid import UUID, uuid4
 
 from deltafold._core import DeltaBatch, Logprobs, MessageDelta, PartialJson
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage, json_array
-from deltafold.errors import ContractError, MisuseError, ModelError, model_error_from_fold
+from deltafold.errors import ModelError, model_error_from_fold
+from deltafold.exceptions import ContractError, MisuseError
 from deltafold.messages import (
     Message,
     MessagePart,

@@ -17,7 +17,9 @@ from deltafold import _core
 from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, MessageDelta
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.cost import Cost, cost_of
-from deltafold.errors import DeltafoldError, ErrorFields, ErrorMapper, MisuseError, ModelError
+from deltafold.error_mapping import ErrorFields, ErrorMapper
+from deltafold.errors import ModelError
+from deltafold.exceptions import DeltafoldError, MisuseError
 from deltafold.foreign_text import well_formed
 from deltafold.messages import Message
 from deltafold.timing import Stopwatch, Timing
@@ -230,6 +232,15 @@ class StreamCore:
             self.assembler.consume(self.decoder.fail(ErrorCode.CANCELLED, message))
             self._end()
 
+    def misuse(self, exception: Exception) -> Exception | None:
+        """Return an exception that reports a mistake of the caller, without secrets.
+
+        Return None for other exceptions: they are failures of the transport, and end the stream.
+        """
+        if not _is_misuse(exception):
+            return None
+        return self.redactor.exception(exception)
+
     def final_message(self) -> Message:
         """Return the message, with what was noticed while its request was rendered.
 
@@ -366,8 +377,8 @@ def _redacted(fields: ErrorFields, redactor: Redactor) -> ErrorFields:
     )
 
 
-def is_misuse(exception: Exception) -> bool:
-    """Whether an exception says that the caller's code is wrong, not the transport."""
+def _is_misuse(exception: Exception) -> bool:
+    """Return whether the caller's code is wrong, as opposed to the transport."""
     if isinstance(exception, MisuseError | TypeError | AttributeError):
         return True
     return any(base.__name__ in _MISUSE_NAMES for base in type(exception).__mro__)

@@ -24,7 +24,8 @@ from typing import Self, TypeAlias, TypeVar, Unpack
 from deltafold._core import DeltaBatch, MessageDelta
 from deltafold.contract import Usage
 from deltafold.cost import CostSource
-from deltafold.errors import ErrorMapper, ModelError
+from deltafold.error_mapping import ErrorMapper
+from deltafold.errors import ModelError
 from deltafold.messages import Message
 from deltafold.stream_core import (
     CallContext,
@@ -33,7 +34,6 @@ from deltafold.stream_core import (
     Read,
     Status,
     StreamCore,
-    is_misuse,
     text_of,
 )
 from deltafold.timing import Timing
@@ -238,11 +238,11 @@ class DeltaStream(_Stream):
             self._release()
             raise carried.__cause__ or carried from None
         except Exception as exception:
-            if is_misuse(exception):
-                redacted = core.redactor.exception(exception)
-                if redacted is exception:
-                    raise
-                raise redacted from redacted.__cause__
+            misuse = core.misuse(exception)
+            if misuse is exception:
+                raise
+            if misuse is not None:
+                raise misuse from misuse.__cause__
             self._release()
             return exception
         except BaseException:
@@ -399,11 +399,11 @@ class AsyncDeltaStream(_Stream):
             await self._release()
             raise carried.__cause__ or carried from None
         except Exception as exception:
-            if is_misuse(exception):
-                redacted = core.redactor.exception(exception)
-                if redacted is exception:
-                    raise
-                raise redacted from redacted.__cause__
+            misuse = core.misuse(exception)
+            if misuse is exception:
+                raise
+            if misuse is not None:
+                raise misuse from misuse.__cause__
             await self._release()
             return exception
         except GeneratorExit:  # Nobody waits any more, so that nothing can be awaited.

@@ -1,10 +1,10 @@
-"""The context manager: which level of detail each entry is shown at, so that all of it fits.
+"""Context manager: selects a level of detail for each entry, so that the context fits a budget.
 
-In: a history and a budget of tokens.  Out: the context that fits, and what was done to make it fit.
+In: a history and a budget of tokens.  Out: the context that fits, and the level of each entry.
 
-Laws: the newest input or results are shown live; older ones give way first, oldest first: their
-summary, their gist, then whole exchanges are left out; a call is never shown without its result,
-nor a result without its call; work is linear in the history.
+Laws: the newest input or results are shown live. Older entries are reduced first, the oldest before
+the others: to their summary, to their gist, and then whole exchanges are left out. A call is never
+shown without its result, nor a result without its call. Work is linear in the history.
 Source: the core domain model, ContextManager.
 """
 
@@ -33,7 +33,7 @@ from deltafold.messages import Message
 
 CountTokens: TypeAlias = Callable[[str], int]
 
-# What an entry costs beside its text: role, separators.
+# Tokens of an entry beside its text: the role and the separators.
 _FRAME_TOKENS: Final = 4
 
 
@@ -44,11 +44,11 @@ def estimate_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ContextInput:
-    """What a context is made of.
+    """Input of the context manager.
 
     Attributes:
         state: the conversation.
-        token_budget: how many tokens the context may have; None is no limit.
+        token_budget: maximum number of tokens of the context; None is no limit.
         count_tokens: counts the tokens of a text.
     """
 
@@ -59,12 +59,12 @@ class ContextInput:
 
 @dataclass(frozen=True, slots=True)
 class ContextUpdateResult:
-    """How each contextual entry is shown.
+    """Level of detail of each contextual entry.
 
     Attributes:
-        levels: in the order of the history; None is left out.
-        tokens: how many tokens that takes, the instruction included.
-        fits: whether that is within the budget; the newest exchange is shown even where it is not.
+        levels: one level per entry, in the order of the history; None leaves the entry out.
+        tokens: number of tokens of the context, including the instruction.
+        fits: whether `tokens` is within the budget. The newest exchange is shown even if it is not.
     """
 
     levels: tuple[LevelOfDetail | None, ...]
@@ -73,7 +73,7 @@ class ContextUpdateResult:
 
     @property
     def left_out(self) -> int:
-        """How many entries are left out."""
+        """Number of entries that are left out."""
         return self.levels.count(None)
 
 
@@ -82,8 +82,8 @@ class ContextBuildResult:
     """A context that is ready to be sent.
 
     Attributes:
-        context: the instruction, then what is shown of the history.
-        update: how each entry is shown.
+        context: the instruction, followed by the selected entries of the history.
+        update: the level of detail of each entry.
     """
 
     context: Sequence[ContextMessage]
@@ -162,7 +162,7 @@ def _contextual(state: AgentState) -> list[ContextualHistoryEntry]:
 
 
 def _exchanges(entries: Sequence[ContextualHistoryEntry]) -> list[range]:
-    """Group entries into what is shown or left out together: from each input to the next."""
+    """Group entries from each input to the next; a group is shown or left out as a whole."""
     starts = [place for place, entry in enumerate(entries) if isinstance(entry, ModelInputEntry)]
     bounds = sorted({0, *starts, len(entries)})
     return [range(one, two) for one, two in pairwise(bounds)]

@@ -1,8 +1,8 @@
-"""An agent's settings, and its run as it stands.
+"""Settings of an agent, and the state of its run.
 
-Laws: a run moves along `TRANSITIONS` and no other way; what its streams used and cost adds up.
-Source: the core domain model, AgentConfig and AgentState; the latter is `RunState` here, for
-`deltafold.history.AgentState` is the conversation's.
+Laws: a run changes its status along `TRANSITIONS` only. Usage and cost of its streams add up.
+Source: the core domain model, AgentConfig and AgentState. AgentState is `RunState` here, because
+`deltafold.history.AgentState` is the state of the conversation.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field
 
 from deltafold.contract import Usage
-from deltafold.errors import DeltafoldError
+from deltafold.exceptions import DeltafoldError
 
 
 class LoopConfig(BaseModel):
-    """How an agent loop runs: seconds, tries, calls at once."""
+    """Limits of the agent loop: seconds, retries and parallel calls."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,7 +28,7 @@ class LoopConfig(BaseModel):
 
 
 class ContextConfig(BaseModel):
-    """How much a model is shown: tokens, None without limit."""
+    """Limits of the context that a model is shown, in tokens; None is no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,7 +36,7 @@ class ContextConfig(BaseModel):
 
 
 class ToolsConfig(BaseModel):
-    """Which tools there are, by name (None: all), and which need approval whatever they say."""
+    """Names of the available tools (None: all), and of the tools that always need approval."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,7 +67,7 @@ class AgentConfig(BaseModel):
 
 
 class RunStatus(StrEnum):
-    """Where a run stands."""
+    """Status of a run."""
 
     IDLE = "idle"
     PREPARING = "preparing"
@@ -109,23 +109,23 @@ TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     RunStatus.FAILED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
     RunStatus.ABORTED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
 }
-"""Where a run may go from each status; a new run begins from `idle` or from an ended one."""
+"""Allowed next statuses of each status. A new run begins from `idle` or from an ended run."""
 
 
 class IllegalTransitionError(DeltafoldError, ValueError):
-    """A run was to go where it cannot go from where it stands."""
+    """The requested change of status is not allowed."""
 
 
 class RunState(BaseModel):
-    """One agent's run as it stands.
+    """State of one agent's run.
 
     Attributes:
-        status: where it stands; `move` changes it.
-        current_run_id: the run, None before the first.
-        pending_tool_calls: the ids of calls that have no result yet.
-        last_error: what went wrong last.
-        token_usage: all that the run's streams used.
-        cost_usage: what they cost, in US dollars; None where nothing is known.
+        status: the current status; `move` changes it.
+        current_run_id: id of the run, None before the first run.
+        pending_tool_calls: ids of the calls that have no result yet.
+        last_error: text of the most recent failure.
+        token_usage: sum of the usage of all streams of the run.
+        cost_usage: sum of their cost in US dollars; None if no cost is known.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -152,10 +152,10 @@ class RunState(BaseModel):
         return self.current_run_id
 
     def move(self, status: RunStatus | str, *, error: str | None = None) -> None:
-        """Go to a status.
+        """Change the status.
 
         Raises:
-            IllegalTransitionError: the run cannot go there; the error names where it can.
+            IllegalTransitionError: the change is not allowed; the error lists the allowed statuses.
         """
         status = RunStatus(status)
         if status not in TRANSITIONS[self.status]:
@@ -168,7 +168,7 @@ class RunState(BaseModel):
             self.last_error = error
 
     def add_usage(self, usage: Usage | None, cost_usd: float | None = None) -> None:
-        """Add what one stream used and cost; what is not known adds nothing."""
+        """Add the usage and the cost of one stream; unknown values add nothing."""
         if usage is not None:
             self.token_usage = _sum(self.token_usage, usage)
             cost_usd = usage.cost if cost_usd is None else cost_usd

@@ -1,9 +1,9 @@
-"""A session: the messages of one or more runs, which only grow in number.
+"""Session: an append-only list of the messages of one or more runs.
 
-In: messages, as they come.  Out: the same messages, each of them checked against those before.
+In: messages, in order.  Out: the same messages, each checked against the messages before it.
 
-Laws: a call's id is new in its run; a result answers a call that was made, and each call gets one
-terminal result; what does not fit changes nothing.
+Laws: the id of a call is new in its run. A result answers an existing call, and each call gets one
+terminal result. A refused message changes nothing.
 Source: the core domain model, Session and invariants; the message schema, constraints.
 """
 
@@ -13,16 +13,16 @@ from typing import Self, cast
 from uuid import uuid4
 
 from deltafold.contract import json_array, json_object
-from deltafold.errors import DeltafoldError
+from deltafold.exceptions import DeltafoldError
 from deltafold.messages import Message, Role, ToolResultPart
 from deltafold.repairs.problems import Report
 from deltafold.repairs.repairing import RepairPolicy, repair
 
 
 class SessionError(DeltafoldError, ValueError):
-    """A message does not fit into its session; the session is as it was.
+    """A message violates the rules of its session. The session is unchanged.
 
-    `tool_call_id` is the call at fault, None where it is none.
+    `tool_call_id` is the id of the call at fault, None if no call is involved.
     """
 
     def __init__(self, message: str, *, tool_call_id: str | None = None) -> None:
@@ -83,10 +83,11 @@ class Session:
         return [call_id for (_, call_id), answered in self._calls.items() if not answered]
 
     def append(self, message: Message) -> None:
-        """Append a message; what the caller does to it afterwards changes nothing here.
+        """Append a copy of a message; later changes to the caller's message have no effect.
 
         Raises:
-            SessionError: it repeats a call's id, answers no call, or answers one again.
+            SessionError: the message repeats the id of a call, answers a call that does not exist,
+                or answers a call again.
         """
         changed = self._changes(message)
         for run, call_id in changed.keys() - self._calls.keys():
@@ -115,9 +116,9 @@ class Session:
     def messages_for(
         self, dialect: str, *, model_id: str | None = None, policy: RepairPolicy | None = None
     ) -> tuple[list[Message], Report]:
-        """Return the messages as a provider takes them, and what had to be mended.
+        """Return the messages in a form that a provider accepts, and a report of the repairs.
 
-        A call that has no result yet gets one that says so; the session stays as it is.
+        A call without a result gets a result that states this. The session is unchanged.
 
         >>> messages, report = session.messages_for("openai-chat")
         """
@@ -163,7 +164,7 @@ class Session:
         return cls.from_dict(cast("dict[str, object]", json.loads(data)))
 
     def _changes(self, message: Message) -> dict[tuple[str | None, str], bool]:
-        """Say which calls a message makes and answers."""
+        """Return the calls that a message makes and the calls that it answers."""
         run = message.run_id or self.run_id
         changed: dict[tuple[str | None, str], bool] = {}
         for call in message.tool_calls:
@@ -187,7 +188,7 @@ class Session:
         return changed
 
     def _call_of(self, run: str | None, tool_call_id: str) -> tuple[str | None, str]:
-        """Find the call that a result answers: of its own run, else the one call of that id."""
+        """Find the call that a result answers: in the result's run, or the only call of that id."""
         if (run, tool_call_id) in self._calls:
             return run, tool_call_id
         runs = self._runs_of_call.get(tool_call_id, [])

@@ -1,9 +1,11 @@
-"""Tools: what an agent can do, and doing it.
+"""Tools of an agent, and their execution.
 
-In: tool calls of a message.  Out: results, one for each call, in their order, whatever happens.
+In: tool calls of a message.  Out: one result for each call, in the order of the calls, whatever
+happens.
 
-Laws: a tool that raises, takes too long, is refused or does not exist gives a result that says so;
-half a call is never run; the runtime and the agent reach a tool only where it asks for them.
+Laws: a tool that raises, exceeds its time limit, is refused or does not exist gives a result that
+states this. An incomplete call is never run. A tool receives the runtime and the agent only if it
+requires them.
 Source: the core domain model, ToolDefinition and ToolSpec.
 """
 
@@ -19,7 +21,7 @@ from typing import Any, Final, Self, TypeAlias
 from pydantic import BaseModel
 
 from deltafold.agent.run import RunState, RunStatus
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.history.arguments import ArgumentError
 from deltafold.history.entries import HistoryToolCallResult, ToolExecutionStatus
 from deltafold.history.sections import LevelOfDetailSections
@@ -38,15 +40,15 @@ Approve: TypeAlias = Callable[["ToolDefinition", ToolCallPart], Awaitable[bool] 
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool, with what runs it.
+    """A tool and its implementation.
 
     Attributes:
-        name: as the model calls it.
-        description: what it does and when to use it.
-        parameter_schema: JSON Schema of its arguments, an object schema.
-        execute: called with the arguments by name, in a thread where it is not asynchronous.
-        timeout_ms: milliseconds until the call has failed; None is no limit.
-        requires_approval: whether somebody must agree first.
+        name: the name that the model uses.
+        description: purpose of the tool, and when to use it.
+        parameter_schema: JSON Schema of the arguments, an object schema.
+        execute: called with the arguments by name; a synchronous function runs in a thread.
+        timeout_ms: milliseconds until the call fails; None is no limit.
+        requires_approval: whether each call needs an approval.
         requires_runtime: whether `execute` takes `runtime`.
         requires_agent: whether `execute` takes `agent`.
     """
@@ -81,7 +83,7 @@ class ToolDefinition:
         )
 
     def to_spec(self, *, strict: bool | None = None) -> ToolSpec:
-        """Return what a model sees of it."""
+        """Return the specification that is sent to the model."""
         return ToolSpec(
             name=self.name,
             description=self.description,
@@ -91,7 +93,7 @@ class ToolDefinition:
 
 
 def _without(function: Execute, given: set[str]) -> Execute:
-    """Return a function whose signature leaves out what the model is not asked for."""
+    """Return a function whose signature has only the parameters that the model provides."""
     if not given:
         return function
     signature = inspect.signature(function)
@@ -112,14 +114,14 @@ def _without(function: Execute, given: set[str]) -> Execute:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What came of one call.
+    """Outcome of one call.
 
     Attributes:
         call: the call.
-        status: how it ended.
+        status: the final status.
         content: the result as text.
-        value: what the tool returned, None where it did not.
-        elapsed: how long it took.
+        value: the return value of the tool, None if it did not return.
+        elapsed: duration of the call.
     """
 
     call: ToolCallPart
@@ -207,7 +209,7 @@ class ToolExecutor:
 
     @property
     def specs(self) -> list[ToolSpec]:
-        """What a model sees of the tools."""
+        """Specifications of all tools, as they are sent to the model."""
         return [tool.to_spec() for tool in self._tools.values()]
 
     async def execute_all(self, calls: Sequence[ToolCallPart]) -> list[ToolOutcome]:
@@ -221,7 +223,7 @@ class ToolExecutor:
         return list(await asyncio.gather(*(one(call) for call in calls)))
 
     async def execute(self, call: ToolCallPart) -> ToolOutcome:
-        """Run one call; what goes wrong is an outcome, and only cancellation is raised."""
+        """Run one call. Failures become an outcome; only cancellation is raised."""
         begun = time.monotonic()
         outcome = await self._execute(call)
         return replace(outcome, elapsed=timedelta(seconds=time.monotonic() - begun))
@@ -237,7 +239,7 @@ class ToolExecutor:
         for name, required in (("runtime", tool.requires_runtime), ("agent", tool.requires_agent)):
             if required:
                 arguments[name] = self._given[name]
-        # The limit's own TimeoutError is told from one that the tool raises.
+        # Distinguish the TimeoutError of the limit from a TimeoutError that the tool raises.
         limit = asyncio.timeout(None if tool.timeout_ms is None else tool.timeout_ms / 1000)
         try:
             async with limit:
@@ -252,7 +254,7 @@ class ToolExecutor:
         return ToolOutcome(call, ToolExecutionStatus.SUCCESS, _as_text(value), value)
 
     def _unusable(self, tool: ToolDefinition | None, call: ToolCallPart) -> str | None:
-        """Say why a call cannot be run, None where it can."""
+        """Return the reason why a call cannot be run, None if it can."""
         if tool is None:
             known = ", ".join(self._tools) or "none"
             return f"There is no tool {call.tool_name!r}; there are: {known}."

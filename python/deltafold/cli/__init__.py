@@ -1,9 +1,9 @@
-"""The `deltafold` command: fold a recorded response body, from a file or standard input.
+"""The `deltafold` command: folds a recorded response body, from a file or standard input.
 
     deltafold fold FILE --dialect anthropic-messages [--json]
 
-Exit codes: 0 the stream ended well, 1 it ended in an error (what came before is shown all the
-same), 2 wrong usage.
+Exit codes: 0, the stream ended well; 1, it ended in an error, and the received parts are printed;
+2, wrong usage.
 """
 
 import argparse

@@ -16,12 +16,12 @@ def as_json(folding: Fold) -> str:
 
 
 def as_text(folding: Fold) -> str:
-    """Return the message part by part, then how it ended and what it used."""
+    """Return the parts of the message, then the finish reason and the usage."""
     return "\n".join(lines_of(folding.snapshot()))
 
 
 def lines_of(message: Message) -> Iterator[str]:
-    """Yield what a person wants to know of a message, a line at a time."""
+    """Yield the lines of a report about a message."""
     for part in message.parts:
         match part:
             case TextPart():

@@ -1,7 +1,7 @@
-"""Streams four recordings through both adapters and shows what becomes of them.
+"""Streams four recordings through both adapters and prints the results.
 
-In: the recordings beside this file.  Out: each stream as it grows, its message, its usage, and how
-fast it was read.
+In: the recordings beside this file.  Out: each stream as it grows, its message, its usage, and the
+speed of reading.
 """
 
 import sys
@@ -20,14 +20,14 @@ PACE_SECONDS = 0.012
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One recording and what it is there to show."""
+    """One recording and its purpose in the demonstration."""
 
     file: str
     title: str
 
     @property
     def dialect(self) -> str:
-        """The dialect that the recording speaks."""
+        """Dialect of the recording."""
         return self.file.partition(".")[0]
 
     @property

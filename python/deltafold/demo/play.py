@@ -40,7 +40,7 @@ class Player:
         self._server.close()
 
     def play(self, dialect: str, body: bytes) -> Message | ModelError:
-        """Stream the recording at its pace and return what became of it."""
+        """Stream the recording at its original pace and return the outcome."""
         self._server.queue(Recording.of_events(body, delay=self._pace_seconds))
         with self._stream(dialect) as stream, open_screen() as screen:
             for delta in stream:

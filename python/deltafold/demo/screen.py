@@ -1,6 +1,6 @@
-"""Shows a stream while it grows: live with rich on a terminal, line by line anywhere else.
+"""Shows a stream while it grows: live with rich on a terminal, otherwise line by line.
 
-In: deltas.  Out: what they say, on standard output.  Nothing is kept but what is on the screen.
+In: deltas.  Out: their content on standard output.  Only the visible part is kept.
 """
 
 import sys
@@ -19,7 +19,7 @@ class Screen(Protocol):
     """Something that shows deltas."""
 
     def show(self, delta: MessageDelta) -> None:
-        """Show what one delta adds."""
+        """Show the content of one delta."""
         ...
 
 
@@ -47,7 +47,7 @@ class PlainScreen:
         self._saying: object = None
 
     def show(self, delta: MessageDelta) -> None:
-        """Write what one delta adds."""
+        """Write the content of one delta."""
         match delta.kind:
             case DeltaKind.TEXT | DeltaKind.THINKING:
                 self._begin((delta.kind, delta.part_index), f"{delta.kind}: ")

@@ -1,8 +1,8 @@
-"""How fast one recording is read: through deltafold, and through the SDK's own helper.
+"""Speed of reading one recording: through deltafold, and through the SDK's own helper.
 
-In: a recording, stretched to a few thousand events and played flat out.  Out: events per second of
-wall time over loopback HTTP, the median of several runs.  Both sides use the same client, so HTTP
-costs both the same.
+In: a recording, extended to a few thousand events and played without delay.  Out: events per second
+of wall time over loopback HTTP, the median of several runs.  Both sides use the same client, so
+that HTTP costs both the same.
 """
 
 import statistics
@@ -19,7 +19,7 @@ from deltafold.testing import Recording, ReplayServer
 RUNS = 7
 EVENTS = 4000
 
-# What an event holds that only carries text: repeating it changes nothing but the text's length.
+# Members of an event that only carries text. A repetition changes only the length of the text.
 _TEXT_EVENT_MARKS = (b'"text_delta"', b'"delta":{"content":"')
 
 

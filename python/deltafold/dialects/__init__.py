@@ -10,14 +10,16 @@ test.  A folder is imported when its row is used first.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib import import_module
 from types import ModuleType
 from typing import Final, cast
 
-from deltafold.dialects.reader import ParsedRequest
-from deltafold.dialects.rendered import NoteCode, Rendered
+from deltafold.dialects.reader import ParsedRequest, Reader
+from deltafold.dialects.rendered import Identifiers, NoteCode, Rendered, Rendering
 from deltafold.dialects.settings import Capability, ModelConfig
-from deltafold.errors import MisuseError
+from deltafold.dialects.settings_table import Form, SettingTable
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
 
@@ -28,12 +30,29 @@ __all__ = [
     "NoteCode",
     "ParsedRequest",
     "Rendered",
+    "Rule",
     "dialect_of",
     "parse_request",
 ]
 
 _ALL: Final = frozenset(Capability)
 _NO_CACHING: Final = _ALL - {Capability.CACHING}
+
+
+class Rule(StrEnum):
+    """Rule about histories that only some protocols have.
+
+    Attributes:
+        NO_EMPTY_TEXT: a text part is not blank.
+        REASONING_WITH_ITEMS: reasoning goes back together with the item that follows.
+        SIGNED_THINKING: reasoning goes back with the state that its provider sent, or not at all.
+        USER_FIRST: the user speaks first.
+    """
+
+    NO_EMPTY_TEXT = "no_empty_text"
+    REASONING_WITH_ITEMS = "reasoning_with_items"
+    SIGNED_THINKING = "signed_thinking"
+    USER_FIRST = "user_first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +65,9 @@ class Dialect:
         author: the vendor whose protocol this is.
         key_header: the header that carries an API key; "authorization" carries a bearer token.
         headers: further headers of each request that has a key or a token.
+        path: path of a request below the vendor's address; "" if the path depends on the model.
         capabilities: the capabilities that requests of this dialect can ask for.
+        rules: the rules about histories that not all protocols have.
         folder: the folder below `dialects/`; "" derives it from the name.
     """
 
@@ -55,13 +76,20 @@ class Dialect:
     author: str
     key_header: str = "authorization"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    path: str = ""
     capabilities: frozenset[Capability] = _ALL
+    rules: frozenset[Rule] = frozenset()
     folder: str = ""
 
     @property
     def config_class(self) -> type[ModelConfig]:
         """Class of the dialect's settings."""
         return cast("type[ModelConfig]", getattr(self._module("settings"), self.config))
+
+    @property
+    def settings(self) -> SettingTable:
+        """Counterpart of each setting in the request body."""
+        return cast("SettingTable", self._module("settings").SETTINGS)
 
     def render(
         self,
@@ -76,18 +104,28 @@ class Dialect:
         Raises:
             MisuseError: a part names a local file, which must be read first.
         """
-        render = cast("Callable[..., Rendered]", self._module("render").render)
-        return render(messages, tools, config, stream=stream)
+        module = self._module("render")
+        identifiers = cast("Identifiers", module.IDENTIFIERS)
+        rendering = Rendering(
+            self.name, messages, tools, config, stream=stream, identifiers=identifiers
+        )
+        body = cast("Callable[..., dict[str, object]]", module.body_of)(rendering, config)
+        if self.settings["extra_body"].form is Form.NONE:
+            body |= config.extra_body
+        return rendering.done(body)
 
     def request_path(self, config: ModelConfig, *, stream: bool) -> str:
         """Return the path and query of a request below the vendor's address."""
+        if self.path:
+            return self.path
         path = cast("Callable[..., str]", self._module("render").request_path)
         return path(config, stream=stream)
 
     def parse(self, body: Mapping[str, object], model_id: str | None = None) -> ParsedRequest:
         """Read a request body; arguments and errors are those of `parse_request`."""
-        parse = cast("Callable[..., ParsedRequest]", self._module("parse").parse)
-        return parse(dict(body), model_id)
+        reader = Reader(self.name, body, model_id)
+        cast("Callable[[Reader], None]", self._module("parse").read_body)(reader)
+        return reader.done(self.settings)
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return the headers of a request with an API key."""
@@ -111,17 +149,45 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "anthropic-messages",
             "AnthropicConfig",
             "anthropic",
+            path="/v1/messages",
             key_header="x-api-key",
             # The API requires a version, and this is the only one.
             headers={"anthropic-version": "2023-06-01"},
+            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST, Rule.NO_EMPTY_TEXT}),
         ),
-        Dialect("openai-chat", "OpenAIChatConfig", "openai"),
-        Dialect("openai-responses", "OpenAIResponsesConfig", "openai"),
-        Dialect("gemini", "GeminiConfig", "google", key_header="x-goog-api-key"),
-        Dialect("bedrock-converse", "BedrockConverseConfig", "bedrock"),
-        Dialect("ollama", "OllamaConfig", "ollama", capabilities=_NO_CACHING),
-        Dialect("cohere-chat", "CohereChatConfig", "cohere", capabilities=_NO_CACHING),
-        Dialect("mistral", "MistralConfig", "mistral", capabilities=_NO_CACHING),
+        Dialect("openai-chat", "OpenAIChatConfig", "openai", path="/chat/completions"),
+        Dialect(
+            "openai-responses",
+            "OpenAIResponsesConfig",
+            "openai",
+            path="/responses",
+            rules=frozenset({Rule.SIGNED_THINKING, Rule.REASONING_WITH_ITEMS}),
+        ),
+        Dialect(
+            "gemini",
+            "GeminiConfig",
+            "google",
+            key_header="x-goog-api-key",
+            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST}),
+        ),
+        Dialect(
+            "bedrock-converse",
+            "BedrockConverseConfig",
+            "bedrock",
+            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST, Rule.NO_EMPTY_TEXT}),
+        ),
+        Dialect("ollama", "OllamaConfig", "ollama", path="/api/chat", capabilities=_NO_CACHING),
+        Dialect(
+            "cohere-chat", "CohereChatConfig", "cohere", path="/v2/chat", capabilities=_NO_CACHING
+        ),
+        Dialect(
+            "mistral",
+            "MistralConfig",
+            "mistral",
+            path="/chat/completions",
+            capabilities=_NO_CACHING,
+            rules=frozenset({Rule.SIGNED_THINKING}),
+        ),
     )
 }
 """All dialects that requests are rendered in, by name."""
@@ -130,12 +196,13 @@ LOCAL: Final = Dialect(
     "openai-chat",
     "LocalConfig",
     "local",
+    path="/generate",
     capabilities=frozenset({Capability.TOOLS, Capability.PARALLEL_TOOL_CALLS, Capability.THINKING}),
     folder="local",
 )
-"""Row of the models in this process, whose text is decoded as openai-chat.
+"""Row of the models in this process; their text is decoded as openai-chat.
 
-No request is read in this form, so that the row is not in `DIALECTS`.
+The row is not in `DIALECTS`, because no request body is parsed in this form.
 """
 
 
@@ -154,7 +221,7 @@ def dialect_of(name: str) -> Dialect:
 def parse_request(
     body: Mapping[str, object], dialect: str, *, model_id: str | None = None
 ) -> ParsedRequest:
-    """Read a request that somebody else wrote.
+    """Parse a request body of another program.
 
     >>> body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "top_k": 3}
     >>> parsed = parse_request(body, "openai-chat")
@@ -163,12 +230,12 @@ def parse_request(
 
     Args:
         body: the JSON of the request.
-        dialect: what it is written in.
-        model_id: the model, where the path names it rather than the body (gemini,
-            bedrock-converse): what is a model's own goes back to no other one.
+        dialect: the dialect of the body.
+        model_id: the model, if the path names it instead of the body (gemini, bedrock-converse).
+            The provider state of the messages belongs to this model.
 
     Raises:
-        MisuseError: no request is read in this dialect.
+        MisuseError: requests of this dialect cannot be parsed.
         ValueError: a member has the wrong type or a value outside of its range; the error names it.
     """
     row = dialect_of(dialect)

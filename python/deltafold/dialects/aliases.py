@@ -1,10 +1,10 @@
-"""Names and ids that fit a provider's rules.
+"""Aliases of names and ids that violate a provider's rules.
 
-In: the names of tools and the ids of calls, as a conversation has them.  Out: what the provider
-takes.
+In: the names of tools and the ids of calls of a conversation.  Out: names and ids that the provider
+accepts.
 
-Laws: what fits goes as it is; the same name has the same stand-in, in every request; two names
-never share one; each stand-in can be read back.
+Laws: a valid name is unchanged. The same name has the same alias in every request. Two names never
+share an alias. Each alias can be mapped back.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ _DIGEST_CHARACTERS: Final = 8
 
 
 class Aliases:
-    """Stand-ins for what does not fit.
+    """Aliases of one request.
 
     >>> names = Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64)
     >>> names.of("weather"), names.of("my weather")
@@ -35,12 +35,12 @@ class Aliases:
 
     @classmethod
     def none(cls) -> Self:
-        """Take everything as it is."""
+        """Return aliases that change nothing."""
         return cls(r"(?s).*", lambda name, _digest: name)
 
     @classmethod
     def of_names(cls, pattern: str, longest: int) -> Self:
-        """Keep of a name what fits, and tell it apart by a digest of the whole."""
+        """Return aliases of the valid characters of a name and a digest of the whole name."""
 
         def stand_in(name: str, digest: str) -> str:
             kept = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[: longest - _DIGEST_CHARACTERS - 1]
@@ -69,7 +69,7 @@ class Aliases:
         return cls(rf"[a-zA-Z0-9]{{{length}}}", stand_in)
 
     def of(self, name: str) -> str:
-        """Return what goes on the wire for a name."""
+        """Return the name or id to send."""
         known = self._known.get(name)
         if known is not None:
             return known

@@ -1,9 +1,9 @@
-"""Where images and files come from, whatever part names them.
+"""Sources of images and files, independent of the kind of part.
 
-In: image and file parts.  Out: their source: data, an address, or an id that the provider gave.
+In: image and file parts.  Out: their source: data, an address, or an id of a provider's file store.
 
 Law: nothing is read from disk or network here; `FileRefPart.from_file` does that beforehand.
-Source: RFC 2397 for `data:` URLs; the parameter `name` of them is a file's name.
+Source: RFC 2397 for `data:` URLs; their parameter `name` is the name of the file.
 """
 
 import base64
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import unquote, unquote_to_bytes
 
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.messages import FileRefPart, ImagePart
 
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -23,13 +23,13 @@ _GIVEN_ID: Final = re.compile(r"(files/)?[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the bytes are.
+    """Location of the bytes of an image or a file.
 
     Attributes:
-        kind: `data` is base64 text; `url` is http(s); `uri` another address (`gs://`, `s3://`);
-            `id` what a provider's file store gave.
+        kind: `data` is base64 text; `url` is http(s); `uri` is another address (`gs://`, `s3://`);
+            `id` is an id of a provider's file store.
         value: the data, address or id.
-        name: the file's name, where it is known.
+        name: name of the file, if it is known.
     """
 
     kind: Literal["data", "url", "uri", "id"]
@@ -39,12 +39,12 @@ class Source:
 
     @property
     def is_image(self) -> bool:
-        """Whether the type says so."""
+        """Whether the MIME type is an image type."""
         return (self.mime_type or "").startswith("image/")
 
     @property
     def subtype(self) -> str:
-        """What follows the slash of the type, "" where it is not known."""
+        """Subtype of the MIME type, "" if it is unknown."""
         return (self.mime_type or "").partition("/")[2]
 
     @property
@@ -54,7 +54,7 @@ class Source:
 
     @property
     def text(self) -> str | None:
-        """The data of a text file, None where it is none."""
+        """Data of a text file, None for other files."""
         if self.kind != "data" or not (self.mime_type or "").startswith("text/"):
             return None
         try:
@@ -64,7 +64,7 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """What stands in its place where it cannot go."""
+        """Text that replaces the file where it cannot be sent."""
         what = self.name or (self.mime_type if self.kind == "data" else self.value) or "file"
         return f"[{what} left out: it cannot be sent here]"
 

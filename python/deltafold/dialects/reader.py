@@ -1,9 +1,9 @@
-"""What all dialects do while they read a foreign body.
+"""Reading of request bodies: the steps that all dialects share.
 
 In: JSON.  Out: the parts of a `ParsedRequest`.
 
-Laws: what is not known is kept and noted, at the part or in the body that it belongs to, so that
-rendering puts it back; what has the wrong type is an error that names its place.
+Laws: an unknown member is kept in its part or body and noted, so that rendering restores it. A
+member of the wrong type is an error that names its place.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,6 +12,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from deltafold.dialects.rendered import NoteCode, Object
+from deltafold.dialects.settings_table import Path, SettingTable, copied_members
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -28,13 +29,13 @@ from deltafold.tool_specs import ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A foreign request in this project's terms.
+    """A parsed request.
 
     Attributes:
-        config: the settings as fields of the dialect's configuration; members of the body that no
-            field stands for are its `extra_body`.
-        stream: whether the request asked for a stream; None where the path says so.
-        notes: what was unknown, as `{code, message}`; it is kept.
+        config: the settings as fields of the dialect's configuration; members of the body without a
+            field are its `extra_body`.
+        stream: whether the request asks for a stream; None if the path decides.
+        notes: the unknown members that were kept, as `{code, message}`.
     """
 
     messages: tuple[Message, ...]
@@ -85,16 +86,16 @@ class Reader:
         return {"dialect": self.dialect, "modelId": self.model_id, "data": dict(data)}
 
     def extras(self, members: Object) -> Object | None:
-        """Return the provider state of a part with further members, None where it has none."""
+        """Return the provider state of a part with unknown members, None without such members."""
         return self.state({"members": members}) if members else None
 
     def block(self, block: Object, place: str) -> TextPart:
-        """Keep a block that has no part of its own, where no provider's part may stand."""
+        """Keep an unknown block as an empty text, where a provider part is not allowed."""
         self.note(place)
         return TextPart(text="", provider_state=self.state({"block": block}))
 
     def say(self, role: Role, parts: Sequence[MessagePart], extras: Object | None = None) -> None:
-        """Add a message; what else its object held rides on its first part."""
+        """Add a message; unknown members of the message are kept in its first part."""
         said = list(parts)
         if extras:
             said = said or [TextPart(text="")]
@@ -116,16 +117,21 @@ class Reader:
         if parts:
             self.messages.append(Message(role=Role.TOOL, parts=parts))
 
-    def take(self, names: Mapping[str, str]) -> None:
-        """Move members of the body into the settings: by name of the member, name of the field."""
-        for name, field in names.items():
-            if self.body.get(name) is not None:
-                self.config[field] = self.body.pop(name)
-            else:
-                self.body.pop(name, None)
+    def take_within(self, table: SettingTable, outer: str, members: Object) -> None:
+        """Move the copied settings from the members of an object in the body to the settings."""
+        self._take(table, (outer,), members)
 
-    def done(self) -> ParsedRequest:
-        """Return what was read; what is left of the body is kept as it is."""
+    def _take(self, table: SettingTable, within: Path, members: Object) -> None:
+        for member, field in copied_members(table, within):
+            value = members.pop(member, None)
+            if value is not None:
+                is_words = field == "stop_sequences"
+                place = ".".join((*within, member))
+                self.config[field] = words(value, place) if is_words else value
+
+    def done(self, table: SettingTable) -> ParsedRequest:
+        """Read the copied settings and return the request; other members are kept as they are."""
+        self._take(table, (), self.body)
         stream = self.body.pop("stream", None)
         for name in self.body:
             self.note(name)
@@ -150,7 +156,7 @@ def objects(value: object, place: str) -> Iterator[tuple[Object, str]]:
     """Yield the objects of a list, each with its place.
 
     Raises:
-        ValueError: it is no list, or one of them is no object.
+        ValueError: the value is not a list, or an item is not an object.
     """
     if value is None:
         return
@@ -164,10 +170,10 @@ def objects(value: object, place: str) -> Iterator[tuple[Object, str]]:
 
 
 def as_object(value: object, place: str) -> Object:
-    """Return the object.
+    """Return a copy of an object.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not an object.
     """
     if not isinstance(value, Mapping):
         raise _wrong(place, "an object", value)
@@ -175,10 +181,10 @@ def as_object(value: object, place: str) -> Object:
 
 
 def text(value: object, place: str) -> str:
-    """Return the text.
+    """Return a string.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not a string.
     """
     if not isinstance(value, str):
         raise _wrong(place, "text", value)
@@ -186,7 +192,7 @@ def text(value: object, place: str) -> str:
 
 
 def listed(value: object, place: str) -> list[Object]:
-    """Return the contents of a message: a string is one text."""
+    """Return the contents of a message; a string becomes one text."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -195,10 +201,10 @@ def listed(value: object, place: str) -> list[Object]:
 
 
 def words(value: object, place: str) -> tuple[str, ...]:
-    """Return a setting that is one word or a list of them.
+    """Return the strings of a setting: one string, or a list of strings.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the value has another form.
     """
     if isinstance(value, str):
         return (value,)
@@ -208,10 +214,10 @@ def words(value: object, place: str) -> tuple[str, ...]:
 
 
 def address(value: object, place: str) -> str:
-    """Return the address or the id of something.
+    """Return an address or an id.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not a string, or it is empty.
     """
     found = text(value, place)
     if not found:
@@ -220,10 +226,10 @@ def address(value: object, place: str) -> str:
 
 
 def maybe_text(value: object, place: str) -> str | None:
-    """Return the text, None where there is none.
+    """Return a string, None if the value is None.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is neither a string nor None.
     """
     return None if value is None else text(value, place)
 
@@ -258,8 +264,15 @@ def media_of(
     return FileRefPart(path=data_url(known, data, name), mime_type=known, provider_state=state)
 
 
+def file_of(address: str, name: str | None) -> FileRefPart:
+    """Make a file of a `data:` address."""
+    head, _, data = address[len("data:") :].partition(",")
+    mime_type = head.removesuffix(";base64")
+    return FileRefPart(path=data_url(mime_type, data, name), mime_type=mime_type)
+
+
 def data_url(mime_type: str, data: str, name: str | None) -> str:
-    """Return an address that holds data, under a name where it has one."""
+    """Return a `data:` URL, with the name of the file if it has one."""
     named = f";name={quote(name, safe='')}" if name else ""
     return f"data:{mime_type}{named};base64,{data}"
 

@@ -1,17 +1,20 @@
-"""What rendering a conversation gives: the body, and what could not be said in it.
+"""Result of rendering a conversation: the body, and notes about the losses.
 
-Laws: the body is exactly the JSON that goes on the wire; whatever the conversation holds and the
-body does not is in the notes; a stand-in for a name or an id can be read back.
+Laws: the body is exactly the JSON of the request. Everything in the conversation that the body
+cannot express is in the notes. An alias of a name or an id can be mapped back.
 """
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.settings import ModelConfig
-from deltafold.messages import MessagePart
+from deltafold.dialects.settings_table import SettingTable, write_settings
+from deltafold.messages import Message, MessagePart
+from deltafold.tool_specs import ToolChoice, ToolSpec
 
 T = TypeVar("T")
 
@@ -19,7 +22,7 @@ Object: TypeAlias = dict[str, object]
 
 
 class NoteCode(StrEnum):
-    """What became of something that a dialect has no word for."""
+    """Code of a note: the treatment of content that a dialect cannot express."""
 
     ANNOTATIONS_DROPPED = "annotations_dropped"
     ARGUMENTS_DROPPED = "arguments_dropped"
@@ -40,7 +43,7 @@ class NoteCode(StrEnum):
 
 
 class Place(NamedTuple):
-    """Where a part stands: which message, which of its parts."""
+    """Position of a part: the index of its message, and its index in the message."""
 
     message: int
     part: int
@@ -48,15 +51,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A request.
+    """A rendered request.
 
     Attributes:
-        body: the JSON that goes on the wire.
-        notes: what the body does not say as the conversation says it, as `{code, message,
-            messageIndex?, partIndex?}`, the form of `Meta.warnings`; the codes are those of
-            `NoteCode`.
-        tool_names: the caller's name of each tool that goes under another one, by that one.
-        call_ids: the conversation's id of each tool call that goes under another one, by that one.
+        body: the JSON of the request.
+        notes: content that the body does not express unchanged, as `{code, message, messageIndex?,
+            partIndex?}`, the form of `Meta.warnings`; the codes are those of `NoteCode`.
+        tool_names: the original name of each renamed tool, by its alias.
+        call_ids: the original id of each renamed tool call, by its alias.
     """
 
     body: Object
@@ -65,44 +67,91 @@ class Rendered:
     call_ids: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True, slots=True)
+class Identifiers:
+    """Forms of tool names and of call ids that a protocol accepts.
+
+    Attributes:
+        tool_names: makes the aliases of tool names for one request.
+        call_ids: makes the aliases of call ids for one request.
+    """
+
+    tool_names: Callable[[], Aliases] = Aliases.none
+    call_ids: Callable[[], Aliases] = Aliases.none
+
+
 class Rendering:
-    """One request while it is rendered: what is noted and renamed on the way."""
+    """State of one request while it is rendered: the input, the aliases and the notes.
+
+    Attributes:
+        stream: whether the response is streamed.
+        tool_names: aliases of tool names.
+        call_ids: aliases of call ids.
+    """
 
     def __init__(
         self,
         dialect: str,
-        model_id: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        config: ModelConfig,
         *,
-        tool_names: Aliases | None = None,
-        call_ids: Aliases | None = None,
+        stream: bool,
+        identifiers: Identifiers,
     ) -> None:
         self.dialect = dialect
-        self.model_id = model_id
-        self.tool_names = tool_names or Aliases.none()
-        self.call_ids = call_ids or Aliases.none()
+        self.messages = messages
+        self.tools = tools
+        self.config = config
+        self.stream = stream
+        self.model_id = config.model_id
+        self.tool_names = identifiers.tool_names()
+        self.call_ids = identifiers.call_ids()
         self._notes: list[Object] = []
 
+    def with_config(self, config: ModelConfig) -> Self:
+        """Return the same request with other settings; notes and aliases are shared."""
+        other = copy.copy(self)
+        other.config = config
+        return other
+
     def note(self, code: NoteCode, message: str, place: Place | None = None) -> None:
-        """Note what the body does not say."""
+        """Note content that the body does not express."""
         note: Object = {"code": code.value, "message": message}
         if place is not None:
             note |= {"messageIndex": place.message, "partIndex": place.part}
         self._notes.append(note)
 
-    def refuse_settings(self, config: object, names: Sequence[str]) -> None:
-        """Note each of these settings that is set: the dialect has no member for it."""
-        for name in names:
-            if getattr(config, name) is not None:
-                self.note(NoteCode.SETTING_DROPPED, f"{self.dialect} has no {name}")
+    def refuse_setting(self, name: str) -> None:
+        """Note a setting that the protocol has no member for, if the setting is given."""
+        if getattr(self.config, name) is not None:
+            self.note(NoteCode.SETTING_DROPPED, f"{self.dialect} has no {name}")
 
-    def of_tools(
-        self, name: str, value: T | None, config: ModelConfig, tools: Sequence[object]
-    ) -> T | None:
-        """Return a setting about tools, None, with a note, where there are no tools."""
-        if value is None or tools or config.provider_tools:
+    def of_tools(self, name: str, value: T | None) -> T | None:
+        """Return a setting about tools. Without tools, note the setting and return None."""
+        if value is None or self.tools or self.config.provider_tools:
             return value
         self.note(NoteCode.SETTING_DROPPED, f"{name}: there are no tools")
         return None
+
+    def tool_choice(self) -> ToolChoice | None:
+        """Return the choice of a tool, None without tools or without a choice."""
+        return self.of_tools("tool_choice", self.config.tool_choice)
+
+    def tool_list(self, render: "Callable[[ToolSpec, Rendering], Object]") -> list[Object]:
+        """Return the rendered tools of the caller, then the tools of the provider."""
+        return [
+            *(render(tool, self) for tool in self.tools),
+            *map(dict, self.config.provider_tools),
+        ]
+
+    def settings(self, table: SettingTable) -> Object:
+        """Return the members of all settings that are copied into the body."""
+        members = write_settings(table, self.config)
+        if "parallel_tool_calls" in members:
+            value = members.pop("parallel_tool_calls")
+            members |= given({"parallel_tool_calls": self.of_tools("parallel_tool_calls", value)})
+        return members
 
     def state(self, part: MessagePart) -> Mapping[str, object]:
         """Return the part's provider state if this dialect and model made it, else nothing."""
@@ -115,25 +164,15 @@ class Rendering:
         return cast("Mapping[str, object]", data)
 
     def members(self, part: MessagePart) -> Object:
-        """Return what else of a part its provider wants back: cache marks, members unknown here."""
+        """Return further members of a part for its provider: cache marks and unknown members."""
         members = self.state(part).get("members")
         return dict(cast("Object", members)) if isinstance(members, dict) else {}
 
-    def done(self, body: Object, extra_body: Mapping[str, object]) -> Rendered:
-        """Return the request; the caller's own members go over all others."""
-        return Rendered(
-            {**body, **extra_body},
-            tuple(self._notes),
-            self.tool_names.changed,
-            self.call_ids.changed,
-        )
+    def done(self, body: Object) -> Rendered:
+        """Return the finished request."""
+        return Rendered(body, tuple(self._notes), self.tool_names.changed, self.call_ids.changed)
 
 
 def given(members: Mapping[str, object]) -> Object:
     """Return the members that are set."""
     return {name: value for name, value in members.items() if value is not None}
-
-
-def as_list(values: Sequence[object] | None) -> list[object] | None:
-    """Return JSON's form of a setting that holds several values."""
-    return None if values is None else list(values)

@@ -1,9 +1,9 @@
-"""What all dialects ask of a part before they send it back.
+"""Parts that are sent back to a provider: the steps that all dialects share.
 
-In: parts.  Out: what can be said of them again.
+In: parts.  Out: the content that can be sent again.
 
-Law: provider state goes back only to the dialect and the model that it came from; everybody else
-refuses it.
+Law: provider state is sent only to the dialect and the model that produced it; other providers
+refuse it.
 """
 
 import json
@@ -28,7 +28,7 @@ def compact(value: object) -> str:
 
 
 def arguments_of(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
-    """Return the arguments as an object, noting when what the model wrote is none."""
+    """Return the arguments as an object; note arguments that are not an object."""
     if call.arguments is None:
         rendering.note(
             NoteCode.ARGUMENTS_DROPPED,
@@ -55,7 +55,7 @@ def result_items(result: ToolResultPart) -> list[MessagePart]:
 
 
 def result_text(result: ToolResultPart, place: Place, rendering: Rendering) -> str:
-    """Return the content of a tool result as text alone, noting what is none."""
+    """Return the content of a tool result as text; note content that is not text."""
     texts = [
         item.text if isinstance(item, TextPart) else stand_in(item, place, rendering)
         for item in result_items(result)
@@ -66,7 +66,7 @@ def result_text(result: ToolResultPart, place: Place, rendering: Rendering) -> s
 def result_and_media(
     result: ToolResultPart, place: Place, rendering: Rendering
 ) -> tuple[str, list[ImagePart | FileRefPart]]:
-    """Split a tool result into text, and what a following user message must carry."""
+    """Split a tool result into its text, and the media for a following user message."""
     texts: list[str] = []
     media: list[ImagePart | FileRefPart] = []
     for item in result_items(result):
@@ -86,7 +86,7 @@ def result_and_media(
 
 
 def stand_in(part: MessagePart, place: Place, rendering: Rendering) -> str:
-    """Return the text that stands for a part that cannot go where it is."""
+    """Note a part that cannot be sent at its position, and return the text that replaces it."""
     rendering.note(
         NoteCode.PART_REPLACED, f"{rendering.dialect} takes no such {part.kind} here", place
     )
@@ -96,21 +96,21 @@ def stand_in(part: MessagePart, place: Place, rendering: Rendering) -> str:
 
 
 def inline_text(source: Source) -> str | None:
-    """Return a text file as text under its name, None where it is no text file."""
+    """Return the content of a text file under its name, None for other files."""
     if source.text is None:
         return None
     return f"[{source.name}]\n{source.text}" if source.name else source.text
 
 
 def drop(part: MessagePart, place: Place, rendering: Rendering) -> None:
-    """Note that a part of the model's own is not said."""
+    """Note a part that is not sent."""
     code = NoteCode.THINKING_DROPPED if part.kind == "thinking" else NoteCode.PART_DROPPED
     reason = "carries no state of this model" if part.kind == "thinking" else "has no form"
     rendering.note(code, f"a {part.kind} part {reason} in {rendering.dialect}", place)
 
 
 def note_annotations(part: TextPart, place: Place, rendering: Rendering) -> None:
-    """Note that what annotates a text does not go with it."""
+    """Note annotations of a text that are not sent."""
     if part.annotations:
         rendering.note(
             NoteCode.ANNOTATIONS_DROPPED, f"{rendering.dialect} takes no such annotations", place
@@ -118,7 +118,7 @@ def note_annotations(part: TextPart, place: Place, rendering: Rendering) -> None
 
 
 def note_error_flag(result: ToolResultPart, place: Place, rendering: Rendering) -> None:
-    """Note that a result does not say that it is an error."""
+    """Note an error flag of a result that is not sent."""
     if result.is_error:
         rendering.note(
             NoteCode.ERROR_FLAG_DROPPED, f"{rendering.dialect} marks no result as an error", place
@@ -128,7 +128,7 @@ def note_error_flag(result: ToolResultPart, place: Place, rendering: Rendering) 
 def system_texts(
     parts: Iterable[tuple[Place, MessagePart]], rendering: Rendering
 ) -> list[tuple[Place, TextPart]]:
-    """Return the texts of a system turn, noting what is no text."""
+    """Return the texts of a system turn; note other parts."""
     texts: list[tuple[Place, TextPart]] = []
     for place, part in parts:
         if isinstance(part, TextPart):
@@ -139,7 +139,7 @@ def system_texts(
 
 
 def message_members(parts: Iterable[tuple[Place, MessagePart]], rendering: Rendering) -> Object:
-    """Return what else of a message its provider wants back: members unknown here."""
+    """Return the unknown members of a message, which its provider wants back."""
     found: Object = {}
     for _, part in parts:
         members = rendering.state(part).get("message")

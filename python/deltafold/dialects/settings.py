@@ -25,7 +25,7 @@ Object: TypeAlias = dict[str, object]
 
 
 class Capability(StrEnum):
-    """What a model may be able to do, for `Model.supports`."""
+    """Capability of a model, for `Model.supports`."""
 
     TOOLS = "tools"
     PARALLEL_TOOL_CALLS = "parallel_tool_calls"
@@ -35,10 +35,10 @@ class Capability(StrEnum):
 
 
 class CacheConfig(BaseModel):
-    """How prompts are cached: `auto` asks the provider to, where it must be asked.
+    """Settings of prompt caching: `auto` requests it from providers that need a request.
 
     Attributes:
-        lifetime: how long the provider keeps what it was asked to; None is its own default.
+        lifetime: time for which the provider keeps the prompt; None is the provider's default.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,14 +58,15 @@ _ARGUMENTS: Final[Mapping[object, str]] = {
 
 
 class ModelConfig(BaseModel):
-    """Settings that every adapter knows; an adapter's own class adds its provider's.
+    """Settings that all adapters share; the class of a dialect adds the settings of its provider.
 
-    This class takes any further field and leaves the checking to the adapter that it is given to.
+    This class accepts unknown fields. The adapter that receives the settings checks them.
 
     Attributes:
-        provider_tools: tools that the provider itself runs or defines, in its own form; they stand
-            behind the caller's.
-        extra_body: members that go into the request body as they are, over all others.
+        provider_tools: tools that the provider runs or defines, in the form of its API; they follow
+            the caller's tools.
+        extra_body: members that are added to the request body unchanged; they replace other
+            members.
         extra_headers: headers of the request.
         extra_query: query parameters of the request.
     """

@@ -1,10 +1,10 @@
-"""A conversation in the order that every provider accepts.
+"""Turns: a conversation in an order that all providers accept.
 
-In: messages.  Out: turns, each with its parts and where they come from.
+In: messages.  Out: turns, each with its parts and their positions.
 
-Laws: the results of a turn's calls follow it directly, in the order of the calls, in one turn; a
-result that no call asked for stays where it stands; a call that was cut off goes only if it was
-answered; nothing else moves.
+Laws: the results of a turn's calls follow the turn directly, in one turn, in the order of the
+calls. A result without a call keeps its position. An incomplete call is sent only if it has a
+result. Nothing else is moved.
 Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, part 6, on
 openai-chat, part 8, and on gemini, part 8.
 """
@@ -20,23 +20,26 @@ from deltafold.messages import (
     MessagePart,
     Role,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
 )
 from deltafold.pairing import answered_calls
+from deltafold.parts import joined_text
 
 OPENING: Final = "(The conversation begins here.)"
-"""What the user is made to say where the assistant speaks first and a provider refuses it."""
+"""User message before a conversation that the assistant begins, for providers that refuse this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one speaker says at once.
+    """Consecutive parts of one speaker.
 
     Attributes:
-        parts: each part with its place in the conversation.
-        call_names: of a turn of results, the tool that each one's call named, by the call's id.
-        model_id: the model that said it, where that is known.
-        in_open_loop: whether no user has spoken since: the tool loop is still open.
+        parts: each part with its position in the conversation.
+        call_names: for a turn of results, the tool name of each result's call, by the id of the
+            call.
+        model_id: the model that produced the turn, if it is known.
+        in_open_loop: whether no user message follows, so that the tool loop is still open.
     """
 
     role: Role
@@ -48,16 +51,17 @@ class Turn:
     @property
     def text(self) -> str:
         """All text parts, joined."""
-        return "".join(part.text for _, part in self.parts if part.kind == "text")
+        return joined_text((part for _, part in self.parts), TextPart)
 
     @property
     def thinking(self) -> str:
         """All thinking parts, joined."""
-        return "".join(part.text for _, part in self.parts if part.kind == "thinking")
+        return joined_text((part for _, part in self.parts), ThinkingPart)
 
 
-def turns_of(messages: Sequence[Message], rendering: Rendering) -> list[Turn]:
-    """Bring messages to turns."""
+def turns_of(rendering: Rendering) -> list[Turn]:
+    """Return the turns of a conversation."""
+    messages = rendering.messages
     answers, strays = _pair(messages)
     last_user = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
     turns: list[Turn] = []
@@ -80,7 +84,7 @@ def turns_of(messages: Sequence[Message], rendering: Rendering) -> list[Turn]:
 
 @dataclass(slots=True)
 class Speech:
-    """What goes out as one message of a protocol in which speakers take turns."""
+    """One message of a protocol with alternating speakers."""
 
     role: str
     blocks: list[Object]
@@ -92,11 +96,18 @@ def alternating(
     blocks_of: Callable[[tuple[Place, MessagePart], Turn], list[Object]],
     rendering: Rendering,
     *,
+    opening: Object,
     results_apart: bool = False,
 ) -> list[Speech]:
-    """Join turns of one speaker; who says nothing does not speak.
+    """Join neighbouring turns of one speaker; turns without content are left out.
 
-    Results are the user's, or, where they stand apart, of the role "tool".
+    Args:
+        turns: the conversation; system turns are skipped.
+        blocks_of: renders one part.
+        rendering: the request.
+        opening: block of a user message that precedes a conversation of which the assistant
+            speaks first.
+        results_apart: whether results get the role "tool"; otherwise they are the user's.
     """
     spoken: list[Speech] = []
     for turn in turns:
@@ -112,11 +123,14 @@ def alternating(
             spoken[-1].members |= members
         elif blocks:
             spoken.append(Speech(role, blocks, members))
+    if spoken and spoken[0].role == Role.ASSISTANT:
+        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
+        spoken.insert(0, Speech("user", [opening]))
     return spoken
 
 
 def hoisted_system(turns: Sequence[Turn], rendering: Rendering) -> list[tuple[Place, TextPart]]:
-    """Return what all system turns say, for a dialect that says it apart from the turns."""
+    """Return the texts of all system turns, for a dialect with a separate system prompt."""
     texts: list[tuple[Place, TextPart]] = []
     has_spoken = False
     for turn in turns:

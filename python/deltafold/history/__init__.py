@@ -1,7 +1,7 @@
-"""History: one conversation as a log of events, shown to any provider.
+"""History: one conversation as an append-only log, shown to any provider.
 
-Laws: entries are frozen and only appended; what a model is shown is projected from them; a provider
-knows nothing of the log.
+Laws: entries are frozen and only appended. The messages for a model are projected from the entries.
+A provider has no access to the log.
 """
 
 from deltafold.history.arguments import (

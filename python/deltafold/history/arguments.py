@@ -1,9 +1,9 @@
-"""Arguments of tool calls, read with errors that a model can act on.
+"""Reading of tool call arguments, with errors that a model can act on.
 
-In: a `ToolCallRequest`.  Out: typed values, or an `ArgumentError` whose text goes back to the model
-as the call's result.
+In: a `ToolCallRequest`.  Out: typed values, or an `ArgumentError`, whose text is sent to the model
+as the result of the call.
 
-Laws: nothing is guessed; the error names the argument, what was needed and what was there.
+Laws: values are not guessed. The error names the argument, the required type and the given value.
 Source: the conversation history blueprint, "Provider clients", ToolArgumentParser.
 """
 
@@ -13,7 +13,7 @@ from typing import Final, TypeVar, cast
 
 from deltafold.arguments import parse_arguments
 from deltafold.dialects import DIALECTS
-from deltafold.errors import DeltafoldError
+from deltafold.exceptions import DeltafoldError
 from deltafold.history.entries import FrozenMapping, ToolCallRequest, thawed
 from deltafold.models.vendors import canonical_specification
 
@@ -31,9 +31,9 @@ _NAMES: Final[Mapping[type, str]] = {
 
 
 class ArgumentError(DeltafoldError, ValueError):
-    """An argument of a tool call is missing or wrong; the text tells the model what to do.
+    """An argument of a tool call is missing or wrong. The text instructs the model.
 
-    `argument` is its name, "" where the whole text is wrong.
+    `argument` is the name of the argument, "" if the whole text is wrong.
     """
 
     def __init__(self, message: str, *, argument: str = "") -> None:
@@ -76,18 +76,19 @@ class ToolArgumentParser:
         return self._typed(name, kind)
 
     def get_optional(self, name: str, kind: type[T], default: T) -> T:
-        """Return an argument, or the default where it is missing or null.
+        """Return an argument, or the default if the argument is missing or null.
 
         Raises:
-            ArgumentError: it is of another kind.
+            ArgumentError: the argument has another type.
         """
         return default if self._arguments.get(name) is None else self._typed(name, kind)
 
     def parse_list(self, name: str, kind: type[T]) -> list[T]:
-        """Return a list whose items are all of a kind; one item alone is a list of one.
+        """Return a list of items of one type; a single item becomes a list.
 
         Raises:
-            ArgumentError: it is missing, or an item is of another kind; the text says which.
+            ArgumentError: the argument is missing, or an item has another type; the text names the
+                item.
         """
         if name not in self._arguments:
             return [self.get_required(name, kind)]
@@ -101,7 +102,7 @@ class ToolArgumentParser:
         """Return a string that is one of the choices.
 
         Raises:
-            ArgumentError: it is missing or another one; the text lists the choices.
+            ArgumentError: the argument is missing or not a choice; the text lists the choices.
         """
         value = self.get_required(name, str)
         if value not in choices:
@@ -112,10 +113,11 @@ class ToolArgumentParser:
         return value
 
     def parse_json_safely(self, name: str) -> object:
-        """Return the value of an argument that is JSON inside a string; other values as they are.
+        """Return an argument, with a string parsed as JSON.
 
         Raises:
-            ArgumentError: it is missing, or the string is no JSON; the text says where it breaks.
+            ArgumentError: the argument is missing, or the string is not JSON; the text names the
+                position.
         """
         value = self._arguments.get(name)
         if not isinstance(value, str):
@@ -150,13 +152,13 @@ def _checked(tool: str, name: str, value: object, kind: type[T]) -> T:
 def parse_tool_call(
     specification: str, tool_name: str, tool_call_id: str, raw_arguments: str
 ) -> ToolCallRequest:
-    """Parse the arguments of a call as its specification writes them.
+    """Parse the arguments of a call in the form of a specification.
 
-    The arguments are JSON in every dialect: a decoder turns what a model wrote as markup
-    (`<dialect>+qwen-xml`) into JSON before the call is whole.
+    The arguments are JSON in every dialect, because a decoder converts markup of the model
+    (`<dialect>+qwen-xml`) to JSON.
 
     Raises:
-        ValueError: the specification's dialect is not known.
+        ValueError: the dialect of the specification is not known.
     """
     dialect = canonical_specification(specification).partition("+")[0]
     if dialect not in DIALECTS:

@@ -1,17 +1,17 @@
-"""Context: the messages that a model is shown, whatever its provider calls them.
+"""Context: the messages that a model is shown, independent of its provider.
 
-In: a history, seen at a level of detail.  Out: context messages, told apart by what they offer; and
-`Message`s, which every renderer takes.
+In: a history at a level of detail.  Out: context messages, which protocols tell apart, and
+`Message`s for the renderers.
 
-Laws: nothing of a provider is named here; a consumer asks `isinstance(message, ModelOutputMessage)`
-and the like; sections become Markdown with headings.
+Laws: no provider is named here. A consumer tests `isinstance(message, ModelOutputMessage)` and the
+like. Sections become Markdown with headings.
 Source: the conversation history blueprint, "ContextMessage interfaces" and "mix-ins".
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 from uuid import UUID, uuid5
 
 from deltafold.history.entries import (
@@ -34,7 +34,7 @@ from deltafold.messages import Message, MessagePart, Role, TextPart, ToolCallPar
 
 @runtime_checkable
 class ContextMessage(Protocol):
-    """What all context messages have."""
+    """Members of all context messages."""
 
     @property
     def role(self) -> ContextMessageRole:
@@ -64,7 +64,7 @@ class SystemMessage(ContextMessage, Protocol):
 
 @runtime_checkable
 class ModelInputMessage(ContextMessage, Protocol):
-    """What the model is asked."""
+    """Input to the model."""
 
     @property
     def content_sections(self) -> Sections:
@@ -79,7 +79,7 @@ class ModelInputMessage(ContextMessage, Protocol):
 
 @runtime_checkable
 class ToolCallCarrier(Protocol):
-    """What may ask for tools to be run."""
+    """A message that may contain tool calls."""
 
     @property
     def tool_calls(self) -> Sequence[ToolCallRequest]:
@@ -89,7 +89,7 @@ class ToolCallCarrier(Protocol):
 
 @runtime_checkable
 class TokenUsageCarrier(Protocol):
-    """What may know its usage."""
+    """A message that may have a usage record."""
 
     @property
     def usage(self) -> TokenUsage | None:
@@ -99,7 +99,7 @@ class TokenUsageCarrier(Protocol):
 
 @runtime_checkable
 class ModelOutputMessage(ContextMessage, ToolCallCarrier, Protocol):
-    """What a model answered."""
+    """Output of a model."""
 
     @property
     def invocation(self) -> ModelInvocationDescriptor:
@@ -113,13 +113,13 @@ class ModelOutputMessage(ContextMessage, ToolCallCarrier, Protocol):
 
     @property
     def message(self) -> Message | None:
-        """The whole message, where there is one."""
+        """The whole message, if there is one."""
         ...
 
 
 @runtime_checkable
 class ToolResultsMessage(ContextMessage, Protocol):
-    """What came of an answer's calls."""
+    """Results of the calls of an answer."""
 
     @property
     def results(self) -> Sequence[ToolCallResult]:
@@ -134,7 +134,7 @@ class ToolResultsMessage(ContextMessage, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SystemInstructionMessage:
-    """The instruction as it stands now."""
+    """The current system instruction."""
 
     instruction: str
     timestamp: datetime = UNWRITTEN
@@ -150,27 +150,35 @@ class SystemInstructionMessage:
         return ContextMessageRole.SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
-class ShownInput:
-    """An input entry at a level of detail."""
+EntryT = TypeVar("EntryT", ModelInputEntry, ToolResultsEntry)
 
-    entry: ModelInputEntry
+
+@dataclass(frozen=True, slots=True)
+class _Shown(Generic[EntryT]):
+    """An entry at a level of detail."""
+
+    entry: EntryT
     detail: LevelOfDetail
 
     @property
     def role(self) -> ContextMessageRole:
-        """Who asks."""
+        """Author of the entry."""
         return self.entry.role
 
     @property
     def timestamp(self) -> datetime:
-        """When the entry was appended."""
+        """Time at which the entry was appended."""
         return self.entry.timestamp
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """The entry's."""
+        """Metadata of the entry."""
         return self.entry.metadata
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInput(_Shown[ModelInputEntry]):
+    """An input entry at a level of detail."""
 
     @property
     def content_sections(self) -> Sections:
@@ -184,26 +192,8 @@ class ShownInput:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownResults:
+class ShownResults(_Shown[ToolResultsEntry]):
     """A results entry at a level of detail."""
-
-    entry: ToolResultsEntry
-    detail: LevelOfDetail
-
-    @property
-    def role(self) -> ContextMessageRole:
-        """The tools."""
-        return self.entry.role
-
-    @property
-    def timestamp(self) -> datetime:
-        """When the entry was appended."""
-        return self.entry.timestamp
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """The entry's."""
-        return self.entry.metadata
 
     @property
     def results(self) -> Sequence[ToolCallResult]:
@@ -231,11 +221,11 @@ _NAMESPACE = UUID("6f2c3c1e-5f0e-4a53-9a57-0f6d6e1b7c11")
 
 
 def to_messages(context: Iterable[ContextMessage]) -> list[Message]:
-    """Turn a context into messages.
+    """Convert a context to messages.
 
-    Sections become one text with "# heading" lines; an answer that kept its message is that
-    message, with its reasoning and provider state; a result says how it ended and how long it took
-    where it did not succeed. An `execute_error` answers every call that has no result of its own.
+    Sections become one text with "# heading" lines. An answer that kept its message becomes that
+    message, with its reasoning and provider state. A result that did not succeed states its status
+    and duration. An `execute_error` answers every call without a result.
 
     >>> messages = to_messages(state.render_live_context())
     """

@@ -1,9 +1,9 @@
-"""Entries: what happened in a conversation, one immutable record each.
+"""Entries: one immutable record for each event of a conversation.
 
-In: what was asked, answered and done.  Out: entries, which `AgentState` appends and never changes.
+In: input, output and tool results.  Out: entries, which `AgentState` appends and never changes.
 
-Laws: entries are frozen, and so is what they hold; only a `ContextualHistoryEntry` can be shown to
-a model, and the type says so; a call keeps its raw arguments always; metadata is small.
+Laws: entries and their contents are frozen. Only a `ContextualHistoryEntry` can be shown to a
+model. A call always keeps its raw arguments. Metadata is small.
 Source: the conversation history blueprint, "HistoryEntry types" and "auxiliary types".
 """
 
@@ -23,13 +23,13 @@ from deltafold.messages import FileRefPart, ImagePart, Message, TextPart, ToolCa
 from deltafold.models.vendors import canonical_specification
 
 MAX_METADATA_BYTES: Final = 2048
-"""Of an entry's metadata, written as JSON; what is larger belongs into an attachment."""
+"""Limit of the metadata of an entry, as JSON; larger data belongs into an attachment."""
 
 _SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 class FrozenMapping(Mapping[str, object]):
-    """A mapping that nobody can change, all the way down."""
+    """Immutable mapping with immutable contents."""
 
     __slots__ = ("_members",)
 
@@ -76,7 +76,7 @@ UNWRITTEN: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class HistoryEntryKind(StrEnum):
-    """What an entry records."""
+    """Kind of an entry."""
 
     MODEL_INPUT = "model_input"
     MODEL_OUTPUT = "model_output"
@@ -85,7 +85,7 @@ class HistoryEntryKind(StrEnum):
 
 
 class ContextMessageRole(StrEnum):
-    """Who speaks, whatever a provider calls it."""
+    """Role of a speaker, independent of the provider."""
 
     SYSTEM = "system"
     MODEL_INPUT = "model_input"
@@ -94,7 +94,7 @@ class ContextMessageRole(StrEnum):
 
 
 class ToolExecutionStatus(StrEnum):
-    """How a tool call ended."""
+    """Final status of a tool call."""
 
     SUCCESS = "success"
     FAILED = "failed"
@@ -103,11 +103,11 @@ class ToolExecutionStatus(StrEnum):
 
 
 def checked_metadata(metadata: Mapping[str, object]) -> FrozenMapping:
-    """Return metadata that cannot be changed any more.
+    """Return an immutable copy of metadata.
 
     Raises:
-        ValueError: a key is not in snake case, a value is no JSON, or all of it is too large; the
-            error names the key.
+        ValueError: a key is not in snake case, a value is not JSON, or the metadata is too large;
+            the error names the key.
     """
     metadata = thawed(metadata)
     sizes: dict[str, int] = {}
@@ -129,11 +129,11 @@ def checked_metadata(metadata: Mapping[str, object]) -> FrozenMapping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry(ABC):
-    """Something that happened.
+    """An event of the conversation.
 
     Attributes:
-        timestamp: when it was appended; whoever appends sets it.
-        metadata: small facts beside it: keys in snake_case, at most 2 KB as JSON.
+        timestamp: time of appending; `AgentState` sets it.
+        metadata: small facts; keys in snake_case, at most 2 KB as JSON.
     """
 
     kind: ClassVar[HistoryEntryKind]
@@ -164,11 +164,11 @@ class ContextualHistoryEntry(HistoryEntry, ABC):
 
 @dataclass(frozen=True, slots=True)
 class ContextAttachment:
-    """An image or a file beside the text of an input.
+    """An image or a file of an input.
 
     Attributes:
-        part: as messages hold it.
-        name: what the caller calls it.
+        part: the part for a message.
+        name: name that the caller gave.
     """
 
     part: ImagePart | FileRefPart
@@ -177,7 +177,7 @@ class ContextAttachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInputEntry(ContextualHistoryEntry):
-    """What the model was asked.
+    """Input to the model.
 
     Attributes:
         content_sections: the text, in three levels of detail.
@@ -195,20 +195,20 @@ class ModelInputEntry(ContextualHistoryEntry):
         return ContextMessageRole.MODEL_INPUT
 
     def __post_init__(self) -> None:
-        """Freeze what is held."""
+        """Freeze the contents."""
         HistoryEntry.__post_init__(self)
         object.__setattr__(self, "attachments", tuple(self.attachments))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequest:
-    """A call that a model asks for.
+    """A tool call that a model requested.
 
     Attributes:
-        raw_arguments: what the model wrote, always.
-        arguments: what was parsed of it, None where that failed.
-        parse_error: why it failed.
-        parse_warning: what was odd and yet understood.
+        raw_arguments: the original text of the arguments, always kept.
+        arguments: the parsed arguments, None if parsing failed.
+        parse_error: reason of the failure.
+        parse_warning: deviations that parsing accepted.
     """
 
     tool_name: str
@@ -220,7 +220,7 @@ class ToolCallRequest:
 
     @classmethod
     def of_part(cls, call: ToolCallPart) -> "ToolCallRequest":
-        """Make the request of a message's part; one that was cut off has an error that says so."""
+        """Make the request from a part of a message; an incomplete call has a parse error."""
         error = "the call was cut off" if call.incomplete else call.parse_error
         return cls(
             call.tool_name,
@@ -234,16 +234,16 @@ class ToolCallRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelInvocationDescriptor:
-    """Which provider was asked, in which specification, for which model.
+    """Provider, specification and model of a request.
 
     >>> ModelInvocationDescriptor("openai", "v1", "gpt-4.1").specification
     'openai-chat'
 
     Attributes:
         provider_id: a name of `vendors.py`.
-        specification: a dialect, or a dialect, a plus and a markup; "v1", "responses", "messages",
-            "json" and "xml" are read as ours.
-        model: the model as the provider calls it.
+        specification: a dialect, optionally with a plus and a markup; "v1", "responses",
+            "messages", "json" and "xml" are accepted as other names.
+        model: the provider's name of the model.
     """
 
     provider_id: str
@@ -271,13 +271,13 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class ModelOutputEntry(ContextualHistoryEntry):
-    """What the model answered.
+    """Output of a model.
 
     Attributes:
-        contents: its text, in the pieces in which it came.
-        tool_calls: the calls that it asks for.
-        invocation: who answered.
-        usage: what the answer used, where that is known.
+        contents: the text, in its original pieces.
+        tool_calls: the requested calls.
+        invocation: provider, specification and model of the request.
+        usage: usage of the answer, if it is known.
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.MODEL_OUTPUT
@@ -336,23 +336,23 @@ class ModelOutputEntry(ContextualHistoryEntry):
 
     @property
     def usage(self) -> TokenUsage | None:
-        """What the answer used, where that is known."""
+        """Usage of the answer, if it is known."""
         used = None if self._message is None else self._message.meta.usage
         return None if used is None else TokenUsage.of_usage(used)
 
 
 def _copied(message: Message) -> Message:
-    """Copy what can be changed of a message; its parts cannot."""
+    """Copy the mutable members of a message; its parts are immutable."""
     update = {"parts": list(message.parts), "meta": message.meta.model_copy(deep=True)}
     return message.model_copy(update=update)
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryToolCallResult:
-    """What came of a call, in three levels of detail.
+    """Result of a call, in three levels of detail.
 
     Attributes:
-        elapsed: how long it took.
+        elapsed: duration of the call.
     """
 
     tool_name: str
@@ -364,11 +364,11 @@ class HistoryToolCallResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallResult:
-    """What came of a call, as it is shown: one level of detail.
+    """Result of a call at one level of detail.
 
     Attributes:
         result: pairs of a heading and a text.
-        elapsed: how long it took.
+        elapsed: duration of the call.
     """
 
     tool_name: str
@@ -378,17 +378,17 @@ class ToolCallResult:
     elapsed: timedelta | None = None
 
     def __post_init__(self) -> None:
-        """Freeze what is held."""
+        """Freeze the contents."""
         object.__setattr__(self, "result", sections_of(self.result))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResultsEntry(ContextualHistoryEntry):
-    """What came of the calls of one answer, in the order of the calls.
+    """Results of the calls of one answer, in the order of the calls.
 
     Attributes:
-        results: one for each call.
-        execute_error: why running them failed as a whole.
+        results: one result per call.
+        execute_error: reason why the execution failed as a whole.
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.TOOL_RESULT
@@ -402,19 +402,19 @@ class ToolResultsEntry(ContextualHistoryEntry):
         return ContextMessageRole.TOOL_RESULT
 
     def __post_init__(self) -> None:
-        """Freeze what is held."""
+        """Freeze the contents."""
         HistoryEntry.__post_init__(self)
         object.__setattr__(self, "results", tuple(self.results))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WidgetEntry(HistoryEntry):
-    """A widget changed; no model is shown this.
+    """A change of a widget, which no model is shown.
 
     Attributes:
-        widget: the widget's name.
-        change: what happened to it, in one line.
-        source: who changed it: a tool call, or the host.
+        widget: name of the widget.
+        change: description of the change, in one line.
+        source: origin of the change: a tool call, or the host.
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.WIDGET

@@ -1,10 +1,10 @@
-"""The router: which model answers, and what its deltas become in the history.
+"""Router: selects the client of a request, and converts its deltas to an entry.
 
-In: a context, tools, an invocation, a strategy.  Out: a stream of deltas from the client that the
-strategy names, and the entry that they make.
+In: a context, tools, an invocation, a strategy.  Out: a stream of deltas from the client of the
+strategy, and the entry that the deltas make.
 
-Laws: a request is read-only; a client serves one provider in one specification and knows no state
-of an agent; only what is final enters the history.
+Laws: a request is read-only. A client serves one provider in one specification, and has no access
+to the state of an agent. Only final output enters the history.
 Source: the conversation history blueprint, "Provider clients" and "ModelOutputDelta pipeline".
 """
 
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
-from deltafold.errors import MisuseError, ModelError
+from deltafold.errors import ModelError
+from deltafold.exceptions import MisuseError
 from deltafold.history.context import ContextMessage, to_messages
 from deltafold.history.entries import (
     FrozenMapping,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from deltafold.tool_specs import ToolSpec
 
 ModelOutputDelta: TypeAlias = MessageDelta
-"""What a client streams."""
+"""A delta of a client's stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,10 @@ class LlmRequest:
     """One request to a model.
 
     Attributes:
-        context: what the model is shown.
-        tools: what it may call.
-        invocation: who is asked.
-        strategy: why: a stage of the task, such as "plan" or "execute".
+        context: the messages that the model is shown.
+        tools: the tools that the model may call.
+        invocation: provider, specification and model.
+        strategy: purpose of the request: a stage of the task, such as "plan" or "execute".
         params: settings for this call alone.
     """
 
@@ -51,14 +52,14 @@ class LlmRequest:
     params: Mapping[str, object] = field(default_factory=FrozenMapping)
 
     def __post_init__(self) -> None:
-        """Freeze what is held."""
+        """Freeze the contents."""
         object.__setattr__(self, "context", tuple(self.context))
         object.__setattr__(self, "tools", tuple(self.tools))
         object.__setattr__(self, "params", FrozenMapping(self.params))
 
 
 class ProviderClient(Protocol):
-    """What answers requests: one provider in one specification."""
+    """Client of one provider in one specification."""
 
     def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
         """Answer a request, delta by delta; a failure is the last delta."""
@@ -81,9 +82,10 @@ class ModelClient:
         return ModelInvocationDescriptor(info.provider_id, info.specification, info.model_id)
 
     def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
-        """Ask the model; the request's model beats the one that the client was made with.
+        """Send a request; the model of the request replaces the model of the client.
 
-        What the model's provider would refuse is mended, unless the request's `repair` says not to.
+        Messages that the provider would refuse are repaired, unless `repair` of the request forbids
+        it.
 
         The stream is an `AsyncDeltaStream`: leave it through `async with`, or read it to its end.
         """
@@ -97,7 +99,7 @@ class ModelClient:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where requests of a strategy go."""
+    """Client and settings for the requests of a strategy."""
 
     client: ProviderClient
     invocation: ModelInvocationDescriptor
@@ -125,7 +127,7 @@ class ProviderRouter:
         """Return the route of a strategy.
 
         Raises:
-            MisuseError: there is none; the error names those there are.
+            MisuseError: the strategy has no route; the error lists the known strategies.
         """
         strategy = self._default if strategy is None else strategy
         found = self._routes.get(strategy)
@@ -177,7 +179,7 @@ class ModelOutputAccumulator:
 
     @property
     def error(self) -> ModelError | None:
-        """What ended the answer, None while it runs and when it ended well."""
+        """Error that ended the answer; None while the stream runs and after success."""
         return self._assembler.get_error()
 
     def build_entry(self, **metadata: object) -> ModelOutputEntry:

@@ -1,9 +1,9 @@
-"""Sections: what was said, in three levels of detail.
+"""Sections: named texts in three levels of detail.
 
 In: named pieces of text.  Out: the level that fits, or all of it as one text.
 
-Laws: order is kept; nothing is changed in place; a live screen is one section of the live level, by
-a name of its own.
+Laws: the order is kept. Nothing is changed in place. A live screen is one section of the live
+level, with a reserved name.
 Source: the conversation history blueprint, HistoryEntry types and LiveScreen conventions.
 """
 
@@ -17,7 +17,7 @@ LIVE_SCREEN: Final = "[LiveScreen]"
 
 
 class LevelOfDetail(StrEnum):
-    """How much of an entry is shown."""
+    """Amount of an entry that is shown."""
 
     LIVE = "live"
     SUMMARY = "summary"
@@ -36,10 +36,10 @@ Pairs: TypeAlias = Iterable[tuple[str, str]]
 
 
 def sections_of(pairs: Pairs) -> Sections:
-    """Make sections of pairs.
+    """Make sections from pairs.
 
     Raises:
-        TypeError: something is no pair of strings.
+        TypeError: an item is not a pair of strings.
     """
     made: list[Section] = []
     for place, pair in enumerate(pairs):

@@ -1,9 +1,11 @@
-"""State: an agent's history, which grows, and what it is shown of it.
+"""State: the growing history of an agent, and the context made of it.
 
-In: entries, as things happen.  Out: the same entries, stamped; the context for the next call.
+In: entries, in the order of the events.  Out: the same entries with timestamps; the context for the
+next call.
 
-Laws: the history is append-only and its entries are frozen; the clock stamps each; the live screen
-is written into an entry when it is appended and never added later; one thread at a time.
+Laws: the history is append-only and its entries are frozen. The clock provides each timestamp. The
+live screen is written into an entry when the entry is appended, never later. One thread uses the
+state at a time.
 Source: the conversation history blueprint, "AgentState API".
 """
 
@@ -98,10 +100,10 @@ class AgentState:
         return self._memory_notebook.snapshot
 
     def append_model_input(self, entry: ModelInputEntry) -> ModelInputEntry:
-        """Append what the model is asked, with the live screen; returns the entry as it is kept.
+        """Append an input with the live screen, and return the stored entry.
 
         Raises:
-            ValueError: it has no live section.
+            ValueError: the input has no live section.
         """
         if not entry.content_sections.live:
             raise ValueError("content_sections: at least one live section is needed")
@@ -112,23 +114,23 @@ class AgentState:
         return self._append(entry)
 
     def append_model_output(self, entry: ModelOutputEntry) -> ModelOutputEntry:
-        """Append what the model answered; returns the entry as it is kept.
+        """Append an output of the model, and return the stored entry.
 
         Raises:
-            ValueError: it has neither content nor tool calls.
+            ValueError: the output has neither content nor tool calls.
         """
         if not entry.contents and not entry.tool_calls:
             raise ValueError("contents: an output has content or tool calls")
         return self._append(entry)
 
     def append_tool_results(self, entry: ToolResultsEntry) -> ToolResultsEntry:
-        """Append what came of the last answer's calls; returns the entry as it is kept.
+        """Append the results of the last answer's calls, and return the stored entry.
 
-        The live screen goes into the last result, and nowhere where there is none.
+        The live screen is added to the last result, if there is one.
 
         Raises:
-            ValueError: it has neither results nor an error, or its results are not those of the
-                last answer's calls, in their order; the error names the first that is not.
+            ValueError: there are neither results nor an error, or the results do not match the
+                calls of the last answer in their order; the error names the first mismatch.
         """
         if not entry.results and not (entry.execute_error or "").strip():
             raise ValueError("results: there are results or an execute_error")
@@ -154,10 +156,9 @@ class AgentState:
         self._memory_notebook.reset()
 
     def render_live_context(self) -> list[ContextMessage]:
-        """Return what the model is shown next: the instruction, then all contextual entries.
+        """Return the context of the next call: the instruction, then all contextual entries.
 
-        The newest input or results are shown live, older ones as their summary, answers as they
-        are.
+        The newest input or results are shown live, older ones as their summary, answers unchanged.
         """
         shown: list[ContextMessage] = []
         detail = LevelOfDetail.LIVE
@@ -180,7 +181,7 @@ class AgentState:
     def messages_for(
         self, dialect: str, *, model_id: str | None = None, policy: RepairPolicy | None = None
     ) -> tuple[list[Message], Report]:
-        """Return the live context as messages that a provider takes, and what had to be mended.
+        """Return the live context as messages for a provider, and a report of the repairs.
 
         >>> messages, report = state.messages_for("anthropic-messages")
         """
@@ -193,9 +194,9 @@ class AgentState:
             yield from widget.tools
 
     def execute_widget_tool(self, call: ToolCallRequest) -> HistoryToolCallResult | None:
-        """Run a widget's tool; None where no widget has one of that name.
+        """Run a tool of a widget; return None if no widget has a tool of this name.
 
-        What changes leaves a `WidgetEntry`; what the widget raises is a failed result.
+        A change appends a `WidgetEntry`. An exception of the widget becomes a failed result.
         """
         for widget in self._widgets:
             if any(tool.name == call.tool_name for tool in widget.tools):

@@ -1,9 +1,9 @@
-"""Widgets: parts of an agent's state that it shows to the model and lets it change.
+"""Widgets: state of an agent that the model sees and changes.
 
-In: tool calls of the model, changes by the host.  Out: what a widget looks like now, its tools, and
+In: tool calls of the model, changes by the host.  Out: the current text of a widget, its tools, and
 an entry in the history for each change.
 
-Laws: a widget changes through its tools or through its host alone, and each change leaves an entry.
+Laws: only its tools and its host change a widget, and each change appends an entry.
 Source: the conversation history blueprint, "Widget conventions".
 """
 
@@ -23,7 +23,7 @@ from deltafold.tool_specs import ToolSpec
 
 
 class RenderedState(Protocol):
-    """The state that a widget reads while it is rendered; an `AgentState` is one."""
+    """State that a widget reads while it is rendered; an `AgentState` implements it."""
 
     @property
     def system_instruction(self) -> str:
@@ -43,7 +43,7 @@ class RenderedState(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WidgetRenderContext:
-    """What a widget may look at while it is rendered."""
+    """Data that a widget may read while it is rendered."""
 
     state: RenderedState
     environment: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -67,7 +67,7 @@ class Tool:
 
 
 Record = Callable[[str, str, str], None]
-"""Leaves an entry: the widget's name, what changed, and who changed it."""
+"""Appends an entry with the name of the widget, the change and its origin."""
 
 
 class Widget(Protocol):
@@ -75,16 +75,16 @@ class Widget(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in the history."""
+        """Name of the widget in the history."""
         ...
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What a model may do to it."""
+        """Tools of the widget."""
         ...
 
     def render_live_screen(self, context: WidgetRenderContext) -> str | None:
-        """Return what it looks like now, as Markdown; None or blank to show nothing."""
+        """Return the widget as Markdown; None or blank text shows nothing."""
         ...
 
     def execute_tool(self, call: ToolCallRequest, record: Record) -> HistoryToolCallResult:
@@ -103,7 +103,7 @@ class MemoryNotebookWidget:
 
     @property
     def name(self) -> str:
-        """What it is called in the history."""
+        """Name of the widget in the history."""
         return "memory_notebook"
 
     @property

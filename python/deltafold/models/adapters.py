@@ -1,6 +1,6 @@
-"""The adapters: one class a dialect, which is a row of the registry and its SDK.
+"""Adapters: one class per dialect, which joins a row of the registry and an SDK.
 
-Law: a class adds only what its row cannot say.
+Law: a class adds only behaviour that its row cannot state.
 """
 
 from collections.abc import Mapping
@@ -87,7 +87,7 @@ class BedrockConverseModel(Model[BedrockConverseConfig]):
 
 
 class OllamaModel(Model[OllamaConfig]):
-    """A model that an Ollama server runs, by its own protocol."""
+    """A model of an Ollama server, through Ollama's own protocol."""
 
     row: ClassVar[Dialect] = DIALECTS["ollama"]
 
@@ -118,5 +118,5 @@ _CLASSES: Final[tuple[type[Model[Any]], ...]] = (
 
 
 def adapter_of(dialect: str) -> type[Model[Any]] | None:
-    """Return the adapter of a dialect, None if there is none."""
+    """Return the adapter of a dialect, None if the dialect has no adapter."""
     return next((adapter for adapter in _CLASSES if adapter.row.name == dialect), None)

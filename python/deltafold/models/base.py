@@ -2,10 +2,10 @@
 
 In: messages, tools, settings.  Out: `AsyncDeltaStream` or `DeltaStream`, or the message.
 
-Laws: making a Model touches no network; a stream keeps the configuration that it began with;
-settings of the call beat those of the config, which beat the vendor's; what a caller got wrong
-raises at the call, what the provider or the network got wrong ends the stream.  Clients that are
-made here do not retry: that is the caller's choice.
+Laws: making a Model uses no network. A stream keeps the configuration that it began with. Settings
+of the call replace settings of the configuration, which replace the defaults of the vendor. A
+mistake of the caller raises at the call; a failure of the provider or the network ends the stream.
+Clients that are made here do not retry, because retries are the caller's decision.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,8 @@ from deltafold._core import Decoder
 from deltafold.cost import listed_model
 from deltafold.dialects import Dialect
 from deltafold.dialects.settings import CacheConfig, Capability, ModelConfig
-from deltafold.errors import ErrorMapper, MisuseError
+from deltafold.error_mapping import ErrorMapper
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.models import observing
 from deltafold.models.calls import (
@@ -163,7 +164,7 @@ class Model(Messaging, Generic[ConfigT]):
         return self._config.model_copy(deep=True)
 
     def model_info(self) -> ModelInfo:
-        """Return what is known of the model without asking its provider.
+        """Return the known facts about the model without a request to its provider.
 
         Its window and prices are those of the installed genai-prices (extra `prices`).
         """
@@ -178,10 +179,10 @@ class Model(Messaging, Generic[ConfigT]):
         )
 
     def supports(self, capability: Capability | str) -> bool:
-        """Whether this adapter can use the capability; the model behind it may know less.
+        """Return whether this adapter supports the capability; the model itself may not.
 
         Raises:
-            ValueError: there is no such capability.
+            ValueError: the capability is not known.
         """
         return Capability(capability) in self.row.capabilities
 
@@ -200,26 +201,27 @@ class Model(Messaging, Generic[ConfigT]):
         strict: bool = False,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> AsyncDeltaStream:
-        """Ask the model, asynchronously.  The request goes out when the stream is first read.
+        """Start a call, asynchronously.  The request is sent when the stream is first read.
 
         Args:
             messages: the conversation: messages, their wire form, or one string from the user.
             tool_specs: the tools that the model may call.
             system_prompt: precedes the system messages.
-            tool_choice: beats the config's.
-            system_prompt_content: the system prompt in parts; beats `system_prompt`.
-            invocation_state: the caller's own objects, for hooks; they never go on the wire.
-            request_metadata: its `run_id` becomes the deltas' run id.
-            tee: gets the response's bytes as they come; what it returns is awaited.
-            repair: "auto" mends what a provider would refuse in the conversation; "none" sends it
-                as it is. What was found is in the message's warnings either way.
-            strict: whether a conversation that a provider would refuse raises instead.
+            tool_choice: replaces the choice of the configuration.
+            system_prompt_content: the system prompt in parts; replaces `system_prompt`.
+            invocation_state: the caller's own objects, for hooks; they are never sent.
+            request_metadata: its `run_id` becomes the run id of the deltas.
+            tee: receives the bytes of the response as they arrive; its result is awaited.
+            repair: "auto" repairs parts of the conversation that the provider would refuse; "none"
+                sends it unchanged. The problems are in the message's warnings in both cases.
+            strict: whether a conversation that the provider would refuse raises instead.
             params: settings for this call alone.
 
         Raises:
             ValueError: a message, tool or setting is wrong; the error names it.
             HistoryError: the conversation has problems, and `strict` is set.
-            MisuseError: the client is synchronous, or what makes one is not installed.
+            MisuseError: the client is synchronous, or the package that makes a client is not
+                installed.
         """
         prepared = self._prepare(
             "asynchronous",
@@ -251,7 +253,7 @@ class Model(Messaging, Generic[ConfigT]):
         strict: bool = False,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> DeltaStream:
-        """Ask the model and wait for it; arguments and errors are those of `stream`."""
+        """Start a call and wait for it; arguments and errors are those of `stream`."""
         prepared = self._prepare(
             "synchronous",
             messages,
@@ -275,12 +277,13 @@ class Model(Messaging, Generic[ConfigT]):
         request_metadata: Metadata | None = None,
         tee: AsyncTee | None = None,
     ) -> AsyncDeltaStream:
-        """Send a body that is the provider's own already, as it is.
+        """Send a body in the form of the provider's API, unchanged.
 
         >>> async with model.stream_request(gateway_body) as stream: ...
 
         Raises:
-            MisuseError: the client is synchronous, or what makes one is not installed.
+            MisuseError: the client is synchronous, or the package that makes a client is not
+                installed.
         """
         prepared = self._prepare_body("asynchronous", body, invocation_state, request_metadata)
         return self._begin_async(prepared, tee)
@@ -293,7 +296,7 @@ class Model(Messaging, Generic[ConfigT]):
         request_metadata: Metadata | None = None,
         tee: Tee | None = None,
     ) -> DeltaStream:
-        """Send a body as it is, and wait; arguments and errors are those of `stream_request`."""
+        """Send a body unchanged, and wait; arguments and errors are those of `stream_request`."""
         prepared = self._prepare_body("synchronous", body, invocation_state, request_metadata)
         return self._begin_sync(prepared, tee)
 
@@ -398,6 +401,7 @@ class Model(Messaging, Generic[ConfigT]):
         request = replace(request, content=content)
         facts = CallFacts(
             self._vendor.name,
+            self.row,
             self._specification,
             model_id,
             request,
@@ -495,7 +499,7 @@ class Model(Messaging, Generic[ConfigT]):
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What the caller said, brought into one form."""
+    """Input of a call in its normal form."""
 
     messages: Sequence[Message]
     tools: Sequence[ToolSpec]

@@ -1,17 +1,17 @@
-"""Calls: what a caller says to a Model, brought into the one form that adapters work with.
+"""Calls: the arguments of a Model's methods in the one form that adapters use.
 
-In: messages, tools, system prompts and metadata in every form that `Model.stream` takes.  Out:
+In: messages, tools, system prompts and metadata in every form that `Model.stream` accepts.  Out:
 `Message`s, `ToolSpec`s, `PreparedRequest`.
 
-Laws: what is wrong raises here, before anything is sent; nothing of the caller's is changed.
+Laws: mistakes raise here, before anything is sent. Objects of the caller are not changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from deltafold.dialects import parse_request
-from deltafold.errors import MisuseError
+from deltafold.dialects import Dialect, parse_request
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, TextPart
 from deltafold.models.info import RequestMetadata
 from deltafold.repairs.problems import HistoryError, Report
@@ -33,20 +33,22 @@ Metadata: TypeAlias = RequestMetadata | Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What telemetry is told of a call when it begins.
+    """Facts about a call that telemetry receives when the call begins.
 
     Attributes:
-        vendor: the vendor's name, as `vendors.py` has it.
+        vendor: the name of the vendor in `vendors.py`.
+        row: the row of the dialect in the registry.
         specification: the dialect, and the markup if there is one.
-        model_id: the model that is asked.
-        request: what goes out.
-        server: the base address, "" where an SDK knows it; it may hold a user and a query.
+        model_id: the requested model.
+        request: the request.
+        server: the base address, "" if only the SDK has it; it may contain a user and a query.
         messages: the conversation.
-        tools: the tools that are offered.
-        metadata: the session, run and trace that the call belongs to.
+        tools: the offered tools.
+        metadata: the session, run and trace of the call.
     """
 
     vendor: str
+    row: Dialect
     specification: str
     model_id: str
     request: PreparedRequest
@@ -57,16 +59,16 @@ class CallFacts:
 
 
 Telemetry: TypeAlias = Callable[[CallFacts], Observer | None]
-"""Is told of a call when it is made; returns who is told of its end."""
+"""Receives the facts of a call at its beginning, and returns the observer of its end."""
 
 
 def conversation_of(
     messages: Messages, system_prompt: str | None, system_content: SystemContent | None
 ) -> list[Message]:
-    """Make one list of messages, the system prompt first.
+    """Return one list of messages, the system prompt first.
 
     Raises:
-        ValueError: something is no message; the error names its place.
+        ValueError: an item is not a message; the error names its place.
     """
     if isinstance(messages, str):
         conversation = [Message.user(messages)]
@@ -112,7 +114,7 @@ def _message(message: Message | Mapping[str, object], place: int) -> Message:
 
 
 def _is_chat(message: Mapping[str, object]) -> bool:
-    """Whether a mapping is a message of the Chat form; the wire form of a `Message` has parts."""
+    """Return whether a mapping is a Chat message; the wire form of a `Message` has parts."""
     return "role" in message and "parts" not in message and not message.keys().isdisjoint(_CHAT)
 
 
@@ -137,10 +139,10 @@ def _of_chat(messages: Sequence[Mapping[str, object]], end: int) -> list[Message
 def examined(
     messages: list[Message], dialect: str, model_id: str, *, repair: Repair, strict: bool
 ) -> tuple[list[Message], Report]:
-    """Say what a provider would refuse in a conversation, and mend it where that is asked for.
+    """Report the problems of a conversation, and repair them on request.
 
     Raises:
-        HistoryError: there is something, and `strict` is set.
+        HistoryError: there is a problem, and `strict` is set.
         MisuseError: `repair` is neither "none" nor "auto".
     """
     if repair not in {"none", "auto"}:
@@ -152,11 +154,11 @@ def examined(
 
 
 def tools_of(tools: Tools | None) -> list[ToolSpec]:
-    """Make tool specifications of what the caller gave.
+    """Return the tools as tool specifications.
 
     Raises:
         ValueError: a member is wrong.
-        MisuseError: two tools have one name, which no provider takes.
+        MisuseError: two tools have the same name, which all providers refuse.
     """
     specs = [
         tool if isinstance(tool, ToolSpec) else ToolSpec.model_validate(tool)
@@ -179,7 +181,7 @@ def schemas_of(tools: Sequence[ToolSpec]) -> dict[str, object]:
 
 
 def metadata_of(metadata: Metadata | None) -> RequestMetadata:
-    """Make request metadata of what the caller gave."""
+    """Return the request metadata as an object."""
     if metadata is None:
         return RequestMetadata()
     if isinstance(metadata, RequestMetadata):

@@ -1,10 +1,11 @@
-"""Clients: what a Model calls through, given or made when it is first needed.
+"""Clients: connections of a Model, given by the caller or made on first use.
 
-In: the client that the caller gave, or the wish for one; the vendor's address and key.  Out: a
+In: the client of the caller, or the name of a transport; the vendor's address and key.  Out: a
 `Caller`, which sends prepared requests and returns unread responses.
 
-Laws: no network before a request; a client of the wrong kind or SDK raises at once and names both;
-a client that is made here belongs to the event loop that first used it, and does not retry.
+Laws: no network before a request. A client of the wrong kind or SDK raises at once, and the error
+names both. A client that is made here belongs to the event loop that first used it, and does not
+retry.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.models.environment import (
     address_from_environment,
     headers_from_environment,
@@ -50,16 +51,16 @@ _BOTH: Final[frozenset[ClientKind]] = frozenset({"synchronous", "asynchronous"})
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One client, and all that a request through it needs.
+    """A client, and all further data of a request through it.
 
     Attributes:
-        client: of an SDK, of HTTP, or a transport.
-        sdk: how to ask the client, None where it is plain HTTP or a transport.
-        base_url: the address without a slash at its end, "" where the SDK knows it.
-        headers: those that carry the key, and the protocol's own.
-        dialect: in which the answer comes.
-        timeouts: for plain HTTP.
-        taps: what stands around the client and sees the bytes.
+        client: a client of an SDK or of HTTP, or a transport.
+        sdk: the interface of the SDK, None for plain HTTP or a transport.
+        base_url: the address without a final slash, "" if only the SDK has it.
+        headers: the headers of the key and of the protocol.
+        dialect: the dialect of the response.
+        timeouts: limits for plain HTTP.
+        taps: wrappers of the client that see the bytes.
     """
 
     client: object = field(repr=False)
@@ -97,7 +98,7 @@ class Caller:
         return source
 
     def redactor(self, request: PreparedRequest) -> Redactor:
-        """Return what removes the secrets of a call from texts."""
+        """Return the redactor of the call's secrets."""
         secrets = [
             *secrets_in_headers(self.headers),
             *secrets_in_headers(request.headers),
@@ -177,11 +178,11 @@ class Clients:
             )
 
     def caller(self, kind: ClientKind) -> Caller:
-        """Return what sends requests in this way.
+        """Return the caller for synchronous or asynchronous requests.
 
         Raises:
-            MisuseError: the client is of the other kind; no key; no address; nothing is installed
-                that could make a client.
+            MisuseError: the client is of the other kind; the key or the address is missing; no
+                package that makes a client is installed.
         """
         client = self._client
         if client is None:
@@ -254,7 +255,7 @@ class Clients:
             self._key(required=True)
             self._address()
             return make_http_client(kind, self._transport)
-        # An SDK knows its own service, and the variables of its own that move it elsewhere.
+        # An SDK has the address of its own service, and reads variables that replace it.
         base_url = self._base_url if self._own else self._address()
         key = self._key(required=False) if self._own else self._key(required=True) or "unused"
         settings = ClientSettings(base_url, key, self._timeouts.idle)
@@ -285,7 +286,7 @@ class Clients:
 
 
 def _close_of(client: object) -> Callable[[], object]:
-    """Return what closes an SDK's client; mistralai's closes itself."""
+    """Return the function that closes an SDK's client; mistralai's client closes itself."""
     close = cast("Callable[[], object] | None", getattr(client, "close", None))
     return close or (lambda: None)
 
@@ -295,7 +296,7 @@ def _is_transport(client: object) -> bool:
 
 
 def _is_tap(client: object) -> bool:
-    """Whether this stands around an SDK's client, which opens its responses by itself."""
+    """Return whether this wraps an SDK's client, which opens its responses itself."""
     inner = getattr(client, "client", None)
     return (
         callable(getattr(client, "tap", None))

@@ -1,9 +1,10 @@
-"""Variables of the environment that a vendor's own SDK reads: keys, addresses, headers.
+"""Environment variables that a vendor's own SDK reads: keys, addresses, headers.
 
-In: a vendor's row.  Out: what its variables say.
+In: a vendor's row.  Out: the values of its variables.
 
-Laws: a variable counts for the vendor whose row names it alone, so that a key never goes where
-another vendor's variable points; white space alone is no value; no message shows a value.
+Laws: a variable applies only to the vendor whose row names it, so that a key is never sent to the
+address of another vendor's variable. White space alone counts as no value. No message shows a
+value.
 """
 
 import ipaddress
@@ -11,7 +12,7 @@ from os import environ
 from typing import Final
 from urllib.parse import urlsplit
 
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.models.vendors import Vendor
 from deltafold.transports.secrets import clean_headers, clean_key
 
@@ -28,7 +29,7 @@ def key_from_environment(vendor: Vendor) -> str | None:
 
 
 def token_from_environment(vendor: Vendor) -> str | None:
-    """Return the bearer token that stands for a key, None where the variable holds none."""
+    """Return the bearer token that replaces a key, None if the variable has no value."""
     return _first_key((vendor.token_variable,))
 
 

@@ -1,10 +1,10 @@
-"""What a caller may see and change around a request: before it goes out, and when headers came.
+"""Hooks around a request: before it is sent, and after the headers of its response.
 
-In: the request as it is prepared, the response as it begins.  Out: `RequestContext`, which a hook
-may change; `ResponseInfo`, which it may read.
+In: the prepared request, the response before its body.  Out: `RequestContext`, which a hook may
+change; `ResponseInfo`, which it may read.
 
-Laws: what a hook raises is the caller's own and reaches the caller; the caller's invocation state
-passes through hooks alone and never goes on the wire.
+Laws: an exception of a hook reaches the caller. The invocation state of the caller is passed to
+hooks only and never sent.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,13 +17,13 @@ from deltafold.transports.response_info import ResponseHook
 
 @dataclass(slots=True)
 class RequestContext:
-    """A request before it goes out; a hook may change `body`, `headers` and `query` in place.
+    """A request before it is sent; a hook may change `body`, `headers` and `query` in place.
 
     Attributes:
-        model_id: the model that is asked.
+        model_id: the requested model.
         body: the members of the JSON body.
-        metadata: the session, run and trace that the call belongs to.
-        invocation_state: the caller's own objects; they never go on the wire.
+        metadata: the session, run and trace of the call.
+        invocation_state: the caller's own objects; they are never sent.
     """
 
     model_id: str
@@ -39,15 +39,15 @@ RequestHook: TypeAlias = Callable[[RequestContext], Awaitable[None] | None]
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a Model calls around each request; asynchronous streams await what a hook returns.
+    """Functions that a Model calls around each request; asynchronous streams await the results.
 
     >>> def stamp(request: RequestContext) -> None:
     ...     request.headers["x-team"] = str(request.invocation_state["team"])
     >>> model = AnthropicModel({"model_id": "m"}, hooks=Hooks(before_request=stamp))
 
     Attributes:
-        before_request: gets the request that is about to go out.
-        after_headers: gets the response before its body is read.
+        before_request: receives the request before it is sent.
+        after_headers: receives the response before its body is read.
     """
 
     before_request: RequestHook | None = None

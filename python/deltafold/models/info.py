@@ -7,7 +7,7 @@ from deltafold.dialects.settings import Capability
 
 
 class RequestMetadata(BaseModel):
-    """Where a request belongs; `run_id` becomes the deltas' run id."""
+    """Session, run and trace of a request; `run_id` becomes the run id of the deltas."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -17,7 +17,7 @@ class RequestMetadata(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    """What is known of a model without asking its provider."""
+    """Known facts about a model, without a request to its provider."""
 
     model_config = ConfigDict(frozen=True)
 

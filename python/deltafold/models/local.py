@@ -18,7 +18,7 @@ from uuid import uuid4
 from deltafold.dialects import LOCAL, Dialect
 from deltafold.dialects.local.settings import LocalConfig
 from deltafold.dialects.settings import ModelConfig
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.models.base import Model
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.sdks import import_sdk

@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from deltafold.errors import MisuseError, ModelError
+from deltafold.errors import ModelError
 from deltafold.events import EventMaker, StreamEvent
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
 from deltafold.models.prepared import Prepared
@@ -47,6 +48,18 @@ class Messaging(ABC):
     @abstractmethod
     def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream: ...
 
+    def _ask(
+        self,
+        kind: ClientKind,
+        messages: Messages,
+        tool_specs: Tools | None,
+        system_prompt: str | None,
+        options: dict[str, Any],
+    ) -> tuple[Prepared, Any]:
+        """Return the prepared call and its tee, which is one of the options."""
+        tee = options.pop("tee", None)
+        return self._prepare(kind, messages, tool_specs, system_prompt, **options), tee
+
     async def send_message(
         self,
         messages: Messages,
@@ -78,17 +91,14 @@ class Messaging(ABC):
             ModelError: the answer failed; `partial_message` has what came before.
         """
         _check(on_error)
-        tee = options.pop("tee", None)
-        prepared = self._prepare(
-            "asynchronous", messages, tool_specs, system_prompt, streamed=stream, **options
+        asked = self._ask(
+            "asynchronous", messages, tool_specs, system_prompt, {**options, "streamed": stream}
         )
-        async with self._begin_async(prepared, tee) as opened:
+        async with self._begin_async(*asked) as opened:
             try:
                 message = await opened.final_message()
             except ModelError as error:
-                if on_error == "raise":
-                    raise
-                message = _error_message(error)
+                message = _message_of(error, on_error)
             return _with_facts(message, opened)
 
     def send_message_sync(
@@ -103,17 +113,14 @@ class Messaging(ABC):
     ) -> Message:
         """Ask the model and wait for its whole answer; all else as in `send_message`."""
         _check(on_error)
-        tee = options.pop("tee", None)
-        prepared = self._prepare(
-            "synchronous", messages, tool_specs, system_prompt, streamed=stream, **options
+        asked = self._ask(
+            "synchronous", messages, tool_specs, system_prompt, {**options, "streamed": stream}
         )
-        with self._begin_sync(prepared, tee) as opened:
+        with self._begin_sync(*asked) as opened:
             try:
                 message = opened.final_message()
             except ModelError as error:
-                if on_error == "raise":
-                    raise
-                message = _error_message(error)
+                message = _message_of(error, on_error)
             return _with_facts(message, opened)
 
     def stream_message(
@@ -130,9 +137,8 @@ class Messaging(ABC):
         ...         if event.kind == "part_delta":
         ...             print(event.text)
         """
-        tee = options.pop("tee", None)
-        prepared = self._prepare("asynchronous", messages, tool_specs, system_prompt, **options)
-        return AsyncEventStream(self._begin_async(prepared, tee))
+        asked = self._ask("asynchronous", messages, tool_specs, system_prompt, options)
+        return AsyncEventStream(self._begin_async(*asked))
 
     def stream_message_sync(
         self,
@@ -142,9 +148,8 @@ class Messaging(ABC):
         **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
     ) -> "EventStream":
         """Tell the answer as events, and wait for them; all else as in `stream_message`."""
-        tee = options.pop("tee", None)
-        prepared = self._prepare("synchronous", messages, tool_specs, system_prompt, **options)
-        return EventStream(self._begin_sync(prepared, tee))
+        asked = self._ask("synchronous", messages, tool_specs, system_prompt, options)
+        return EventStream(self._begin_sync(*asked))
 
 
 class EventStream:
@@ -228,8 +233,14 @@ def _check(on_error: object) -> None:
         raise MisuseError(f'on_error: "raise" or "message" is needed, not {on_error!r}')
 
 
-def _error_message(error: ModelError) -> Message:
-    """Make the message that stands for a failure: what came, then what went wrong."""
+def _message_of(error: ModelError, on_error: OnError) -> Message:
+    """Return the message of a failed call: the parts received, then the text of the error.
+
+    Raises:
+        ModelError: `on_error` is "raise".
+    """
+    if on_error == "raise":
+        raise error
     message = error.partial_message or Message(role=Role.ASSISTANT, parts=[])
     message.parts = [*message.parts, TextPart(text=str(error))]
     message.meta.is_api_error_message = True

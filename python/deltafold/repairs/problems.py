@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from deltafold.dialects import DIALECTS
-from deltafold.errors import DeltafoldError
+from deltafold.dialects import DIALECTS, Rule
+from deltafold.exceptions import DeltafoldError
 
 
 class ProblemCode(StrEnum):
@@ -37,39 +37,25 @@ class ProblemCode(StrEnum):
     UNSIGNED_THINKING = "unsigned_thinking"
 
 
-ALL: Final = tuple(DIALECTS)
-
-SIGNING: Final = (
-    "anthropic-messages",
-    "openai-responses",
-    "gemini",
-    "bedrock-converse",
-    "mistral",
-)
-"""Dialects in which reasoning goes back with what its provider gave along, or not at all."""
+_RULES: Final[Mapping[ProblemCode, Rule]] = {
+    ProblemCode.ASSISTANT_FIRST: Rule.USER_FIRST,
+    ProblemCode.EMPTY_TEXT: Rule.NO_EMPTY_TEXT,
+    ProblemCode.FOREIGN_THINKING: Rule.SIGNED_THINKING,
+    ProblemCode.LONE_REASONING: Rule.REASONING_WITH_ITEMS,
+    ProblemCode.UNSIGNED_THINKING: Rule.SIGNED_THINKING,
+}
+"""Problems that break a rule of some protocols only. All protocols refuse the other problems."""
 
 REFUSED_BY: Final[Mapping[ProblemCode, tuple[str, ...]]] = {
-    ProblemCode.ARGUMENTS_NOT_AN_OBJECT: ALL,
-    ProblemCode.ASSISTANT_FIRST: ("anthropic-messages", "gemini", "bedrock-converse"),
-    ProblemCode.EMPTY_CALL_ID: ALL,
-    ProblemCode.EMPTY_HISTORY: ALL,
-    ProblemCode.EMPTY_MESSAGE: ALL,
-    ProblemCode.EMPTY_TEXT: ("anthropic-messages", "bedrock-converse"),
-    ProblemCode.EMPTY_TOOL_NAME: ALL,
-    ProblemCode.FOREIGN_BLOCK: ALL,
-    ProblemCode.FOREIGN_THINKING: SIGNING,
-    ProblemCode.HALF_CALL: ALL,
-    ProblemCode.LATE_RESULT: ALL,
-    ProblemCode.LOCAL_FILE: ALL,
-    ProblemCode.LONE_REASONING: ("openai-responses",),
-    ProblemCode.MISPLACED_PART: ALL,
-    ProblemCode.ORPHAN_CALL: ALL,
-    ProblemCode.ORPHAN_RESULT: ALL,
-    ProblemCode.REUSED_CALL_ID: ALL,
-    ProblemCode.UNSIGNED_THINKING: SIGNING,
+    code: tuple(
+        row.name for row in DIALECTS.values() if code not in _RULES or _RULES[code] in row.rules
+    )
+    for code in ProblemCode
 }
-"""The dialects whose providers refuse a request with it, or take it for something else; it is no
-problem elsewhere."""
+"""Dialects whose providers refuse or misread a request with the problem.
+
+For other dialects the same history is correct.
+"""
 
 
 @dataclass(frozen=True, slots=True)

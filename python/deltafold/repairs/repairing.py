@@ -16,7 +16,7 @@ from deltafold.dialects import dialect_of
 from deltafold.dialects.media import source_of
 from deltafold.dialects.replay import compact
 from deltafold.dialects.turns import OPENING
-from deltafold.errors import MisuseError
+from deltafold.exceptions import MisuseError
 from deltafold.messages import KINDS_OF_ROLE as KINDS
 from deltafold.messages import (
     ContentPart,

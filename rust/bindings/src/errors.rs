@@ -10,10 +10,10 @@ use pyo3::types::{PyDict, PyType};
 use crate::imports::LazyImport;
 use crate::json;
 
-static MISUSE: LazyImport = LazyImport::new("deltafold.errors", "MisuseError");
-static INTERNAL: LazyImport = LazyImport::new("deltafold.errors", "InternalError");
-static CONTRACT: LazyImport = LazyImport::new("deltafold.errors", "ContractError");
-static UNKNOWN_DIALECT: LazyImport = LazyImport::new("deltafold.errors", "UnknownDialectError");
+static MISUSE: LazyImport = LazyImport::new("deltafold.exceptions", "MisuseError");
+static INTERNAL: LazyImport = LazyImport::new("deltafold.exceptions", "InternalError");
+static CONTRACT: LazyImport = LazyImport::new("deltafold.exceptions", "ContractError");
+static UNKNOWN_DIALECT: LazyImport = LazyImport::new("deltafold.exceptions", "UnknownDialectError");
 static MODEL_ERROR: LazyImport = LazyImport::new("deltafold.errors", "model_error_from_fold");
 
 fn raised(py: Python<'_>, class: &LazyImport, message: &str) -> PyErr {

@@ -1,7 +1,6 @@
-"""The body of Anthropic's Messages API to messages; the mirror of `render.py`.
+"""Parser of request bodies of Anthropic's Messages API; the inverse of `render.py`.
 
-Law: a user message holds results and what the user says; they become a message of results and one
-of the user.
+Law: a user message with tool results becomes two messages: the results, and the rest.
 Source: the protocol notes on anthropic-messages, parts 2 and 7.
 """
 
@@ -10,7 +9,6 @@ from typing import Final, cast
 
 from deltafold.dialects.anthropic_messages.render import DIALECT, TOOL_CHOICES
 from deltafold.dialects.reader import (
-    ParsedRequest,
     Reader,
     address,
     as_object,
@@ -36,23 +34,11 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_SETTINGS: Final = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "stop_sequences": "stop_sequences",
-    "thinking": "thinking",
-    "output_config": "output_config",
-    "metadata": "metadata",
-    "service_tier": "service_tier",
-}
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
     system = [
         _said(reader, block, "system")
         for block in listed(reader.body.pop("system", None), "system")
@@ -68,8 +54,6 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     if cache is not None:
         lifetime = as_object(cache, "cache_control").get("ttl")
         reader.config["cache_config"] = {"strategy": "auto", "lifetime": lifetime}
-    reader.take(_SETTINGS)
-    return reader.done()
 
 
 def _read_tool(reader: Reader, tool: Object, place: str) -> None:
@@ -146,7 +130,7 @@ def _text(reader: Reader, block: Object) -> TextPart:
 
 
 def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | FileRefPart:
-    """Read what a user or the system says."""
+    """Read a content block of a user or system message."""
     kind = block.get("type")
     if kind == "text":
         return _text(reader, block)
@@ -203,7 +187,7 @@ def _result(reader: Reader, block: Object, place: str) -> ToolResultPart:
 
 
 def _inside(reader: Reader, block: Object) -> ContentPart:
-    """Read what a result holds, where a provider's own block may stand."""
+    """Read a content block of a tool result; an unknown block becomes a provider part."""
     if block.get("type") == "text":
         return _text(reader, block)
     media = _media(reader, block) if block.get("type") in {"image", "document"} else None

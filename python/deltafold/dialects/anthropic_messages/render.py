@@ -1,34 +1,26 @@
-"""Messages to the body of Anthropic's Messages API.
+"""Renderer of request bodies of Anthropic's Messages API.
 
-Laws: `system` stands apart from the turns; turns of one speaker are one message; the results of all
-calls of a turn go into one user message, before any text; thinking goes back with its signature or
-not at all; blank text does not go; at most four cache marks, none that lives longer than one before
-it.
+Laws: `system` is separate from the turns. Neighbouring turns of one speaker are one message. The
+results of all calls of a turn go into one user message, before any text. Thinking is sent back with
+its signature or dropped. Blank text is dropped. A body has at most four cache marks, and no mark
+lives longer than a mark before it.
 Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
 (read 2026-11).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
-from deltafold.dialects.anthropic_messages.settings import AnthropicConfig
+from deltafold.dialects.anthropic_messages.settings import SETTINGS, AnthropicConfig
 from deltafold.dialects.media import source_of
-from deltafold.dialects.rendered import (
-    NoteCode,
-    Object,
-    Place,
-    Rendered,
-    Rendering,
-    as_list,
-    given,
-)
-from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
+from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -59,60 +51,34 @@ _CITATION_TYPES = frozenset(
 TOOL_CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 
 
-def request_path(config: AnthropicConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/v1/messages"
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,128}", 128),
+    call_ids=partial(Aliases.of_ids, "[a-zA-Z0-9_-]+"),
+)
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: AnthropicConfig,
-    *,
-    stream: bool = True,
-) -> Rendered:
-    """Render a request.
-
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,128}", 128),
-        call_ids=Aliases.of_ids("[a-zA-Z0-9_-]+"),
-    )
-    turns = turns_of(messages, rendering)
+def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
+    """Return the request body."""
+    turns = turns_of(rendering)
     body: Object = {
         "model": config.model_id,
-        "max_tokens": DEFAULT_MAX_TOKENS if config.max_tokens is None else config.max_tokens,
+        "max_tokens": DEFAULT_MAX_TOKENS,
         "messages": _messages(turns, rendering),
-        "stream": stream,
+        "stream": rendering.stream,
     }
     body |= given(
         {
             "system": _system(turns, rendering) or None,
-            "tools": [
-                *(_tool(tool, rendering) for tool in tools),
-                *map(dict, config.provider_tools),
-            ]
-            or None,
-            "tool_choice": _tool_choice(tools, config, rendering),
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "top_k": config.top_k,
-            "stop_sequences": as_list(config.stop_sequences),
-            "thinking": config.thinking,
-            "output_config": config.output_config,
-            "metadata": config.metadata,
-            "service_tier": config.service_tier,
+            "tools": rendering.tool_list(_tool) or None,
+            "tool_choice": _tool_choice(config, rendering),
         }
     )
+    body |= rendering.settings(SETTINGS)
     cache = config.cache_config
     if cache is not None and cache.strategy == "auto":
         body["cache_control"] = given({"type": "ephemeral", "ttl": cache.lifetime})
     _limit_cache_marks(body, rendering)
-    return rendering.done(body, config.extra_body)
+    return body
 
 
 def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
@@ -127,13 +93,9 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
     return {**rendered, **tool.extra}
 
 
-def _tool_choice(
-    tools: Sequence[ToolSpec], config: AnthropicConfig, rendering: Rendering
-) -> Object | None:
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
-    is_parallel = rendering.of_tools(
-        "parallel_tool_calls", config.parallel_tool_calls, config, tools
-    )
+def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None:
+    choice = rendering.tool_choice()
+    is_parallel = rendering.of_tools("parallel_tool_calls", config.parallel_tool_calls)
     if choice is None and is_parallel is None:
         return None
     mode = "auto" if choice is None else choice.mode
@@ -154,10 +116,12 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
 
 
 def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
-    spoken = alternating(turns, lambda item, turn: _blocks(item, turn.role, rendering), rendering)
-    if spoken and spoken[0].role == "assistant":
-        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-        spoken.insert(0, Speech("user", [{"type": "text", "text": OPENING}]))
+    spoken = alternating(
+        turns,
+        lambda item, turn: _blocks(item, turn.role, rendering),
+        rendering,
+        opening={"type": "text", "text": OPENING},
+    )
     if spoken and spoken[-1].role == "assistant":
         _trim(spoken[-1].blocks)
     return [
@@ -178,7 +142,7 @@ def _trim(blocks: list[Object]) -> None:
 
 
 def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
-    """Render one part: one block, or none where it says nothing here."""
+    """Render one part as one block; return no block if the API has no form for it."""
     place, part = item
     state = rendering.state(part)
     block: Object | None
@@ -237,7 +201,7 @@ def _tool_use(
         "name": rendering.tool_names.of(call.tool_name),
         "input": replay.arguments_of(call, place, rendering),
     }
-    # A call that a running server-side program made says so when it goes back.
+    # A call of a running server-side program names that program when it is sent back.
     if "caller" in state:
         block["caller"] = state["caller"]
     return block | rendering.members(call)
@@ -297,7 +261,7 @@ def _tool_result(part: ToolResultPart, place: Place, rendering: Rendering) -> Ob
 
 
 def _cacheable(body: Object) -> Iterator[Object]:
-    """Yield what can carry a cache mark, in the order in which the prompt is read."""
+    """Yield the objects that can carry a cache mark, in the order of the prompt."""
     yield from cast("list[Object]", body.get("tools", []))
     yield from cast("list[Object]", body.get("system", []))
     for message in cast("list[Object]", body["messages"]):
@@ -310,7 +274,7 @@ def _cacheable(body: Object) -> Iterator[Object]:
 
 
 def _limit_cache_marks(body: Object, rendering: Rendering) -> None:
-    """Keep the last four marks, and lower what would live longer than a mark before it."""
+    """Keep the last four marks. Reduce a lifetime that exceeds the lifetime of a mark before it."""
     marked = [block for block in _cacheable(body) if isinstance(block.get("cache_control"), dict)]
     for block in marked[:-MAX_CACHE_MARKS]:
         del block["cache_control"]

@@ -12,8 +12,8 @@ from deltafold.dialects.bedrock_converse.render import (
     IMAGE_FORMATS,
     TOOL_CHOICES,
 )
+from deltafold.dialects.bedrock_converse.settings import SETTINGS
 from deltafold.dialects.reader import (
-    ParsedRequest,
     Reader,
     as_object,
     call_of,
@@ -34,30 +34,13 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_INFERENCE: Final = {
-    "maxTokens": "max_tokens",
-    "temperature": "temperature",
-    "topP": "top_p",
-    "stopSequences": "stop_sequences",
-}
-_SETTINGS: Final = {
-    "additionalModelRequestFields": "additional_model_request_fields",
-    "additionalModelResponseFieldPaths": "additional_model_response_field_paths",
-    "guardrailConfig": "guardrail_config",
-    "performanceConfig": "performance_config",
-    "serviceTier": "service_tier",
-    "outputConfig": "output_config",
-    "promptVariables": "prompt_variables",
-    "requestMetadata": "request_metadata",
-}
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
 _IMAGE_TYPES: Final = {word: mime_type for mime_type, word in IMAGE_FORMATS.items()}
 _DOCUMENT_TYPES: Final = {word: mime_type for mime_type, word in DOCUMENT_FORMATS.items()}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request; the model is named in the path, and `model_id` says which it is."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
     system = [_said(reader, b, p) for b, p in objects(reader.body.pop("system", None), "system")]
     if system:
         reader.say(Role.SYSTEM, system)
@@ -65,13 +48,10 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
         _read_message(reader, message, place)
     _read_tools(reader)
     inference = as_object(reader.body.pop("inferenceConfig", None) or {}, "inferenceConfig")
-    for name, field in _INFERENCE.items():
-        if inference.get(name) is not None:
-            reader.config[field] = inference[name]
-    if not inference.keys() <= _INFERENCE.keys():  # what goes back as it is goes back whole
+    rest = dict(inference)
+    reader.take_within(SETTINGS, "inferenceConfig", rest)
+    if rest:  # An object with unknown members goes back as a whole.
         reader.body["inferenceConfig"] = inference
-    reader.take(_SETTINGS)
-    return reader.done()
 
 
 def _read_tools(reader: Reader) -> None:
@@ -171,7 +151,7 @@ def _document(document: Object) -> FileRefPart | None:
 
 
 def _address(media: Object, known: set[str]) -> str | None:
-    """Return the bytes or the address of a block that says no more than that."""
+    """Return the bytes or the address of a block that has no other members."""
     if media.keys() != known:
         return None
     source = as_object(media["source"], "source")

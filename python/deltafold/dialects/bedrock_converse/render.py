@@ -1,35 +1,27 @@
-"""Messages to the body of Amazon Bedrock's Converse.
+"""Renderer of request bodies of Amazon Bedrock's Converse.
 
-Laws: `system` stands apart from the turns; speakers take turns; the results of all calls of a turn
-go into the next user message, before anything else; blank text does not go; bytes are base64 text,
-which is their form in JSON; the model is named in the path.
+Laws: `system` is separate from the turns. Speakers alternate. The results of all calls of a turn go
+into the next user message, before all other blocks. Blank text is dropped. Bytes are base64 text,
+which is their form in JSON. The path names the model.
 Source: the Converse reference, summarised in the protocol notes on bedrock-converse, part 6 (read
 2026-11); the service model of botocore for formats, patterns and lengths.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 from urllib.parse import quote
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
-from deltafold.dialects.bedrock_converse.settings import BedrockConverseConfig
+from deltafold.dialects.bedrock_converse.settings import SETTINGS, BedrockConverseConfig
 from deltafold.dialects.media import Source, source_of
-from deltafold.dialects.rendered import (
-    NoteCode,
-    Object,
-    Place,
-    Rendered,
-    Rendering,
-    as_list,
-    given,
-)
-from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
+from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -44,7 +36,7 @@ DIALECT: Final = "bedrock-converse"
 
 EMPTY_RESULT: Final = "(no output)"
 BESIDE_DOCUMENT: Final = "(see the document)"
-"""What stands beside a document that nothing was said about: Converse asks for a text."""
+"""Text beside a document without any other text; Converse requires a text block."""
 
 MAX_CACHE_MARKS: Final = 4
 
@@ -74,56 +66,28 @@ def request_path(config: BedrockConverseConfig, *, stream: bool) -> str:
     return f"/model/{quote(config.model_id, safe='')}/{call}"
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: BedrockConverseConfig,
-    *,
-    stream: bool = True,  # noqa: ARG001 - said in the path
-) -> Rendered:
-    """Render a request; whether it streams is said in the path alone.
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
+    call_ids=partial(Aliases.of_ids, "[a-zA-Z0-9_.:-]{1,64}"),
+)
 
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
-        call_ids=Aliases.of_ids("[a-zA-Z0-9_.:-]{1,64}"),
-    )
-    turns = turns_of(messages, rendering)
-    inference = given(
-        {
-            "maxTokens": config.max_tokens,
-            "temperature": config.temperature,
-            "topP": config.top_p,
-            "stopSequences": as_list(config.stop_sequences),
-        }
-    )
+
+def body_of(rendering: Rendering, config: BedrockConverseConfig) -> Object:
+    """Return the request body; the path alone states whether the response is streamed."""
+    turns = turns_of(rendering)
     body: Object = {"messages": _Turns(rendering).render(turns)}
     body |= given(
         {
             "system": _system(turns, rendering) or None,
-            "inferenceConfig": inference or None,
-            "toolConfig": _tool_config(tools, turns, config, rendering),
-            "additionalModelRequestFields": config.additional_model_request_fields,
-            "additionalModelResponseFieldPaths": as_list(
-                config.additional_model_response_field_paths
-            ),
-            "guardrailConfig": config.guardrail_config,
-            "performanceConfig": config.performance_config,
-            "serviceTier": config.service_tier,
-            "outputConfig": config.output_config,
-            "promptVariables": config.prompt_variables,
-            "requestMetadata": config.request_metadata,
+            "toolConfig": _tool_config(turns, rendering),
         }
     )
+    body |= rendering.settings(SETTINGS)
     cache = config.cache_config
     if cache is not None and cache.strategy == "auto":
         _mark(body, given({"type": "default", "ttl": cache.lifetime}))
     _limit_cache_marks(body, rendering)
-    return rendering.done(body, config.extra_body)
+    return body
 
 
 def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
@@ -137,13 +101,8 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     return blocks
 
 
-def _tool_config(
-    tools: Sequence[ToolSpec],
-    turns: Sequence[Turn],
-    config: BedrockConverseConfig,
-    rendering: Rendering,
-) -> Object | None:
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+def _tool_config(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
+    choice = rendering.tool_choice()
     called = {
         part.tool_name: None
         for turn in turns
@@ -155,7 +114,7 @@ def _tool_config(
         if not called:
             return None
         choice = None
-    rendered = [*(_tool(tool, rendering) for tool in tools), *map(dict, config.provider_tools)]
+    rendered = rendering.tool_list(_tool)
     if not rendered:
         # Converse refuses tool blocks in the history of a request without tools.
         for name in called:
@@ -192,10 +151,7 @@ class _Turns:
 
     def render(self, turns: Sequence[Turn]) -> list[Object]:
         rendering = self._rendering
-        spoken = alternating(turns, self._blocks, rendering)
-        if spoken and spoken[0].role == "assistant":
-            rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-            spoken.insert(0, Speech("user", [{"text": OPENING}]))
+        spoken = alternating(turns, self._blocks, rendering, opening={"text": OPENING})
         for speech in spoken:
             blocks = speech.blocks
             if any("document" in block for block in blocks) and not any(
@@ -209,7 +165,7 @@ class _Turns:
         ]
 
     def _blocks(self, item: tuple[Place, MessagePart], turn: Turn) -> list[Object]:
-        """Render a part: its block, or none where it says nothing here."""
+        """Render one part as one block; return no block if the API has no form for it."""
         place, part = item
         state = self._rendering.state(part)
         block = self._block(part, place, state)
@@ -328,7 +284,7 @@ def _marked_lists(body: Object) -> Iterator[list[Object]]:
 
 
 def _mark(body: Object, mark: Object) -> None:
-    """Mark what stays the same from request to request: tools, system, the conversation so far."""
+    """Mark the constant prefix of the prompt: tools, system prompt, conversation so far."""
     *_, last = _marked_lists(body)
     for blocks in [*list(_marked_lists(body))[:2], last]:
         if blocks and "cachePoint" not in blocks[-1]:
@@ -336,7 +292,7 @@ def _mark(body: Object, mark: Object) -> None:
 
 
 def _limit_cache_marks(body: Object, rendering: Rendering) -> None:
-    """Keep the last four marks, and lower what would live longer than a mark before it."""
+    """Keep the last four marks. Reduce a lifetime that exceeds the lifetime of a mark before it."""
     lists = list(_marked_lists(body))
     marks = [block for blocks in lists for block in blocks if "cachePoint" in block]
     excess = len(marks) - MAX_CACHE_MARKS

@@ -1,79 +1,44 @@
-"""The body of Cohere's Chat, version 2, to messages; the mirror of `render.py`.
+"""Parser of request bodies of Cohere's Chat, version 2; the inverse of `render.py`.
 
-Law: a plan is reasoning that goes back as a plan; citations are annotations of the first text.
+Law: a plan is reasoning that is sent back as a plan. Citations are annotations of the first text.
 Source: the protocol notes on cohere-chat, part 5.
 """
 
+from functools import partial
 from typing import Final, cast
 
 from deltafold.dialects.cohere_chat.render import DIALECT
-from deltafold.dialects.openai_chat.parse import read_result, said
+from deltafold.dialects.openai_chat.parse import (
+    ChatForms,
+    read_calls,
+    read_chat,
+    read_contents,
+    read_result,
+)
 from deltafold.dialects.reader import (
-    ParsedRequest,
     Reader,
-    as_object,
-    call_of,
-    function_tools,
     listed,
-    objects,
     text,
     thinking_of,
 )
 from deltafold.dialects.rendered import Object
-from deltafold.messages import MessagePart, ProviderPart, Role, TextPart, ToolResultPart
+from deltafold.messages import MessagePart, ProviderPart, Role, TextPart
 
-_SETTINGS: Final = {
-    "k": "top_k",
-    "p": "top_p",
-    **{
-        name: name
-        for name in (
-            "strict_tools",
-            "documents",
-            "citation_options",
-            "response_format",
-            "safety_mode",
-            "max_tokens",
-            "stop_sequences",
-            "temperature",
-            "seed",
-            "frequency_penalty",
-            "presence_penalty",
-            "logprobs",
-            "thinking",
-            "priority",
-        )
-    },
-}
 _MODES: Final = {"REQUIRED": "required", "NONE": "none"}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request."""
-    reader = Reader(DIALECT, body, model_id)
-    results: list[ToolResultPart] = []
-    for message, place in objects(reader.body.pop("messages", None), "messages"):
-        role = text(message.get("role"), f"{place}.role")
-        if role == "tool":
-            results.append(read_result(reader, message, place))
-            continue
-        reader.answer(results)
-        results = []
-        if role == "assistant":
-            _read_assistant(reader, message, place)
-            continue
-        extras = reader.unknown(message, {"role", "content"}, place)
-        contents = listed(message.get("content"), f"{place}.content")
-        parts = [said(reader, content, place) for content in contents]
-        reader.say(Role.SYSTEM if role == "system" else Role.USER, parts, extras)
-    reader.answer(results)
-    function_tools(reader, reader.body.pop("tools", None))
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
+    forms = ChatForms(
+        assistant=partial(_read_assistant, reader),
+        result=partial(read_result, reader),
+        contents=partial(read_contents, reader),
+    )
+    read_chat(reader, forms)
     choice = reader.body.pop("tool_choice", None)
     if choice is not None:
         word = text(choice, "tool_choice")
         reader.config["tool_choice"] = _MODES.get(word, word)
-    reader.take(_SETTINGS)
-    return reader.done()
 
 
 def _read_assistant(reader: Reader, message: Object, place: str) -> None:
@@ -98,8 +63,5 @@ def _read_assistant(reader: Reader, message: Object, place: str) -> None:
                 parts.append(ProviderPart(dialect=DIALECT, block=content))
     if citations:
         extras["citations"] = citations
-    for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
-        function = as_object(call.get("function"), f"{where}.function")
-        name = str(function.get("name", ""))
-        parts.append(call_of(str(call.get("id") or ""), name, function.get("arguments"), None))
+    parts.extend(read_calls(message, place, lambda _name, call_id: str(call_id or "")))
     reader.say(Role.ASSISTANT, parts, extras)

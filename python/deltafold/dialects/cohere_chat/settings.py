@@ -1,10 +1,11 @@
 """Settings of cohere-chat: Cohere's v2 chat API."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
 from deltafold.dialects.settings import Count, Flag, ModelConfig, Object, Share, Whole
+from deltafold.dialects.settings_table import COMMON, SettingTable, converted, copied, same
 
 
 class CohereChatConfig(ModelConfig):
@@ -30,3 +31,15 @@ class CohereChatConfig(ModelConfig):
     safety_mode: str | None = None
     logprobs: Flag | None = None
     priority: Count | None = None
+
+
+SETTINGS: Final[SettingTable] = {
+    **COMMON,
+    **same("strict_tools", "documents", "citation_options", "response_format", "safety_mode"),
+    **same("max_tokens", "stop_sequences", "temperature", "seed"),
+    **same("frequency_penalty", "presence_penalty", "logprobs", "thinking", "priority"),
+    "top_k": copied("k"),
+    "top_p": copied("p"),
+    "tool_choice": converted("tool_choice"),
+}
+"""Counterpart of each setting in the request body."""

@@ -1,19 +1,19 @@
-"""The body of Gemini's generateContent to messages; the mirror of `render.py`.
+"""Parser of request bodies of Gemini's generateContent; the inverse of `render.py`.
 
-Laws: names may be in snake case, as some proxies send them; a call without an id gets one, and the
-oldest unanswered call of a name is the one that a response answers; the stand-in for a signature is
-no signature.
+Laws: names may be in snake case, as some proxies send them. A call without an id gets one, and a
+response answers the oldest unanswered call of its name. The placeholder of a signature is not kept
+as a signature.
 Source: the protocol notes on gemini, parts 2, 4 and 8.
 """
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from pydantic.alias_generators import to_camel
 
 from deltafold.dialects.gemini.render import DIALECT, FOREIGN_SIGNATURE
+from deltafold.dialects.gemini.settings import SETTINGS
 from deltafold.dialects.reader import (
     Names,
-    ParsedRequest,
     Reader,
     address,
     as_object,
@@ -39,27 +39,12 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_GENERATION: Final = {
-    "maxOutputTokens": "max_tokens",
-    "temperature": "temperature",
-    "topP": "top_p",
-    "topK": "top_k",
-    "stopSequences": "stop_sequences",
-    "seed": "seed",
-    "frequencyPenalty": "frequency_penalty",
-    "presencePenalty": "presence_penalty",
-    "responseMimeType": "response_mime_type",
-    "responseJsonSchema": "response_schema",
-    "responseModalities": "response_modalities",
-    "thinkingConfig": "thinking",
-    "mediaResolution": "media_resolution",
-}
 _MODES: Final = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request; the model is named in the path, and `model_id` says which it is."""
-    reader = Reader(DIALECT, _camel(body), model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
+    reader.body = _camel(reader.body)
     system = reader.body.pop("systemInstruction", None)
     if isinstance(system, str):
         system = {"parts": [{"text": system}]}
@@ -74,8 +59,6 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
         _read_tool(reader, _camel(tool), place)
     _read_tool_config(reader)
     _read_generation(reader)
-    reader.take({"safetySettings": "safety_settings", "cachedContent": "cached_content"})
-    return reader.done()
 
 
 def _camel(members: Object) -> Object:
@@ -85,11 +68,10 @@ def _camel(members: Object) -> Object:
 def _read_generation(reader: Reader) -> None:
     given = reader.body.pop("generationConfig", None)
     members = _camel(as_object(given or {}, "generationConfig"))
-    for name, field in _GENERATION.items():
-        value: Any = members.pop(name, None)
-        if value is not None:
-            is_whole = name == "topK" and isinstance(value, float) and value.is_integer()
-            reader.config[field] = int(value) if is_whole else value
+    reader.take_within(SETTINGS, "generationConfig", members)
+    top_k = reader.config.get("top_k")
+    if isinstance(top_k, float) and top_k.is_integer():
+        reader.config["top_k"] = int(top_k)
     if members:
         reader.config["generation_config"] = members
 
@@ -231,7 +213,7 @@ def _result(reader: Reader, names: Names, part: Object, place: str) -> ToolResul
     if media is not None and isinstance(content, str):
         content = [*([TextPart(text=content)] if content else []), *media]
     known = {"id", "name", "response", "parts"}
-    # What is written otherwise goes back as it is.
+    # A response in any other form is sent back unchanged.
     keeps = response.keys() > known or ("parts" in response and media is None)
     return ToolResultPart(
         tool_call_id=names.result(name, response.get("id")),

@@ -1,8 +1,8 @@
-"""Messages to the body of Gemini's generateContent.
+"""Renderer of request bodies of Gemini's generateContent.
 
-Laws: system messages stand apart; parts go back as they came, each with its own signature, neither
-merged nor moved; the results of a turn's calls are one content directly after it, in the order of
-the calls; the model is named in the path.
+Laws: system messages are separate. Parts are sent back unchanged, each with its own signature; they
+are neither merged nor moved. The results of a turn's calls are one content directly after the turn,
+in the order of the calls. The path names the model.
 Source: the generateContent reference, summarised in the protocol notes on gemini, parts 2, 4 and 8
 (read 2026-11); the rule for names is that of the official client's `FunctionDeclaration.name`.
 """
@@ -10,27 +10,19 @@ Source: the generateContent reference, summarised in the protocol notes on gemin
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 from urllib.parse import quote
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
-from deltafold.dialects.gemini.settings import GeminiConfig
+from deltafold.dialects.gemini.settings import SETTINGS, GeminiConfig
 from deltafold.dialects.media import source_of
-from deltafold.dialects.rendered import (
-    NoteCode,
-    Object,
-    Place,
-    Rendered,
-    Rendering,
-    as_list,
-    given,
-)
-from deltafold.dialects.turns import OPENING, Speech, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
+from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -39,15 +31,14 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
 
 DIALECT: Final = "gemini"
 
 FOREIGN_SIGNATURE: Final = "skip_thought_signature_validator"
-"""What the documentation tells to send with a call that this model did not make."""
+"""Documented placeholder of a signature, for a call that another model made."""
 
 _OLD_MODEL: Final = re.compile(r"(?:.*/)?(?:gemini-[12](?:\D|$)|gemma)")
-"""Models that ask for no signature, and take no media in a response."""
+"""Models that require no signature and accept no media in a response."""
 
 TOOL_MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE", "tool": "ANY"}
 
@@ -60,43 +51,34 @@ def request_path(config: GeminiConfig, *, stream: bool) -> str:
     return f"/v1beta/models/{model}:generateContent"
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: GeminiConfig,
-    *,
-    stream: bool = True,  # noqa: ARG001 - said in the path
-) -> Rendered:
-    """Render a request; whether it streams is said in the path alone.
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}", 128),
+    call_ids=partial(Aliases.of_ids, "(?s).+"),
+)
 
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}", 128),
-        call_ids=Aliases.of_ids("(?s).+"),
-    )
-    turns = turns_of(messages, rendering)
+
+def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
+    """Return the request body; the path alone states whether the response is streamed."""
+    turns = turns_of(rendering)
     if _OLD_MODEL.match(config.model_id):
         turns = [part for turn in turns for part in _media_apart(turn, rendering)]
     body: Object = {"contents": _contents(turns, rendering)}
     body |= given(
         {
             "systemInstruction": _system(turns, rendering),
-            "tools": _tools(tools, config, rendering),
-            "toolConfig": _tool_config(tools, config, rendering),
-            "generationConfig": _generation_config(config) or None,
-            "safetySettings": as_list(config.safety_settings),
-            "cachedContent": config.cached_content,
+            "tools": _tools(config, rendering),
+            "toolConfig": _tool_config(config, rendering),
         }
     )
-    return rendering.done(body, config.extra_body)
+    body |= rendering.settings(SETTINGS)
+    generation = _generation_config(config, body)
+    if generation:
+        body["generationConfig"] = generation
+    return body
 
 
 def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:
-    """Split a turn of results into what they say and a turn of the user that shows the rest."""
+    """Split a turn of results into a turn of text results and a user turn with the media."""
     if turn.role is not Role.TOOL:
         return [turn]
     results: list[tuple[Place, MessagePart]] = []
@@ -116,33 +98,14 @@ def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:
     ]
 
 
-def _generation_config(config: GeminiConfig) -> Object:
-    mime_type = config.response_mime_type
-    if mime_type is None and config.response_schema is not None:
-        mime_type = "application/json"
-    members = given(
-        {
-            "maxOutputTokens": config.max_tokens,
-            "temperature": config.temperature,
-            "topP": config.top_p,
-            "topK": config.top_k,
-            "stopSequences": as_list(config.stop_sequences),
-            "seed": config.seed,
-            "frequencyPenalty": config.frequency_penalty,
-            "presencePenalty": config.presence_penalty,
-            "responseMimeType": mime_type,
-            "responseJsonSchema": config.response_schema,
-            "responseModalities": as_list(config.response_modalities),
-            "thinkingConfig": config.thinking,
-            "mediaResolution": config.media_resolution,
-        }
-    )
+def _generation_config(config: GeminiConfig, body: Object) -> Object:
+    members = dict(cast("Object", body.get("generationConfig", {})))
+    if config.response_schema is not None:
+        members.setdefault("responseMimeType", "application/json")
     return members | (config.generation_config or {})
 
 
-def _tools(
-    tools: Sequence[ToolSpec], config: GeminiConfig, rendering: Rendering
-) -> list[Object] | None:
+def _tools(config: GeminiConfig, rendering: Rendering) -> list[Object] | None:
     declarations = [
         {
             **given(
@@ -154,19 +117,17 @@ def _tools(
             ),
             **tool.extra,
         }
-        for tool in tools
+        for tool in rendering.tools
     ]
-    if any(tool.strict for tool in tools):
+    if any(tool.strict for tool in rendering.tools):
         rendering.note(NoteCode.SETTING_DROPPED, "gemini has no strict tools: see VALIDATED mode")
     rendered: list[Object] = [{"functionDeclarations": declarations}] if declarations else []
     return [*rendered, *map(dict, config.provider_tools)] or None
 
 
-def _tool_config(
-    tools: Sequence[ToolSpec], config: GeminiConfig, rendering: Rendering
-) -> Object | None:
+def _tool_config(config: GeminiConfig, rendering: Rendering) -> Object | None:
     rendered: Object = dict(config.tool_config or {})
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
+    choice = rendering.tool_choice()
     if choice is not None:
         calling: Object = {"mode": TOOL_MODES[choice.mode]}
         if choice.name is not None:
@@ -183,11 +144,12 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
 
 def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     spoken = alternating(
-        turns, lambda item, turn: _parts(item, turn, rendering), rendering, results_apart=True
+        turns,
+        lambda item, turn: _parts(item, turn, rendering),
+        rendering,
+        opening={"text": OPENING},
+        results_apart=True,
     )
-    if spoken and spoken[0].role == "assistant":
-        rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-        spoken.insert(0, Speech("user", [{"text": OPENING}]))
     contents: list[Object] = []
     for speech in spoken:
         is_model = speech.role == "assistant"
@@ -199,7 +161,7 @@ def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
 
 
 def _sign(parts: Sequence[Object], rendering: Rendering) -> None:
-    """Give the first call of a turn the stand-in of a signature where it has none."""
+    """Add the placeholder of a signature to the first call of a turn that has none."""
     first = next((part for part in parts if "functionCall" in part), None)
     if first is None or "thoughtSignature" in first or _OLD_MODEL.match(rendering.model_id):
         return

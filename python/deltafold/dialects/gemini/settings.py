@@ -1,8 +1,18 @@
 """Settings of gemini: Google's Gemini API."""
 
+from typing import Final
+
 from pydantic import ConfigDict
 
 from deltafold.dialects.settings import Count, ModelConfig, Number, Object, Whole
+from deltafold.dialects.settings_table import (
+    COMMON,
+    SettingTable,
+    converted,
+    copied,
+    no_member,
+    same,
+)
 
 
 class GeminiConfig(ModelConfig):
@@ -11,10 +21,10 @@ class GeminiConfig(ModelConfig):
     Attributes:
         thinking: the provider's `thinkingConfig`: `{includeThoughts, thinkingBudget |
             thinkingLevel}`.
-        response_schema: JSON Schema of the answer; implies JSON unless `response_mime_type` says
-            otherwise.
-        generation_config: further members of the provider's `generationConfig`, in its own names.
-        tool_config: further members of the provider's `toolConfig`, in its own names.
+        response_schema: JSON Schema of the answer; implies JSON unless `response_mime_type` is set.
+        generation_config: further members of the provider's `generationConfig`, under the
+            provider's names.
+        tool_config: further members of the provider's `toolConfig`, under the provider's names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,3 +42,29 @@ class GeminiConfig(ModelConfig):
     cached_content: str | None = None
     generation_config: Object | None = None
     tool_config: Object | None = None
+
+
+_GENERATION: Final = ("generationConfig",)
+
+SETTINGS: Final[SettingTable] = {
+    **COMMON,
+    **same("temperature", "seed", within=_GENERATION),
+    "model_id": no_member("part of the path"),
+    "max_tokens": copied(*_GENERATION, "maxOutputTokens"),
+    "top_p": copied(*_GENERATION, "topP"),
+    "top_k": copied(*_GENERATION, "topK"),
+    "stop_sequences": copied(*_GENERATION, "stopSequences"),
+    "frequency_penalty": copied(*_GENERATION, "frequencyPenalty"),
+    "presence_penalty": copied(*_GENERATION, "presencePenalty"),
+    "response_mime_type": copied(*_GENERATION, "responseMimeType"),
+    "response_schema": copied(*_GENERATION, "responseJsonSchema"),
+    "response_modalities": copied(*_GENERATION, "responseModalities"),
+    "thinking": copied(*_GENERATION, "thinkingConfig"),
+    "media_resolution": copied(*_GENERATION, "mediaResolution"),
+    "generation_config": converted("generationConfig"),
+    "safety_settings": copied("safetySettings"),
+    "cached_content": copied("cachedContent"),
+    "tool_choice": converted("toolConfig"),
+    "tool_config": converted("toolConfig"),
+}
+"""Counterpart of each setting in the request body."""

@@ -1,48 +1,36 @@
-"""Messages to what a `transformers` chat template and `generate` take.
+"""Renderer of the input of a `transformers` chat template and of `generate`.
 
-Laws: the conversation is that of openai-chat, which chat templates are written for, but for a
-call's arguments: templates want the object, not its text; settings bear the names of
-`GenerationConfig`.
+Laws: the conversation has the form of openai-chat, which chat templates expect. The arguments of a
+call are an object instead of its text. Settings have the names of `GenerationConfig`.
 Source: the transformers documentation, chat templates and tool use, 5.x (read 2026-11).
 """
 
 import json
-from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from deltafold.dialects.local.settings import LocalConfig
+from deltafold.dialects.local.settings import SETTINGS, LocalConfig
 from deltafold.dialects.openai_chat import render as openai_chat
 from deltafold.dialects.openai_chat.settings import OpenAIChatConfig
-from deltafold.dialects.rendered import NoteCode, Object, Rendered, given
-from deltafold.messages import Message
-from deltafold.tool_specs import ToolSpec
+from deltafold.dialects.rendered import NoteCode, Object, Rendering, given
 
 DIALECT: Final = openai_chat.DIALECT
-"""The pieces of text that a pipeline generates are told as chunks of this dialect."""
+"""Dialect of the chunks that the generated text is wrapped in."""
 
 DEFAULT_MAX_TOKENS: Final = 1024
 """`generate` would stop after 20 tokens."""
 
 
-def request_path(config: LocalConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/generate"
+IDENTIFIERS: Final = openai_chat.IDENTIFIERS
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: LocalConfig,
-    *,
-    stream: bool = True,  # noqa: ARG001 - text comes as it is generated
-) -> Rendered:
-    """Render a conversation: `messages` and `tools` for the template, `generation` for the rest."""
-    chat = openai_chat.render(messages, tools, OpenAIChatConfig(model_id=config.model_id))
-    notes = list(chat.notes)
+def body_of(rendering: Rendering, config: LocalConfig) -> Object:
+    """Return `messages` and `tools` for the template, and `generation` for the model."""
+    own = OpenAIChatConfig(model_id=config.model_id)
+    chat = openai_chat.body_of(rendering.with_config(own), own)
     if config.tool_choice is not None and config.tool_choice.mode != "auto":
-        notes.append(
-            {"code": NoteCode.SETTING_DROPPED.value, "message": "a template has no tool_choice"}
-        )
+        rendering.note(NoteCode.SETTING_DROPPED, "a template has no tool_choice")
+    if config.provider_tools:
+        rendering.note(NoteCode.SETTING_DROPPED, "a template has no provider_tools")
     sampled = config.do_sample
     if sampled is None:
         sampled = config.temperature is not None and config.temperature > 0
@@ -51,22 +39,17 @@ def render(
             "max_new_tokens": config.max_tokens or DEFAULT_MAX_TOKENS,
             "do_sample": sampled,
             "temperature": config.temperature if sampled else None,
-            "top_p": config.top_p,
-            "top_k": config.top_k,
-            "min_p": config.min_p,
-            "num_beams": config.num_beams,
-            "repetition_penalty": config.repetition_penalty,
-            "no_repeat_ngram_size": config.no_repeat_ngram_size,
-            "stop_strings": config.stop_sequences and list(config.stop_sequences),
         }
     )
-    body: Object = {
-        "messages": [_with_objects(turn) for turn in cast("list[Object]", chat.body["messages"])],
-        "tools": chat.body.get("tools"),
+    settings = rendering.settings(SETTINGS)
+    generation |= cast("Object", settings.pop("generation", {}))
+    return {
+        "messages": [_with_objects(turn) for turn in cast("list[Object]", chat["messages"])],
+        "tools": chat.get("tools"),
         "generation": generation | dict(config.extra_body),
-        "seed": config.seed,
+        "seed": None,
+        **settings,
     }
-    return Rendered(body, tuple(notes), chat.tool_names, chat.call_ids)
 
 
 def _with_objects(turn: Object) -> Object:

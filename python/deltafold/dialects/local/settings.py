@@ -1,10 +1,11 @@
 """Settings of models of `transformers` in this process."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
 from deltafold.dialects.settings import Count, Flag, ModelConfig, Positive, Share
+from deltafold.dialects.settings_table import COMMON, SettingTable, copied, no_member, same, written
 
 
 class LocalConfig(ModelConfig):
@@ -24,3 +25,22 @@ class LocalConfig(ModelConfig):
     repetition_penalty: Annotated[float, Field(strict=True, gt=0)] | None = None
     no_repeat_ngram_size: Count | None = None
     seed: Count | None = None
+
+
+_GENERATION: Final = ("generation",)
+
+SETTINGS: Final[SettingTable] = {
+    **COMMON,
+    **same("top_p", "top_k", "min_p", "num_beams", within=_GENERATION),
+    **same("repetition_penalty", "no_repeat_ngram_size", within=_GENERATION),
+    **same("seed"),
+    "model_id": no_member("loaded before the call"),
+    "provider_tools": no_member("no provider runs tools; the setting is noted"),
+    "max_tokens": written("generation", reason="no request is parsed"),
+    "temperature": written("generation", reason="no request is parsed"),
+    "do_sample": written("generation", reason="no request is parsed"),
+    "stop_sequences": copied(*_GENERATION, "stop_strings"),
+    "tool_choice": no_member("chat templates have no choice of tools; a choice is noted"),
+    "extra_body": written("generation", reason="no request is parsed"),
+}
+"""Counterpart of each setting in the request body."""

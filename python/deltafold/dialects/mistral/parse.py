@@ -1,26 +1,28 @@
-"""The body of Mistral's Chat Completions API to messages; the mirror of `render.py`.
+"""Parser of request bodies of Mistral's Chat Completions API; the inverse of `render.py`.
 
-Law: what is Mistral's own is the form of contents, the names of a few members, and the mark of an
-answer that is to be continued.
+Law: contents, a few names of members, and the mark of an answer to be continued differ from
+openai-chat.
 Source: the protocol notes on mistral, parts 1, 2 and 6.
 """
 
-from typing import Final
+from functools import partial
 
 from deltafold.dialects.mistral.render import DIALECT
-from deltafold.dialects.openai_chat.parse import read_stop, read_tool_choice, said
+from deltafold.dialects.openai_chat.parse import (
+    ChatForms,
+    read_calls,
+    read_chat,
+    read_tool_choice,
+    said,
+)
 from deltafold.dialects.reader import (
     Names,
-    ParsedRequest,
     Reader,
     address,
-    as_object,
-    call_of,
     data_url,
-    function_tools,
+    file_of,
     listed,
     maybe_text,
-    objects,
     text,
     thinking_of,
 )
@@ -36,49 +38,22 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_SETTINGS: Final = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "random_seed": "seed",
-    "frequency_penalty": "frequency_penalty",
-    "presence_penalty": "presence_penalty",
-    "parallel_tool_calls": "parallel_tool_calls",
-    "reasoning_effort": "reasoning_effort",
-    "prompt_mode": "prompt_mode",
-    "response_format": "response_format",
-    "safe_prompt": "safe_prompt",
-    "guardrails": "guardrails",
-    "metadata": "metadata",
-    "prediction": "prediction",
-}
 
-
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
     names = Names()
-    results: list[ToolResultPart] = []
-    for message, place in objects(reader.body.pop("messages", None), "messages"):
-        role = text(message.get("role"), f"{place}.role")
-        if role == "tool":
-            results.append(_result(reader, names, message, place))
-            continue
-        reader.answer(results)
-        results = []
-        if role == "assistant":
-            _read_assistant(reader, names, message, place)
-            continue
-        extras = reader.unknown(message, {"role", "content"}, place)
-        contents = listed(message.get("content"), f"{place}.content")
-        parts = [_said(reader, content, place) for content in contents]
-        reader.say(Role.SYSTEM if role == "system" else Role.USER, parts, extras)
-    reader.answer(results)
-    function_tools(reader, reader.body.pop("tools", None))
+    forms = ChatForms(
+        assistant=partial(_read_assistant, reader, names),
+        result=partial(_result, reader, names),
+        contents=partial(_contents, reader),
+    )
+    read_chat(reader, forms)
     read_tool_choice(reader)
-    read_stop(reader)
-    reader.take(_SETTINGS)
-    return reader.done()
+
+
+def _contents(reader: Reader, message: Object, place: str) -> list[ContentPart]:
+    contents = listed(message.get("content"), f"{place}.content")
+    return [_said(reader, content, place) for content in contents]
 
 
 def _said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
@@ -103,10 +78,7 @@ def _document(reader: Reader, content: Object, place: str) -> FileRefPart | Text
         if name is not None:
             return reader.block(content, f"{place}.document_name")
         return FileRefPart(path=where)
-    head, _, data = where[len("data:") :].partition(",")
-    mime_type = head.removesuffix(";base64")
-    path = data_url(mime_type, data, name)
-    return FileRefPart(path=path, mime_type=mime_type)
+    return file_of(where, name)
 
 
 def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -> None:
@@ -121,12 +93,13 @@ def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -
             case kind:
                 reader.note(f"{place}.content: {kind}")
                 parts.append(ProviderPart(dialect=DIALECT, block=content))
-    for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
-        function = as_object(call.get("function"), f"{where}.function")
-        name = str(function.get("name", ""))
-        call_id = call.get("id")
-        call_id = names.call(name, None if call_id == "null" else call_id)
-        parts.append(call_of(call_id, name, function.get("arguments"), None))
+    parts.extend(
+        read_calls(
+            message,
+            place,
+            lambda name, call_id: names.call(name, None if call_id == "null" else call_id),
+        )
+    )
     reader.say(Role.ASSISTANT, parts, extras)
 
 
@@ -143,8 +116,7 @@ def _thinking(reader: Reader, content: Object, place: str) -> MessagePart:
 
 def _result(reader: Reader, names: Names, message: Object, place: str) -> ToolResultPart:
     extras = reader.unknown(message, {"role", "tool_call_id", "name", "content"}, place)
-    contents = listed(message.get("content"), f"{place}.content")
-    parts: list[ContentPart] = [_said(reader, content, place) for content in contents]
+    parts = _contents(reader, message, place)
     content: str | list[ContentPart] = parts
     if all(isinstance(part, TextPart) and part.provider_state is None for part in parts):
         content = "".join(part.text for part in parts if isinstance(part, TextPart))

@@ -1,116 +1,69 @@
-"""Messages to the body of Mistral's Chat Completions API.
+"""Renderer of request bodies of Mistral's Chat Completions API.
 
-Laws: as openai_chat.py, but: the limit is `max_tokens`, the seed `random_seed`; ids of calls have
-nine letters and digits; a result names its tool; thinking goes back as the list that came; an
-answer that is to be continued says so.
+Laws: the body has the form of openai-chat, with these differences. The limit is `max_tokens`, the
+seed `random_seed`. Ids of calls have nine letters and digits. A result names its tool. Thinking is
+sent back as the list in which it arrived. An answer to be continued has `prefix`.
 Source: the Mistral reference, summarised in the protocol notes on mistral, parts 2 and 6 (read
 2026-11); the types of the official client.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source
-from deltafold.dialects.mistral.settings import MistralConfig
+from deltafold.dialects.mistral.settings import SETTINGS, MistralConfig
 from deltafold.dialects.openai_chat.render import (
-    function_tools,
+    assistant_message,
+    chat_messages,
+    function_call,
+    function_tool,
     joined,
-    system_message,
     tool_choice,
     user_content,
     user_message,
 )
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
-from deltafold.dialects.turns import Turn, turns_of
+from deltafold.dialects.rendered import Identifiers, Object, Rendering, given
+from deltafold.dialects.turns import Turn
 from deltafold.messages import (
-    Message,
     ProviderPart,
-    Role,
     TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
 
 DIALECT: Final = "mistral"
 ID_LENGTH: Final = 9
 
 
-def request_path(config: MistralConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/chat/completions"
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
+    call_ids=partial(Aliases.of_short_ids, ID_LENGTH),
+)
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: MistralConfig,
-    *,
-    stream: bool = True,
-) -> Rendered:
-    """Render a request.
-
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
-        call_ids=Aliases.of_short_ids(ID_LENGTH),
+def body_of(rendering: Rendering, config: MistralConfig) -> Object:
+    """Return the request body."""
+    choice = rendering.tool_choice()
+    messages = chat_messages(
+        rendering,
+        user=lambda turn: user_message(turn.parts, _media_content, rendering),
+        assistant=lambda turn: _assistant(turn, rendering),
+        results=lambda turn: _results(turn, rendering),
     )
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
-    body: Object = {
-        "model": config.model_id,
-        "messages": _messages(messages, rendering),
-        "stream": stream,
-    }
+    if messages and messages[-1]["role"] == "assistant":
+        messages[-1]["prefix"] = True
+    body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
     body |= given(
         {
-            "tools": function_tools(tools, config, rendering),
+            "tools": rendering.tool_list(function_tool) or None,
             "tool_choice": choice and tool_choice(choice, rendering),
-            "max_tokens": config.max_tokens,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "stop": as_list(config.stop_sequences),
-            "random_seed": config.seed,
-            "frequency_penalty": config.frequency_penalty,
-            "presence_penalty": config.presence_penalty,
-            "parallel_tool_calls": rendering.of_tools(
-                "parallel_tool_calls", config.parallel_tool_calls, config, tools
-            ),
-            "reasoning_effort": config.reasoning_effort,
-            "prompt_mode": config.prompt_mode,
-            "response_format": config.response_format,
-            "safe_prompt": config.safe_prompt,
-            "guardrails": as_list(config.guardrails),
-            "metadata": config.metadata,
-            "prediction": config.prediction,
         }
     )
-    return rendering.done(body, config.extra_body)
-
-
-def _messages(messages: Sequence[Message], rendering: Rendering) -> list[Object]:
-    rendered: list[Object] = []
-    for turn in turns_of(messages, rendering):
-        match turn.role:
-            case Role.SYSTEM:
-                rendered.extend(system_message(turn, rendering))
-            case Role.USER:
-                rendered.append(user_message(turn.parts, _media_content, rendering))
-            case Role.ASSISTANT:
-                message = _assistant(turn, rendering)
-                if len(message) > 1:
-                    rendered.append(message)
-            case Role.TOOL:
-                rendered.extend(_results(turn, rendering))
-    if rendered and rendered[-1]["role"] == "assistant":
-        rendered[-1]["prefix"] = True
-    return rendered
+    return body | rendering.settings(SETTINGS)
 
 
 def _media_content(source: Source) -> Object | None:
@@ -141,21 +94,11 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
             case ProviderPart() if part.dialect == DIALECT:
                 contents.append(dict(part.block))
             case ToolCallPart():
-                calls.append(_call(part, place, rendering))
+                calls.append(function_call(part, place, rendering))
             case _:
                 replay.drop(part, place, rendering)
     members: Object = {"content": joined(contents), "tool_calls": calls}
-    said = {name: value for name, value in members.items() if value}
-    return {"role": "assistant", **said, **replay.message_members(turn.parts, rendering)}
-
-
-def _call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
-    function: Object = {
-        "name": rendering.tool_names.of(call.tool_name),
-        "arguments": replay.argument_text(call, place, rendering),
-    }
-    call_id = rendering.call_ids.of(call.tool_call_id)
-    return {"id": call_id, "type": "function", "function": function}
+    return assistant_message(turn, members, rendering)
 
 
 def _thinking(part: ThinkingPart, state: Mapping[str, object]) -> Object:

@@ -1,8 +1,11 @@
 """Settings of mistral: Mistral's chat API."""
 
+from typing import Final
+
 from pydantic import ConfigDict
 
 from deltafold.dialects.settings import Count, Flag, ModelConfig, Object, Penalty
+from deltafold.dialects.settings_table import COMMON, SettingTable, converted, copied, same
 
 
 class MistralConfig(ModelConfig):
@@ -25,3 +28,15 @@ class MistralConfig(ModelConfig):
     guardrails: tuple[Object, ...] | None = None
     metadata: Object | None = None
     prediction: Object | None = None
+
+
+SETTINGS: Final[SettingTable] = {
+    **COMMON,
+    **same("max_tokens", "temperature", "top_p", "frequency_penalty", "presence_penalty"),
+    **same("parallel_tool_calls", "reasoning_effort", "prompt_mode", "response_format"),
+    **same("safe_prompt", "guardrails", "metadata", "prediction"),
+    "seed": copied("random_seed"),
+    "stop_sequences": copied("stop"),
+    "tool_choice": converted("tool_choice"),
+}
+"""Counterpart of each setting in the request body."""

@@ -5,17 +5,15 @@ result answers.
 Source: the protocol notes on ollama, parts 1 and 5.
 """
 
+from functools import partial
 from typing import Final
 
-from deltafold.dialects.ollama.render import DIALECT
+from deltafold.dialects.ollama.settings import SETTINGS
+from deltafold.dialects.openai_chat.parse import ChatForms, read_calls, read_chat
 from deltafold.dialects.reader import (
     Names,
-    ParsedRequest,
     Reader,
     as_object,
-    call_of,
-    function_tools,
-    objects,
     text,
     thinking_of,
     words,
@@ -30,17 +28,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_OPTIONS: Final = {
-    "num_predict": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "seed": "seed",
-}
-_SETTINGS: Final = {
-    name: name
-    for name in ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
-}
 # The first characters of each type's magic number, in base64.
 _IMAGE_TYPES: Final = {
     "iVBORw": "image/png",
@@ -50,37 +37,22 @@ _IMAGE_TYPES: Final = {
 }
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
     names = Names()
-    results: list[ToolResultPart] = []
-    for message, place in objects(reader.body.pop("messages", None), "messages"):
-        role = text(message.get("role"), f"{place}.role")
-        if role == "tool":
-            results.append(_result(reader, names, message, place))
-            continue
-        reader.answer(results)
-        results = []
-        if role == "assistant":
-            _read_assistant(reader, names, message, place)
-            continue
-        extras = reader.unknown(message, {"role", "content", "images"}, place)
-        reader.say(Role.SYSTEM if role == "system" else Role.USER, _contents(message), extras)
-    reader.answer(results)
-    function_tools(reader, reader.body.pop("tools", None))
+    forms = ChatForms(
+        assistant=partial(_read_assistant, reader, names),
+        result=partial(_result, reader, names),
+        contents=lambda message, _place: _contents(message),
+        members=frozenset({"role", "content", "images"}),
+    )
+    read_chat(reader, forms)
     _read_options(reader)
-    reader.take(_SETTINGS)
-    return reader.done()
 
 
 def _read_options(reader: Reader) -> None:
     options = as_object(reader.body.pop("options", None) or {}, "options")
-    for name, field in _OPTIONS.items():
-        if options.get(name) is not None:
-            reader.config[field] = options.pop(name)
-    if options.get("stop") is not None:
-        reader.config["stop_sequences"] = words(options.pop("stop"), "options.stop")
+    reader.take_within(SETTINGS, "options", options)
     if options:
         reader.config["options"] = options
 
@@ -103,11 +75,7 @@ def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -
         parts.append(thinking_of(str(message["thinking"]), None))
     if message.get("content"):
         parts.append(TextPart(text=text(message["content"], f"{place}.content")))
-    for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
-        function = as_object(call.get("function"), f"{where}.function")
-        name = str(function.get("name", ""))
-        call_id = names.call(name, call.get("id"))
-        parts.append(call_of(call_id, name, function.get("arguments"), None))
+    parts.extend(read_calls(message, place, names.call))
     reader.say(Role.ASSISTANT, parts, extras)
 
 

@@ -1,108 +1,59 @@
-"""Messages to the body of Ollama's chat.
+"""Renderer of request bodies of Ollama's chat.
 
-Laws: arguments are objects; each result is a message of its own, in the order of the calls; images
-stand beside the text, as bare base64; thinking goes back while a tool loop is open.
+Laws: arguments are objects. Each result is a separate message, in the order of the calls. Images
+are beside the text, as bare base64. Thinking is sent back while a tool loop is open.
 Source: the Ollama API reference, summarised in the protocol notes on ollama, part 5 (read 2026-11).
 """
 
 from collections.abc import Sequence
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import source_of
-from deltafold.dialects.ollama.settings import OllamaConfig
-from deltafold.dialects.openai_chat.render import function_tools, system_message
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
-from deltafold.dialects.turns import Turn, turns_of
+from deltafold.dialects.ollama.settings import SETTINGS, OllamaConfig
+from deltafold.dialects.openai_chat.render import chat_messages, function_tool
+from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
+from deltafold.dialects.turns import Turn
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
-    Role,
     TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
 
 DIALECT: Final = "ollama"
 
 
-def request_path(config: OllamaConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/api/chat"
+IDENTIFIERS: Final = Identifiers(call_ids=partial(Aliases.of_ids, "(?s).+"))
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: OllamaConfig,
-    *,
-    stream: bool = True,
-) -> Rendered:
-    """Render a request.
+def body_of(rendering: Rendering, config: OllamaConfig) -> Object:
+    """Return the request body.
 
-    A choice of tools has no member: `none` sends no tools, any other choice is noted.
-
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
+    The API has no member for a choice of tools. `none` sends no tools; any other choice is noted.
     """
-    rendering = Rendering(DIALECT, config.model_id, call_ids=Aliases.of_ids("(?s).+"))
     choice = config.tool_choice
-    wants_tools = choice is None or choice.mode != "none"
     if choice is not None and choice.mode in {"required", "tool"}:
-        rendering.refuse_settings(config, ["tool_choice"])
-    options = given(
-        {
-            "num_predict": config.max_tokens,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "top_k": config.top_k,
-            "seed": config.seed,
-            "stop": as_list(config.stop_sequences),
-        }
+        rendering.refuse_setting("tool_choice")
+    messages = chat_messages(
+        rendering,
+        user=lambda turn: _spoken("user", turn.parts, rendering),
+        assistant=lambda turn: _assistant(turn, rendering),
+        results=lambda turn: [
+            message for item in turn.parts for message in _result(item, turn, rendering)
+        ],
     )
-    options |= config.options or {}
-    body: Object = {
-        "model": config.model_id,
-        "messages": _messages(messages, rendering),
-        "stream": stream,
-    }
-    body |= given(
-        {
-            "tools": function_tools(tools, config, rendering) if wants_tools else None,
-            "think": config.think,
-            "format": config.format,
-            "options": options or None,
-            "keep_alive": config.keep_alive,
-            "truncate": config.truncate,
-            "shift": config.shift,
-            "logprobs": config.logprobs,
-            "top_logprobs": config.top_logprobs,
-        }
-    )
-    return rendering.done(body, config.extra_body)
-
-
-def _messages(messages: Sequence[Message], rendering: Rendering) -> list[Object]:
-    rendered: list[Object] = []
-    for turn in turns_of(messages, rendering):
-        match turn.role:
-            case Role.SYSTEM:
-                rendered.extend(system_message(turn, rendering))
-            case Role.USER:
-                rendered.append(_spoken("user", turn.parts, rendering))
-            case Role.ASSISTANT:
-                message = _assistant(turn, rendering)
-                if message.keys() > {"role", "content"} or message["content"]:
-                    rendered.append(message)
-            case Role.TOOL:
-                for item in turn.parts:
-                    rendered.extend(_result(item, turn, rendering))
-    return rendered
+    body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
+    if choice is None or choice.mode != "none":
+        body |= given({"tools": rendering.tool_list(function_tool) or None})
+    body |= rendering.settings(SETTINGS)
+    options = cast("Object", body.pop("options", {})) | (config.options or {})
+    return body | ({"options": options} if options else {})
 
 
 def _spoken(role: str, parts: Sequence[tuple[Place, MessagePart]], rendering: Rendering) -> Object:
@@ -150,7 +101,9 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
         message["thinking"] = "".join(thoughts)
     if calls:
         message["tool_calls"] = calls
-    return message | replay.message_members(turn.parts, rendering)
+    message |= replay.message_members(turn.parts, rendering)
+    is_empty = message.keys() == {"role", "content"} and not message["content"]
+    return {"role": "assistant"} if is_empty else message
 
 
 def _result(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) -> list[Object]:

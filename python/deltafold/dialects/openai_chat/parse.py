@@ -1,26 +1,28 @@
-"""The body of OpenAI's Chat Completions API to messages; the mirror of `render.py`.
+"""Parser of request bodies of OpenAI's Chat Completions API; the inverse of `render.py`.
 
-Law: reasoning in an assistant's message tells in which member this vendor wants it back.
+Law: the member that holds the reasoning of an assistant's message sets `replay_reasoning`.
 Source: the protocol notes on openai-chat, parts 6 and 8.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, cast
 
 from deltafold.dialects.openai_chat.render import AUDIO_FORMATS, DIALECT
 from deltafold.dialects.reader import (
-    ParsedRequest,
     Reader,
     address,
     as_object,
     call_of,
     data_url,
+    file_of,
     function_tools,
     image_of,
     listed,
     objects,
     text,
     thinking_of,
-    words,
 )
 from deltafold.dialects.rendered import Object
 from deltafold.messages import (
@@ -34,29 +36,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_SETTINGS: Final = {
-    name: name
-    for name in (
-        "temperature",
-        "top_p",
-        "frequency_penalty",
-        "presence_penalty",
-        "seed",
-        "parallel_tool_calls",
-        "reasoning_effort",
-        "verbosity",
-        "response_format",
-        "service_tier",
-        "logprobs",
-        "top_logprobs",
-        "metadata",
-        "store",
-        "prompt_cache_key",
-        "safety_identifier",
-        "modalities",
-        "audio",
-    )
-}
 _AUDIO_TYPES: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _ASSISTANT: Final = {
     "role",
@@ -71,45 +50,94 @@ _ASSISTANT: Final = {
 _CALL: Final = {"id", "type", "function", "custom", "extra_content"}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
+    forms = ChatForms(
+        assistant=partial(_read_assistant, reader),
+        result=partial(read_result, reader),
+        contents=partial(read_contents, reader),
+        system_roles=frozenset({"system", "developer"}),
+    )
+    read_chat(reader, forms)
+    read_tool_choice(reader)
+    _read_limits(reader)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatForms:
+    """Readers of the messages of one Chat-like protocol.
+
+    Attributes:
+        assistant: reads an assistant's message; its last argument is the place for errors.
+        result: reads a tool message.
+        contents: reads the contents of a system or user message.
+        members: members of a system or user message.
+        system_roles: roles that are read as the system's; all other roles are the user's.
+    """
+
+    assistant: Callable[[Object, str], None]
+    result: Callable[[Object, str], ToolResultPart]
+    contents: Callable[[Object, str], Sequence[MessagePart]]
+    members: frozenset[str] = frozenset({"role", "content"})
+    system_roles: frozenset[str] = frozenset({"system"})
+
+
+def read_chat(reader: Reader, forms: ChatForms) -> None:
+    """Read the messages of a Chat-like protocol, then its tools.
+
+    Neighbouring tool messages become one message.
+    """
     results: list[ToolResultPart] = []
     for message, place in objects(reader.body.pop("messages", None), "messages"):
-        if message.get("role") == "tool":
-            results.append(read_result(reader, message, place))
+        role = text(message.get("role"), f"{place}.role")
+        if role == "tool":
+            results.append(forms.result(message, place))
             continue
         reader.answer(results)
         results = []
-        _read_message(reader, message, place)
+        if role == "assistant":
+            forms.assistant(message, place)
+            continue
+        extras = reader.unknown(message, forms.members, place)
+        is_system = role in forms.system_roles
+        if is_system and role != "system":
+            extras["role"] = role
+        reader.say(Role.SYSTEM if is_system else Role.USER, forms.contents(message, place), extras)
     reader.answer(results)
     function_tools(reader, reader.body.pop("tools", None))
-    read_tool_choice(reader)
-    _read_limits(reader)
-    reader.take(_SETTINGS)
-    return reader.done()
+
+
+def read_calls(
+    message: Object, place: str, id_of: Callable[[str, object], str]
+) -> list[ToolCallPart]:
+    """Read the function calls of an assistant's message.
+
+    Args:
+        message: the message.
+        place: its place, for errors.
+        id_of: returns the id of a call, given its name and the id in the message.
+    """
+    calls: list[ToolCallPart] = []
+    for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
+        function = as_object(call.get("function"), f"{where}.function")
+        name = str(function.get("name", ""))
+        call_id = id_of(name, call.get("id"))
+        calls.append(call_of(call_id, name, function.get("arguments"), None))
+    return calls
 
 
 def _read_limits(reader: Reader) -> None:
     for member in ("max_tokens", "max_completion_tokens"):
         if reader.body.get(member) is not None and "max_tokens" not in reader.config:
             reader.config |= {"max_tokens": reader.body.pop(member), "max_tokens_member": member}
-    read_stop(reader)
     options = as_object(reader.body.pop("stream_options", None) or {}, "stream_options")
     reader.config["include_usage"] = options == {"include_usage": True}
     if options and not reader.config["include_usage"]:
         reader.body["stream_options"] = options
 
 
-def read_stop(reader: Reader) -> None:
-    """Read the words that end an answer."""
-    stop = reader.body.pop("stop", None)
-    if stop is not None:
-        reader.config["stop_sequences"] = words(stop, "stop")
-
-
 def read_tool_choice(reader: Reader) -> None:
-    """Read the choice of a tool; what is no choice of one stays as it is."""
+    """Read the choice of a tool; a value of another form stays in the body."""
     choice = reader.body.get("tool_choice")
     if isinstance(choice, str):
         reader.config["tool_choice"] = "required" if choice == "any" else choice
@@ -122,22 +150,14 @@ def read_tool_choice(reader: Reader) -> None:
             del reader.body["tool_choice"]
 
 
-def _read_message(reader: Reader, message: Object, place: str) -> None:
-    role = text(message.get("role"), f"{place}.role")
-    if role == "assistant":
-        _read_assistant(reader, message, place)
-        return
-    extras = reader.unknown(message, {"role", "content"}, place)
-    if role == "developer":
-        extras["role"] = role
+def read_contents(reader: Reader, message: Object, place: str) -> list[MessagePart]:
+    """Read the contents of a system or user message."""
     contents = listed(message.get("content"), f"{place}.content")
-    parts = [said(reader, content, place) for content in contents]
-    is_system = role in {"system", "developer"}
-    reader.say(Role.SYSTEM if is_system else Role.USER, parts, extras)
+    return [said(reader, content, place) for content in contents]
 
 
 def said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
-    """Read what a user or the system says."""
+    """Read a content of a user or system message."""
     match content.get("type"):
         case "text":
             extras = reader.unknown(content, {"type", "text"}, f"{place}.content")
@@ -174,9 +194,7 @@ def _file(file: Object) -> FileRefPart | None:
     held = str(file.get("file_data", ""))
     if file.keys() != {"file_data", "filename"} or not held.startswith("data:"):
         return None
-    head, _, data = held[len("data:") :].partition(",")
-    mime_type = head.removesuffix(";base64")
-    return FileRefPart(path=data_url(mime_type, data, str(file["filename"])), mime_type=mime_type)
+    return file_of(held, str(file["filename"]))
 
 
 def _read_assistant(reader: Reader, message: Object, place: str) -> None:

@@ -1,27 +1,26 @@
-"""Messages to the body of OpenAI's Chat Completions API, and of the many that copy it.
+"""Renderer of request bodies of OpenAI's Chat Completions API and of its many copies.
 
-Laws: system messages stay where they stand; each answer to a tool call is a `tool` message of its
-own, directly after the assistant's; what a tool message cannot carry follows in a user message;
-arguments go back as the text that came, where that text is an object; usage is asked for, because
-nobody sends it unasked.
+Laws: system messages keep their position. Each result is a separate `tool` message, directly after
+the message of the calls. Content that a tool message cannot carry follows in a user message.
+Arguments are sent back as the original text if that text is an object. Usage is requested, because
+providers send it only on request.
 Source: the Chat Completions reference, summarised in the protocol notes on openai-chat, part 8
 (read 2026-11); the lengths of ids and names are those that the API's errors name.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeAlias, cast
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
-from deltafold.dialects.openai_chat.settings import OpenAIChatConfig
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, as_list, given
-from deltafold.dialects.settings import ModelConfig
+from deltafold.dialects.openai_chat.settings import SETTINGS, OpenAIChatConfig
+from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -42,72 +41,37 @@ AUDIO_FORMATS: Final = {
 }
 
 MediaRenderer: TypeAlias = Callable[[Source], Object | None]
-"""Renders an image or a file of a user message, None where the dialect has no form for it."""
+"""Renders an image or a file of a user message; None if the dialect has no form for it."""
+
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
+    call_ids=partial(Aliases.of_ids, "(?s).{1,40}"),
+)
 
 
-def request_path(config: OpenAIChatConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/chat/completions"
-
-
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: OpenAIChatConfig,
-    *,
-    stream: bool = True,
-) -> Rendered:
-    """Render a request.
-
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
-        call_ids=Aliases.of_ids("(?s).{1,40}"),
+def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
+    """Return the request body."""
+    choice = rendering.tool_choice()
+    messages = chat_messages(
+        rendering,
+        user=lambda turn: user_message(turn.parts, media_content, rendering),
+        assistant=lambda turn: _assistant(turn, config, rendering),
+        results=lambda turn: tool_results(turn, media_content, rendering),
     )
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
-    body: Object = {
-        "model": config.model_id,
-        "messages": _messages(messages, config, rendering),
-        "stream": stream,
-    }
-    usage = {"include_usage": True} if config.include_usage and stream else None
+    body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
+    usage = {"include_usage": True} if config.include_usage and rendering.stream else None
     body |= given(
         {
             "stream_options": usage,
-            "tools": function_tools(tools, config, rendering),
+            "tools": rendering.tool_list(function_tool) or None,
             "tool_choice": choice and tool_choice(choice, rendering),
             config.max_tokens_member: config.max_tokens,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "stop": as_list(config.stop_sequences),
-            "frequency_penalty": config.frequency_penalty,
-            "presence_penalty": config.presence_penalty,
-            "seed": config.seed,
-            "parallel_tool_calls": rendering.of_tools(
-                "parallel_tool_calls", config.parallel_tool_calls, config, tools
-            ),
-            "reasoning_effort": config.reasoning_effort,
-            "verbosity": config.verbosity,
-            "response_format": config.response_format,
-            "service_tier": config.service_tier,
-            "logprobs": config.logprobs,
-            "top_logprobs": config.top_logprobs,
-            "metadata": config.metadata,
-            "store": config.store,
-            "prompt_cache_key": config.prompt_cache_key,
-            "safety_identifier": config.safety_identifier,
-            "modalities": as_list(config.modalities),
-            "audio": config.audio,
         }
     )
-    return rendering.done(body, config.extra_body)
+    return body | rendering.settings(SETTINGS)
 
 
-def _function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
+def function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
     """Render a tool as a function, the form that several protocols copied."""
     function = given(
         {
@@ -120,14 +84,6 @@ def _function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
     return {"type": "function", "function": function, **tool.extra}
 
 
-def function_tools(
-    tools: Sequence[ToolSpec], config: ModelConfig, rendering: Rendering
-) -> list[Object] | None:
-    """Render the caller's tools, and the provider's behind them."""
-    rendered = [_function_tool(tool, rendering) for tool in tools]
-    return [*rendered, *map(dict, config.provider_tools)] or None
-
-
 def tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
     """Render the choice of a tool."""
     if choice.name is not None:
@@ -135,29 +91,39 @@ def tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
     return choice.mode
 
 
-def _messages(
-    messages: Sequence[Message], config: OpenAIChatConfig, rendering: Rendering
+def chat_messages(
+    rendering: Rendering,
+    *,
+    user: Callable[[Turn], Object],
+    assistant: Callable[[Turn], Object],
+    results: Callable[[Turn], list[Object]],
 ) -> list[Object]:
+    """Render each turn as messages of the Chat form.
+
+    Args:
+        rendering: the request.
+        user: renders a turn of the user.
+        assistant: renders a turn of the assistant; a message with nothing but a role is left out.
+        results: renders a turn of tool results.
+    """
     rendered: list[Object] = []
-    for turn in turns_of(messages, rendering):
+    for turn in turns_of(rendering):
         match turn.role:
             case Role.SYSTEM:
                 rendered.extend(system_message(turn, rendering))
             case Role.USER:
-                rendered.append(user_message(turn.parts, media_content, rendering))
+                rendered.append(user(turn))
             case Role.ASSISTANT:
-                message = _assistant(turn, rendering)
-                if turn.in_open_loop:
-                    message |= _reasoning(turn, config, rendering)
+                message = assistant(turn)
                 if len(message) > 1:
                     rendered.append(message)
             case Role.TOOL:
-                rendered.extend(_results(turn, rendering))
+                rendered.extend(results(turn))
     return rendered
 
 
 def system_message(turn: Turn, rendering: Rendering) -> list[Object]:
-    """Render a system message where it stands, none where it says nothing."""
+    """Render a system message at its position; an empty message is left out."""
     texts = replay.system_texts(turn.parts, rendering)
     message: Object = {"role": "system", "content": "".join(part.text for _, part in texts)}
     return [message | replay.message_members(turn.parts, rendering)] if message["content"] else []
@@ -166,7 +132,7 @@ def system_message(turn: Turn, rendering: Rendering) -> list[Object]:
 def user_message(
     parts: Sequence[tuple[Place, MessagePart]], media: MediaRenderer, rendering: Rendering
 ) -> Object:
-    """Render what a user says."""
+    """Render a message of the user."""
     message: Object = {"role": "user", "content": user_content(parts, media, rendering)}
     return message | replay.message_members(parts, rendering)
 
@@ -191,7 +157,7 @@ def user_content(
         contents.append(content | rendering.members(part))
     if any(content.keys() != {"type", "text"} for content in contents):
         return contents
-    # What stands for something else is a paragraph of its own.
+    # A text that replaces a file is a separate paragraph.
     is_plain = all(isinstance(part, TextPart) for _, part in parts)
     return ("" if is_plain else "\n\n").join(str(content["text"]) for content in contents)
 
@@ -220,8 +186,18 @@ def media_content(source: Source) -> Object | None:
     return {"type": "file", "file": file}
 
 
-def _assistant(turn: Turn, rendering: Rendering) -> Object:
-    """Render what was said; thinking and other providers' blocks are no part of it."""
+def assistant_message(turn: Turn, members: Object, rendering: Rendering) -> Object:
+    """Return an assistant's message with the members that are not empty."""
+    given_members = {name: value for name, value in members.items() if value}
+    return {
+        "role": "assistant",
+        **given_members,
+        **replay.message_members(turn.parts, rendering),
+    }
+
+
+def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
+    """Render a turn of the assistant; other providers' blocks are dropped."""
     texts: dict[bool, list[str]] = {False: [], True: []}
     calls: list[Object] = []
     members: Object = {}
@@ -233,7 +209,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
             case ToolCallPart():
                 calls.append(_tool_call(part, place, rendering))
             case ProviderPart() if part.block.get("type") == "audio" and part.dialect == DIALECT:
-                # What the model said aloud goes back by its id.
+                # Audio of the model is sent back by its id.
                 members["audio"] = {"id": part.block.get("id")}
             case ThinkingPart() if turn.in_open_loop:
                 continue
@@ -244,24 +220,31 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
         "refusal": "".join(texts[True]),
         "tool_calls": calls,
     }
-    said = {name: value for name, value in members.items() if value}
-    return {"role": "assistant", **said, **replay.message_members(turn.parts, rendering)}
+    message = assistant_message(turn, members, rendering)
+    return message | _reasoning(turn, config, rendering) if turn.in_open_loop else message
+
+
+def function_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
+    """Render a call of a function."""
+    return {
+        "id": rendering.call_ids.of(call.tool_call_id),
+        "type": "function",
+        "function": {
+            "name": rendering.tool_names.of(call.tool_name),
+            "arguments": replay.argument_text(call, place, rendering),
+        },
+    }
 
 
 def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
+    state = rendering.state(call)
+    extra = {"extra_content": state["extra_content"]} if "extra_content" in state else {}
+    if call.input_format != "text":
+        return function_call(call, place, rendering) | extra
     call_id = rendering.call_ids.of(call.tool_call_id)
     name = rendering.tool_names.of(call.tool_name)
-    extra = {
-        member: value
-        for member, value in rendering.state(call).items()
-        if member == "extra_content"
-    }
-    if call.input_format == "text":
-        custom: Object = {"name": name, "input": call.raw_args_text}
-        return {"id": call_id, "type": "custom", "custom": custom, **extra}
-    arguments = replay.argument_text(call, place, rendering)
-    function: Object = {"name": name, "arguments": arguments}
-    return {"id": call_id, "type": "function", "function": function, **extra}
+    custom: Object = {"name": name, "input": call.raw_args_text}
+    return {"id": call_id, "type": "custom", "custom": custom, **extra}
 
 
 def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
@@ -283,19 +266,19 @@ def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
     return {}
 
 
-def _results(turn: Turn, rendering: Rendering) -> list[Object]:
+def tool_results(turn: Turn, media: MediaRenderer, rendering: Rendering) -> list[Object]:
     """Render one message for each result, then one for all that they cannot carry."""
     rendered: list[Object] = []
     moved: list[tuple[Place, MessagePart]] = []
     for place, part in turn.parts:
         if not isinstance(part, ToolResultPart):
             continue
-        text, media = replay.result_and_media(part, place, rendering)
-        moved.extend((place, item) for item in media)
+        text, moved_here = replay.result_and_media(part, place, rendering)
+        moved.extend((place, item) for item in moved_here)
         replay.note_error_flag(part, place, rendering)
         call_id = rendering.call_ids.of(part.tool_call_id)
         message: Object = {"role": "tool", "tool_call_id": call_id, "content": text}
         rendered.append(message | rendering.members(part))
     if moved:
-        rendered.append(user_message(moved, media_content, rendering))
+        rendered.append(user_message(moved, media, rendering))
     return rendered

@@ -1,10 +1,18 @@
 """Settings of openai-chat: OpenAI's Chat Completions API."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
 from deltafold.dialects.settings import Flag, ModelConfig, Object, Penalty, Whole
+from deltafold.dialects.settings_table import (
+    COMMON,
+    SettingTable,
+    converted,
+    copied,
+    no_member,
+    same,
+)
 
 
 class OpenAIChatConfig(ModelConfig):
@@ -38,3 +46,19 @@ class OpenAIChatConfig(ModelConfig):
     replay_reasoning: (
         Literal["reasoning_content", "reasoning_details", "thinking_blocks"] | None
     ) = None
+
+
+SETTINGS: Final[SettingTable] = {
+    **COMMON,
+    **same("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed"),
+    **same("parallel_tool_calls", "reasoning_effort", "verbosity", "response_format"),
+    **same("service_tier", "logprobs", "top_logprobs", "metadata", "store"),
+    **same("prompt_cache_key", "safety_identifier", "modalities", "audio"),
+    "stop_sequences": copied("stop"),
+    "max_tokens": converted("max_completion_tokens", "max_tokens"),
+    "max_tokens_member": no_member("selects the member of max_tokens"),
+    "include_usage": converted("stream_options"),
+    "tool_choice": converted("tool_choice"),
+    "replay_reasoning": no_member("selects the member of assistant messages that has reasoning"),
+}
+"""Counterpart of each setting in the request body."""

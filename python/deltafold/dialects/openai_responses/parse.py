@@ -1,7 +1,7 @@
-"""The body of OpenAI's Responses API to messages; the mirror of `render.py`.
+"""Parser of request bodies of OpenAI's Responses API; the inverse of `render.py`.
 
-Laws: what the assistant did from one user's word to the next is one message; an item that came from
-the provider keeps all that it had beside its text or arguments.
+Laws: all items of the assistant between two user messages become one message. An item of the
+provider keeps all members beside its text or arguments.
 Source: the protocol notes on openai-responses, parts 3 and 6.
 """
 
@@ -9,10 +9,9 @@ from typing import Final, cast
 
 from deltafold.dialects.openai_responses.render import DIALECT, ENCRYPTED_REASONING
 from deltafold.dialects.reader import (
-    ParsedRequest,
     Reader,
     address,
-    data_url,
+    file_of,
     image_of,
     listed,
     objects,
@@ -34,35 +33,11 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
-_SETTINGS: Final = {
-    "max_output_tokens": "max_tokens",
-    **{
-        name: name
-        for name in (
-            "temperature",
-            "top_p",
-            "top_logprobs",
-            "parallel_tool_calls",
-            "max_tool_calls",
-            "reasoning",
-            "text",
-            "previous_response_id",
-            "conversation",
-            "truncation",
-            "background",
-            "metadata",
-            "service_tier",
-            "prompt_cache_key",
-            "safety_identifier",
-        )
-    },
-}
 _RESULTS: Final = {"function_call_output", "custom_tool_call_output"}
 
 
-def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
-    """Read a request."""
-    reader = Reader(DIALECT, body, model_id)
+def read_body(reader: Reader) -> None:
+    """Read a request body."""
     instructions = reader.body.pop("instructions", None)
     if instructions is not None:
         reader.say(Role.SYSTEM, [TextPart(text=text(instructions, "instructions"))])
@@ -79,8 +54,6 @@ def parse(body: Object, model_id: str | None = None) -> ParsedRequest:
     if others := [word for word in include if word != ENCRYPTED_REASONING]:
         reader.config["include"] = others
     reader.config["store"] = reader.body.pop("store", None)
-    reader.take(_SETTINGS)
-    return reader.done()
 
 
 def _read_tool(reader: Reader, tool: Object, place: str) -> None:
@@ -105,7 +78,7 @@ def _read_tool_choice(reader: Reader) -> None:
 
 
 class _Input:
-    """The input while it is read: items gather until another one speaks."""
+    """Reader of the input; collects the items of one speaker until the speaker changes."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -200,7 +173,7 @@ class _Input:
             self._flush()
         state = {name: value for name, value in item.items() if name != "content"}
         is_plain = state.keys() <= {"type", "role"}
-        # Text that stands alone would be taken for more of the item before it.
+        # Two plain texts in one message would be rendered as one item.
         if is_plain and self._said and isinstance(self._said[-1], TextPart):
             self._flush_said()
         for position, content in enumerate(contents):
@@ -250,7 +223,4 @@ def _file(members: Object) -> FileRefPart | None:
     held = str(members.get("file_data", ""))
     if members.keys() != {"file_data", "filename"} or not held.startswith("data:"):
         return None
-    head, _, data = held[len("data:") :].partition(",")
-    mime_type = head.removesuffix(";base64")
-    path = data_url(mime_type, data, str(members["filename"]))
-    return FileRefPart(path=path, mime_type=mime_type)
+    return file_of(held, str(members["filename"]))

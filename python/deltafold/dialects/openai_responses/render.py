@@ -1,28 +1,29 @@
-"""Messages to the body of OpenAI's Responses API.
+"""Renderer of request bodies of OpenAI's Responses API.
 
-Laws: the first system message is the instructions, the others stay where they stand; every call,
-result and piece of reasoning is an item of its own; what came as an item goes back as that item;
-reasoning that is neither encrypted nor in plain words goes back only where the provider stored it,
-and without it the items that it led to lose their ids, because they are refused apart.
+Laws: the first system message becomes the instructions; the others keep their position. Each call,
+result and piece of reasoning is a separate item. An item of the provider is sent back as that item.
+Reasoning that is neither encrypted nor plain text is sent back only if the provider stored it. If
+it is left out, the items after it lose their ids, because the API refuses them without the
+reasoning.
 Source: the Responses reference, summarised in the protocol notes on openai-responses, part 6 (read
-2026-11); the length of ids and names is that which the API's errors name.
+2026-11); the lengths of ids and names are those that the API's errors name.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Final, cast
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.openai_chat.render import system_message
-from deltafold.dialects.openai_responses.settings import OpenAIResponsesConfig
-from deltafold.dialects.rendered import Object, Place, Rendered, Rendering, given
+from deltafold.dialects.openai_responses.settings import SETTINGS, OpenAIResponsesConfig
+from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
-    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -42,71 +43,37 @@ _REASONING_MODEL: Final = re.compile(r"(?:.*/)?(?:o\d|gpt-[5-9](?!.*-chat)|codex
 others ("Encrypted content is not supported with this model")."""
 
 
-def request_path(config: OpenAIResponsesConfig, *, stream: bool) -> str:  # noqa: ARG001 - the one of all dialects
-    """Return the path below the vendor's address."""
-    return "/responses"
+IDENTIFIERS: Final = Identifiers(
+    tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
+    call_ids=partial(Aliases.of_ids, "(?s).{1,64}"),
+)
 
 
-def render(
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    config: OpenAIResponsesConfig,
-    *,
-    stream: bool = True,
-) -> Rendered:
-    """Render a request.
-
-    Raises:
-        MisuseError: a part names a local file, which must be read first.
-    """
-    rendering = Rendering(
-        DIALECT,
-        config.model_id,
-        tool_names=Aliases.of_names("[a-zA-Z0-9_-]{1,64}", 64),
-        call_ids=Aliases.of_ids("(?s).{1,64}"),
-    )
-    rendering.refuse_settings(config, ["stop_sequences"])
-    turns = turns_of(messages, rendering)
+def body_of(rendering: Rendering, config: OpenAIResponsesConfig) -> Object:
+    """Return the request body."""
+    rendering.refuse_setting("stop_sequences")
+    turns = turns_of(rendering)
     instructions = None
     if turns and turns[0].role is Role.SYSTEM:
         instructions = _system_text(turns.pop(0), rendering)
     items = _Items(rendering, is_stored=config.store is not False)
     for turn in turns:
         items.add(turn)
-    choice = rendering.of_tools("tool_choice", config.tool_choice, config, tools)
-    body: Object = {"model": config.model_id, "input": items.rendered, "stream": stream}
+    choice = rendering.tool_choice()
+    body: Object = {"model": config.model_id, "input": items.rendered, "stream": rendering.stream}
     body |= given(
         {
             "instructions": instructions or None,
-            "tools": _tools(tools, config, rendering),
+            "tools": rendering.tool_list(_tool) or None,
             "tool_choice": choice and _tool_choice(choice, rendering),
-            "parallel_tool_calls": rendering.of_tools(
-                "parallel_tool_calls", config.parallel_tool_calls, config, tools
-            ),
-            "max_output_tokens": config.max_tokens,
-            "max_tool_calls": config.max_tool_calls,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "top_logprobs": config.top_logprobs,
-            "reasoning": config.reasoning,
-            "text": config.text,
-            "store": config.store,
             "include": _include(config),
-            "previous_response_id": config.previous_response_id,
-            "conversation": config.conversation,
-            "truncation": config.truncation,
-            "background": config.background,
-            "metadata": config.metadata,
-            "service_tier": config.service_tier,
-            "prompt_cache_key": config.prompt_cache_key,
-            "safety_identifier": config.safety_identifier,
         }
     )
-    return rendering.done(body, config.extra_body)
+    return body | rendering.settings(SETTINGS)
 
 
 def asks_for_encrypted_reasoning(config: OpenAIResponsesConfig) -> bool:
-    """Whether the request asks for reasoning in a form that can be sent back."""
+    """Return whether the request asks for encrypted reasoning, which can be sent back."""
     if config.encrypted_reasoning is not None:
         return config.encrypted_reasoning
     reasons = config.reasoning is not None or _REASONING_MODEL.match(config.model_id) is not None
@@ -118,13 +85,6 @@ def _include(config: OpenAIResponsesConfig) -> list[str] | None:
     if asks_for_encrypted_reasoning(config) and ENCRYPTED_REASONING not in include:
         include.append(ENCRYPTED_REASONING)
     return include or None
-
-
-def _tools(
-    tools: Sequence[ToolSpec], config: OpenAIResponsesConfig, rendering: Rendering
-) -> list[Object] | None:
-    rendered = [_tool(tool, rendering) for tool in tools]
-    return [*rendered, *map(dict, config.provider_tools)] or None
 
 
 def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
@@ -234,7 +194,7 @@ class _Items:
         return self._is_stored or bool(state.get("encrypted_content") or state.get("content"))
 
     def _with_id(self, item: Mapping[str, object]) -> Object:
-        """Take the id from an item whose reasoning does not go with it."""
+        """Remove the id of an item whose reasoning is not sent."""
         return {k: v for k, v in item.items() if k != "id" or not self._lost_reasoning}
 
     def _add_text(self, part: TextPart, place: Place, state: Mapping[str, object]) -> None:

@@ -1,21 +1,29 @@
 """Settings of openai-responses: OpenAI's Responses API."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
 from deltafold.dialects.settings import Flag, ModelConfig, Object, Positive
+from deltafold.dialects.settings_table import (
+    COMMON,
+    SettingTable,
+    converted,
+    copied,
+    no_member,
+    same,
+)
 
 
 class OpenAIResponsesConfig(ModelConfig):
     """Settings of openai-responses.
 
     Attributes:
-        store: whether the provider keeps the response; False, the default here, makes every request
-            whole in itself. None sends nothing, which at OpenAI means yes.
+        store: whether the provider keeps the response. The default False makes each request
+            self-contained. None sends no member, which means True at OpenAI.
         encrypted_reasoning: whether to ask for reasoning that can be sent back without being
-            stored. None asks where `store` is False and the model reasons: `reasoning` is set, or
-            its name is that of a reasoning model; others refuse the question.
+            stored. None asks if `store` is False and the model reasons: `reasoning` is set, or the
+            model has the name of a reasoning model. Other models refuse this request.
         reasoning: `{effort, summary}`.
         text: `{format, verbosity}`; structured output is a format.
     """
@@ -38,3 +46,18 @@ class OpenAIResponsesConfig(ModelConfig):
     service_tier: str | None = None
     prompt_cache_key: str | None = None
     safety_identifier: str | None = None
+
+
+SETTINGS: Final[SettingTable] = {
+    **COMMON,
+    **same("temperature", "top_p", "top_logprobs", "parallel_tool_calls", "max_tool_calls"),
+    **same("reasoning", "text", "store", "previous_response_id", "conversation"),
+    **same("truncation", "background", "metadata", "service_tier"),
+    **same("prompt_cache_key", "safety_identifier"),
+    "max_tokens": copied("max_output_tokens"),
+    "stop_sequences": no_member("the API has no stop sequences"),
+    "tool_choice": converted("tool_choice"),
+    "include": converted("include"),
+    "encrypted_reasoning": converted("include"),
+}
+"""Counterpart of each setting in the request body."""

@@ -37,31 +37,40 @@ impl Counts {
     ///
     /// A record with more cached tokens than prompt tokens counts the cached ones beside the prompt (xAI).  A total that is the
     /// sum of prompt, completion and reasoning says that the completion excludes reasoning (xAI).
+    #[inline]
     pub fn from_numbers(table: &UsageTable, numbers: &UsageNumbers) -> Self {
-        let get = |member| numbers.get(member);
-        let (prompt, cached) = (get(UsageMember::Input), get(UsageMember::CacheRead));
-        let written = get(UsageMember::CacheWrite).filter(|_| table.input_excludes_cache);
-        let beside = cached.filter(|cached| {
-            table.input_excludes_cache || prompt.is_some_and(|prompt| *cached > prompt)
-        });
-        let input = sum([prompt, get(UsageMember::ToolInput)])
-            .map(|input| [beside, written].into_iter().flatten().fold(input, u64::saturating_add));
-        let (completion, reasoning) = (get(UsageMember::Output), get(UsageMember::Reasoning));
-        let all = sum([completion, reasoning]);
-        let total = sum([prompt, all]);
-        let is_beside = reasoning.is_some_and(|count| count > 0)
-            && completion.is_some()
+        let prompt = numbers.get(UsageMember::Input);
+        let cached = numbers.get(UsageMember::CacheRead);
+        let written = numbers.get(UsageMember::CacheWrite);
+        let reasoning = numbers.get(UsageMember::Reasoning);
+        let mut input = sum(prompt, numbers.get(UsageMember::ToolInput));
+        if table.input_excludes_cache {
+            input = input.and_then(|_| sum(sum(input, cached), written));
+        } else if let (Some(prompt), Some(cached)) = (prompt, cached)
+            && cached > prompt
+        {
+            input = sum(input, Some(cached));
+        }
+        let mut output = numbers.get(UsageMember::Output);
+        if table.output_excludes_reasoning {
+            output = sum(output, reasoning);
+        } else if let (Some(count), Some(total)) = (reasoning, numbers.get(UsageMember::Total))
+            && count > 0
             && prompt.is_some()
-            && total == get(UsageMember::Total);
+            && output.is_some()
+            && sum(prompt, sum(output, reasoning)) == Some(total)
+        {
+            output = sum(output, reasoning);
+        }
         Self {
             input,
-            output: if table.output_excludes_reasoning || is_beside { all } else { completion },
+            output,
             cost: numbers.cost(),
             cache_read: cached,
-            cache_write: get(UsageMember::CacheWrite),
+            cache_write: written,
             reasoning,
-            audio_input: get(UsageMember::AudioInput),
-            audio_output: get(UsageMember::AudioOutput),
+            audio_input: numbers.get(UsageMember::AudioInput),
+            audio_output: numbers.get(UsageMember::AudioOutput),
         }
     }
 
@@ -121,6 +130,10 @@ impl Counts {
 }
 
 /// The sum of the known counts; unknown when none is known.
-fn sum<const N: usize>(counts: [Option<u64>; N]) -> Option<u64> {
-    counts.into_iter().flatten().reduce(u64::saturating_add)
+#[inline]
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        _ => one.or(other),
+    }
 }

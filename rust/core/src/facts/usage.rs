@@ -76,12 +76,13 @@ pub struct UsageTable {
 pub struct UsageNumbers {
     counts: [Option<u64>; UsageMember::ALL.len()],
     /// Position of the path that gave the count.
-    ranks: [usize; UsageMember::ALL.len()],
+    ranks: [u8; UsageMember::ALL.len()],
     cost: Option<f64>,
 }
 
 impl UsageNumbers {
     /// The number of a member.
+    #[inline]
     pub fn get(&self, member: UsageMember) -> Option<u64> {
         self.counts.get(member as usize).copied().flatten()
     }
@@ -92,13 +93,14 @@ impl UsageNumbers {
     }
 
     /// Sets the number of a member, as the first path would.
+    #[inline]
     pub fn set(&mut self, member: UsageMember, count: Option<u64>) {
         if let Some(known) = self.counts.get_mut(member as usize) {
             *known = count;
         }
     }
 
-    fn take(&mut self, member: UsageMember, rank: usize, count: Option<u64>) {
+    fn take(&mut self, member: UsageMember, rank: u8, count: Option<u64>) {
         let at = member as usize;
         if let (Some(known), Some(best), Some(_)) =
             (self.counts.get_mut(at), self.ranks.get_mut(at), count)
@@ -121,10 +123,17 @@ impl UsageTable {
         self.find(|own| own == path).map(|(member, _)| member)
     }
 
-    fn find(&self, is: impl Fn(&str) -> bool) -> Option<(UsageMember, usize)> {
-        self.rows
-            .iter()
-            .find_map(|row| Some((row.member, row.paths.iter().position(|path| is(path))?)))
+    /// Finds the path that `is` accepts: its member, and its position among the member's paths.
+    #[inline]
+    fn find(&self, is: impl Fn(&str) -> bool) -> Option<(UsageMember, u8)> {
+        for row in self.rows {
+            for (path, rank) in row.paths.iter().zip(0..) {
+                if is(path) {
+                    return Some((row.member, rank));
+                }
+            }
+        }
+        None
     }
 
     /// Reads a usage record that was validated before.
@@ -142,38 +151,49 @@ impl UsageTable {
         key: &str,
         numbers: &mut UsageNumbers,
     ) -> Result<()> {
-        match reader.kind()? {
-            Kind::Object if self.has_members(key, '.') => reader.object(|reader, inner| {
-                let path = |own: &str| own.split_once('.') == Some((key, inner));
-                match self.find(path) {
-                    Some((member, rank)) => read_number(reader, member, rank, numbers),
-                    None => reader.skip(),
-                }
-            }),
-            Kind::Array if self.has_members(key, '[') => {
-                let path = |own: &str| own.strip_suffix("[AUDIO]") == Some(key);
-                let Some((member, rank)) = self.find(path) else { return reader.skip() };
+        let kind = reader.kind()?;
+        let found = match kind {
+            Kind::Object => return self.read_object(reader, key, numbers),
+            Kind::Array => self.find(|own| own.strip_suffix("[AUDIO]") == Some(key)),
+            _ => self.find(|own| own == key),
+        };
+        match found {
+            None => reader.skip(),
+            Some((member, rank)) if kind == Kind::Array => {
                 numbers.take(member, rank, audio_tokens(reader)?);
                 Ok(())
             }
-            Kind::Object | Kind::Array => reader.skip(),
-            _ => match self.find(|own| own == key) {
-                Some((member, rank)) => read_number(reader, member, rank, numbers),
-                None => reader.skip(),
-            },
+            Some((member, rank)) => read_number(reader, member, rank, numbers),
         }
     }
 
-    fn has_members(&self, key: &str, mark: char) -> bool {
-        let inside = |path: &str| path.strip_prefix(key).is_some_and(|rest| rest.starts_with(mark));
-        self.rows.iter().flat_map(|row| row.paths).any(|path| inside(path))
+    /// Reads the members of an object that paths `key.inner` name.
+    fn read_object(
+        &self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        numbers: &mut UsageNumbers,
+    ) -> Result<()> {
+        let inside = |own: &str| own.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+        if self.find(inside).is_none() {
+            return reader.skip();
+        }
+        reader.object(|reader, inner| {
+            let path = |own: &str| {
+                own.strip_prefix(key).and_then(|rest| rest.strip_prefix('.')) == Some(inner)
+            };
+            match self.find(path) {
+                Some((member, rank)) => read_number(reader, member, rank, numbers),
+                None => reader.skip(),
+            }
+        })
     }
 }
 
 fn read_number(
     reader: &mut Reader<'_>,
     member: UsageMember,
-    rank: usize,
+    rank: u8,
     numbers: &mut UsageNumbers,
 ) -> Result<()> {
     match member {

@@ -1,0 +1,188 @@
+"""Settings of each dialect, walked in both directions: to a member of the body and back.
+
+Law: the table of a dialect covers each field of its configuration class and nothing else. A setting
+that is copied or converted returns with its value; a setting without a member changes no member.
+"""
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from conversations import WEATHER
+from deltafold import Message, parse_request
+from deltafold.contract import json_object
+from deltafold.dialects import DIALECTS, LOCAL, Dialect, Rendered
+from deltafold.dialects.settings_table import Form, SettingTable
+
+ROWS: Final = (*DIALECTS.values(), LOCAL)
+PARSED: Final = tuple(DIALECTS.values())
+
+VALUES: Final[dict[str, Any]] = {
+    "temperature": 0.5,
+    "max_tokens": 77,
+    "top_p": 0.25,
+    "top_k": 7,
+    "seed": 11,
+    "stop_sequences": ("END", "STOP"),
+    "frequency_penalty": 0.25,
+    "presence_penalty": 0.75,
+    "tool_choice": {"mode": "required"},
+    "provider_tools": ({"type": "server_tool"},),
+    "cache_config": {"strategy": "auto", "lifetime": "1h"},
+    "extra_body": {"extra": 1},
+    "extra_headers": {"x-own": "1"},
+    "extra_query": {"q": "1"},
+    "parallel_tool_calls": False,
+    "thinking": {"type": "enabled"},
+    "metadata": {"user": "u"},
+    "service_tier": "flex",
+    "reasoning_effort": "low",
+    "top_logprobs": 3,
+    "logprobs": True,
+    "store": True,
+    "modalities": ("text", "audio"),
+    "include": ("message.output_text.logprobs",),
+    "max_tool_calls": 4,
+    "truncation": "auto",
+    "background": True,
+    "encrypted_reasoning": True,
+    "include_usage": False,
+    "max_tokens_member": "max_tokens",
+    "replay_reasoning": "reasoning_content",
+    "response_modalities": ("TEXT",),
+    "safety_settings": ({"category": "c"},),
+    "additional_model_response_field_paths": ("/path",),
+    "guardrails": ({"block": True},),
+    "documents": ("a document", {"data": {"text": "another"}}),
+    "strict_tools": True,
+    "priority": 2,
+    "safe_prompt": True,
+    "request_metadata": {"team": "t"},
+    "think": "low",
+    "format": "json",
+    "keep_alive": "5m",
+    "truncate": False,
+    "shift": False,
+    "do_sample": True,
+    "num_beams": 2,
+    "min_p": 0.5,
+    "no_repeat_ngram_size": 3,
+    "repetition_penalty": 1.5,
+}
+"""A value for each setting that is neither free text nor an object."""
+
+OWN_VALUES: Final[dict[str, dict[str, Any]]] = {
+    "bedrock-converse": {
+        "provider_tools": ({"systemTool": {"name": "search"}},),
+        "service_tier": {"type": "flex"},
+    },
+    "gemini": {
+        "provider_tools": ({"googleSearch": {}},),
+        "generation_config": {"responseLogprobs": True},
+        "tool_config": {"retrievalConfig": {"languageCode": "de"}},
+    },
+    "ollama": {"options": {"num_ctx": 4096}},
+}
+"""Values that differ in one dialect."""
+
+
+def value_of(row: Dialect, name: str) -> object:
+    """Return a value for a setting; free text and objects are made from the type of the field."""
+    own = OWN_VALUES.get(row.name, {})
+    if name in own or name in VALUES:
+        return own.get(name, VALUES.get(name))
+    is_object = "dict" in str(row.config_class.model_fields[name].annotation)
+    return {"member": name} if is_object else name
+
+
+def render(row: Dialect, **settings: object) -> Rendered:
+    config = row.config_class.model_validate({"model_id": "the-model", **settings})
+    return row.render([Message.user("Hello")], [WEATHER], config)
+
+
+def found(body: object, path: tuple[str, ...]) -> object:
+    for name in path:
+        body = (json_object(body) or {}).get(name)
+    return body
+
+
+def plain(value: object) -> object:
+    """Return a value with lists in place of tuples."""
+    return json.loads(json.dumps(value))
+
+
+CASES = [
+    pytest.param(row, name, id=f"{row.folder or row.name}: {name}")
+    for row in ROWS
+    for name in row.settings
+    if name != "model_id"
+]
+RETURNING = [
+    pytest.param(row, name, id=f"{row.name}: {name}")
+    for row in PARSED
+    for name, setting in row.settings.items()
+    if setting.form in {Form.COPIED, Form.CONVERTED} and name != "model_id"
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.folder or row.name)
+def test_a_table_covers_every_setting_and_no_other(row: Dialect) -> None:
+    assert row.settings.keys() == row.config_class.model_fields.keys()
+    copied = [setting.path for setting in row.settings.values() if setting.form is Form.COPIED]
+    assert len(copied) == len(set(copied))
+    for name, setting in row.settings.items():
+        has_member = setting.form is not Form.NONE
+        assert bool(setting.paths) is has_member, name
+        assert bool(setting.reason) is (setting.form in {Form.NONE, Form.WRITTEN}), name
+        assert setting.form is not Form.COPIED or len(setting.paths) == 1, name
+
+
+@pytest.mark.parametrize(("row", "name"), CASES)
+def test_a_setting_changes_its_own_member_and_no_other(row: Dialect, name: str) -> None:
+    setting = row.settings[name]
+    without = render(row).body
+    body = render(row, **{name: value_of(row, name)}).body
+    if name == "extra_body":
+        assert body != without
+        return
+    changed = {member for member in body | without if body.get(member) != without.get(member)}
+    also = {"include"} if (row.name, name) == ("openai-responses", "reasoning") else set[str]()
+    assert changed - also <= {path[0] for path in setting.paths}
+    assert bool(changed) is (setting.form is not Form.NONE)
+    if setting.form is Form.COPIED:
+        assert plain(found(body, setting.path)) == plain(value_of(row, name))
+
+
+@pytest.mark.parametrize(("row", "name"), RETURNING)
+def test_a_setting_returns_from_its_member(row: Dialect, name: str) -> None:
+    body = render(row, **{name: value_of(row, name)}).body
+    parsed = parse_request(body, row.name, model_id="the-model")
+    config: Any = row.config_class.model_validate(parsed.config)
+    expected = row.config_class.model_validate({"model_id": "m", name: value_of(row, name)})
+    assert getattr(config, name) == getattr(expected, name)
+    assert not config.extra_body
+    assert not parsed.notes
+
+
+@pytest.mark.parametrize("row", PARSED, ids=lambda row: row.name)
+def test_the_model_returns(row: Dialect) -> None:
+    body = render(row).body
+    assert ("model" in body) is bool(row.settings["model_id"].paths)
+    assert parse_request(body, row.name, model_id="the-model").config["model_id"] == "the-model"
+
+
+@pytest.mark.parametrize("row", PARSED, ids=lambda row: row.name)
+def test_every_copied_member_is_read_alone(row: Dialect) -> None:
+    """Start from the body: a member that nobody rendered sets its setting and no other."""
+    table: SettingTable = row.settings
+    bare = parse_request({}, row.name, model_id="m").config
+    for name, setting in table.items():
+        if setting.form is not Form.COPIED:
+            continue
+        value: object = plain(value_of(row, name))
+        for member in reversed(setting.path[1:]):
+            value = {member: value}
+        config = parse_request({setting.path[0]: value}, row.name, model_id="m").config
+        assert plain(config.pop(name)) == plain(value_of(row, name))
+        assert config == {key: value for key, value in bare.items() if key != name}

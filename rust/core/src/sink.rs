@@ -150,7 +150,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     }
 
     /// Add a list of the provider as one annotation `{type: name, <name>: list}`.
-    pub fn annotate_list(&mut self, part: PartHandle, name: &str, list: &str) {
+    pub fn annotate_list(&mut self, part: PartHandle, name: &'static str, list: &str) {
         self.flush_watched(part);
         let part = self.attribute_part(part, true);
         self.below.annotate_list(part, name, list);

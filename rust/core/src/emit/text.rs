@@ -217,7 +217,7 @@ impl<O: Output> EmitterSink<'_, O> {
     }
 
     /// Add a list of the provider as one annotation `{type: name, <name>: list}`.
-    pub fn annotate_list(&mut self, part: PartHandle, name: &str, list: &str) {
+    pub fn annotate_list(&mut self, part: PartHandle, name: &'static str, list: &str) {
         let annotation = json::object(|annotation| {
             annotation.text("type", name);
             annotation.json(name, list);

@@ -113,7 +113,7 @@ pub fn write_object<K: AsRef<str>>(members: &[(K, &str)]) -> String {
     let mut out = String::with_capacity(2 + bytes.sum::<usize>());
     write_members(&mut out, |object| {
         for (key, value) in members {
-            object.json(key.as_ref(), value);
+            object.json_of(key.as_ref(), value);
         }
     });
     out

@@ -2,7 +2,8 @@
 //!
 //! In: keys and values of Rust, of the wire or of JSON.  Out: JSON without white space.
 //!
-//! Laws: keys and texts are escaped.  Values that are JSON already are not checked.
+//! Laws: texts are escaped, and so are keys that are not constants.  Constant keys need no escapes.  Values that are JSON
+//! already are not checked.
 
 use std::fmt::{Display, Write as _};
 
@@ -69,7 +70,15 @@ impl<'a> ObjectWriter<'a> {
         self.out.push('}');
     }
 
-    fn key(&mut self, key: &str) {
+    #[inline]
+    fn key(&mut self, key: &'static str) {
+        self.out.push_str(if self.empty { "\"" } else { ",\"" });
+        self.empty = false;
+        self.out.push_str(key);
+        self.out.push_str("\":");
+    }
+
+    fn escaped_key(&mut self, key: &str) {
         if !self.empty {
             self.out.push(',');
         }
@@ -78,20 +87,32 @@ impl<'a> ObjectWriter<'a> {
         self.out.push(':');
     }
 
+    /// Write a member of a key that is not a constant; its value is JSON.
+    pub fn json_of(&mut self, key: &str, value: &str) {
+        self.escaped_key(key);
+        self.out.push_str(value);
+    }
+
+    /// Write a string of a key that is not a constant.
+    pub fn text_of(&mut self, key: &str, value: &str) {
+        self.escaped_key(key);
+        write_string(self.out, value);
+    }
+
     /// Write a member whose value is JSON.
-    pub fn json(&mut self, key: &str, value: &str) {
+    pub fn json(&mut self, key: &'static str, value: &str) {
         self.key(key);
         self.out.push_str(value);
     }
 
     /// Write a string.
-    pub fn text(&mut self, key: &str, value: &str) {
+    pub fn text(&mut self, key: &'static str, value: &str) {
         self.key(key);
         write_string(self.out, value);
     }
 
     /// Write a string of the wire with the escapes that it has there.
-    pub fn wire_text(&mut self, key: &str, value: Str<'_>) {
+    pub fn wire_text(&mut self, key: &'static str, value: Str<'_>) {
         self.key(key);
         self.out.push('"');
         self.out.push_str(value.raw);
@@ -99,20 +120,20 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Write a whole number.
-    pub fn number(&mut self, key: &str, value: impl Display) {
+    pub fn number(&mut self, key: &'static str, value: impl Display) {
         self.key(key);
         // Writing to a String cannot fail.
         let _ = write!(self.out, "{value}");
     }
 
     /// Write a member whose value `write` appends as JSON.
-    pub fn value(&mut self, key: &str, write: impl FnOnce(&mut String)) {
+    pub fn value(&mut self, key: &'static str, write: impl FnOnce(&mut String)) {
         self.key(key);
         write(self.out);
     }
 
     /// Write a member that is an object itself.
-    pub fn object(&mut self, key: &str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    pub fn object(&mut self, key: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.key(key);
         write_members(self.out, fill);
     }

@@ -124,13 +124,13 @@ impl Detail {
         json::write_members(out, |object| {
             object.text("type", &self.kind);
             for (name, text) in &self.texts {
-                object.text(name, text);
+                object.text_of(name, text);
             }
             if let Some(index) = &self.index {
                 object.json("index", index);
             }
             for (name, value) in &self.members {
-                object.json(name, value);
+                object.json_of(name, value);
             }
         });
     }

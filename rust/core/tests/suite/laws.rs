@@ -604,6 +604,21 @@ fn a_page_after_white_space_leaves_the_same_state() {
 }
 
 #[test]
+fn an_event_that_breaks_off_behind_its_log_probabilities_leaves_the_same_state() {
+    let event = |token: &str| {
+        format!(
+            "data: {{\"id\":\"c\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"x\"}},\"logprobs\":{{\"content\":[{{\"token\":\"{token}\",\"logprob\":-0.5,\"top_logprobs\":[]}}]}}}}]}}\n\n"
+        )
+    };
+    let whole = event("b");
+    let (end, broken) = (whole.len() - 6, whole.replacen("}]}\n\n", "\u{b}]}\n\n", 1));
+    for last in [broken.as_bytes(), &[&whole.as_bytes()[..end], b"\xff\n\n"].concat()] {
+        let body = [event("a").as_bytes(), event("a").as_bytes(), last].concat();
+        chunkings_agree("openai-chat", &body, &[]);
+    }
+}
+
+#[test]
 fn the_undamaged_bodies_say_what_they_should() {
     for (dialect, body) in BODIES {
         let (deltas, _) = decode_lawfully(decoder(dialect), [body.as_bytes()]);

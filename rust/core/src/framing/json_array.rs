@@ -5,7 +5,8 @@
 //!   validates the rest.
 //! - An element within one feed is borrowed.
 //! - Commas and white space between elements are ignored.
-//! - Another array after the end adds elements.  An array that never closes keeps those that arrived.
+//! - Another array after the end adds elements.
+//! - Elements are passed on at once, so that those of an array that never closes are not lost.
 //!
 //! Source: `streamGenerateContent` of Gemini without `alt=sse`.
 
@@ -38,7 +39,7 @@ enum ArrayState {
     Nested(u64),
     /// Inside of a string, at this nesting depth.
     Text(u64),
-    /// Behind a backslash in a string, at this nesting depth.
+    /// After a backslash in a string, at this nesting depth.
     Escape(u64),
     /// Inside of an element without brackets or quotes.
     Bare,

@@ -1,7 +1,7 @@
 //! Decoder of Amazon Bedrock ConverseStream.
 //!
 //! In: one event per frame, with its name in the frame's header and its body as JSON.  Proxies and other framings send an
-//! object whose only member has that name.  Also a whole Converse body.
+//! object whose only member has that name.  A whole Converse body is an input too.
 //! Out: operations of [`DeltaSink`].
 //!
 //! Laws:

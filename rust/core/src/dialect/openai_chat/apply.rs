@@ -193,7 +193,7 @@ impl State {
         sink.logprobs(part, logprobs);
     }
 
-    /// Return whether a full message would bring new content; after deltas it repeats them.
+    /// Return whether no content was emitted.  Only then does a full message count; after deltas it repeats them.
     fn said_nothing(&self) -> bool {
         self.last_text.is_none() && self.thinking.part.is_none() && self.calls.is_empty()
     }

@@ -62,9 +62,9 @@ pub(super) struct ItemMembers<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Actor {
     Provider,
-    /// The caller runs it.
+    /// The caller; the item is an action to run.
     Caller,
-    /// The caller approves it.
+    /// The caller; the item is a request for approval.
     Approver,
 }
 

@@ -1,8 +1,9 @@
-//! Which dialect is this body?  For who records or forwards streams and was told by nobody.
+//! Detection of the dialect of a body, for callers that record or forward streams without knowing their dialect.
 //!
-//! In: the first bytes of a body, cut anywhere, and its content type.  Out: the dialects that it may be, one where the
-//! bytes say it, two where they cannot tell them apart (an error alone often cannot), none where they say nothing.
-//! It looks at the members that stand in the first events, never at what a model wrote.
+//! In: the first bytes of a body, cut anywhere, and its content type.  Out: the possible dialects.  One if the bytes
+//! identify it, two if the bytes fit both (common for a body that is only an error), none without any sign.
+//!
+//! Law: only the members of the first events count.  Text that a model wrote is never inspected.
 
 use crate::framing::Frame;
 use crate::framing::aws_event_stream::AwsEventStream;
@@ -10,11 +11,11 @@ use crate::json::{Kind, Reader, Result, Str};
 
 use std::ops::ControlFlow;
 
-/// Bytes that are looked at.
+/// Maximum number of bytes to inspect.
 const ENOUGH: usize = 64 << 10;
-/// Events that are looked at.
+/// Maximum number of events to inspect.
 const EVENTS: usize = 16;
-/// Nesting that is looked at.
+/// Maximum nesting depth of the JSON to inspect.
 const DEPTH: usize = 64;
 
 const ANTHROPIC: &str = "anthropic-messages";
@@ -28,7 +29,7 @@ const INVOKE: &str = "bedrock-invoke";
 const OLLAMA: &str = "ollama";
 const COHERE: &str = "cohere-chat";
 
-/// The dialects that a body may be of, from its first bytes; at most two.
+/// Return the dialects that fit the first bytes of a body; at most two.
 ///
 /// ```
 /// use deltafold::detect::detect;
@@ -70,7 +71,7 @@ fn binary_frames(bytes: &[u8]) -> Vec<&'static str> {
     found
 }
 
-/// The JSON texts at the beginning of a body, each with its event's name; the last may be cut.
+/// Return the JSON texts at the beginning of a body, each with its event name.  The last text may be cut.
 fn events(text: &str) -> Vec<(&str, &str)> {
     if text.starts_with(['{', '[']) {
         let object = text.trim_start_matches(|byte: char| byte == '[' || byte.is_whitespace());
@@ -94,7 +95,7 @@ fn events(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// What stands in an object, as far as it came.
+/// The members of one JSON object that identify a dialect.  The object may be cut.
 #[derive(Default)]
 struct Members<'a> {
     name: &'a str,
@@ -109,7 +110,7 @@ struct Members<'a> {
 impl<'a> Members<'a> {
     fn from_event(name: &'a str, json: &'a str) -> Self {
         let mut found = Self { name, ..Self::default() };
-        // What was read before the cut stays.
+        // The error is ignored: a cut object keeps the members that were read before the cut.
         let _: Result<()> = Reader::new(json, DEPTH).entries(|reader, key| {
             found.names.push(key.raw);
             match (key.raw, reader.kind()?) {
@@ -185,7 +186,7 @@ impl<'a> Members<'a> {
     }
 
     fn chat(&self) -> &'static str {
-        // Mistral's models are named so, and its servers give no other sign at the beginning.
+        // Mistral is recognized by its model names, because its servers send no other sign in the first events.
         const NAMES: [&str; 8] = [
             "codestral",
             "devstral",
@@ -202,7 +203,7 @@ impl<'a> Members<'a> {
 
     fn by_error(&self, kind: &str) -> Vec<&'static str> {
         let Some(error) = self.error else {
-            // Words alone.
+            // A `message` without an `error` object and without a type: both dialects send such errors.
             return if self.has("message") && kind.is_empty() {
                 vec![COHERE, CONVERSE]
             } else {
@@ -224,7 +225,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The dialect whose events are named so.
+/// Return the dialect that uses this event type.
 fn by_kind(kind: &str) -> Option<&'static str> {
     match kind {
         "message_start" | "message_delta" | "message_stop" | "message" | "ping" => Some(ANTHROPIC),

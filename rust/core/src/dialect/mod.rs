@@ -1,7 +1,8 @@
-//! The registry: one row a wire protocol.
+//! Registry of the dialects: one row for each wire protocol.
 //!
-//! A dialect is two functions.  `read(frame)` is pure, borrows from the frame and knows no state; `apply(event, sink)`
-//! owns all state.  The emitter alone owns seq, ids, pairing and the terminal.
+//! A dialect consists of two functions.  `read(frame)` is pure: it borrows from the frame and has no access to state.
+//! `apply(event, sink)` owns all state of the protocol.  Sequence numbers, ids, the pairing of starts and ends, and the
+//! terminal event belong to the emitter alone.
 
 use crate::contract::Output;
 use crate::framing::{Bytes, Framing};
@@ -25,15 +26,15 @@ pub use protocol::Frame;
 /// A row of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
-    /// The name that users write.
+    /// The name of the dialect in the public interface.
     pub name: &'static str,
-    /// How its bodies are framed, unless their first bytes say otherwise.
+    /// The framing of its bodies, unless their first bytes show another one.
     pub framing: Framing,
-    /// A fresh state.
+    /// Constructor of a fresh state.
     pub state: fn() -> State,
 }
 
-/// The rows, and what follows from them: [`REGISTRY`], [`State`] and its dispatch.
+/// Define the rows and the code that follows from them: [`REGISTRY`], [`State`] and its dispatch.
 macro_rules! registry {
     ($($(#[$doc:meta])* $name:literal, $framing:ident => $protocol:ident($state:ty),)+) => {
         /// Every dialect.
@@ -43,14 +44,14 @@ macro_rules! registry {
             state: || State::$protocol(Box::default()),
         }),+];
 
-        /// The state of one stream's dialect.  Boxed: the largest is ten times the smallest, and what holds it is moved.
+        /// The state of one stream's dialect.  Boxed, because the largest is ten times the smallest and its owner is moved.
         #[derive(Clone, Debug, PartialEq)]
         pub enum State {
             $($(#[$doc])* $protocol(Box<ProtocolDriver<$state>>),)+
         }
 
         impl State {
-            /// Applies a frame that repeats a template; false for any other.
+            /// Apply a frame that matches a template.  Returns false for any other frame.
             #[inline]
             pub fn apply_template<O: Output>(
                 &mut self,
@@ -64,8 +65,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Applies the events at the start of what is not framed yet, as far as they repeat templates; how many bytes
-            /// they are.
+            /// Apply events at the start of unframed bytes while they match templates.  Returns the number of bytes applied.
             #[inline]
             pub fn apply_templates_unframed<O: Output>(
                 &mut self,
@@ -77,7 +77,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Reads one frame and applies it.  An error leaves the state as it was.
+            /// Read one frame and apply it.  An error leaves the state unchanged.
             pub fn frame<O: Output>(
                 &mut self,
                 frame: Frame<'_>,
@@ -88,7 +88,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Says what the state still holds back; no frame follows.
+            /// Emit the content that the state still holds; no frame follows.
             pub fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
                 match self {
                     $(Self::$protocol(driver) => driver.close(sink),)+
@@ -113,15 +113,15 @@ registry! {
     "gemini-interactions", Sse => GeminiInteractions(gemini_interactions::State),
     /// Ollama, `/api/chat` and `/api/generate`.
     "ollama", Ndjson => Ollama(ollama::State),
-    /// Mistral: OpenAI Chat Completions with contents as lists, which `openai-chat` reads everywhere.
+    /// Mistral: OpenAI Chat Completions with lists as contents, which the reader of `openai-chat` always accepts.
     "mistral", Sse => Mistral(openai_chat::State),
-    /// OpenAI Chat Completions and everything compatible.
+    /// OpenAI Chat Completions and compatible servers.
     "openai-chat", Sse => OpenAiChat(openai_chat::State),
-    /// OpenAI Responses, Open Responses and everything compatible.
+    /// OpenAI Responses, Open Responses and compatible servers.
     "openai-responses", Sse => OpenAiResponses(openai_responses::State),
 }
 
-/// The row of this name.
+/// Return the row with this name.
 pub fn find(name: &str) -> Option<&'static Dialect> {
     REGISTRY.iter().find(|row| row.name == name)
 }

@@ -1,6 +1,7 @@
 //! Facts of Amazon Bedrock's Converse API.
 //!
-//! Source: docs.aws.amazon.com, "ConverseStream: MessageStopEvent, TokenUsage, Errors" (protocols/mapping.md sections 4 to 6).
+//! Source: docs.aws.amazon.com, "ConverseStream: MessageStopEvent, TokenUsage, Errors" (protocols/mapping.md sections 4 to
+//! 6).
 
 use super::table::{ErrorCodes, Facts, FinishReasons, Row};
 use super::usage::UsageTable;
@@ -28,7 +29,7 @@ pub const FACTS: Facts = Facts {
             ToolInput: [],
             Output: ["outputTokens"],
             Total: ["totalTokens"],
-            // The second names are the older ones, sent beside the newer ones.
+            // The second names are the older ones, which are sent beside the newer ones.
             CacheRead: ["cacheReadInputTokens", "cacheReadInputTokenCount"],
             CacheWrite: ["cacheWriteInputTokens", "cacheWriteInputTokenCount"],
             Reasoning: [],
@@ -74,7 +75,7 @@ pub const FACTS: Facts = Facts {
                 500,
             ),
             (Row::own(ErrorCode::Timeout, &["ModelTimeoutException"]), 408),
-            // Its `originalStatusCode` tells what failed, so the name alone is not read as a code.
+            // `originalStatusCode` shows the actual failure, so the name alone is not read as a code.
             (Row::as_word(ErrorCode::ConnectionLost, "ModelStreamErrorException"), 424),
             (Row::as_word(ErrorCode::ContentBlocked, "ValidationException"), 400),
             (Row::as_word(ErrorCode::ProtocolError, "InternalServerException"), 502),

@@ -1,6 +1,6 @@
 //! Facts of the completion bodies of Amazon Bedrock's InvokeModel (Titan, Llama, Mistral, Cohere), decode only.
 //!
-//! Other bodies of InvokeModel are in another dialect, whose facts hold.
+//! Other bodies of InvokeModel use the protocol of another dialect, and the facts of that dialect.
 //! Source: docs.aws.amazon.com, "Inference request parameters and response fields" (protocols/mapping.md sections 4 and 5).
 
 use super::bedrock_converse;
@@ -37,7 +37,7 @@ pub const FACTS: Facts = Facts {
     },
     usage: UsageTable {
         rows: usage_rows! {
-            // Titan; Llama.
+            // Titan's name first, then that of Llama.
             Input: ["inputTextTokenCount", "prompt_token_count"],
             ToolInput: [],
             Output: ["totalOutputTextTokenCount", "generation_token_count", "tokenCount"],

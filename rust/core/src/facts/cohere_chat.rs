@@ -1,6 +1,6 @@
 //! Facts of Cohere Chat, both versions.
 //!
-//! Its error bodies name no code: the HTTP status alone says it.
+//! Its error bodies contain no code, so that only the HTTP status identifies the error.
 //! Source: docs.cohere.com, "Chat with streaming", "Errors" (protocols/mapping.md sections 4 to 6).
 
 use super::table::{ErrorCodes, Facts, FinishReasons, Row};
@@ -47,7 +47,7 @@ pub const FACTS: Facts = Facts {
     errors: ErrorCodes { rows: STATUS_ONLY },
 };
 
-/// Error codes of a protocol whose error bodies hold a text alone.
+/// Error codes of a protocol whose error bodies hold only a text.
 pub(super) const STATUS_ONLY: &[(Row<ErrorCode>, u16)] = &[
     (Row::none(ErrorCode::Authentication), 401),
     (Row::none(ErrorCode::Permission), 403),

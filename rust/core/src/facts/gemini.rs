@@ -1,7 +1,8 @@
 //! Facts of Gemini's `generateContent`.
 //!
-//! Source: ai.google.dev, "GenerateContentResponse: FinishReason, UsageMetadata"; google.rpc.Code (protocols/mapping.md sections 4
-//! to 6).  Two services send finish reasons as numbers; those on which both agree are listed.
+//! Two services send finish reasons as numbers.  The tables list the numbers on which both agree.
+//! Source: ai.google.dev, "GenerateContentResponse: FinishReason, UsageMetadata"; google.rpc.Code (protocols/mapping.md
+//! sections 4 to 6).
 
 use super::table::{ErrorCodes, Facts, FinishReasons, Row};
 use super::usage::UsageTable;
@@ -55,7 +56,7 @@ pub const FACTS: Facts = Facts {
         rows: usage_rows! {
             Input: ["promptTokenCount", "prompt_token_count"],
             ToolInput: ["toolUsePromptTokenCount", "tool_use_prompt_token_count"],
-            // The last is the name in the Live API and in Vertex's older answers.
+            // The Live API and older answers of Vertex use the last name.
             Output: ["candidatesTokenCount", "candidates_token_count", "responseTokenCount"],
             Total: ["totalTokenCount", "total_token_count"],
             CacheRead: ["cachedContentTokenCount", "cached_content_token_count"],

@@ -1,4 +1,4 @@
-//! Facts of Gemini's Interactions API: the words of the finish reasons are an interaction's statuses.
+//! Facts of Gemini's Interactions API.  The words of the finish reasons are the statuses of an interaction.
 //!
 //! Source: ai.google.dev, "Interactions API: Interaction" (protocols/mapping.md sections 4 and 5).
 
@@ -31,7 +31,7 @@ pub const FACTS: Facts = Facts {
             Total: ["total_tokens"],
             CacheRead: ["total_cached_tokens"],
             CacheWrite: [],
-            // The second is the older name.
+            // The second name is the older one.
             Reasoning: ["total_thought_tokens", "total_reasoning_tokens"],
             AudioInput: ["input_tokens_by_modality[AUDIO]"],
             AudioOutput: ["output_tokens_by_modality[AUDIO]"],

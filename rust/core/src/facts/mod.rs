@@ -1,10 +1,13 @@
 //! Facts about protocols as two-way tables: finish reasons, members of usage records, error codes.
 //!
-//! In: a word of a provider, or a member of a closed list of the contract.  Out: its counterpart.  Decoders and the classifier of
-//! refusals read the tables from the words to the contract, encoders from the contract to the words.
+//! In: a word of a provider, or a member of a closed list of the contract.  Out: its counterpart.  Decoders and the
+//! classifier of refusals map words to the contract, encoders map the contract to words.
 //!
-//! Laws (checked by a test for each dialect): each table has exactly one row for each member of its closed list.  A row without a
-//! word says so, and names the word that an encoder writes instead, if there is one.  A word stands in one row.
+//! Laws, checked by a test for each dialect:
+//! - Each table has exactly one row for each member of its closed list.
+//! - A row without a word is explicit, and may name the word that an encoder writes instead.
+//! - A word occurs in one row only.
+//!
 //! Sources: mapping of finish reasons, usage and error codes (protocols/mapping.md sections 4 to 6), words to write
 //! (protocols/encode.md sections 11 and 12).
 

@@ -1,6 +1,6 @@
 //! Facts of Ollama.
 //!
-//! Its error bodies hold a text alone.
+//! Its error bodies hold only a text.
 //! Source: the API document of Ollama's repository (protocols/mapping.md sections 4 to 6).
 
 use super::cohere_chat;

@@ -1,7 +1,8 @@
 //! Facts of OpenAI Chat Completions and compatible servers.
 //!
-//! Source: platform.openai.com, "Chat Completions", "Error codes"; the servers' documents and recordings; the vendor that sends a
-//! member stands beside it (protocols/mapping.md sections 4 to 6).
+//! A comment names the vendor of a member or word that OpenAI does not send.
+//! Source: platform.openai.com, "Chat Completions", "Error codes"; the servers' documents and recordings
+//! (protocols/mapping.md sections 4 to 6).
 
 use super::table::{ErrorCodes, Facts, FinishReasons, Row};
 use super::usage::UsageTable;
@@ -25,7 +26,7 @@ pub const FACTS: Facts = Facts {
             Row::own(FinishReason::Error, &["error", "network_error"]),
             Row::as_word(FinishReason::Other, "stop"),
         ],
-        // DeepSeek.
+        // DeepSeek sends this word.
         failures: &[("insufficient_system_resource", ErrorCode::Overloaded)],
     },
     usage: UsageTable {
@@ -37,7 +38,7 @@ pub const FACTS: Facts = Facts {
             CacheRead: [
                 "prompt_tokens_details.cached_tokens",
                 "input_tokens_details.cached_tokens",
-                // DeepSeek; Together and Hugging Face; Mistral; Databricks.
+                // The names of DeepSeek, of Together and Hugging Face, of Mistral, and of Databricks.
                 "prompt_cache_hit_tokens",
                 "cached_tokens",
                 "num_cached_tokens",
@@ -46,13 +47,13 @@ pub const FACTS: Facts = Facts {
             CacheWrite: [
                 "prompt_tokens_details.cache_write_tokens",
                 "input_tokens_details.cache_write_tokens",
-                // Databricks.
+                // The name of Databricks.
                 "cache_creation_input_tokens",
             ],
             Reasoning: [
                 "completion_tokens_details.reasoning_tokens",
                 "output_tokens_details.reasoning_tokens",
-                // DeepSeek hosted by Azure.
+                // The name of DeepSeek on Azure.
                 "reasoning_tokens",
             ],
             AudioInput: ["prompt_tokens_details.audio_tokens", "input_tokens_details.audio_tokens"],
@@ -60,7 +61,7 @@ pub const FACTS: Facts = Facts {
                 "completion_tokens_details.audio_tokens",
                 "output_tokens_details.audio_tokens",
             ],
-            // OpenRouter states a number, Perplexity an object.
+            // OpenRouter sends a number, Perplexity an object.
             Cost: ["cost", "cost.total_cost"],
             CostTicks: ["cost_in_usd_ticks"],
         },

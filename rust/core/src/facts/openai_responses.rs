@@ -1,6 +1,6 @@
 //! Facts of OpenAI Responses and compatible servers.
 //!
-//! The words of the finish reasons are those of `incomplete_details.reason`; a response that ended by itself has the status
+//! The words of the finish reasons are those of `incomplete_details.reason`.  A response that ended normally has the status
 //! `completed`.
 //! Source: platform.openai.com, "Responses: the response object" (protocols/mapping.md sections 4 to 6).
 
@@ -8,7 +8,7 @@ use super::openai_chat;
 use super::table::{ErrorCodes, Facts, FinishReasons, Row};
 use crate::contract::{ErrorCode, FinishReason};
 
-/// The tables.  The usage record has Chat's members under the names `input` and `output`, which the table of Chat lists.
+/// The tables.  The usage record has the members of Chat with the prefixes `input` and `output`, which Chat's table lists.
 pub const FACTS: Facts = Facts {
     finish_reasons: FinishReasons {
         rows: &[

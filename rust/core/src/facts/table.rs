@@ -10,27 +10,27 @@ pub struct Row<T> {
     pub member: T,
     /// The words that mean the member and nothing else; the first one is written.
     pub words: &'static [&'static str],
-    /// The word to write where `words` is empty; `None` where the protocol writes none.
+    /// The word to write if `words` is empty; `None` if the protocol writes none.
     pub stand_in: Option<&'static str>,
 }
 
 impl<T: Copy + PartialEq> Row<T> {
-    /// A member that has words of its own.
+    /// Build the row of a member with words of its own.
     pub(super) const fn own(member: T, words: &'static [&'static str]) -> Self {
         Self { member, words, stand_in: None }
     }
 
-    /// A member without a word, which is written as another member's word.
+    /// Build the row of a member without a word, which is written as the word of another member.
     pub(super) const fn as_word(member: T, word: &'static str) -> Self {
         Self { member, words: &[], stand_in: Some(word) }
     }
 
-    /// A member that the protocol cannot say by a word.
+    /// Build the row of a member that the protocol cannot express by a word.
     pub(super) const fn none(member: T) -> Self {
         Self { member, words: &[], stand_in: None }
     }
 
-    /// The word to write.
+    /// Return the word to write.
     pub fn word(&self) -> Option<&'static str> {
         self.words.first().copied().or(self.stand_in)
     }
@@ -41,7 +41,7 @@ impl<T: Copy + PartialEq> Row<T> {
 pub struct FinishReasons {
     /// One row for each finish reason of the contract.
     pub rows: &'static [Row<FinishReason>],
-    /// Words in the place of a finish reason that say that the answer failed.
+    /// Words in the place of a finish reason that mean that the answer failed.
     pub failures: &'static [(&'static str, ErrorCode)],
 }
 
@@ -55,14 +55,14 @@ pub enum Ending {
 }
 
 impl FinishReasons {
-    /// The finish reason of a word, in any case; `Other` for a word that is unknown or says that the answer failed.
+    /// Return the finish reason of a word, in any case.  `Other` for words that are unknown or mean that the answer failed.
     pub fn reason(&self, word: &str) -> FinishReason {
         let row =
             self.rows.iter().find(|row| row.words.iter().any(|own| own.eq_ignore_ascii_case(word)));
         row.map_or(FinishReason::Other, |row| row.member)
     }
 
-    /// The finish reason of a word, or the error code of a word that says that the answer failed.
+    /// Return the finish reason of a word, or the error code of a word that means that the answer failed.
     ///
     /// ```
     /// use deltafold::contract::{ErrorCode, FinishReason};
@@ -76,7 +76,7 @@ impl FinishReasons {
             .map_or_else(|| Ending::Finish(self.reason(word)), |(_, code)| Ending::Failure(*code))
     }
 
-    /// The word to write for a finish reason; `None` where the protocol says it in another way.
+    /// Return the word to write for a finish reason; `None` if the protocol expresses it in another way.
     pub fn word(&self, reason: FinishReason) -> Option<&'static str> {
         self.rows.iter().find(|row| row.member == reason)?.word()
     }
@@ -90,13 +90,13 @@ pub struct ErrorCodes {
 }
 
 impl ErrorCodes {
-    /// The error code of a word, in any case.
+    /// Return the error code of a word, in any case.
     pub fn code(&self, word: &str) -> Option<ErrorCode> {
         let own = |row: &Row<ErrorCode>| row.words.iter().any(|own| own.eq_ignore_ascii_case(word));
         self.rows.iter().find(|(row, _)| own(row)).map(|(row, _)| row.member)
     }
 
-    /// The word and the HTTP status to write for an error code.
+    /// Return the word and the HTTP status to write for an error code.
     pub fn word(&self, code: ErrorCode) -> (Option<&'static str>, u16) {
         let row = self.rows.iter().find(|(row, _)| row.member == code);
         row.map_or((None, 500), |(row, status)| (row.word(), *status))

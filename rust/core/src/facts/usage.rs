@@ -1,9 +1,11 @@
-//! Members of usage records: paths in a provider's JSON ↔ counts.
+//! Members of usage records: two-way mapping between paths in a provider's JSON and counts.
 //!
-//! A path is a member's name, `outer.inner` for a member of an object, or `list[AUDIO]` for the sum of `tokenCount` over the
-//! entries of a list whose `modality` is audio.
+//! A path has one of three forms:
+//! - the name of a member;
+//! - `outer.inner` for a member of an object;
+//! - `list[AUDIO]` for the sum of `tokenCount` over the entries of a list whose `modality` is audio.
 //!
-//! Laws: of several paths of a count the first one that has a number counts.  A value that is no number is ignored.
+//! Laws: if a count has several paths, the first one with a number counts.  Values that are not numbers are ignored.
 
 use crate::json::{Kind, Reader, Result};
 
@@ -12,11 +14,11 @@ use crate::json::{Kind, Reader, Result};
 pub enum UsageMember {
     /// Tokens of the prompt.
     Input,
-    /// Tokens that tools added to the prompt, where they are not part of `Input`.
+    /// Tokens that tools added to the prompt, if they are not part of `Input`.
     ToolInput,
     /// Tokens generated.
     Output,
-    /// Sum of both.
+    /// Sum of prompt and generated tokens.
     Total,
     /// Prompt tokens read from a cache.
     CacheRead,
@@ -51,12 +53,12 @@ impl UsageMember {
     ];
 }
 
-/// A count and its paths; the first one is written, none where the protocol has no such count.
+/// A count and its paths.  The first path is written.  The list is empty if the protocol has no such count.
 #[derive(Clone, Copy, Debug)]
 pub struct UsageRow {
     /// The count.
     pub member: UsageMember,
-    /// Where it stands.
+    /// The paths of the count in a record.
     pub paths: &'static [&'static str],
 }
 
@@ -65,9 +67,9 @@ pub struct UsageRow {
 pub struct UsageTable {
     /// The rows, in the order of [`UsageMember::ALL`].
     pub rows: &'static [UsageRow],
-    /// `Input` leaves out what a cache gave and took (Anthropic, Bedrock).
+    /// `Input` excludes tokens read from or written to a cache (Anthropic, Bedrock).
     pub input_excludes_cache: bool,
-    /// `Output` leaves out reasoning (Gemini).
+    /// `Output` excludes reasoning tokens (Gemini).
     pub output_excludes_reasoning: bool,
 }
 
@@ -75,24 +77,24 @@ pub struct UsageTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UsageNumbers {
     counts: [Option<u64>; UsageMember::ALL.len()],
-    /// Position of the path that gave the count.
+    /// Position of the path that provided the count.
     ranks: [u8; UsageMember::ALL.len()],
     cost: Option<f64>,
 }
 
 impl UsageNumbers {
-    /// The number of a member.
+    /// Return the number of a member.
     #[inline]
     pub fn get(&self, member: UsageMember) -> Option<u64> {
         self.counts.get(member as usize).copied().flatten()
     }
 
-    /// US dollars, from whichever member states them.
+    /// Return the cost in US dollars, from whichever member holds it.
     pub fn cost(&self) -> Option<f64> {
         self.cost
     }
 
-    /// Sets the number of a member, as the first path would.
+    /// Set the number of a member, as if its first path had provided it.
     #[inline]
     pub fn set(&mut self, member: UsageMember, count: Option<u64>) {
         if let Some(known) = self.counts.get_mut(member as usize) {
@@ -113,17 +115,17 @@ impl UsageNumbers {
 }
 
 impl UsageTable {
-    /// The first path of a member; `None` where the protocol has no such count.
+    /// Return the first path of a member; `None` if the protocol has no such count.
     pub fn path(&self, member: UsageMember) -> Option<&'static str> {
         self.rows.iter().find(|row| row.member == member)?.paths.first().copied()
     }
 
-    /// The member at a path.
+    /// Return the member at a path.
     pub fn member(&self, path: &str) -> Option<UsageMember> {
         self.find(|own| own == path).map(|(member, _)| member)
     }
 
-    /// Finds the path that `is` accepts: its member, and its position among the member's paths.
+    /// Find the path that `is` accepts: its member, and its position among the member's paths.
     #[inline]
     fn find(&self, is: impl Fn(&str) -> bool) -> Option<(UsageMember, u8)> {
         for row in self.rows {
@@ -136,7 +138,7 @@ impl UsageTable {
         None
     }
 
-    /// Reads a usage record that was validated before.
+    /// Read a usage record that was validated before.
     pub fn read(&self, usage: &str) -> Result<UsageNumbers> {
         let mut numbers = UsageNumbers::default();
         Reader::trusted(usage)
@@ -144,7 +146,7 @@ impl UsageTable {
         Ok(numbers)
     }
 
-    /// Reads the value of one member of a record.
+    /// Read the value of one member of a record.
     pub fn read_member(
         &self,
         reader: &mut Reader<'_>,
@@ -167,7 +169,7 @@ impl UsageTable {
         }
     }
 
-    /// Reads the members of an object that paths `key.inner` name.
+    /// Read the members of an object that paths `key.inner` name.
     fn read_object(
         &self,
         reader: &mut Reader<'_>,
@@ -206,7 +208,7 @@ fn read_number(
     Ok(())
 }
 
-/// Sums the tokens of audio in a list `[{modality, tokenCount}]`.
+/// Return the sum of the audio tokens in a list `[{modality, tokenCount}]`.
 fn audio_tokens(reader: &mut Reader<'_>) -> Result<Option<u64>> {
     let mut found: Option<u64> = None;
     reader.maybe_array(|reader| {
@@ -230,7 +232,7 @@ fn audio_tokens(reader: &mut Reader<'_>) -> Result<Option<u64>> {
     Ok(found)
 }
 
-/// Shorthand for the rows of a table, in the order of [`UsageMember::ALL`]; a count that is left out has no path.
+/// Shorthand for the rows of a table, in the order of [`UsageMember::ALL`].
 macro_rules! usage_rows {
     ($($member:ident: $paths:expr),* $(,)?) => {
         &[$(crate::facts::UsageRow { member: crate::facts::UsageMember::$member, paths: &$paths }),*]

@@ -1,24 +1,27 @@
-//! Bytes of which it may be known already that they are UTF-8.
+//! Bytes with cached UTF-8 validation.
 //!
-//! In: a feed.  Out: pieces of it as text.  Laws: the bytes of a long feed are validated once, not once a frame and again
-//! once a string; a short feed is one frame or less, of which only the strings that are looked at need it.
+//! In: a feed.  Out: pieces of it as text.
+//!
+//! Laws:
+//! - The bytes of a long feed are validated once, not once for each frame and again for each string.
+//! - A short feed is not validated as a whole.  It is one frame or less, and only the strings that are read need to be text.
 
 use std::ops::Range;
 
-/// Bytes from here on are validated together.
+/// Minimum length of a feed that is validated as a whole.
 const LONG: usize = 512;
 
 /// Bytes, validated or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bytes<'a> {
-    /// They are UTF-8.
+    /// Valid UTF-8.
     Valid(&'a str),
-    /// Nobody has looked.
+    /// Bytes without validation.
     Unchecked(&'a [u8]),
 }
 
 impl<'a> Bytes<'a> {
-    /// The bytes.
+    /// Return the bytes.
     #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
         match self {
@@ -27,7 +30,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// These of them, if that is UTF-8.
+    /// Return a range of the bytes as text, if it is valid UTF-8.
     #[inline]
     pub fn text(self, range: Range<usize>) -> Option<&'a str> {
         match self {
@@ -36,7 +39,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// All of them, if that is UTF-8.
+    /// Return all bytes as text, if they are valid UTF-8.
     #[inline]
     pub fn whole_text(self) -> Option<&'a str> {
         match self {
@@ -45,7 +48,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// What stands from there on, its line at least, if that is UTF-8.
+    /// Return the text from `start` on, if it is valid UTF-8.  It reaches at least to the end of the line.
     #[inline]
     pub fn line(self, start: usize) -> Option<&'a str> {
         match self {
@@ -58,7 +61,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The bytes from there on.
+    /// Return the bytes from `start` on.
     #[inline]
     pub fn after(self, start: usize) -> Option<Self> {
         match self {
@@ -72,17 +75,17 @@ impl<'a> Bytes<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Feed<'a> {
     bytes: &'a [u8],
-    /// What of it is text up to its first wrong byte, once somebody asked.
+    /// Cached valid UTF-8 prefix of the feed.  `None` before the first request.
     text: Option<&'a str>,
 }
 
 impl<'a> Feed<'a> {
-    /// A feed at which nobody has looked.
+    /// Build a feed without validation.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, text: None }
     }
 
-    /// What is known of bytes, which may be a piece of the feed.
+    /// Return `bytes` as valid text if the cache shows that they are.  They may be a piece of the feed.
     #[inline]
     pub fn known<'b>(&mut self, bytes: &'b [u8]) -> Bytes<'b>
     where
@@ -94,7 +97,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// What is known of the beginning of bytes, at least of a part of them.
+    /// Return the longest beginning of `bytes` that the cache shows to be valid, or all of them unchecked.
     #[inline]
     pub fn beginning<'b>(&mut self, bytes: &'b [u8]) -> Bytes<'b>
     where
@@ -113,7 +116,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// The text that a feed is, up to its first wrong byte; a character that is cut at its end is none.
+/// Return the valid UTF-8 prefix of a feed.  A character that is cut at the end is not part of it.
 fn valid(feed: &[u8]) -> &str {
     let is_begun = |bytes: &&[u8]| match bytes.first() {
         Some(0xC0..=0xDF) => bytes.len() < 2,

@@ -7,11 +7,11 @@ use std::ops::ControlFlow;
 pub enum Frame<'a> {
     /// A framed event.
     Event {
-        /// The event's name, empty without one.
+        /// The event's name; empty without one.
         name: &'a [u8],
         /// Its data, the lines joined by LF.
         data: &'a [u8],
-        /// Bytes from the start of the body to its first data line.
+        /// Byte offset of its first data line in the body.
         offset: u64,
         /// True if the framing closed the event; false for an unfinished event at the end of the body.
         closed: bool,
@@ -22,9 +22,9 @@ pub enum Frame<'a> {
     Stray {
         /// The line without its end.
         line: &'a [u8],
-        /// Bytes from the start of the body to the line.
+        /// Byte offset of the line in the body.
         offset: u64,
-        /// The framing has one record a line, so a line that begins like JSON and breaks is an error.
+        /// The framing has one record per line, so that a line of broken JSON is an error.
         record: bool,
     },
     /// A failure that the framing reports.
@@ -40,7 +40,7 @@ pub enum Frame<'a> {
     Corrupt {
         /// The defect.
         what: &'static str,
-        /// Bytes from the start of the body to the frame.
+        /// Byte offset of the frame in the body.
         offset: u64,
     },
     /// An event that exceeds the limit.
@@ -49,7 +49,7 @@ pub enum Frame<'a> {
 
 /// Destination of frames.
 pub trait Receiver {
-    /// Take a frame; break to take no more.
+    /// Take a frame.  Break to stop the framer.
     fn frame(&mut self, frame: Frame<'_>) -> ControlFlow<()>;
 
     /// Take known events from the start of unframed bytes and return their length.  An event begins at the first byte.

@@ -13,7 +13,7 @@ use super::sse::Sse;
 pub enum Framing {
     /// Server-sent events.
     Sse,
-    /// A JSON value a line.
+    /// One JSON value per line.
     Ndjson,
     /// One JSON array whose elements arrive over time.
     JsonArray,
@@ -26,7 +26,7 @@ pub enum Framing {
 pub enum Framer {
     /// Server-sent events.
     Sse(Sse),
-    /// A JSON value a line.
+    /// One JSON value per line.
     Ndjson(Ndjson),
     /// One JSON array.
     JsonArray(JsonArray),

@@ -1,52 +1,57 @@
-//! One JSON array whose elements arrive over time: body bytes in any chunking → an event an element.
+//! Framing of one JSON array whose elements arrive over time: body bytes in any chunking → one event per element.
 //!
-//! Laws: every byte is looked at once to find where an element ends (strings and nesting, nothing more: whether it is
-//! JSON is the reader's question); an element that lies whole in one feed is borrowed; commas and white space between
-//! elements say nothing; another array after the end brings more elements; an array that never closes gives what it has.
+//! Laws:
+//! - Every byte is scanned once to find the ends of elements.  Only strings and nesting are tracked; the JSON reader
+//!   validates the rest.
+//! - An element within one feed is borrowed.
+//! - Commas and white space between elements are ignored.
+//! - Another array after the end adds elements.
+//! - Elements are passed on at once, so that those of an array that never closes are not lost.
+//!
 //! Source: `streamGenerateContent` of Gemini without `alt=sse`.
 
 use std::ops::ControlFlow;
 
 use super::Frame;
 
-/// The framer.
+/// Framer of a JSON array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JsonArray {
     /// Bytes fed before the current feed.
     fed: u64,
-    /// Whether the outer array is open.
+    /// The outer array is open.
     inside: bool,
     state: ArrayState,
-    /// What of the current element came in earlier feeds.
+    /// The bytes of the current element from earlier feeds.
     held: Vec<u8>,
-    /// Where the current element begins.
+    /// Byte offset of the current element.
     offset: u64,
     max_bytes: usize,
 }
 
-/// Where the next byte stands.
+/// Position of the next byte in the JSON structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ArrayState {
     /// Between elements.
     #[default]
     Between,
-    /// In objects and arrays, this many deep.
+    /// Inside of an element, at this nesting depth.
     Nested(u64),
-    /// In a string at this depth.
+    /// Inside of a string, at this nesting depth.
     Text(u64),
-    /// Behind a backslash in it.
+    /// After a backslash in a string, at this nesting depth.
     Escape(u64),
-    /// In an element without brackets or quotes.
+    /// Inside of an element without brackets or quotes.
     Bare,
 }
 
 impl JsonArray {
-    /// A framer that refuses elements over `max_bytes`.
+    /// Build a framer that refuses elements over `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, ..Self::default() }
     }
 
-    /// Takes the next bytes and hands every finished element to `sink`, which breaks when it wants no more.
+    /// Read the next bytes and pass each finished element to `sink`, until `sink` breaks.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -108,7 +113,7 @@ impl JsonArray {
         ControlFlow::Continue(())
     }
 
-    /// Takes a byte between elements; true when it begins one.
+    /// Handle a byte between elements.  Returns whether it begins an element.
     fn begins(&mut self, byte: u8) -> bool {
         self.state = match byte {
             b'[' if !self.inside => {
@@ -119,7 +124,7 @@ impl JsonArray {
                 self.inside = false;
                 ArrayState::Between
             }
-            // The bytes of a BOM say nothing either.
+            // The bytes of a BOM are ignored too.
             b',' | 0xEF | 0xBB | 0xBF => ArrayState::Between,
             byte if byte.is_ascii_whitespace() => ArrayState::Between,
             b'{' | b'[' => ArrayState::Nested(1),

@@ -1,7 +1,11 @@
-//! A JSON value a line: body bytes in any chunking → [`Frame::Stray`]s that are records.
+//! Framing of one JSON value per line: body bytes in any chunking → [`Frame::Stray`]s that are records.
 //!
-//! Laws: a line ends at LF and at nothing else (a JSON text holds no raw LF inside of a string); one CR before it is
-//! dropped; every byte is searched once; a line that lies whole in one feed is borrowed; the last line needs no LF.
+//! Laws:
+//! - A line ends at LF only, because JSON text has no raw LF inside of a string.  One CR before it is dropped.
+//! - Every byte is searched once.
+//! - A line within one feed is borrowed.
+//! - The last line needs no LF.
+//!
 //! Source: the documents of NDJSON and JSON Lines, and Ollama's server.
 
 use std::ops::ControlFlow;
@@ -10,7 +14,7 @@ use super::Frame;
 
 const BOM: &[u8] = &[0xEF, 0xBB, 0xBF];
 
-/// The framer.
+/// Framer of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ndjson {
     /// Bytes fed before the current feed.
@@ -22,12 +26,12 @@ pub struct Ndjson {
 }
 
 impl Ndjson {
-    /// A framer that refuses lines over `max_bytes`.
+    /// Build a framer that refuses lines over `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, ..Self::default() }
     }
 
-    /// Takes the next bytes and hands every finished line to `sink`, which breaks when it wants no more.
+    /// Read the next bytes and pass each finished line to `sink`, until `sink` breaks.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -38,7 +42,7 @@ impl Ndjson {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             if self.line.is_empty() {
-                // Blank lines mean nothing, however many there are.
+                // Blank lines are ignored, in any number.
                 let blank = rest.iter().take_while(|byte| **byte == b'\n').count();
                 if blank > 0 {
                     at += blank;
@@ -72,7 +76,7 @@ impl Ndjson {
         ControlFlow::Continue(())
     }
 
-    /// Takes the end of the body.
+    /// Take the end of the body.
     pub fn close(&mut self, mut sink: impl FnMut(Frame<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let line = std::mem::take(&mut self.line);
         record(&line, self.line_offset, &mut sink)

@@ -1,46 +1,49 @@
-//! What is this body?  Told from its first bytes that are no white space.
+//! Detection of the framing of a body from its first bytes after white space.
 //!
-//! In: the first bytes, and how the protocol's bodies are framed.  Out: a [`BodyKind`], once.  A protocol of text may come in
-//! every framing of text (a proxy changes it), one of binary frames as text (errors and whole bodies are JSON).  An HTML
-//! page and a compressed body are named for what they are.  A JSON body, pretty-printed or not, needs no framing of its
-//! own: a framer of lines hands it over as stray lines.
+//! In: the first bytes, and the usual framing of the protocol.  Out: a [`BodyKind`], once.
+//!
+//! Laws:
+//! - A text protocol may arrive in every text framing, because proxies change it.
+//! - A protocol of binary frames may arrive as text, because its errors and whole bodies are JSON.
+//! - HTML pages and compressed bodies are reported as such.
+//! - A JSON body, pretty-printed or not, needs no framing of its own: the line framers pass its lines on as strays.
 //!
 //! | first bytes | framing |
 //! |---|---|
-//! | `<` | a page |
-//! | gzip's | compressed |
+//! | `<` | an HTML or XML page |
+//! | those of gzip | compressed |
 //! | `[` and then `{` | JSON array |
-//! | `:`, or a letter that a field of SSE begins with | SSE |
-//! | `{`, where the protocol has binary frames | SSE, whose stray lines it is |
-//! | anything else | as the protocol has it |
+//! | `:`, or the first letter of an SSE field | SSE |
+//! | `{`, if the protocol has binary frames | SSE, which passes the lines on as strays |
+//! | anything else | the usual one |
 
 use crate::framing::Framing;
 
-/// Bytes of a page that are kept as the error's detail.
+/// Number of bytes of a page that are kept as the detail of the error.
 pub const PAGE_BYTES: usize = 512;
 
-/// What the body turned out to be.
+/// The detected kind of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
     /// Events in this framing.
     Framed(Framing),
     /// An HTML or XML page.
     Page,
-    /// gzip: nobody undid the content encoding.
+    /// gzip data: the transport did not undo the content encoding.
     Compressed,
 }
 
-/// The first bytes, as long as they decide nothing.
+/// The first bytes of a body whose kind is not decided yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BodySniffer {
-    /// All bytes so far: the framing that is chosen gets them too.
+    /// All bytes so far, which the chosen framer receives first.
     seen: Vec<u8>,
-    /// An opening bracket is among them.
+    /// `seen` holds an opening bracket.
     bracket: bool,
 }
 
 impl BodySniffer {
-    /// Looks at the next bytes of a body whose protocol is framed as `usual`; `max_bytes` of white space are nothing.
+    /// Inspect the next bytes of a body with the usual framing `usual`.  After `max_bytes` of white space, SSE is chosen.
     pub fn inspect(&mut self, bytes: &[u8], usual: Framing, max_bytes: usize) -> Option<BodyKind> {
         let room = max_bytes.saturating_sub(self.seen.len());
         for byte in bytes.iter().take(room) {
@@ -60,7 +63,7 @@ impl BodySniffer {
             b' ' | b'\t' | b'\n' | b'\r' => return None,
             b'{' if self.bracket => Framing::JsonArray,
             _ if self.bracket => Framing::Sse,
-            // The bytes of a BOM decide nothing either.
+            // The bytes of a BOM are ignored too.
             0xEF | 0xBB | 0xBF => return None,
             b'<' => return Some(BodyKind::Page),
             0x1F => return Some(BodyKind::Compressed),
@@ -69,14 +72,14 @@ impl BodySniffer {
                 return None;
             }
             b'{' if usual == Framing::AwsEventStream => Framing::Sse,
-            // The fields of server-sent events begin so; the length of a frame does so from 970 MB up.
+            // First bytes of SSE fields.  A binary frame begins like this only if it is longer than 970 MB.
             b':' | b'd' | b'e' | b'i' | b'r' => Framing::Sse,
             _ => usual,
         };
         Some(BodyKind::Framed(framing))
     }
 
-    /// The bytes that were looked at before those that decided.
+    /// Return the bytes of the earlier feeds, which did not decide the kind.
     pub fn into_seen(self) -> Vec<u8> {
         self.seen
     }

@@ -1,10 +1,14 @@
-//! Server-sent events: body bytes in any chunking → [`Frame`]s.
+//! Framing of server-sent events: body bytes in any chunking → [`Frame`]s.
 //!
-//! Laws: a line ends at CR LF, LF or CR and at nothing else; a CR ends it at once, a following LF is dropped whenever it
-//! comes; every byte is searched once; the data of an event that lies whole in one feed is borrowed, never copied.
-//! Source: WHATWG HTML, "Server-sent events" (parsing an event stream), and the deviations of LLM servers: an event
-//! without a blank line at the end of the body is handed over with `closed: false`; the field `error` of old llama.cpp
-//! servers is an event named `error`; lines with unknown fields are handed over as strays (they may be bare JSON).
+//! Laws:
+//! - A line ends at CR LF, LF or CR only.  A CR ends it at once; a following LF is dropped, even in a later feed.
+//! - Every byte is searched once.
+//! - The data of an event within one feed is borrowed, never copied.
+//!
+//! Source: WHATWG HTML, "Server-sent events" (parsing an event stream), and the deviations of LLM servers:
+//! - An event without a blank line at the end of the body is passed on with `closed: false`.
+//! - The field `error` of old llama.cpp servers is an event with the name `error`.
+//! - Lines with unknown fields are passed on as strays, because they may be bare JSON.
 
 use std::ops::ControlFlow;
 
@@ -12,12 +16,12 @@ use super::{Frame, Receiver};
 
 const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
-/// The framer.
+/// Framer of server-sent events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sse {
     /// Bytes fed before the current feed.
     fed: u64,
-    /// Bytes of the BOM matched; 3 when that question is settled.
+    /// Number of matched bytes of the BOM; 3 once the start of the body is decided.
     bom: usize,
     skip_lf: bool,
     /// The unterminated line.
@@ -31,22 +35,22 @@ pub struct Sse {
 }
 
 impl Sse {
-    /// A framer that refuses events over `max_bytes`.
+    /// Build a framer that refuses events over `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, ..Self::default() }
     }
 
-    /// Bytes taken so far.
+    /// Return the number of bytes read so far.
     pub fn fed(&self) -> u64 {
         self.fed
     }
 
-    /// Takes the next bytes and hands every finished frame to `sink`, which breaks when it wants no more.
+    /// Read the next bytes and pass each finished frame to `sink`, until `sink` breaks.
     pub fn feed<'a>(&mut self, bytes: &'a [u8], mut sink: impl Receiver) -> ControlFlow<()> {
         let mut at = self.skip_bom(bytes);
         let start = self.fed;
         self.fed = start.saturating_add(bytes.len() as u64);
-        // The data of the current event while it is one line of this feed.
+        // The data of the current event, while it is one line of this feed.
         let mut whole: &'a [u8] = &[];
         while let Some(mut rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             if std::mem::take(&mut self.skip_lf) && rest.first() == Some(&b'\n') {
@@ -56,7 +60,7 @@ impl Sse {
             if self.between_events() {
                 at += sink.unframed(rest)?;
                 rest = bytes.get(at..).unwrap_or_default();
-                // Blank lines between events mean nothing, however many there are.
+                // Blank lines between events are ignored, in any number.
                 let blank = rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
                 if let Some(last) = blank.checked_sub(1) {
                     self.skip_lf = rest.get(last) == Some(&b'\r');
@@ -91,7 +95,7 @@ impl Sse {
             }
             self.skip_lf = tail.first() == Some(&b'\r');
             at += end + 1;
-            // The same sum as for a line that is still open, so that cuts do not move the limit.
+            // The same sum as for an open line, so that chunk boundaries do not move the limit.
             let held = self.data.len().saturating_add(whole.len());
             if self.line.len().saturating_add(line.len()).saturating_add(held) > self.max_bytes {
                 return sink.frame(Frame::TooLong);
@@ -105,21 +109,21 @@ impl Sse {
                 self.keep(&mut whole);
                 self.take_line(&held, self.line_offset, &mut copied, &mut sink)?;
                 self.keep(&mut copied);
-                // The buffer stays for the next cut line; what it held says nothing any more.
+                // Keep the emptied buffer for the next line that is cut.
                 self.line = held;
                 self.line.clear();
                 self.line_offset = 0;
             }
         }
         self.keep(&mut whole);
-        // The line alone, as above: where a feed ends decides nothing.
+        // Only the line counts, as above, so that chunk boundaries do not move the limit.
         if self.line.len() > self.max_bytes {
             return sink.frame(Frame::TooLong);
         }
         ControlFlow::Continue(())
     }
 
-    /// Takes the end of the body: the last line needs no line end, the last event no blank line.
+    /// Take the end of the body.  The last line needs no line end, and the last event needs no blank line.
     pub fn close(&mut self, mut sink: impl Receiver) -> ControlFlow<()> {
         if self.bom < BOM.len() {
             self.line.extend(BOM.iter().take(self.bom));
@@ -135,13 +139,13 @@ impl Sse {
         self.dispatch(&mut whole, false, &mut sink)
     }
 
-    /// Whether nothing of an event or a line was seen.
+    /// Return whether the framer holds no part of an event or a line.
     #[inline]
     fn between_events(&self) -> bool {
         self.line.is_empty() && !self.has_data && self.name.is_empty()
     }
 
-    /// Drops one leading BOM, which may be cut anywhere, and returns where the text begins.
+    /// Drop one leading BOM, which may be cut anywhere.  Returns the offset of the text.
     fn skip_bom(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while let (Some(want), Some(byte)) = (BOM.get(self.bom), bytes.get(at)) {
@@ -156,7 +160,7 @@ impl Sse {
         at
     }
 
-    /// Copies data that would otherwise leave with the feed it lies in.
+    /// Copy data that would otherwise end with the feed it borrows from.
     fn keep(&mut self, whole: &mut &[u8]) {
         self.data.extend_from_slice(whole);
         *whole = &[];
@@ -230,19 +234,19 @@ impl Sse {
     }
 }
 
-/// An event that lies whole in one feed, in the form that nearly all servers send: an `event` line or none, one `data`
-/// line, a blank line.
+/// An event that lies whole in one feed and has the form that nearly all servers send: an optional `event` line, one
+/// `data` line and a blank line.
 struct WholeEvent<'a> {
     name: &'a [u8],
     data: &'a [u8],
-    /// From its first byte to its `data` line.
+    /// Offset of the `data` line in the event.
     data_at: usize,
-    /// With the blank line.
+    /// Length of the event, including the blank line.
     bytes: usize,
 }
 
 impl<'a> WholeEvent<'a> {
-    /// The event that `bytes` begin with; `None` for any other form, which is read line by line.
+    /// Return the event at the start of `bytes`.  Returns `None` for any other form, which is then read line by line.
     #[inline]
     fn at_start_of(bytes: &'a [u8]) -> Option<Self> {
         let (name, rest) = match bytes.strip_prefix(b"event: ") {

@@ -1,25 +1,26 @@
-//! The body of a refused HTTP response → the error object in it.
+//! Search for the error object in the body of a refused HTTP response.
 //!
-//! In: at most [`BODY_BYTES`] bytes of JSON, server-sent events, lines of JSON, a page of markup, or plain text.  Out: an
-//! [`ErrorObject`] and the JSON document that it was read from.
+//! In: at most [`BODY_BYTES`] bytes of JSON, server-sent events, lines of JSON, a page of markup, or plain text.
+//! Out: an [`ErrorObject`] and the JSON document that it was read from.
 //!
-//! Laws: every body gives an error object, empty at worst.  Of several documents the first that describes an error counts.
+//! Laws: every body gives an error object, if only an empty one.  Of several documents, the first that describes an error
+//! counts.
 
 use std::borrow::Cow;
 
 use super::ErrorObject;
 use crate::json::Reader;
 
-/// Limit of what is read of a refused body, in bytes; real ones (moderation details, echoed schemas) need a quarter of it.
+/// Maximum number of bytes to read of a refused body.  Real ones (moderation details, echoed schemas) need a quarter of it.
 pub const BODY_BYTES: usize = 256 << 10;
 
-/// Limit of the text of a page or of plain text that becomes the message, in bytes.
+/// Maximum number of bytes of a page or of plain text that become the message.
 const MESSAGE_BYTES: usize = 4 << 10;
 
-/// Limit of nested JSON values; deeper bodies are read as far as they stay within it.
+/// Maximum nesting of JSON values.  Deeper bodies are read up to this depth.
 const MAX_DEPTH: usize = 64;
 
-/// Reads the error in a body, and the JSON that it was read from where the body holds JSON.
+/// Read the error in a body.  Returns also the JSON that the error was read from, if the body holds JSON.
 pub(super) fn read(body: &[u8]) -> (ErrorObject, Option<Cow<'_, str>>) {
     let body = body.get(..BODY_BYTES).unwrap_or(body);
     let text = String::from_utf8_lossy(body);
@@ -33,7 +34,7 @@ pub(super) fn read(body: &[u8]) -> (ErrorObject, Option<Cow<'_, str>>) {
         }
     }
     match trimmed.as_bytes().first() {
-        // A document that was cut off: its complete members count.
+        // A truncated document: its complete members count.
         Some(b'{' | b'[') => (ErrorObject::read_leniently(trimmed, MAX_DEPTH), None),
         Some(b'<') => (ErrorObject::from_message(&visible_text(trimmed)), None),
         // Compressed (gzip) or empty.
@@ -42,14 +43,14 @@ pub(super) fn read(body: &[u8]) -> (ErrorObject, Option<Cow<'_, str>>) {
     }
 }
 
-/// Reads one JSON document; `None` where the text is not one.
+/// Read one JSON document; `None` if the text is not one.
 fn document(text: &str) -> Option<ErrorObject> {
     let mut reader = Reader::new(text, MAX_DEPTH);
     reader.skip().and_then(|()| reader.end()).ok()?;
     ErrorObject::read(text).ok()
 }
 
-/// Yields the data of each server-sent event, then each line that begins an object.
+/// Return the data of each server-sent event, then each line that begins an object.
 fn pieces(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let text = if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
@@ -72,7 +73,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     found.into_iter()
 }
 
-/// Returns the title of a page, else its text without tags.
+/// Return the title of a page, or its text without tags if it has no title.
 fn visible_text(page: &str) -> String {
     let lowered = page.to_ascii_lowercase();
     let title = lowered.find("<title>").and_then(|start| {

@@ -1,4 +1,4 @@
-//! Evidence → error code of the closed list: a provider's word, an HTTP status, a phrase of a message.
+//! Error codes of the closed list from evidence: a provider's word, an HTTP status, a phrase of a message.
 //!
 //! The words are those of the tables in [`crate::facts`].
 //! Source: mapping of error codes (protocols/mapping.md section 6).
@@ -16,11 +16,11 @@ const TOO_LONG: [&str; 9] = [
     "context length exceeded",
     "exceed context limit",
     "too many total text bytes",
-    // Cohere writes a count behind the colon; without the colon it is Bedrock's word for throttling.
+    // Cohere writes a count after the colon.  Without the colon this is Bedrock's phrase for throttling.
     "too many tokens:",
 ];
 
-/// Returns the code of a provider's word, in any case.
+/// Return the code of a provider's word, in any case.
 pub fn from_word(word: &str) -> Option<ErrorCode> {
     let known = facts::error_code(word);
     let word = word.to_ascii_lowercase();
@@ -37,7 +37,7 @@ pub fn from_word(word: &str) -> Option<ErrorCode> {
     }
 }
 
-/// Returns the code of an HTTP status; `None` below 400 and above 599.
+/// Return the code of an HTTP status; `None` below 400 and above 599.
 pub(super) fn from_status(status: u16) -> Option<ErrorCode> {
     Some(match status {
         401 | 498 => ErrorCode::Authentication,
@@ -55,7 +55,7 @@ pub(super) fn from_status(status: u16) -> Option<ErrorCode> {
     })
 }
 
-/// Makes a general code more specific by the words of the message: only a context that is too long, or an overload.
+/// Refine a general code by phrases of the message: a context that is too long, or an overload.
 pub(super) fn refined(code: ErrorCode, message: &str) -> ErrorCode {
     if !matches!(code, ErrorCode::InvalidRequest | ErrorCode::ServerError) {
         return code;

@@ -1,12 +1,17 @@
-//! A refusal or an error event of a provider, in any shape → [`Failure`] with a code of the closed list.
+//! Classification of a provider's refusal or error event, in any shape: a [`Failure`] with a code of the closed list.
 //!
-//! In: the error object or string of a body or an event, the HTTP status, the headers.  Every way into the library
-//! classifies here: a decoder's body, a refused stream, an exception of an SDK.
+//! In: the error object or string of a body or an event, the HTTP status, the headers.  Every entry into the library
+//! classifies here: the body in a decoder, a refused stream, an exception of an SDK.
 //!
-//! Laws: evidence counts in this order: the most specific word (`details.error_code`, a `reason` of `details`, `code`, `__type`, the
-//! header `x-amzn-errortype`, `type`, `status`), a number in the body used as HTTP status, the HTTP status, phrases of the message
-//! (context length and overload only).  "Invalid request" is what many servers call every 4xx, so a word or status
-//! that says more wins over it.  `x-should-retry` overrides `retryable`.
+//! Laws: evidence counts in this order:
+//! 1. the most specific word: `details.error_code`, a `reason` of `details`, `code`, `__type`, the header
+//!    `x-amzn-errortype`, `type`, `status`;
+//! 2. a number in the body that is used as HTTP status;
+//! 3. the HTTP status;
+//! 4. phrases of the message (context length and overload only).
+//!
+//! Many servers call every 4xx an "invalid request", so a more specific word or status wins over this word.
+//! `x-should-retry` overrides `retryable`.
 //! Source: mapping of error codes and retry-after (protocols/mapping.md sections 6 and 7).
 
 mod body;
@@ -21,10 +26,10 @@ pub use waits::{MAX_WAIT_SECONDS, seconds_until_reset};
 use crate::contract::{ErrorCode, Failure};
 use crate::json::{Kind, Reader, Result, Str};
 
-/// First HTTP status that is a refusal: a redirect that the transport did not follow has no stream either.
+/// First HTTP status that is a refusal.  A redirect that the transport did not follow has no stream either.
 pub const FIRST_REFUSAL: u16 = 300;
 
-/// Headers that name a request at its provider, in lower case, the provider's own before those that proxies add.
+/// Headers that identify a request at its provider, in lower case.  The provider's own come before those of proxies.
 pub const REQUEST_ID_HEADERS: [&str; 6] = [
     "request-id",
     "x-amzn-requestid",
@@ -34,10 +39,10 @@ pub const REQUEST_ID_HEADERS: [&str; 6] = [
     "x-generation-id",
 ];
 
-/// Facts of an HTTP response that came before its body.
+/// Facts of an HTTP response that are known before its body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Response {
-    /// HTTP status; 0 when unknown.
+    /// HTTP status; 0 if unknown.
     pub status: u16,
     /// Id of the request at its provider.
     pub request_id: Option<Box<str>>,
@@ -49,12 +54,12 @@ pub struct Response {
     pub should_retry: Option<bool>,
     /// `x-amzn-errortype`: the name of the error, without the address of its documentation.
     pub error_type: Option<Box<str>>,
-    /// Wall-clock time at which the headers came, in seconds since 1970; `None` where dates are not to be read.
+    /// Wall-clock time at which the headers arrived, in seconds since 1970; `None` if dates must not be read.
     pub now: Option<f64>,
 }
 
 impl Response {
-    /// Reads the headers that matter; names in any case.
+    /// Read the relevant headers; their names may be in any case.
     pub fn new<'a>(
         status: u16,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
@@ -93,27 +98,28 @@ impl Response {
         response
     }
 
-    /// Whether the status says that the body is no stream but the reason of a refusal.
+    /// Return whether the status marks the body as the reason of a refusal instead of a stream.
     pub fn is_refusal(&self) -> bool {
         self.status >= FIRST_REFUSAL
     }
 }
 
-/// Reset headers of rate limits: OpenAI and its kin name them `x-ratelimit-reset-requests`, Anthropic
-/// `anthropic-ratelimit-tokens-reset`.
+/// Return whether a header holds the reset of a rate limit.
+///
+/// OpenAI and compatible servers use `x-ratelimit-reset-requests`, Anthropic uses `anthropic-ratelimit-tokens-reset`.
 fn is_reset(name: &str) -> bool {
     matches!(name, "x-ratelimit-reset-requests" | "x-ratelimit-reset-tokens")
         || (name.starts_with("anthropic-ratelimit-") && name.ends_with("-reset"))
 }
 
-/// Name of an AWS error without its namespace and the address of its documentation.
+/// Return the name of an AWS error without its namespace and the address of its documentation.
 fn aws_name(text: &str) -> Option<&str> {
     let name = text.rsplit('#').next().unwrap_or(text);
     let name = name.split(':').next().unwrap_or(name).trim();
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// Members of an error object that decide something.
+/// The members of an error object that are relevant for the classification.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorObject {
     /// `details.error_code`, or the reason of an entry of `details`: more specific than `code`.
@@ -123,18 +129,18 @@ pub struct ErrorObject {
     status_word: Option<String>,
     number: Option<u16>,
     message: Option<String>,
-    /// Message as AWS spells it in places; used where there is no other.
+    /// Message under the name `Message`, which some AWS services use.  The fallback for `message`.
     capital_message: Option<String>,
     request_id: Option<String>,
     retry_after: Option<f64>,
-    /// When OpenRouter's rate limit resets, in seconds since 1970.
+    /// Time at which OpenRouter's rate limit resets, in seconds since 1970.
     resets_at: Option<f64>,
     moderated: bool,
     daily_quota: bool,
 }
 
 impl ErrorObject {
-    /// Reads an error from the JSON of an `error` member, or of a bare error body: an object or a string.
+    /// Read an error from the JSON of an `error` member, or of a bare error body: an object or a string.
     pub fn read(json: &str) -> Result<Self> {
         let mut found = Self::default();
         let mut reader = Reader::trusted(json);
@@ -142,7 +148,7 @@ impl ErrorObject {
         Ok(found)
     }
 
-    /// Reads as much of an error as comes before the first byte that is wrong or missing.
+    /// Read the part of an error before the first byte that is wrong or missing.
     fn read_leniently(json: &str, max_depth: usize) -> Self {
         let mut found = Self::default();
         let mut reader = Reader::new(json, max_depth);
@@ -150,7 +156,7 @@ impl ErrorObject {
         found
     }
 
-    /// An error that has nothing but a message.
+    /// Build an error with only a message.
     pub fn from_message(message: &str) -> Self {
         Self {
             message: Some(message.to_owned()).filter(|text| !text.is_empty()),
@@ -158,7 +164,7 @@ impl ErrorObject {
         }
     }
 
-    /// Whether any member describes an error.
+    /// Return whether any member describes an error.
     fn says_something(&self) -> bool {
         let texts = [&self.detail, &self.code, &self.kind, &self.status_word, &self.message];
         texts.into_iter().any(Option::is_some)
@@ -166,7 +172,7 @@ impl ErrorObject {
             || self.number.is_some()
     }
 
-    /// Adds the name that the framing gives the error, and a message where it has none of its own.
+    /// Set the name that the framing gives the error, and a message if the error has none of its own.
     #[must_use]
     pub fn named(mut self, code: &str, message: &str) -> Self {
         if !code.is_empty() {
@@ -186,7 +192,7 @@ impl ErrorObject {
                 Ok(())
             }
             Kind::Object => reader.object(|reader, key| self.read_member(reader, key)),
-            // A list of errors: the first decides (Google's OpenAI-compatible endpoint wraps its error so).
+            // A list of errors, of which the first counts.  Google's OpenAI-compatible endpoint wraps its error in a list.
             Kind::Array => reader.array(|reader| self.read_value(reader)),
             _ => reader.skip(),
         }
@@ -200,7 +206,7 @@ impl ErrorObject {
                 if reader.kind()? == Kind::String {
                     set(&mut self.message, reader.filled_string()?);
                 } else {
-                    // A list of FastAPI's findings, or an error inside the message.
+                    // A list of FastAPI's validation errors, or an error inside the message.
                     self.read_value(reader)?;
                 }
             }
@@ -212,7 +218,7 @@ impl ErrorObject {
                     None => set(&mut self.code, value.filter(|value| is_code(value))),
                 }
             }
-            // Bedrock and other services of AWS: the name of the exception behind its namespace.
+            // The exception name of Bedrock and other AWS services, after its namespace.
             "__type" => {
                 if let Some(text) = reader.filled_string()?.map(|text| text.text())
                     && let Some(name) = aws_name(&text)
@@ -220,7 +226,7 @@ impl ErrorObject {
                     self.code.get_or_insert_with(|| name.to_owned());
                 }
             }
-            // The status with which the model's own server answered Bedrock.
+            // The status that the model's own server returned to Bedrock.
             "originalStatusCode" => {
                 let status = reader.count()?.and_then(|status| u16::try_from(status).ok());
                 self.number = status.or(self.number);
@@ -251,7 +257,7 @@ impl ErrorObject {
         Ok(())
     }
 
-    /// Reads Anthropic's `details`, an object whose `error_code` is more specific than the type.
+    /// Read Anthropic's `details`, an object whose `error_code` is more specific than the type.
     fn read_details(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let mut inner = Self::default();
         inner.read_value(reader)?;
@@ -261,7 +267,7 @@ impl ErrorObject {
         Ok(())
     }
 
-    /// Reads one entry of Google's `details`.
+    /// Read one entry of Google's `details`.
     fn read_detail(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         reader.maybe_object(|reader, key| {
             match key {
@@ -280,7 +286,7 @@ impl ErrorObject {
         })
     }
 
-    /// Reads the headers that OpenRouter copies into the body: `X-RateLimit-Reset`, milliseconds since 1970.
+    /// Read the headers that OpenRouter copies into the body: `X-RateLimit-Reset`, milliseconds since 1970.
     fn read_gateway_headers(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         reader.maybe_object(|reader, key| {
             if !key.eq_ignore_ascii_case("x-ratelimit-reset") {
@@ -293,7 +299,7 @@ impl ErrorObject {
         })
     }
 
-    /// Combines the error with its response.
+    /// Combine the error with its response.
     pub fn failure(mut self, response: &Response, fallback: &str) -> Failure<Box<str>> {
         if self.code.is_none() {
             self.code = response.error_type.as_deref().map(Into::into);
@@ -303,7 +309,7 @@ impl ErrorObject {
         let code = self.classify(response.status, message);
         let refused = Some(response.status).filter(|_| response.is_refusal());
         let status = refused.or(self.number.filter(|number| *number >= 400));
-        // A number that is the status as well says it once.
+        // A number that equals the status is not repeated as the provider code.
         let number = || self.number.filter(|_| self.number != status).map(|it| it.to_string());
         Failure {
             code,
@@ -320,10 +326,10 @@ impl ErrorObject {
         }
     }
 
-    /// Seconds to wait, from the most exact source that has them: the body's own delay, the headers' `retry-after`, the reset of
-    /// a rate limit, the words of the message.
+    /// Return the seconds to wait, from the most exact source that has them.
     ///
-    /// Providers send the reset headers with every answer, so they count only where a limit refused the request.
+    /// The sources are the delay in the body, the `retry-after` of the headers, the reset of a rate limit, and the words of
+    /// the message.  Providers send the reset headers with every answer, so they count only if a limit refused the request.
     fn wait(&self, response: &Response, code: ErrorCode, message: &str) -> Option<f64> {
         let gateway = || Some(self.resets_at? - response.now?);
         let reset = || response.reset_after.or_else(gateway).and_then(waits::believed);
@@ -333,7 +339,7 @@ impl ErrorObject {
             .or_else(|| waits::in_words(message))
     }
 
-    /// Words that name the error, most specific first.
+    /// Return the words that name the error, most specific first.
     fn words(&self) -> impl Iterator<Item = &String> + Clone {
         [&self.detail, &self.code, &self.kind, &self.status_word].into_iter().flatten()
     }
@@ -349,20 +355,20 @@ impl ErrorObject {
         };
         match code {
             Some(ErrorCode::Permission) if self.moderated => ErrorCode::ContentBlocked,
-            // A quota of a day does not come back by waiting a moment (Gemini).
+            // Waiting for a moment does not restore a daily quota (Gemini).
             Some(ErrorCode::RateLimited) if self.daily_quota => ErrorCode::QuotaExceeded,
             code => codes::refined(code.unwrap_or(ErrorCode::ServerError), message),
         }
     }
 }
 
-/// Whether a value names an error: neither empty nor a number too long to be a code.
+/// Return whether a value names an error: neither empty nor a number too long to be a code.
 fn is_code(value: &Str<'_>) -> bool {
     let is_number = value.raw.bytes().all(|byte| byte.is_ascii_digit());
     !value.is_empty() && (!is_number || value.raw.len() <= MAX_CODE_DIGITS)
 }
 
-/// Limit of the digits of a number that is an error code.
+/// Maximum number of digits of a number that is an error code.
 const MAX_CODE_DIGITS: usize = 20;
 
 fn set(member: &mut Option<String>, value: Option<Str<'_>>) {

@@ -11,7 +11,7 @@ use crate::json::{Reader, Str, digit_count, number_end, string_end};
 /// Maximum number of holes of one template.
 const MAX_HOLES: usize = 8;
 
-/// A hole; literals stand between two of them.
+/// A hole in the frame of a template.  Literals separate the holes.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     /// Its span in the template's own frame, framing included.
@@ -28,14 +28,16 @@ impl PartialEq for Segment {
     }
 }
 
-/// The last value of an object that is a hole.  Such objects hold counts: mostly no byte or only numbers change.
+/// The last value of an object that is a hole.
+///
+/// Such objects hold counts.  Usually the object is unchanged, or only its numbers change.
 #[derive(Clone, Debug)]
 struct Object {
-    /// The text of the last one.
+    /// The text of the last object.
     last: String,
-    /// The span of the one in the template's own frame, framing included.
+    /// The span of the object in the template's own frame, framing included.
     own: Range<usize>,
-    /// The spans of the whole numbers in that one.
+    /// The spans of the whole numbers in the object of the template's own frame.
     numbers: Vec<Range<usize>>,
 }
 
@@ -53,7 +55,7 @@ pub(super) struct CompiledTemplate<E> {
 /// The texts in the holes of a frame.
 pub(super) struct Holes<'a> {
     texts: [&'a str; MAX_HOLES],
-    /// A bit for each hole, set if the text has escapes.
+    /// One bit for each hole, set if the text has escapes.
     escaped: u32,
 }
 

@@ -31,7 +31,7 @@ pub trait EventHandler<E: Template> {
 /// A frame to learn from.
 #[derive(Clone, Copy, Debug)]
 pub struct StudiedFrame<'a> {
-    /// The event's name, empty without one.
+    /// The event's name; empty without one.
     pub name: &'a str,
     /// The JSON of the frame.
     pub json: &'a str,

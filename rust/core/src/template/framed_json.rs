@@ -1,6 +1,6 @@
 //! The JSON of a template's frame with the bytes of its framing.
 
-/// A frame inside its framing, as far as the framing is known.
+/// A frame inside its framing.  If the framing is unknown, `wire` holds only the frame.
 #[derive(Clone, Debug)]
 pub(super) struct FramedJson {
     pub(super) wire: Box<str>,
@@ -46,7 +46,7 @@ impl FramedJson {
         }
     }
 
-    /// Return true if `wire` is the same framing around a frame of that many bytes.
+    /// Return true if `wire` is the same framing around a frame of `frame` bytes.
     pub(super) fn is_framed_as(&self, wire: &[u8], frame: usize) -> bool {
         let around = self.wire.get(..self.start).zip(self.wire.get(self.end..));
         around.is_some_and(|(before, after)| {
@@ -57,7 +57,7 @@ impl FramedJson {
     }
 }
 
-/// Where in `wire` that frame lies, which was borrowed from it.
+/// Return the offset of `frame` in `wire`, if it was borrowed from there.
 fn place(frame: &[u8], wire: &str) -> Option<usize> {
     let start = (frame.as_ptr() as usize).checked_sub(wire.as_ptr() as usize)?;
     wire.as_bytes().get(start..)?.starts_with(frame).then_some(start)

@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of a Messages stream, and the application of events to it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::sink::DeltaSink;
 pub struct State {
     seen_message: bool,
     message_id: Option<String>,
-    /// Boxed: a tree of few large values allocates for eleven of them.
+    /// The open blocks.  Boxed, because a node of the map allocates room for eleven values.
     blocks: BTreeMap<i64, Box<Block>>,
     last_index: i64,
 }
@@ -29,16 +29,16 @@ enum Block {
     Thinking(PartHandle),
     ToolUse {
         call: CallHandle,
-        /// The input that stood in the block's start; it counts when no delta follows.
+        /// The input in the start of the block.  It counts if no delta follows.
         input: Option<String>,
     },
-    /// Everything else: the start object, its input's text, and the members that deltas set.
+    /// Any other block: its start object, the text of its input, and the members that deltas set.
     Provider {
         start: String,
         input: String,
         carry: Carry,
         set: Vec<(String, String)>,
-        /// Bytes of it that are counted while it is open.
+        /// Bytes that count against the limit on state while the block is open.
         held: usize,
     },
 }
@@ -96,7 +96,7 @@ impl Protocol for State {
 
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         while let Some((index, _)) = self.blocks.first_key_value() {
-            // A call that is still open is ended with the stream, which knows how it ended.
+            // A call that is still open ends with the stream, because its end depends on the end of the stream.
             self.close_block(*index, CallEnd::Cut, sink);
         }
     }
@@ -136,7 +136,7 @@ impl State {
         sink.merge_usage(usage, &FACTS.usage);
         if let Some(content) = content {
             let mut last: Option<Block> = None;
-            // A text that `read` validated fails only by being no list.
+            // `read` validated the JSON, so that an error here only means a value that is not a list.
             let _ = Reader::trusted(content).maybe_array(|reader| {
                 if let Some(mut block) = last.take() {
                     Self::end_block(&mut block, CallEnd::Provider, sink);
@@ -145,7 +145,7 @@ impl State {
                 Ok(())
             });
             if let Some(mut block) = last {
-                // In a whole body only the stop reason says whether the last block was cut.
+                // In a whole body, only the stop reason tells whether the last block was cut.
                 let how = match stop_reason.filter(|_| whole) {
                     Some(reason) => CallEnd::Finish(FACTS.finish_reasons.reason(&reason.text())),
                     None => CallEnd::Provider,
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// Begins a block; `None` when it is whole already, or no object.
+    /// Open a block.  Returns `None` if the block is complete already, is not an object, or exceeds the limit on state.
     fn open_block<O: Output>(json: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
         let mut kind = None;
         let mut text = None;
@@ -182,7 +182,7 @@ impl State {
                 "name" => name = reader.filled_string()?,
                 "input" => input = reader.opt_raw()?,
                 "citations" => citations = reader.opt_raw()?,
-                // The model itself needs no saying; a running program does, when the call goes back.
+                // A direct call by the model is the default.  Another caller, a running program, must go back with the call.
                 "caller" => caller = reader.opt_raw()?.filter(|raw| !raw.contains("\"direct\"")),
                 "to" => reader.maybe_object(|reader, key| {
                     match key {
@@ -303,7 +303,7 @@ impl State {
             (_, BlockDelta::Other(kind, _)) => {
                 sink.warn_unknown("delta", kind);
             }
-            // A delta whose block was never opened, or is of another type: the delta's type opens one.
+            // The block was never opened, or is of another type: open one that fits the delta.
             (known, delta) => {
                 if known.is_some() {
                     self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
@@ -325,7 +325,7 @@ impl State {
             BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
                 Block::Thinking(sink.open_block(PartKind::Thinking))
             }
-            // Arguments of nobody knows what: kept, but no call that somebody could run.
+            // Arguments without a known tool call: kept as a provider part, which cannot be run as a call.
             BlockDelta::InputJson(_) => Block::Provider {
                 start: "{\"type\":\"tool_use\"}".to_owned(),
                 input: String::new(),
@@ -353,7 +353,7 @@ impl State {
                     sink.call_args(*call, Str::plain(&input));
                     let how = match how {
                         CallEnd::Cut if sink.finished_whole() => CallEnd::Provider,
-                        // Deltas that would have replaced it may be missing.
+                        // The deltas that would have replaced this input may be missing.
                         CallEnd::Cut => CallEnd::Abandoned,
                         _ => how,
                     };

@@ -1,9 +1,9 @@
-//! Pure helpers over the JSON of blocks and usage records.
+//! Pure functions on the JSON of content blocks.
 
 use crate::json;
 use crate::json::scan::{JsonScan, Verdict};
 
-/// Appends to a string member of a block, which may stand in its start already.  Escaped text is appended escaped.
+/// Append to a string member of a block, which the start of the block may hold already.  Escaped text stays escaped.
 pub(super) fn append_member(start: &str, set: &mut Vec<(String, String)>, name: &str, raw: &str) {
     if !set.iter().any(|(known, _)| known == name) {
         let begun = json::members(start).into_iter().find(|(known, _)| known == name);
@@ -17,7 +17,7 @@ pub(super) fn append_member(start: &str, set: &mut Vec<(String, String)>, name: 
     }
 }
 
-/// The block as it would have come whole: its start with what deltas brought.  Input that is no JSON stays text.
+/// Return the block in the form of a whole body: its start merged with the deltas.  Input that is not JSON stays text.
 pub(super) fn provider_block(
     start: &str,
     input: &str,

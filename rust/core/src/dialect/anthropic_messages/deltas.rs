@@ -1,8 +1,8 @@
-//! `content_block_delta` and `message_delta`: what their `delta` holds.
+//! The `delta` members of `content_block_delta` and `message_delta`.
 
 use crate::json::{Reader, Result, Str};
 
-/// `content_block_delta.delta`
+/// The `delta` of a `content_block_delta`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BlockDelta<'a> {
     /// `text_delta`
@@ -15,11 +15,11 @@ pub enum BlockDelta<'a> {
     Signature(Str<'a>),
     /// `citations_delta`
     Citation(&'a str),
-    /// A type that sets members of its block (`compaction_delta`), or that is not known: its name and object.
+    /// A type that sets members of its block (`compaction_delta`), or an unknown type: its name and its object.
     Other(Str<'a>, &'a str),
 }
 
-/// The members of a delta, as they are read.
+/// The members of a delta, during reading.
 #[derive(Default)]
 pub(super) struct DeltaMembers<'a> {
     kind: Option<Str<'a>>,
@@ -32,7 +32,7 @@ pub(super) struct DeltaMembers<'a> {
     pub(super) facts: Facts<'a>,
 }
 
-/// Members that go to the terminal as they are; each a JSON value.
+/// Members that the terminal event repeats unchanged; each a JSON value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts<'a> {
     stop_sequence: Option<&'a str>,
@@ -41,7 +41,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Reads one of them; false for any other member.
+    /// Read one of the members.  Returns false for any other member.
     pub(super) fn read(&mut self, reader: &mut Reader<'a>, key: &str) -> Result<bool> {
         match key {
             "stop_sequence" => self.stop_sequence = reader.opt_raw()?,
@@ -52,7 +52,7 @@ impl<'a> Facts<'a> {
         Ok(true)
     }
 
-    /// Each that is there, with its name.
+    /// Return the present members with their names.
     pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
         let Self { stop_sequence, stop_details, container } = self;
         let all = [
@@ -84,10 +84,10 @@ pub(super) fn read_delta_member<'a>(
 }
 
 impl<'a> BlockDelta<'a> {
-    /// `None` when the delta says nothing.
+    /// Return the delta with these members, or `None` for a delta without content.
     pub(super) fn from_members(members: &DeltaMembers<'a>, raw: &'a str) -> Option<Self> {
         let Some(kind) = members.kind else {
-            // An emulation that leaves the type out: the member tells it.
+            // Emulations may omit the type; then the member decides.
             let text = members.text.map(Self::Text);
             let thinking = members.thinking.map(Self::Thinking);
             return text.or(thinking).or(members.partial_json.map(Self::InputJson));

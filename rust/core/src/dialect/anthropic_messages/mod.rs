@@ -1,11 +1,15 @@
-//! Anthropic Messages stream → deltas.
+//! Decoder of Anthropic Messages streams.
 //!
-//! In: SSE frames, one JSON object each, discriminated by `type` (by the event's name where `type` is missing); also a
-//! whole response body.  Out: what [`DeltaSink`] takes.
+//! In: SSE frames, one JSON object each; also a whole response body.  `type` discriminates the events; if it is missing,
+//! the SSE event name does.
+//! Out: operations of [`DeltaSink`].
 //!
-//! Laws: `index` names a block until its `content_block_stop`; a text, thinking or tool_use block is one part; every other
-//! block becomes one provider part when it is whole; usage counts are cumulative and merged member by member, last
-//! non-null wins; the input count excludes cached tokens, ours includes them.
+//! Laws:
+//! - `index` identifies a block until its `content_block_stop`.
+//! - A block of text, thinking or tool_use is one part.  Every other block becomes one provider part when it is complete.
+//! - Usage counts are cumulative.  They are merged by member; the last value that is not null wins.
+//! - The input count excludes cached tokens; that of the contract includes them.
+//!
 //! Source: docs.anthropic.com, "Streaming Messages" and "Messages" (types of anthropic-sdk-python 2.12), and recordings.
 //! Fixtures: `tests/fixtures/anthropic-messages/`.
 

@@ -1,4 +1,4 @@
-//! One frame to an [`Event`] that borrows from it.
+//! Reader of Messages frames: one frame → one [`Event`].
 
 use super::deltas::{BlockDelta, DeltaMembers, Facts, read_delta_member};
 use crate::dialect::protocol::Frame;
@@ -12,48 +12,48 @@ pub enum Event<'a> {
     Message {
         /// The message object.
         message: Message<'a>,
-        /// Whether it is the whole answer.
+        /// The message is the whole answer.
         whole: bool,
     },
-    /// `content_block_start`
+    /// `content_block_start`.
     BlockStart {
-        /// Names the block.
+        /// The index of the block.
         index: Option<i64>,
         /// The block object.
         block: &'a str,
     },
-    /// `content_block_delta`
+    /// `content_block_delta`.
     BlockDelta {
-        /// Names the block.
+        /// The index of the block.
         index: Option<i64>,
-        /// What is new.
+        /// The new content.
         delta: BlockDelta<'a>,
     },
-    /// `content_block_stop`
+    /// `content_block_stop`.
     BlockStop {
-        /// Names the block.
+        /// The index of the block.
         index: Option<i64>,
     },
-    /// `message_delta`
+    /// `message_delta`.
     MessageDelta {
-        /// Why the message ends.
+        /// The stop reason.
         stop_reason: Option<Str<'a>>,
-        /// What goes to the terminal as it is.
+        /// Members for the terminal event.
         facts: Facts<'a>,
         /// Cumulative counts.
         usage: Option<&'a str>,
     },
-    /// `message_stop`
+    /// `message_stop`.
     MessageStop,
-    /// `ping`
+    /// `ping`.
     Ping,
     /// `error`: the whole frame.
     Error(&'a str),
-    /// A type that is not known.
+    /// An event of an unknown type.
     Unknown(Str<'a>),
 }
 
-/// A message object, as far as it is looked at.
+/// The members of a message object that the decoder interprets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Message<'a> {
     pub(super) id: Option<Str<'a>>,
@@ -65,7 +65,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one; of what is no object nothing is said.
+    /// Read a message.  A value that is not an object gives an empty message.
     fn read(reader: &mut Reader<'a>) -> Result<Self> {
         let mut message = Self::default();
         reader.maybe_object(|reader, key| {
@@ -127,7 +127,7 @@ impl Template for EventTemplate {
     }
 }
 
-/// Reads a frame.
+/// Read a frame.
 pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Event<'a>> {
     let mut kind = None;
     let mut index = None;

@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of a ConverseStream response, and the application of events to it.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl Protocol for State {
             Event::Whole { content, reason, usage, facts } => {
                 sink.details(facts.known());
                 let mut last = None;
-                // A text that `read` validated fails only by being no list.
+                // `read` validated the JSON, so that an error here only means a value that is not a list.
                 let _ = Reader::trusted(content).maybe_array(|reader| {
                     if let Some(block) = last.replace(reader.raw()?) {
                         whole_block(block, CallEnd::Provider, sink);
@@ -72,7 +72,7 @@ impl Protocol for State {
                     Ok(())
                 });
                 if let Some(block) = last {
-                    // Only the stop reason says whether the last block was cut.
+                    // Only the stop reason tells whether the last block was cut.
                     let reason = reason.map_or_else(String::new, |reason| reason.text());
                     whole_block(block, CallEnd::Finish(FACTS.finish_reasons.reason(&reason)), sink);
                 }
@@ -93,7 +93,7 @@ impl Protocol for State {
     }
 
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
-        // A call that is still open is ended with the stream, which knows how it ended.
+        // A call that is still open ends with the stream, because its end depends on the end of the stream.
         self.close_blocks(CallEnd::Cut, sink);
     }
 }
@@ -130,7 +130,7 @@ impl State {
                     sink.warn_unknown("delta", Str::plain(name));
                 }
             }
-            // A delta whose block was never opened, or is of another type: the delta's type opens one.
+            // The block was never opened, or is of another type: open one that fits the delta.
             (known, delta) => {
                 if known.is_some() {
                     stray(sink);
@@ -180,7 +180,9 @@ fn reason<O: Output>(part: PartHandle, said: [Option<Str<'_>>; 3], sink: &mut De
     }
 }
 
-/// The block that a delta opens by itself.  Text and reasoning come without a start as a rule, everything else astray.
+/// Open the block for a delta without one.
+///
+/// Text and reasoning usually have no start event.  A delta of any other type is a stray one.
 fn block_of<O: Output>(delta: &BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
     Some(match delta {
         BlockDelta::Text(_) | BlockDelta::Citation(_) => {
@@ -188,7 +190,7 @@ fn block_of<O: Output>(delta: &BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) -> O
         }
         BlockDelta::Reasoning { .. } => Block::Thinking(sink.open_block(PartKind::Thinking)),
         BlockDelta::Image(_) => Block::Image(Image::default()),
-        // Arguments of nobody knows what: kept, but no call that somebody could run.
+        // Arguments without a known tool call: kept as a provider part, which cannot be run as a call.
         BlockDelta::Input(_) | BlockDelta::InputJson(_) => {
             stray(sink);
             Block::Opaque(Opaque::open("toolUse", "{}", sink)?)
@@ -201,12 +203,12 @@ fn block_of<O: Output>(delta: &BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) -> O
     })
 }
 
-/// Who is called by a tool's block.
+/// The members of a `toolUse` block.
 #[derive(Default)]
 struct ToolUse<'a> {
     id: Option<Str<'a>>,
     name: Option<Str<'a>>,
-    /// Whether the provider runs it.
+    /// The provider runs the tool.
     hosted: bool,
     input: Option<&'a str>,
 }
@@ -226,7 +228,7 @@ fn read_tool_use(json: &str) -> Result<ToolUse<'_>> {
     Ok(tool)
 }
 
-/// Begins a block by the one member of its start; `None` when it says nothing, as for text.
+/// Open a block by the only member of its start.  Returns `None` if its deltas open it, as for text.
 fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
     let members = json::members(start);
     let (name, json) = members.iter().find(|(_, json)| json.starts_with('{'))?;
@@ -246,11 +248,11 @@ fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Blo
     }
 }
 
-/// A block of a whole body.
+/// Handle a block of a whole body.
 fn whole_block<O: Output>(block: &str, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
     let members = json::members(block);
     let Some((name, json)) = members.first() else { return };
-    // A text that `read` validated fails only by being of another type, and says nothing then.
+    // `read` validated the JSON, so that an error here only means a value of another type, which is ignored.
     match name.as_ref() {
         "text" => {
             let part = sink.open_block(PartKind::Text);

@@ -1,4 +1,4 @@
-//! Blocks that are no text and no call: put together from their pieces, as a whole body would hold them.
+//! Blocks that are neither text nor calls, assembled from their fragments to the form that they have in a whole body.
 
 use crate::contract::Output;
 use crate::emit::ImageContent;
@@ -6,17 +6,17 @@ use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{self, Carry, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
-/// A block that only its provider understands: `{name: {… start, input, content}}`.
+/// A block that is specific to the provider: `{name: {… start, input, content}}`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Opaque {
     name: String,
     start: String,
-    /// Text of a tool's input.
+    /// Text of the input of a tool.
     input: String,
     carry: Carry,
-    /// Items of a tool's result, with commas between them.
+    /// Items of a tool's result, separated by commas.
     content: String,
-    /// Bytes of it that are counted while it is open.
+    /// Bytes that count against the limit on state while the block is open.
     held: usize,
 }
 
@@ -44,7 +44,7 @@ impl Opaque {
         }
     }
 
-    /// Takes the items of a list.
+    /// Append the items of a list.
     pub(super) fn content<O: Output>(&mut self, list: &str, sink: &mut DeltaSink<'_, O>) {
         let items = list.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let items = items.unwrap_or(list).trim();
@@ -57,7 +57,7 @@ impl Opaque {
         }
     }
 
-    /// Lets it leave as a part, which is counted itself.
+    /// Emit the block as a provider part.  Its bytes are given back first, because the part is counted again.
     pub(super) fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         self.carry.flush(&mut self.input);
         let mut scan = JsonScan::default();
@@ -68,7 +68,7 @@ impl Opaque {
             Verdict::Complete if scan.deepest() < sink.options().limits.depth => {
                 value.push_str(&self.input);
             }
-            // Input that is no JSON stays text.
+            // Input that is not JSON stays text.
             Verdict::Complete | Verdict::Open | Verdict::Wrong => {
                 json::write_string(&mut value, &self.input);
             }
@@ -87,24 +87,24 @@ impl Opaque {
     }
 }
 
-/// An image that arrives in pieces.
+/// An image that arrives in fragments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Image {
-    /// `png`, `jpeg` …
+    /// The format, such as `png` or `jpeg`.
     format: String,
-    /// Base64.
+    /// The image data as base64.
     data: String,
 }
 
 impl Image {
     pub(super) fn open(start: &str) -> Self {
         let mut image = Self::default();
-        // A text that `read` validated fails only by being no object.
+        // `read` validated the JSON, so that an error here only means a value that is not an object.
         let _ = image.read(start);
         image
     }
 
-    /// Reads `{format, source: {bytes}}`, each where it is there; whether it held bytes.
+    /// Read `{format, source: {bytes}}`, both members optional.  Returns whether it held bytes.
     fn read(&mut self, json: &str) -> Result<bool> {
         let mut bytes = None;
         Reader::trusted(json).maybe_object(|reader, key| match key {
@@ -129,10 +129,10 @@ impl Image {
         Ok(bytes.is_some())
     }
 
-    /// Takes more of it.  What is no bytes (a place in a store, an error) is kept as it came.
+    /// Append a fragment.  A fragment without bytes (a storage location, an error) becomes a provider part.
     pub(super) fn more<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
         if self.data.ends_with('=') {
-            // Base64 that was closed: what follows is another piece of its own.
+            // The padding ends the base64: the next fragment belongs to another image.
             self.close(sink);
         }
         if !sink.take_state_bytes(json.len()) {
@@ -144,7 +144,7 @@ impl Image {
         }
     }
 
-    /// An image that came at once.
+    /// Emit an image that arrived whole.
     pub(super) fn whole<O: Output>(mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
         self.more(json, sink);
         self.close(sink);

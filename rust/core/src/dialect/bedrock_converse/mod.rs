@@ -1,13 +1,17 @@
-//! Amazon Bedrock ConverseStream → deltas.
+//! Decoder of Amazon Bedrock ConverseStream.
 //!
-//! In: one event a frame, its name in the frame's header and its body as JSON; through proxies and inside of other
-//! frames an object whose one member is so named; also a whole Converse body.  Out: what [`DeltaSink`] takes.
+//! In: one event per frame, with its name in the frame's header and its body as JSON.  Proxies and other framings send an
+//! object whose only member has that name.  A whole Converse body is an input too.
+//! Out: operations of [`DeltaSink`].
 //!
-//! Laws: `contentBlockIndex` names a block until its `contentBlockStop`; text and reasoning are opened by their first
-//! delta, tools by `contentBlockStart`; tools that the provider runs, their results and blocks that are not known are
-//! provider parts; nothing marks the end but the end of the body, usage comes after the stop reason or before it; the
-//! input count excludes cached tokens, ours includes them.  Metrics, trace and the model's own response fields say
-//! nothing of the message.
+//! Laws:
+//! - `contentBlockIndex` identifies a block until its `contentBlockStop`.
+//! - The first delta opens a block of text or reasoning; `contentBlockStart` opens tools.
+//! - Tools that the provider runs, their results and unknown blocks are provider parts.
+//! - The end of the body is the only end of the stream: usage arrives before or after the stop reason.
+//! - The input count excludes cached tokens; that of the contract includes them.
+//! - Metrics are ignored.  `trace` and the model's own response fields become details of the end.
+//!
 //! Source: docs.aws.amazon.com, "ConverseStream" and "ContentBlockDelta", and recordings.
 //! Fixtures: `tests/fixtures/bedrock-converse/`.
 

@@ -1,4 +1,4 @@
-//! One ConverseStream event → [`Event`].
+//! Reader of ConverseStream events: one frame → one [`Event`].
 
 use crate::dialect::protocol::Frame;
 use crate::json::{Kind, Reader, Result, Str};
@@ -7,66 +7,66 @@ use crate::template::{Template, Token, Tokens};
 /// One event, borrowed from its frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// `messageStart`, `initial-response`
+    /// An event without content: `messageStart`, `initial-response`.
     Nothing,
-    /// `contentBlockStart`
+    /// `contentBlockStart`.
     BlockStart {
-        /// Names the block.
+        /// The index of the block.
         index: Option<i64>,
-        /// A union of what blocks may begin with, often empty.
+        /// The start object, a union of block types; often empty.
         start: &'a str,
     },
-    /// `contentBlockDelta`
+    /// `contentBlockDelta`.
     BlockDelta {
-        /// Names the block.
+        /// The index of the block.
         index: Option<i64>,
-        /// What is new.
+        /// The new content.
         delta: BlockDelta<'a>,
     },
-    /// `contentBlockStop`
+    /// `contentBlockStop`.
     BlockStop {
-        /// Names the block.
+        /// The index of the block.
         index: Option<i64>,
     },
-    /// `messageStop`
+    /// `messageStop`.
     MessageStop {
-        /// Why the message ends.
+        /// The stop reason.
         reason: Option<Str<'a>>,
-        /// What goes to the terminal as it is.
+        /// Members for the terminal event.
         facts: Facts<'a>,
     },
-    /// `metadata`
+    /// `metadata`.
     Metadata {
         /// Counts of the whole message.
         usage: Option<&'a str>,
-        /// What goes to the terminal as it is.
+        /// Members for the terminal event.
         facts: Facts<'a>,
     },
     /// A whole response body.
     Whole {
         /// The list of content blocks.
         content: &'a str,
-        /// Why the message ended.
+        /// The stop reason.
         reason: Option<Str<'a>>,
-        /// Counts.
+        /// Counts of the whole message.
         usage: Option<&'a str>,
-        /// What goes to the terminal as it is.
+        /// Members for the terminal event.
         facts: Facts<'a>,
     },
-    /// An exception among the events, or an error body: its name and object.
+    /// An exception among the events, or an error body: its name and its object.
     Error(Option<Str<'a>>, &'a str),
-    /// A name that is not known.
+    /// An event with an unknown name.
     Unknown(Str<'a>),
 }
 
-/// `contentBlockDelta.delta`
+/// The `delta` of a `contentBlockDelta`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BlockDelta<'a> {
     /// `text`
     Text(Str<'a>),
     /// `toolUse.input`
     Input(Str<'a>),
-    /// `toolUse.input` that is no text but the value itself.
+    /// `toolUse.input` as a JSON value instead of a string.
     InputJson(&'a str),
     /// `reasoningContent`
     Reasoning {
@@ -83,7 +83,7 @@ pub enum BlockDelta<'a> {
     Citation(&'a str),
     /// `image`
     Image(&'a str),
-    /// A member that is not known: the whole delta.
+    /// The whole delta, if its member is unknown.
     Unknown(&'a str),
 }
 
@@ -111,7 +111,7 @@ impl Name {
     }
 }
 
-/// Members that go to the terminal as they are; each a JSON value.
+/// Members that the terminal event repeats unchanged; each a JSON value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts<'a> {
     additional: Option<&'a str>,
@@ -119,14 +119,14 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Each that is there, with its name.
+    /// Return the present members with their names.
     pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
         let all = [("additionalModelResponseFields", self.additional), ("trace", self.trace)];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 }
 
-/// The members of an event, whether it is wrapped in its name or not.
+/// The members of an event, with or without the object that wraps it.
 #[derive(Default)]
 struct Members<'a> {
     name: Option<Name>,
@@ -142,7 +142,7 @@ struct Members<'a> {
     error: bool,
 }
 
-/// Reads a frame: the body of the event that its name says, or an object whose one member is so named.
+/// Read a frame: the body of a named event, or an object whose only member has the event's name.
 pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Event<'a>> {
     let mut members = Members { name: Name::from_text(frame.name), ..Members::default() };
     let wrapped = members.name.is_none();
@@ -162,13 +162,13 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
     Ok(members.event(frame))
 }
 
-/// The name of the member whose value comes next, borrowed from the text; empty where it holds escapes.
+/// Return the name of the member whose value follows, borrowed from the JSON.  Empty if the name holds escapes.
 pub(in crate::dialect) fn member_name<'a>(
     json: &'a str,
     reader: &Reader<'_>,
     key: &str,
 ) -> Str<'a> {
-    // Quotes, white space and a colon stand between the name and the value.
+    // Between the name and the value are a quote, white space and a colon.
     let before = json.get(..reader.position()).unwrap_or("");
     let name = before.rfind('"').and_then(|end| before.get(end.checked_sub(key.len())?..end));
     Str::plain(name.filter(|name| *name == key).unwrap_or(""))
@@ -230,7 +230,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Reads a delta; `None` when it says nothing.
+/// Read a delta.  Returns `None` for a delta without content.
 fn read_delta<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
     let mut found = None;
     let mut unknown = false;
@@ -270,7 +270,7 @@ fn read_input<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
     Ok(found)
 }
 
-/// Reads reasoning of a delta, or of a block of a whole body, which has one more level.
+/// Read the reasoning of a delta, or of a block of a whole body, which has one more level.
 pub(super) fn read_reasoning<'a>(reader: &mut Reader<'a>) -> Result<BlockDelta<'a>> {
     let (mut text, mut signature, mut redacted) = (None, None, None);
     let member = &mut |reader: &mut Reader<'a>, key: &str| {

@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of an InvokeModelWithResponseStream response, and the application of events to it.
 
 use std::borrow::Cow;
 
@@ -15,10 +15,10 @@ use crate::json::{Reader, Result};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 
-/// What every member begins with that Bedrock adds to a model's event.
+/// Prefix of the members that Bedrock adds to an event of the model, with the opening quote.
 const ADDED: &str = "\"amazon-bedrock-";
 
-/// The protocol inside.
+/// The protocol of the model, with its decoder.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one a stream, settled once")]
 enum Model {
@@ -34,10 +34,10 @@ enum Model {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     model: Model,
-    /// Bedrock's counts came: the model said its last.
+    /// The counts of Bedrock have arrived, which follow the last event of the model.
     metered: bool,
     guarded: bool,
-    /// Empty between events, kept for its memory.
+    /// Reused buffer, empty between two events.
     decoded: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl Protocol for State {
         match *event {
             Event::Chunk(text) => {
                 let mut decoded = std::mem::take(&mut self.decoded);
-                // Base64 needs no escapes; a slash may have one all the same.
+                // Base64 needs no JSON escapes, but a server may escape the slash.
                 let whole = if text.escaped {
                     base64::decode_into(text.text().as_bytes(), &mut decoded)
                 } else {
@@ -106,7 +106,7 @@ impl State {
         self.event(&json, sink);
     }
 
-    /// An event of the model.
+    /// Handle an event of the model.
     fn event<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
         let json = json.trim_ascii();
         if json.is_empty() {
@@ -136,7 +136,7 @@ impl State {
         }
     }
 
-    /// What Bedrock says beside the model.
+    /// Handle the members that Bedrock adds to an event.
     fn added<O: Output>(
         &mut self,
         json: &str,
@@ -193,7 +193,7 @@ impl Model {
         }
     }
 
-    /// The protocol that an event tells by its members, and its name where its parts can go back.
+    /// Return the protocol that the members of an event identify.  Its name is present if its parts can be sent back.
     fn told_by(frame: Frame<'_>) -> Result<(Self, Option<&'static str>)> {
         let mut found = Self::Unknown;
         let mut chunk = false;
@@ -201,7 +201,7 @@ impl Model {
         reader.object(|reader, key| {
             let told = match key {
                 "type" => {
-                    // Claude's text completions have a type too.
+                    // Claude's text completions have a `type` too.
                     let kind = reader.opt_string()?;
                     if found == Self::Unknown && kind.is_some_and(|kind| kind.raw != "completion") {
                         found = Self::Anthropic(ProtocolDriver::default());

@@ -1,4 +1,4 @@
-//! Events of models that have no protocol of their own on Bedrock: text, why it ended, two counts.
+//! Events of models without a protocol of their own on Bedrock: text, a finish reason, and two counts.
 //!
 //! | model | text | reason | counts |
 //! |---|---|---|---|
@@ -55,7 +55,7 @@ impl<'a> Event<'a> {
         Ok(())
     }
 
-    /// One of several answers.
+    /// Read one of several answers.
     fn answer(&mut self, reader: &mut Reader<'a>, wanted: Wanted) -> Result<()> {
         let mut index = 0;
         let mut answer = Self { input: self.input, output: self.output, ..Self::default() };
@@ -71,7 +71,7 @@ impl<'a> Event<'a> {
                 }
                 _ => answer.member(reader, key, wanted),
             }),
-            // Nothing nests here.
+            // An answer holds no further list of answers.
             "outputs" | "results" | "choices" | "generations" => reader.ignore(),
             _ => answer.member(reader, key, wanted),
         })?;
@@ -89,7 +89,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The events that repeat: text alone.
+/// The events that repeat: those with only text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct EventTemplate(Token);
 
@@ -135,7 +135,7 @@ impl Protocol for State {
         }
         if let Some(calls) = event.calls {
             self.close(sink);
-            // A text that `read` validated fails only by being no list.
+            // `read` validated the JSON, so that an error here only means a value that is not a list.
             let _ = Reader::trusted(calls).maybe_array(|reader| call(reader, sink));
         }
         if event.input.is_some() || event.output.is_some() {
@@ -161,7 +161,7 @@ impl Protocol for State {
     }
 }
 
-/// A whole call: Mistral's form with a `function` inside, Cohere's with `parameters`.
+/// Emit a whole call.  Mistral's form wraps it in `function`; Cohere's form has `parameters`.
 fn call<O: Output>(reader: &mut Reader<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
     let (mut id, mut name, mut arguments) = (None, None, None);
     let mut member = |reader: &mut Reader<'_>, key: &str| {

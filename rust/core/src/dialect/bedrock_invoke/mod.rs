@@ -1,11 +1,14 @@
-//! Amazon Bedrock InvokeModelWithResponseStream → deltas.
+//! Decoder of Amazon Bedrock InvokeModelWithResponseStream.
 //!
-//! In: `chunk` frames whose base64 holds one event of the model's own protocol; also a whole InvokeModel body.  Out: what
-//! the deltas of that protocol.
+//! In: `chunk` frames whose base64 holds one event of the model's own protocol; also a whole InvokeModel body.
+//! Out: the deltas of that protocol.
 //!
-//! Laws: the first event that tells its protocol settles it; parts and provider state are that protocol's, so that its
-//! renderer takes them back; the counts that Bedrock adds to the last event only fill gaps; a guardrail that intervened is
-//! the finish reason where the model gave none.
+//! Laws:
+//! - The first event that identifies its protocol decides the protocol of the stream.
+//! - Parts and provider state are those of that protocol, so that its renderer accepts them.
+//! - The counts that Bedrock adds to the last event only fill gaps.
+//! - An intervention of a guardrail is the finish reason if the model gave none.
+//!
 //! Source: docs.aws.amazon.com, "InvokeModelWithResponseStream", and recordings.
 //! Fixtures: `tests/fixtures/bedrock-invoke/`.
 

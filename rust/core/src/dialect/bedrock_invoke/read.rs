@@ -1,4 +1,4 @@
-//! One frame to an [`Event`] that borrows from it.
+//! Reader of InvokeModelWithResponseStream frames: one frame → one [`Event`].
 
 use crate::dialect::bedrock_converse;
 use crate::dialect::protocol::Frame;
@@ -10,11 +10,11 @@ use crate::template::{Template, Token, Tokens};
 pub enum Event<'a> {
     /// `chunk`: an event of the model in base64.
     Chunk(Str<'a>),
-    /// An event of the model as it is.
+    /// An event of the model without base64.
     Bare(&'a str),
-    /// An exception among the events, or an error body: its name and object.
+    /// An exception among the events, or an error body: its name and its object.
     Error(Option<Str<'a>>, &'a str),
-    /// A name that is not known.
+    /// An event with an unknown name.
     Unknown(Str<'a>),
 }
 
@@ -38,7 +38,7 @@ impl Template for EventTemplate {
     }
 }
 
-/// Reads a frame.
+/// Read a frame.
 pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Event<'a>> {
     let mut bytes = None;
     let mut exception = None;

@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of a Cohere Chat stream, and the application of events to it.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::sink::DeltaSink;
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// Text parts by block.
+    /// Text parts, by block index.
     contents: BTreeMap<i64, PartHandle>,
-    /// The block that is being written: its number, whether it is reasoning, its part.
+    /// The open block: its index, whether it is reasoning, and its part.
     current: Option<(Option<i64>, bool, PartHandle)>,
     plan: Option<PartHandle>,
     calls: BTreeMap<i64, CallHandle>,
@@ -55,7 +55,7 @@ impl Protocol for State {
             }
             Event::Citation(citation) => self.cite(citation, sink),
             Event::Start { id } => sink.identity(None, id),
-            // A list that `read` validated fails only by being none.
+            // `read` validated the JSON, so that an error here only means a value that is not a list.
             Event::Calls(list) => {
                 let _ = self.whole_calls(list, sink);
             }
@@ -87,7 +87,7 @@ impl Protocol for State {
 }
 
 impl State {
-    /// The part of a block, a new one after a change of its kind.
+    /// Return the part of a block.  Opens a new part if the block or its kind changed.
     #[inline]
     fn content<O: Output>(
         &mut self,
@@ -126,7 +126,7 @@ impl State {
         let handle = match known {
             Some(handle) if !begins => handle,
             known => {
-                // A number that begins again is another call.
+                // An index that starts again belongs to another call.
                 if let Some(before) = known {
                     sink.end_call(before, CallEnd::Provider);
                 }
@@ -163,7 +163,7 @@ impl State {
 
     fn cite<O: Output>(&mut self, citation: &str, sink: &mut DeltaSink<'_, O>) {
         let mut block = None;
-        // A citation that `read` validated fails only by being none.
+        // `read` validated the JSON, so that an error here only means a value that is not an object.
         let _ = Reader::trusted(citation).maybe_object(|reader, key| {
             match key {
                 "content_index" => block = reader.integer()?,
@@ -203,7 +203,7 @@ impl State {
         sink.end();
     }
 
-    /// A whole body, of either version; after deltas it repeats them and only its end counts.
+    /// Handle a whole body of either version.  After deltas it repeats them, and only its end counts.
     fn whole<O: Output>(
         &mut self,
         json: &str,
@@ -252,7 +252,7 @@ impl State {
         Ok(())
     }
 
-    /// The message of a whole body of version 2.
+    /// Handle the message of a whole body of version 2.
     fn message<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
         let mut content = None;
         let mut calls = None;

@@ -1,11 +1,14 @@
-//! Cohere Chat stream → deltas: version 2 of the interface, and version 1.
+//! Decoder of Cohere Chat streams, version 2 and version 1 of the interface.
 //!
-//! In: frames discriminated by `type` (`event_type` in version 1, which comes as lines of JSON); also a whole response
-//! body.  Out: what [`DeltaSink`] takes.
+//! In: frames discriminated by `type` (version 1: lines of JSON with `event_type`); also a whole response body.
+//! Out: operations of [`DeltaSink`].
 //!
-//! Laws: content blocks and calls are numbered apart; a plan that precedes calls is thinking, and its provider state says
-//! that it goes back as a plan; the end event ends the stream; `tokens` are the counts, `billed_units` leave out what
-//! Cohere adds to a prompt.
+//! Laws:
+//! - Content blocks and calls have separate indexes.
+//! - A plan before calls is thinking.  Its provider state marks it as a plan, so that it goes back as one.
+//! - The end event ends the stream.
+//! - `tokens` are the counts.  `billed_units` omit the tokens that Cohere adds to a prompt.
+//!
 //! Source: docs.cohere.com, "Chat with Streaming" (types of cohere-python 5), and recordings.
 //! Fixtures: `tests/fixtures/cohere-chat/`.
 

@@ -1,4 +1,4 @@
-//! One Cohere frame → [`Event`].
+//! Reader of Cohere Chat frames: one frame → one [`Event`].
 
 use crate::contract::Logprobs;
 use crate::dialect::protocol::{Frame, Wanted};
@@ -8,83 +8,83 @@ use crate::template::{Template, Token, Tokens};
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// `message-start`, or `stream-start` of version 1
+    /// `message-start`, or `stream-start` of version 1.
     Start {
-        /// The response's id.
+        /// The id of the response.
         id: Option<Str<'a>>,
     },
-    /// `content-start` or `content-delta`
+    /// `content-start` or `content-delta`.
     Content {
-        /// The block.
+        /// The index of the block.
         index: Option<i64>,
-        /// Whether the block is reasoning.
+        /// The block is reasoning.
         thinking: bool,
         /// The new text.
         text: Str<'a>,
-        /// Read where they are wanted and there are any.
+        /// Log probabilities, if the caller wants them and the event has any.
         logprobs: Option<Box<Logprobs>>,
     },
-    /// `tool-plan-delta`
+    /// `tool-plan-delta`.
     Plan(Str<'a>),
-    /// `tool-call-start` or `tool-call-delta`
+    /// `tool-call-start` or `tool-call-delta`.
     Call {
-        /// The call.
+        /// The index of the call.
         index: Option<i64>,
-        /// Whether it begins.
+        /// The event starts the call.
         begins: bool,
-        /// What is new of it.
+        /// The new content of the call.
         call: Call<'a>,
     },
-    /// `tool-call-end`
+    /// `tool-call-end`.
     CallEnd {
-        /// The call.
+        /// The index of the call.
         index: Option<i64>,
     },
     /// `citation-start`: a citation, or a list of them.
     Citation(&'a str),
-    /// `message-end`
+    /// `message-end`.
     End(End<'a>),
-    /// `tool-calls-generation` of version 1: all calls, whole.
+    /// `tool-calls-generation` of version 1: all calls of the message, complete.
     Calls(&'a str),
-    /// A whole response body, or the `response` of version 1's `stream-end`, which repeats what was streamed.
+    /// A whole response body, or the `response` of version 1's `stream-end`, which repeats the streamed content.
     Whole {
         /// The response object.
         response: &'a str,
-        /// The provider's word, where it stands beside the response.
+        /// The provider's finish reason, if it is beside the response and not in it.
         finish_reason: Option<Str<'a>>,
     },
     /// A bare error: the whole frame.
     Failed(&'a str),
-    /// What says nothing that another event does not say.
+    /// A redundant event; ignored.
     Progress,
     /// The end of a content block.
     ContentEnd {
-        /// The block.
+        /// The index of the block.
         index: Option<i64>,
     },
-    /// A type that is not known.
+    /// An event of an unknown type.
     Unknown(Str<'a>),
 }
 
-/// What is new of a tool call.
+/// The new content of a tool call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Call<'a> {
-    /// Its id.
+    /// The id of the call.
     pub id: Option<Str<'a>>,
-    /// The tool.
+    /// The name of the tool.
     pub name: Option<Str<'a>>,
-    /// Arguments, JSON as it stands where they come as an object.
+    /// The arguments, or raw JSON if the server sends an object.
     pub arguments: Option<Str<'a>>,
 }
 
-/// Why and at what cost a message ended.
+/// The end of a message: its reason and its usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct End<'a> {
-    /// The provider's word.
+    /// The provider's finish reason.
     pub finish_reason: Option<Str<'a>>,
     /// The usage record.
     pub usage: Option<&'a str>,
-    /// Words of a failure.
+    /// The error message of a failure.
     pub error: Option<&'a str>,
 }
 
@@ -107,7 +107,7 @@ struct Members<'a> {
     logprobs: Option<Box<Logprobs>>,
 }
 
-/// Reads a frame.
+/// Read a frame.
 pub(super) fn read<'a>(
     frame: Frame<'a>,
     reader: &mut Reader<'a>,
@@ -137,7 +137,7 @@ pub(super) fn read<'a>(
             "citations" => found.citations = reader.opt_raw()?,
             "response" => found.response = reader.opt_raw()?.filter(|raw| raw.starts_with('{')),
             "finish_reason" => found.end.finish_reason = reader.filled_string()?,
-            // Of a whole body it is an object, of an error words.
+            // An object in a whole body, a string in an error.
             "message" => {
                 found.message = reader.kind()? == Kind::Object;
                 found.words = reader.kind()? == Kind::String;
@@ -169,7 +169,7 @@ impl<'a> Members<'a> {
                         Ok(())
                     })?,
                     "tool_plan" => self.plan = reader.filled_string()?,
-                    // One object, although the name is a plural.
+                    // A single object, in spite of the plural name.
                     "tool_calls" => reader.maybe_object(|reader, key| {
                         read_call_member(reader, key, &mut self.call)
                     })?,
@@ -213,7 +213,7 @@ impl<'a> Members<'a> {
             "tool-call-start" => Event::Call { index, begins: true, call: self.call },
             "tool-call-delta" => Event::Call { index, begins: false, call: self.call },
             "tool-calls-chunk" => match self.text {
-                // The plan, in version 1.
+                // In version 1, a chunk with only text holds the plan.
                 Some(text) if self.call == Call::default() => Event::Plan(text),
                 _ => Event::Call { index, begins: self.call.name.is_some(), call: self.call },
             },
@@ -263,14 +263,14 @@ fn read_call_member<'a>(reader: &mut Reader<'a>, key: &str, call: &mut Call<'a>)
     Ok(())
 }
 
-/// One call of a list.
+/// Read one call of a list.
 pub(super) fn read_call<'a>(reader: &mut Reader<'a>) -> Result<Call<'a>> {
     let mut call = Call::default();
     reader.maybe_object(|reader, key| read_call_member(reader, key, &mut call))?;
     Ok(call)
 }
 
-/// `{token_ids, text, logprobs}`: lists side by side, and the text of all of them at once.
+/// Read `{token_ids, text, logprobs}`: parallel lists, and the joint text of all tokens.
 fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
     let mut ids = Vec::new();
     let mut values = Vec::new();
@@ -293,7 +293,7 @@ fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
     let mut found = Logprobs::default();
     for row in 0..ids.len().max(values.len()) {
         found.open();
-        // Of several tokens only the joint text is known: it stands at the first.
+        // The texts of the single tokens are unknown.  The first token carries the joint text.
         if let Some(text) = text.filter(|_| row == 0) {
             found.set_token(text);
         }
@@ -305,23 +305,23 @@ fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
     Ok((!found.is_empty()).then(|| Box::new(found)))
 }
 
-/// The events that repeat: more text, more of a plan, more of a call.
+/// The events that repeat: text, a plan, arguments of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventTemplate {
-    /// [`Event::Content`]
+    /// An [`Event::Content`].
     Content {
-        /// The block.
+        /// The index of the block.
         index: Option<i64>,
-        /// Whether the block is reasoning.
+        /// The block is reasoning.
         thinking: bool,
         /// The new text.
         text: Token,
     },
-    /// [`Event::Plan`]
+    /// An [`Event::Plan`].
     Plan(Token),
-    /// [`Event::Call`] with arguments alone.
+    /// An [`Event::Call`] with only arguments.
     Arguments {
-        /// The call.
+        /// The index of the call.
         index: Option<i64>,
         /// The new text.
         text: Token,

@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of a Gemini stream, and the application of chunks to it.
 
 use super::partial_args::PartialArgs;
 use super::read::{
@@ -16,13 +16,13 @@ use crate::sink::DeltaSink;
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// The part that text of its kind still extends.
+    /// The open part.  Text of the same kind extends it.
     current: Option<(PartKind, PartHandle)>,
     last_text: Option<PartHandle>,
     /// The call whose arguments are being streamed.
     open: Option<OpenCall>,
     usage: Merged,
-    /// What was said last of each kind of source: several chunks may say the same.
+    /// The last value of each kind in [`METADATA`].  Several chunks may repeat a value, which is emitted once.
     metadata: [String; METADATA.len()],
 }
 
@@ -35,8 +35,8 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    /// How the provider's own end counts: a call without a name, or one whose arguments could not be put together, is
-    /// never runnable.
+    /// Return the end of a call that the provider closed.  A call without a name or with broken arguments is abandoned,
+    /// because it must not be run.
     fn end(&self) -> CallEnd {
         if self.named && !self.args.broken() { CallEnd::Provider } else { CallEnd::Abandoned }
     }
@@ -154,14 +154,14 @@ impl State {
                     self.current = None;
                 }
             }
-            // A part that `read` validated fails only by being no object.
+            // `read` validated the part, so that an error here only means a value that is not an object.
             Part::Other(json) => {
                 let _ = self.other(json, sink);
             }
         }
     }
 
-    /// The part that text of this kind extends, a new one after a change of kind.
+    /// Return the part that text of this kind extends.  Opens a new part if the kind changed.
     #[inline]
     fn text_part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
         match self.current {
@@ -184,7 +184,7 @@ impl State {
         }
     }
 
-    /// The part of which something is said beside it.
+    /// Return the text part that log probabilities and metadata belong to.
     fn said_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) -> PartHandle {
         match self.last_text {
             Some(part) => part,
@@ -211,7 +211,7 @@ impl State {
             let call = FunctionCall::read(call)?;
             return self.function_call(call, part.signature, sink);
         }
-        // What is shown while the model still thinks is no part of the answer.
+        // An image inside a thought is not part of the answer.
         match (part.mime_type, part.data) {
             (Some(mime_type), Some(data))
                 if !part.thought && mime_type.raw.starts_with("image") =>
@@ -239,7 +239,7 @@ impl State {
             let says_something =
                 call.name.is_some() || call.args.is_some() || call.partial_args.is_some();
             if !says_something {
-                // The end of a call that has ended, or a sign of life between two values.
+                // The end of a call that has ended already, or a keep-alive between two values.
                 return Ok(());
             }
             let handle = sink.open_call(InputFormat::Json);
@@ -263,7 +263,7 @@ impl State {
                 sink.warn("partial_arguments", message, None);
             }
         } else if let Some(args) = call.args.filter(|_| open.args.is_empty()) {
-            // After values they would say them once more.
+            // Arguments after partial values would repeat them.
             sink.call_args(open.handle, args);
         }
         if call.args.is_some() || !call.will_continue {
@@ -272,7 +272,7 @@ impl State {
         Ok(())
     }
 
-    /// Ends the call whose arguments are being streamed: the provider closed it.
+    /// End the open call, because the provider closed it.
     fn end_open_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         let Some(mut call) = self.open.take() else { return };
         let mut end = String::new();
@@ -283,8 +283,8 @@ impl State {
         sink.end_call(call.handle, call.end());
     }
 
-    /// Ends the call whose arguments are being streamed: its last chunk said that more would come (`willContinue`), and
-    /// another call or the finish reason came instead.
+    /// End the open call as abandoned: its last chunk announced more (`willContinue`), but another call or the finish reason
+    /// followed.
     fn abandon_open_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         if let Some(call) = self.open.take() {
             sink.end_call(call.handle, CallEnd::Abandoned);
@@ -315,12 +315,12 @@ impl State {
     }
 }
 
-/// What goes back with a part: its signature, as it stands.
+/// Return the provider state of a part: its signature, in its original escapes.
 fn signature_state(signature: Str<'_>) -> String {
     json::object(|state| state.wire_text("thoughtSignature", signature))
 }
 
-/// A generated image; a provider part where its data is no base64.
+/// Emit a generated image, or a provider part if its data is not base64.
 fn image<O: Output>(
     mime_type: Str<'_>,
     data: Str<'_>,
@@ -328,7 +328,7 @@ fn image<O: Output>(
     json: &str,
     sink: &mut DeltaSink<'_, O>,
 ) {
-    // Google escapes the padding.
+    // Google writes the padding as a JSON escape.
     let data = data.text();
     if !data.bytes().all(is_base64) {
         return sink.provider_part(json);

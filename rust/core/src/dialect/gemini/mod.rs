@@ -1,11 +1,15 @@
-//! Gemini `streamGenerateContent`, of the Gemini API and of Vertex AI → deltas.
+//! Decoder of Gemini `streamGenerateContent`, of the Gemini API and of Vertex AI.
 //!
-//! In: chunks, as SSE or as elements of one JSON array; a whole response body is a chunk too.  Out: what [`DeltaSink`]
-//! takes.
+//! In: chunks, as SSE or as elements of one JSON array; a whole response body is a chunk too.
+//! Out: operations of [`DeltaSink`].
 //!
-//! Laws: a change of kind opens a new part (chunks are no blocks), and so does what follows a thought signature: a
-//! signature goes back on the part that it came with; calls come whole, or as values under paths; nothing marks the end:
-//! the last finish reason counts; counts are merged, last non-null member wins.
+//! Laws:
+//! - Chunks are not blocks: a change of kind opens a new part.
+//! - Content after a thought signature opens a new part, because the signature must go back on the part it arrived with.
+//! - Calls arrive whole, or as values under paths.
+//! - No event marks the end of the stream: the last finish reason counts.
+//! - Usage records are merged; the last value that is not null wins.
+//!
 //! Source: ai.google.dev, "Generating content" and "Thought signatures"; cloud.google.com, "Streaming function call
 //! arguments"; types of google-genai 1.x; recordings of both services.
 //! Fixtures: `tests/fixtures/gemini/`.

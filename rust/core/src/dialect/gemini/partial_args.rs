@@ -1,28 +1,30 @@
-//! Arguments that are streamed as values under paths → their JSON text, from front to back.
+//! Arguments that arrive as values under paths, converted to JSON text from front to back.
 //!
-//! In: `partialArgs` entries `{jsonPath, stringValue | numberValue | boolValue | nullValue, willContinue?}`.  Out: the
-//! text that each adds.
+//! In: `partialArgs` entries `{jsonPath, stringValue | numberValue | boolValue | nullValue, willContinue?}`.
+//! Out: the text that each entry adds.
 //!
-//! Laws: values come depth first and array elements in order, so that what was written is never touched again; a path
-//! that breaks this makes the call one that nobody may run; a string is written as its escapes stand, so that a
-//! surrogate pair may be cut between two entries.
+//! Laws:
+//! - Values arrive depth first, and array elements in order, so that written text never changes.
+//! - A path that breaks this order makes the call unusable.
+//! - Strings keep their escapes, because a surrogate pair may be cut between two entries.
+//!
 //! Source: Vertex AI, "Streaming function call arguments"; RFC 9535 for the paths.
 
 use std::collections::HashSet;
 
 use crate::json::{Kind, Reader, Result, Str, write_string};
 
-/// The text so far, as far as it is open.
+/// The open end of the text: the containers and the string that are not closed yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PartialArgs {
-    /// The containers from the root to the value that came last.
+    /// The containers from the root to the latest value.
     open: Vec<Container>,
-    /// The path of the string that is being written.
+    /// The path of the open string.
     string: Option<String>,
     broken: bool,
 }
 
-/// A container that is open, and its child that came last.
+/// An open container, with the key or index of its latest child.
 #[derive(Clone, Debug, PartialEq)]
 enum Container {
     Object { key: String, earlier: HashSet<String> },
@@ -36,7 +38,7 @@ enum Step {
     Index(u64),
 }
 
-/// An entry.
+/// An entry of `partialArgs`.
 #[derive(Default)]
 struct Entry<'a> {
     path: Option<Str<'a>>,
@@ -46,22 +48,22 @@ struct Entry<'a> {
 
 enum Value<'a> {
     Text(Str<'a>),
-    /// Another scalar, as it is to stand in the text.
+    /// Another scalar, as JSON text.
     Token(String),
 }
 
 impl PartialArgs {
-    /// Whether what came could not be put together.
+    /// Return whether the entries could not be combined into one JSON text.
     pub(super) fn broken(&self) -> bool {
         self.broken
     }
 
-    /// Whether nothing came yet.
+    /// Return whether no value has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty() && !self.broken
     }
 
-    /// Appends what `entries`, a list that `read` validated, add to the text.
+    /// Append the text that `entries` add.  `entries` is a list that `read` validated.
     pub(super) fn take(&mut self, entries: &str, max_depth: usize, out: &mut String) -> Result<()> {
         Reader::trusted(entries).maybe_array(|reader| {
             let entry = Entry::read(reader)?;
@@ -72,12 +74,12 @@ impl PartialArgs {
         })
     }
 
-    /// Appends what closes everything.
+    /// Append the text that closes all open values.
     pub(super) fn close(&mut self, out: &mut String) {
         self.close_to(0, out);
     }
 
-    /// `None` when the text cannot go on so.
+    /// Append the text of one entry.  Returns `None` if the entry cannot follow the written text.
     fn entry(&mut self, entry: &Entry<'_>, max_depth: usize, out: &mut String) -> Option<()> {
         let path = entry.path?.text();
         if self.string.as_ref() == Some(&path) {
@@ -104,7 +106,7 @@ impl PartialArgs {
         Some(())
     }
 
-    /// Closes and opens containers until the value at `path` is what comes next.
+    /// Close and open containers until the value at `path` can follow.
     fn go_to(&mut self, path: &str, max_depth: usize, out: &mut String) -> Option<()> {
         let steps = steps(path, max_depth)?;
         let shared = self.open.iter().zip(&steps).take_while(|(open, step)| open.is_at(step));
@@ -112,7 +114,7 @@ impl PartialArgs {
         if self.open.is_empty() {
             self.descend(&steps, out)
         } else {
-            // Below it comes the new value; a path that ends at or above the last one would change what was written.
+            // The new value goes below this container.  A path that ends at or above the last one would change written text.
             let branch = steps.get(shared)?;
             self.open.get(shared)?;
             self.close_to(shared + 1, out);
@@ -170,7 +172,7 @@ impl Container {
         }
     }
 
-    /// Goes on to another child.
+    /// Move on to another child.
     fn advance(&mut self, step: &Step, out: &mut String) -> Option<()> {
         match (self, step) {
             (Self::Object { key, earlier }, Step::Key(next)) if !earlier.contains(next) => {
@@ -224,12 +226,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A number as the model meant it: they all come as doubles, so that a whole one may have a fraction of zero.
+/// Return a number without a zero fraction.  All numbers arrive as doubles, so that an integer may be written as `1.0`.
 fn number(raw: &str) -> String {
     raw.trim_end_matches('0').strip_suffix('.').unwrap_or(raw).to_owned()
 }
 
-/// The steps of a path: `$.a['b'][0].c`; `None` for another, for one of the root and for one that is too deep.
+/// Split a path such as `$.a['b'][0].c` into its steps.
+///
+/// Returns `None` if the path is invalid, names the root, or is too deep.
 fn steps(path: &str, max_depth: usize) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$')?;
     let mut found = Vec::new();
@@ -261,14 +265,14 @@ impl Step {
     }
 }
 
-/// A name in quotes, and what follows it.
+/// Return a quoted name and the text behind its closing quote.
 fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
     let mut at = 0;
     loop {
         let found = text.get(at..)?.find([quote, '\\'])? + at;
         if text.get(found..)?.starts_with(quote) {
             let name = text.get(..found)?;
-            // Its escapes are those of JSON, but for the single quote.
+            // The escapes are those of JSON, except for the escaped single quote.
             let name = if quote == '\'' { name.replace("\\'", "'") } else { name.to_owned() };
             let escaped = name.contains('\\');
             return Some((Str { raw: &name, escaped }.text(), text.get(found + 1..)?));

@@ -1,13 +1,13 @@
-//! One Gemini chunk → [`Event`].
+//! Reader of Gemini chunks: one chunk → one [`Event`].
 //!
-//! Names are in camelCase; proxies that speak Python write snake_case, and both are read.
+//! Names are in camelCase.  Proxies written in Python send snake_case; both are read.
 
 use crate::contract::Logprobs;
 use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
-/// One chunk, borrowed from its frame: what stands beside the candidates, and the candidate that is followed.
+/// One chunk, borrowed from its frame: the members beside the candidates, and the candidate that is followed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event<'a> {
     pub(super) model: Option<Str<'a>>,
@@ -19,13 +19,13 @@ pub struct Event<'a> {
     pub(super) rare: Option<Box<RareMembers<'a>>>,
 }
 
-/// What few chunks hold, apart so that an event is small.
+/// Members that few chunks have.  A box of its own keeps the event small.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RareMembers<'a> {
-    /// Further entries under the same number.
+    /// Further entries with the same `index`.
     pub(super) more_candidates: Vec<Candidate<'a>>,
     pub(super) error: Option<&'a str>,
-    /// The whole frame, where it is an error and nothing else.
+    /// The whole frame, if it holds an error and no candidates.
     pub(super) failed: Option<&'a str>,
     pub(super) block_reason: Option<Str<'a>>,
     pub(super) block_message: Option<Str<'a>>,
@@ -38,33 +38,33 @@ pub(super) struct Candidate<'a> {
     pub(super) rare: Option<Box<RareContent<'a>>>,
 }
 
-/// What few candidates hold.
+/// Members that few candidates have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RareContent<'a> {
     pub(super) more_parts: Vec<Part<'a>>,
-    /// A word; a number in places.
+    /// The finish reason: a name, but a number from some servers.
     pub(super) finish_reason: Option<Str<'a>>,
     pub(super) finish_message: Option<Str<'a>>,
-    /// In the order of [`METADATA`].
+    /// The sources of the text, in the order of [`METADATA`].
     pub(super) metadata: [Option<&'a str>; METADATA.len()],
-    /// Read where they are wanted and there are any.
+    /// Log probabilities, if the caller wants them and the candidate has any.
     pub(super) logprobs: Option<Box<Logprobs>>,
 }
 
-/// Where the text comes from, by three kinds of source.
+/// The members that hold the sources of the text, by kind of source.
 pub(super) const METADATA: [&str; 3] =
     ["citationMetadata", "groundingMetadata", "urlContextMetadata"];
 
 /// A part of the content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Part<'a> {
-    /// Text or reasoning, empty where only the signature counts.
+    /// Text or reasoning.  The text is empty if the part holds only a signature.
     Text { thought: bool, text: Str<'a>, signature: Option<Str<'a>> },
-    /// A call, media, or something only its provider understands: the whole part.
+    /// A call, media, or a part specific to the provider: the whole part.
     Other(&'a str),
 }
 
-/// Reads a frame.
+/// Read a frame.
 pub(super) fn read<'a>(
     frame: Frame<'a>,
     reader: &mut Reader<'a>,
@@ -74,7 +74,7 @@ pub(super) fn read<'a>(
     let mut bare_status = false;
     let mut bare_message = false;
     reader.object(|reader, key| match key {
-        // A Google error without the `error` around it.
+        // A Google error without the surrounding `error` object.
         "status" => {
             bare_status = reader.filled_string()?.is_some();
             Ok(())
@@ -83,7 +83,7 @@ pub(super) fn read<'a>(
             bare_message = reader.filled_string()?.is_some();
             Ok(())
         }
-        // Code Assist, which the Gemini CLI speaks to, has the chunk in an envelope.
+        // Code Assist, the service behind the Gemini CLI, wraps the chunk in `response`.
         "response" => reader.maybe_object(|reader, key| chunk.member(reader, key, wanted)),
         _ => chunk.member(reader, key, wanted),
     })?;
@@ -183,7 +183,7 @@ impl<'a> Candidate<'a> {
                     self.rare.get_or_insert_default().logprobs = Some(logprobs);
                 }
             }
-            // Their many numbers make no template.
+            // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
             "logprobsResult" | "logprobs_result" => reader.skip()?,
             _ => reader.ignore()?,
         }
@@ -217,7 +217,7 @@ impl<'a> Candidate<'a> {
         })?;
         if other {
             if let Some(text) = text {
-                // The protocol knows no such part; what it says of the text is in the whole of it.
+                // The protocol has no part with text and other members.  The signature stays in the provider part.
                 self.push(Part::Text { thought, text, signature: None });
             }
             self.push(Part::Other(reader.since(start)));
@@ -236,12 +236,12 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Whether an enumeration says nothing: servers that write it as a number write 0 then.
+/// Return whether an enumeration has its default value, which servers with numeric enumerations write as 0.
 fn is_unset(value: Str<'_>) -> bool {
     matches!(value.raw, "" | "0")
 }
 
-/// `{chosenCandidates: [T], topCandidates: [{candidates: [T]}]}` of tokens T `{token, tokenId, logProbability}`.
+/// Read `{chosenCandidates: [T], topCandidates: [{candidates: [T]}]}` with tokens T `{token, tokenId, logProbability}`.
 fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
     let mut chosen = None;
     let mut top = Vec::new();
@@ -305,7 +305,7 @@ fn read_token<'a>(reader: &mut Reader<'a>) -> Result<LikelyToken<'a>> {
     Ok(found)
 }
 
-/// The members of a part that decide what becomes of it.
+/// The members of a part that the decoder interprets.
 #[derive(Debug, Default)]
 pub(super) struct OtherPart<'a> {
     pub(super) thought: bool,
@@ -316,7 +316,7 @@ pub(super) struct OtherPart<'a> {
 }
 
 impl<'a> OtherPart<'a> {
-    /// Reads a part that `read` validated.
+    /// Read a part that `read` validated.
     pub(super) fn read(part: &'a str) -> Result<Self> {
         let mut found = Self::default();
         Reader::trusted(part).maybe_object(|reader, key| {
@@ -344,7 +344,7 @@ impl<'a> OtherPart<'a> {
     }
 }
 
-/// A function call, whole or a piece of one.
+/// A function call, or a fragment of one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FunctionCall<'a> {
     pub(super) id: Option<Str<'a>>,
@@ -355,7 +355,7 @@ pub(super) struct FunctionCall<'a> {
 }
 
 impl<'a> FunctionCall<'a> {
-    /// Reads a call that `read` validated.
+    /// Read a call that `read` validated.
     pub(super) fn read(call: &'a str) -> Result<Self> {
         let mut found = Self::default();
         Reader::trusted(call).maybe_object(|reader, key| {
@@ -399,7 +399,7 @@ impl Template for EventTemplate {
                 rare: None,
                 ..
             } => {
-                // The response's names may change from chunk to chunk, but only the first ones count.
+                // Identifiers may change from chunk to chunk, but only the first ones count.
                 for name in [model, response_id].into_iter().flatten() {
                     tokens.rarely_changing(name);
                 }

@@ -1,8 +1,8 @@
-//! Merged `usageMetadata` records of a stream → counts.
+//! Token counts from the merged `usageMetadata` records of a stream.
 //!
-//! In: each record as JSON.  Out: the counts and the merged record, where it changed.
+//! In: each record as JSON.  Out: the counts and the merged record, if it changed.
 //!
-//! Law: a record that differs from the last one in numbers alone is compared and counted in one pass.
+//! Law: a record that differs from the last one only in numbers is compared and counted in one pass.
 //! Source: ai.google.dev, "GenerateContentResponse: UsageMetadata".
 
 use std::ops::Range;
@@ -12,34 +12,34 @@ use crate::facts::gemini::FACTS;
 use crate::facts::{UsageMember, UsageNumbers};
 use crate::json::{self, Kind, Reader, Result, Str, leading_count};
 
-/// The records so far, merged.
+/// The merged records of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Merged {
     record: String,
-    /// The last record as it came, where that is not all that is known.
+    /// The last record as it arrived, if it differs from the merged one.
     last: Option<String>,
     /// Names of the record's members.
     names: Vec<String>,
     numbers: UsageNumbers,
-    /// Where the record has its members' numbers.
+    /// Positions of the members' numbers in the record.
     spans: MemberSpans,
 }
 
 type MemberSpans = Vec<(Range<usize>, Option<UsageMember>)>;
 
 impl Merged {
-    /// Bytes of what is known.
+    /// Return the length of the merged record.
     pub(super) fn bytes(&self) -> usize {
         self.record.len()
     }
 
-    /// Takes a record; the counts and the whole of what is known, or `None` where it says what the last one said.
+    /// Merge a record.  Returns the counts and the merged record, or `None` if the record repeats the last one.
     pub(super) fn take(&mut self, new: &str) -> Option<(Counts, &str)> {
         if self.last.as_ref().unwrap_or(&self.record) == new {
             return None;
         }
         if !self.recount(new) {
-            // Nearly all records of a stream have the same members: then the new one is the whole.
+            // Nearly all records of a stream have the same members.  Then the new record replaces the merged one.
             let mut known = self.names.iter();
             let mut whole = true;
             let found = read(new, |name, kind| {
@@ -56,7 +56,7 @@ impl Merged {
         Some((Counts::from_numbers(&FACTS.usage, &self.numbers), &self.record))
     }
 
-    /// Takes the counts of a record in which nothing but its members' numbers is new; false for any other.
+    /// Update the counts from a record that differs only in the numbers of its members.  Returns false for any other record.
     fn recount(&mut self, new: &str) -> bool {
         let known = self.record.as_bytes();
         let (mut mine, mut rest) = (0, new.as_bytes());
@@ -64,7 +64,7 @@ impl Merged {
             let literal = known.get(mine..span.start).unwrap_or_default();
             let value = rest.strip_prefix(literal).and_then(leading_count);
             let Some((value, digits)) = value else {
-                // Some spans are those of the new record by now.
+                // Earlier iterations have already moved some spans to their positions in the new record.
                 self.spans.clear();
                 return false;
             };
@@ -99,7 +99,7 @@ impl Merged {
     }
 }
 
-/// Reads the numbers of a record and the spans of its members' numbers, and shows each member to `member`.
+/// Read the numbers of a record and the spans of its members' numbers.  Calls `member` with each member.
 fn read(usage: &str, mut member: impl FnMut(Str<'_>, Kind)) -> Result<(UsageNumbers, MemberSpans)> {
     let mut numbers = UsageNumbers::default();
     let mut spans = MemberSpans::new();

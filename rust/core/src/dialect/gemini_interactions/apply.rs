@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of an Interactions stream, and the application of events to it.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::sink::DeltaSink;
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// The steps that are open.
+    /// The open steps, by index.
     steps: BTreeMap<i64, Step>,
-    /// The step that came last.
+    /// The index of the latest step.
     last: Option<i64>,
-    /// What a status update said, until the end says it.
+    /// The status of the last status update.  Used at the end of the stream if the last event has none.
     status: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl Protocol for State {
         sink.merge_usage(event.usage, &FACTS.usage);
         match event.change {
             Change::More { content, index, text } => self.more(content, index, text, sink),
-            // What `read` validated fails only by being no object.
+            // `read` validated the JSON, so that an error here only means a value that is not an object.
             Change::Delta { index, delta } => {
                 let _ = self.delta(index, delta, sink);
             }
@@ -75,7 +75,7 @@ impl Protocol for State {
 }
 
 impl State {
-    /// The step that an index names, the last one for want of a name.
+    /// Return the given index, or that of the latest step if the event has none.
     #[inline]
     fn place(&self, index: Option<i64>) -> Option<i64> {
         index.or(self.last)
@@ -121,7 +121,7 @@ impl State {
         Ok(())
     }
 
-    /// A step for a delta whose step was never announced, has stopped, or is of another kind.
+    /// Open a step for a delta whose step was never announced, has stopped, or is of another kind.
     fn stray<O: Output>(
         &mut self,
         at: i64,
@@ -175,10 +175,10 @@ impl State {
         if !last {
             return Ok(());
         }
-        // After a stream they would repeat it.
+        // After a stream, the steps would repeat the streamed content.
         if let (None, Some(steps)) = (self.last, steps) {
             Reader::trusted(steps).maybe_array(|reader| {
-                // The last step stays open: only the status says whether it was cut.
+                // The last step stays open, because only the status tells whether it was cut.
                 if let Some(step) = self.last.and_then(|at| self.steps.remove(&at)) {
                     step.stop(sink);
                 }
@@ -198,7 +198,7 @@ impl State {
     }
 }
 
-/// Another step takes its place: nobody may run what came of a call.
+/// End a step that another step replaces.  The fragments of a call must not be run.
 fn abandon<O: Output>(step: Step, sink: &mut DeltaSink<'_, O>) {
     match step {
         Step::Call(call) => sink.end_call(call, CallEnd::Abandoned),

@@ -1,12 +1,15 @@
-//! Gemini's Interactions API, its stream of events → deltas.  Decode only.
+//! Decoder of the event streams of Gemini's Interactions API, which deltafold can only decode.
 //!
-//! In: SSE frames, one JSON object each, discriminated by `event_type`; also a whole interaction.  Out: what
-//! [`DeltaSink`] takes.
+//! In: SSE frames, one JSON object each, discriminated by `event_type`; also a whole interaction.
+//! Out: operations of [`DeltaSink`].
 //!
-//! Laws: a step is known by its `index` from its start to its stop; the last event holds the status and the counts and
-//! ends the stream; a status that came before it counts only where it never came.
-//! Source: ai.google.dev, "Streaming interactions"; types of google-genai 1.x, also for `content.*`, the names of the
-//! events before there were steps; recordings.
+//! Laws:
+//! - `index` identifies a step from its start to its stop.
+//! - The last event holds the status and the counts, and ends the stream.
+//! - The status of an earlier event counts only if the last event never arrives.
+//!
+//! Source: ai.google.dev, "Streaming interactions"; types of google-genai 1.x, also for `content.*`, the older event names
+//! from before the API had steps; recordings.
 //! Fixtures: `tests/fixtures/gemini-interactions/`.
 
 mod apply;

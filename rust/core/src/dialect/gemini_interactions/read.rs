@@ -1,4 +1,4 @@
-//! One Interactions event → [`Event`].
+//! Reader of Interactions events: one frame → one [`Event`].
 
 use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Kind, Reader, Result, Str};
@@ -7,18 +7,18 @@ use crate::template::{Template, Token, Tokens};
 /// One event, borrowed from its frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
-    /// What it says.
+    /// The change that the event reports.
     pub(super) change: Change<'a>,
-    /// Counts so far, which may stand beside any event.
+    /// The counts so far, which any event may hold.
     pub(super) usage: Option<&'a str>,
 }
 
-/// What an event says.
+/// The change that an event reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Change<'a> {
-    /// `step.delta` of text and nothing else.
+    /// `step.delta` with only text.
     More { content: Content, index: Option<i64>, text: Str<'a> },
-    /// `step.delta` of anything else.
+    /// `step.delta` with anything else.
     Delta { index: Option<i64>, delta: &'a str },
     /// `step.start`
     Start { index: Option<i64>, step: &'a str },
@@ -26,17 +26,17 @@ pub(super) enum Change<'a> {
     Stop { index: Option<i64> },
     /// `interaction.status_update`
     Status(Str<'a>),
-    /// An event that holds the interaction, or a whole response body; whether it is the last.
+    /// An event that holds the interaction, or a whole response body.  `last` marks the last event.
     Interaction { last: bool, interaction: &'a str },
     /// An `error` event or a bare error: the whole frame.
     Failed(&'a str),
-    /// What says nothing that another event does not say.
+    /// A redundant event; ignored.
     Progress,
-    /// A type that is not known.
+    /// An event of an unknown type.
     Unknown(Str<'a>),
 }
 
-/// What a delta is part of.
+/// The kind of text that a delta extends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Visible text.
@@ -60,7 +60,7 @@ struct Members<'a> {
     usage: Option<&'a str>,
 }
 
-/// Reads a frame.
+/// Read a frame.
 pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
     let mut found = Members::default();
     reader.object(|reader, key| {
@@ -72,7 +72,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
                 let delta = Delta::read(reader)?;
                 found.delta = Some((delta, reader.since(start)));
             }
-            // The second is the name before there were steps.
+            // `content` is the older name, from before the API had steps.
             "step" | "content" => found.step = reader.opt_raw()?.filter(|raw| raw.starts_with('{')),
             "status" => found.status = reader.filled_string()?,
             "interaction" => {
@@ -95,7 +95,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
     Ok(Event { change: found.change(frame), usage: found.usage })
 }
 
-/// A usage record, which is an object.
+/// Read a usage record.  Returns `None` for a value that is not an object.
 pub(super) fn usage<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>> {
     Ok(reader.opt_raw()?.filter(|raw| raw.starts_with('{')))
 }
@@ -137,25 +137,25 @@ impl<'a> Members<'a> {
     }
 }
 
-/// What is new of a step, or a content of one that is whole.
+/// The new content of a step, or one content of a whole step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delta<'a> {
     pub(super) kind: Option<Str<'a>>,
     pub(super) text: Option<Str<'a>>,
     pub(super) signature: Option<Str<'a>>,
-    /// JSON as it stands where they come as an object.
+    /// The arguments, or raw JSON if the server sends an object.
     pub(super) arguments: Option<Str<'a>>,
     pub(super) annotations: Option<&'a str>,
     pub(super) mime_type: Option<Str<'a>>,
     pub(super) data: Option<Str<'a>>,
     pub(super) id: Option<Str<'a>>,
     pub(super) name: Option<Str<'a>>,
-    /// `summary`, `content` of a whole step.
+    /// `summary` or `content` of a whole step.
     pub(super) contents: Option<&'a str>,
 }
 
 impl<'a> Delta<'a> {
-    /// Reads a delta, a step or a content.
+    /// Read a delta, a step or a content.
     pub(super) fn read(reader: &mut Reader<'a>) -> Result<Self> {
         let mut found = Self::default();
         reader.maybe_object(|reader, key| found.member(reader, key))?;
@@ -167,7 +167,7 @@ impl<'a> Delta<'a> {
             "type" => self.kind = reader.filled_string()?,
             "text" => self.text = reader.filled_string()?.or(self.text),
             "content" | "summary" => match reader.kind()? {
-                // The content of a thought's summary: its text is the delta's.
+                // The content of a thought's summary.  Its text becomes the text of the delta.
                 Kind::Object => reader.object(|reader, key| {
                     match key {
                         "text" => self.text = reader.filled_string()?,
@@ -203,7 +203,7 @@ impl<'a> Delta<'a> {
         };
         match (text, content) {
             (Some(text), _) => Change::More { content, index, text },
-            // An image among the thoughts.
+            // An image inside a thought.
             (None, Content::Thought) => Change::Delta { index, delta: json },
             (None, _) => Change::Progress,
         }
@@ -214,7 +214,7 @@ fn is_empty_object(raw: &str) -> bool {
     raw.strip_prefix('{').is_some_and(|rest| rest.trim_ascii() == "}")
 }
 
-/// The events that repeat: more text of a step.
+/// The events that repeat: text of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventTemplate {
     content: Content,

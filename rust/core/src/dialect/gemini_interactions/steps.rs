@@ -1,8 +1,11 @@
-//! What becomes of one step of an interaction.
+//! Conversion of one step of an interaction to deltas.
 //!
-//! Laws: a model's output is a text part, a new one after each medium in it; a thought is one thinking part, its signature
-//! the provider state; a function call is a tool call; every other step becomes one provider part when it stops, or with
-//! what came of it when the stream ends before.
+//! Laws:
+//! - The output of a model is a text part.  Each medium in it ends the part.
+//! - A thought is one thinking part.  Its signature is the provider state.
+//! - A function call is a tool call.
+//! - Every other step becomes one provider part when it stops.  If the stream ends before, the part holds the content
+//!   that arrived.
 
 use std::collections::HashMap;
 
@@ -12,7 +15,7 @@ use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
-/// Bytes that a step costs beside its text.
+/// Bytes that count for a step beside its text.
 const STEP_BYTES: usize = 128;
 
 /// A step.
@@ -23,22 +26,22 @@ pub(super) enum Step {
     Call(CallHandle),
     Provider {
         begun: String,
-        /// What was new of it, each an object.
+        /// The deltas of the step, each a JSON object.
         deltas: Vec<String>,
         held: usize,
     },
 }
 
 impl Step {
-    /// Begins a step that is announced; `None` when there is no room for it, or when it is none of the model's.
+    /// Open the step of a start event.  Returns `None` if the limit on state is reached, or if the step is caller input.
     pub(super) fn open<O: Output>(json: &str, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
         if !sink.take_state_bytes(STEP_BYTES) {
             return None;
         }
-        // A step that `read` validated fails only by being no object.
+        // `read` validated the step, so that an error here only means a value that is not an object.
         let members = Delta::read(&mut Reader::trusted(json)).ok()?;
         let mut step = match members.kind.map_or("", |kind| kind.raw) {
-            // What the caller said stands among the steps of a whole body.
+            // A whole body repeats the caller's input among its steps.
             "user_input" | "function_result" => return None,
             "model_output" | "text" => Self::Output(None),
             "thought" => Self::Thought(None),
@@ -53,7 +56,7 @@ impl Step {
         Some(step)
     }
 
-    /// The step that a delta belongs to whose step nobody announced.
+    /// Create the step for a delta that belongs to a step without a start event.
     pub(super) fn from_kind<O: Output>(kind: &str, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
         if !sink.take_state_bytes(STEP_BYTES) {
             return None;
@@ -73,13 +76,13 @@ impl Step {
         })
     }
 
-    /// Takes what a step has when it begins: all of it in a whole body.
+    /// Accept the content that a step has at its start.  In a whole body this is all of it.
     fn begin<O: Output>(&mut self, members: &Delta<'_>, sink: &mut DeltaSink<'_, O>) {
         match self {
             Self::Call(_) => self.call(members, sink),
             Self::Output(_) | Self::Thought(_) => {
                 let thought = matches!(self, Self::Thought(_));
-                // A list that `read` validated fails only by being none.
+                // `read` validated the JSON, so that an error here only means a value that is not a list.
                 let _ = Reader::trusted(members.contents.unwrap_or("[]")).maybe_array(|reader| {
                     let start = reader.position();
                     let content = Delta::read(reader)?;
@@ -101,7 +104,7 @@ impl Step {
         }
     }
 
-    /// More of a text.
+    /// Accept a fragment of text.  Returns false if the step is of another kind.
     #[inline]
     pub(super) fn more<O: Output>(
         &mut self,
@@ -124,7 +127,7 @@ impl Step {
         true
     }
 
-    /// Takes a delta of any kind, `json`; false when the step is of another.
+    /// Accept a delta of any kind, `json`.  Returns false if the step is of another kind.
     pub(super) fn take<O: Output>(
         &mut self,
         kind: &str,
@@ -174,7 +177,7 @@ impl Step {
         }
     }
 
-    /// The step is over.
+    /// End the step at its stop event.
     pub(super) fn stop<O: Output>(self, sink: &mut DeltaSink<'_, O>) {
         match self {
             Self::Call(call) => sink.end_call(call, CallEnd::Provider),
@@ -182,7 +185,7 @@ impl Step {
         }
     }
 
-    /// The stream ended before the step did; how it ended says whether a call is whole.
+    /// End the step together with the stream.  A call stays open: the end of the stream decides whether it is complete.
     pub(super) fn close<O: Output>(self, sink: &mut DeltaSink<'_, O>) {
         match self {
             Self::Output(Some(part)) | Self::Thought(Some(part)) => sink.end_part(part),
@@ -241,7 +244,7 @@ fn hold<O: Output>(
     }
 }
 
-/// An image in the answer; other media, and images that are only referred to, are the provider's.
+/// Emit an image of the answer.  Other media, and images that are only linked, become provider parts.
 fn medium<O: Output>(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut DeltaSink<'_, O>) {
     match (kind, delta.data) {
         ("image", Some(data)) => {
@@ -252,12 +255,12 @@ fn medium<O: Output>(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut Delta
     }
 }
 
-/// A step with all that was new of it: texts and lists under one name are put together, other values replace.
+/// Join a step and its deltas.  Strings and lists under the same name are concatenated; other values replace earlier ones.
 fn joined(begun: &str, deltas: &[String]) -> String {
     let mut members: Vec<(String, Vec<&str>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for json in std::iter::once(begun).chain(deltas.iter().map(String::as_str)) {
-        // An object that `read` validated fails only by being none.
+        // `read` validated the JSON, so that an error here only means a value that is not an object.
         let _: Result<()> = Reader::trusted(json).entries(|reader, key| {
             let (key, value) = (key.text(), reader.raw()?);
             let known = places.get(&key).and_then(|at| members.get_mut(*at));
@@ -283,7 +286,7 @@ fn joined(begun: &str, deltas: &[String]) -> String {
 fn joined_value(key: &str, values: &[&str]) -> String {
     let last = values.last().copied().unwrap_or("null");
     let bracket = match last.as_bytes() {
-        // What tells the step is said by its start, and again by each delta in words of its own.
+        // These members identify the step.  The start holds their values, and the deltas use other values.
         _ if matches!(key, "type" | "id" | "call_id" | "name") => {
             return values.first().copied().unwrap_or("null").to_owned();
         }

@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of an Ollama stream, and the application of lines to it.
 
 use super::read::{self, Event, EventTemplate};
 use crate::contract::{InputFormat, Output};
@@ -21,7 +21,7 @@ const USAGE: [&str; 6] = [
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// The part that text of its kind still extends.
+    /// The open part.  Text of the same kind extends it.
     current: Option<(PartKind, PartHandle)>,
 }
 
@@ -50,7 +50,7 @@ impl Protocol for State {
             sink.logprobs(part, logprobs);
         }
         if let Some(calls) = event.calls {
-            // A text that `read` validated fails only by being no list.
+            // `read` validated the JSON, so that an error here only means a value that is not a list.
             let _ = Reader::trusted(calls).maybe_array(|reader| self.call(reader, sink));
         }
         if let Some(json) = event.error {
@@ -74,7 +74,7 @@ impl Protocol for State {
 }
 
 impl State {
-    /// The part that text of this kind extends, a new one after a change of kind.
+    /// Return the part that text of this kind extends.  Opens a new part if the kind changed.
     #[inline]
     fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
         match self.current {

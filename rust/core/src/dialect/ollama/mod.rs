@@ -1,10 +1,13 @@
-//! Ollama's own stream, of `/api/chat` and of `/api/generate` → deltas.
+//! Decoder of Ollama's own streams, of `/api/chat` and of `/api/generate`.
 //!
-//! In: a JSON object a line; a whole body is the last line alone.  Out: what [`DeltaSink`] takes.
+//! In: one JSON object per line; a whole body is a stream of one line.  Out: operations of [`DeltaSink`].
 //!
-//! Laws: a line says thinking, then text, then calls; a change of kind opens a new part (the protocol has no blocks); calls
-//! come whole, each a new one whatever its index says; the line that is `done` ends the stream and has the counts; a line
-//! with an error ends it too.
+//! Laws:
+//! - A line is applied in the order thinking, text, calls.
+//! - The protocol has no blocks: a change of kind opens a new part.
+//! - Calls arrive whole.  Each is a new call, whatever its index.
+//! - The line with `done` holds the counts and ends the stream.  A line with an error ends it too.
+//!
 //! Source: docs.ollama.com, "Generate a chat message" and "Generate a response" (types of ollama-python 0.6), and
 //! recordings.
 //! Fixtures: `tests/fixtures/ollama/`.

@@ -1,4 +1,4 @@
-//! One line to an [`Event`] that borrows from it.
+//! Reader of Ollama lines: one line → one [`Event`].
 
 use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
@@ -14,15 +14,15 @@ pub struct Event<'a> {
     pub(super) text: Option<Str<'a>>,
     /// A list of calls.
     pub(super) calls: Option<&'a str>,
-    /// Read where they are wanted and there are any.
+    /// Log probabilities, if the caller wants them and the line has any.
     pub(super) logprobs: Option<Box<Logprobs>>,
-    /// The whole line, where it is the last.
+    /// The whole line, if it is the last.
     pub(super) done: Option<&'a str>,
     pub(super) reason: Option<Str<'a>>,
     pub(super) error: Option<&'a str>,
 }
 
-/// The lines that repeat: text or thinking and nothing beside it.
+/// The lines that repeat: those with only text or thinking.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventTemplate {
     model: Option<Token>,
@@ -54,7 +54,7 @@ impl Template for EventTemplate {
     }
 }
 
-/// Reads a frame.
+/// Read a frame.
 pub(super) fn read<'a>(
     frame: Frame<'a>,
     reader: &mut Reader<'a>,
@@ -90,7 +90,7 @@ impl<'a> Event<'a> {
         wanted: Wanted,
     ) -> Result<()> {
         match key {
-            // `/api/generate` has no message around them.
+            // `/api/generate` sends these members at the top level, without a `message` object.
             "response" => self.text = reader.filled_string()?.or(self.text),
             "thinking" => self.thinking = reader.filled_string()?.or(self.thinking),
             "tool_calls" => self.calls = reader.opt_raw()?.or(self.calls),
@@ -102,7 +102,7 @@ impl<'a> Event<'a> {
                 read_entries(reader, &mut logprobs)?;
                 self.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
             }
-            // Their many numbers make no template.
+            // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
             "logprobs" | "context" => reader.skip()?,
             _ => reader.ignore()?,
         }

@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of a Chat Completions stream, and the application of events to it.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::sink::DeltaSink;
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// The part that text of its kind still extends.
+    /// The open part.  Text of the same kind extends it.
     current: Option<(PartKind, PartHandle)>,
     last_text: Option<PartHandle>,
     thinking: Thinking,
@@ -31,7 +31,7 @@ pub struct State {
     citations: Option<String>,
     search_results: Option<String>,
     audio: Option<Audio>,
-    /// The message came whole, so that `{}` as a call's arguments is no stand-in for others.
+    /// The message arrived whole, not in deltas.  Then `{}` as arguments is the real value and not a placeholder.
     whole: bool,
     /// Memory for the log probabilities of a chunk.
     tokens: TokenMemory,
@@ -41,7 +41,7 @@ pub struct State {
 struct Call {
     handle: CallHandle,
     id: Option<String>,
-    /// The number under which it was opened.
+    /// The `index` under which the call was opened.
     index: Option<i64>,
 }
 
@@ -115,7 +115,7 @@ impl Protocol for State {
                 block.text("data", &audio.data);
                 block.json("expires_at", audio.expires_at.as_deref().unwrap_or("null"));
             });
-            // Its data was counted as it came; the part is counted whole.
+            // The bytes of `data` were counted when they arrived; `provider_part` counts the whole part again.
             sink.give_back_state_bytes(audio.data.len());
             sink.provider_part(&block);
         }
@@ -173,7 +173,7 @@ impl State {
         } else if let Some(json) = choice.message.filter(|_| self.said_nothing()) {
             self.whole = true;
             let mut message = Message::default();
-            // A text that `read` validated fails only by not being the object it is.
+            // `read` validated the JSON, so that an error here only means a value that is not an object.
             let _ = read::read_message(&mut Reader::trusted(json), &mut message);
             self.message(&message, sink);
         }
@@ -186,7 +186,7 @@ impl State {
         }
     }
 
-    /// Says the log probabilities that were read last.
+    /// Emit the log probabilities that were read last.
     fn say_logprobs<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         let Some(mut tokens) = self.tokens.0.take() else { return };
         if let Some(logprobs) = tokens.join() {
@@ -204,7 +204,7 @@ impl State {
         sink.logprobs(part, logprobs);
     }
 
-    /// Whether a full message would be news; after deltas it repeats them.
+    /// Return whether no content was emitted.  Only then does a full message count; after deltas it repeats them.
     fn said_nothing(&self) -> bool {
         self.last_text.is_none() && self.thinking.part.is_none() && self.calls.is_empty()
     }
@@ -245,7 +245,7 @@ impl State {
         } else if let Some(details) = rare.reasoning_details {
             self.details_text(details, sink);
         }
-        // After the text, which may have opened a new part: they belong to it.
+        // Must follow the text, which may have opened a new part: the details belong to that part.
         if let Some(details) = rare.reasoning_details {
             self.thinking.add_details(details, sink);
         }
@@ -270,7 +270,7 @@ impl State {
 
     fn rare_content<O: Output>(&mut self, rare: &RareContent<'_>, sink: &mut DeltaSink<'_, O>) {
         if let Some(list) = rare.content_list {
-            // A text that `read` validated fails only by not being the list it is.
+            // `read` validated the JSON, so that an error here only means a value that is not a list.
             let _ = Reader::trusted(list).array(|reader| self.content_item(reader, sink));
         }
         if let Some(text) = rare.refusal {
@@ -295,7 +295,7 @@ impl State {
         }
     }
 
-    /// The part that text of this kind extends, a new one after a change of kind.
+    /// Return the part that text of this kind extends.  Opens a new part if the kind changed.
     #[inline]
     fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
         match self.current {
@@ -337,7 +337,7 @@ impl State {
         }
     }
 
-    /// An item of a content list (Mistral's form): text, thinking, or something only its provider understands.
+    /// Handle an item of a content list (Mistral's form): text, thinking, a citation, or a block specific to the provider.
     fn content_item<O: Output>(
         &mut self,
         reader: &mut Reader<'_>,
@@ -392,7 +392,7 @@ impl State {
                     sink.part_state(part, &json::write_object(&members));
                 }
             }
-            // A citation, at its place in the text.
+            // A citation belongs to the text at this position.
             ("reference", ..) => {
                 let part = self.part(PartKind::Text, sink);
                 sink.annotate(part, reader.since(start));
@@ -454,7 +454,9 @@ impl State {
         sink.call_args(handle, text);
     }
 
-    /// The call that a fragment belongs to: by a known id, by its index, else a new one, else the latest.
+    /// Return the call that a fragment belongs to, or open a new one.
+    ///
+    /// Looks for a known id, then for the index.  A fragment without a name that matches neither belongs to the latest call.
     fn find_call<O: Output>(
         &mut self,
         item: &ToolCall<'_>,
@@ -470,7 +472,7 @@ impl State {
             _ => self.by_index.get(&index).copied(),
         });
         if let Some(at) = id.as_ref().and_then(|id| self.by_id.get(id)).copied() {
-            // Servers that take the function's name for an id give it to each of its calls.
+            // Some servers use the function name as the id, so that several calls share one id.
             let shares = |at: &usize| self.calls.get(*at).is_some_and(|call| call.id == id);
             if let Some(bound) = bound.filter(shares) {
                 return Some(bound);
@@ -489,7 +491,7 @@ impl State {
         }
         if let Some(call) = bound.and_then(|at| self.calls.get(at)) {
             let another_id = id.is_some() && call.id.is_some() && item.name.is_some();
-            // Servers that number every parallel call 0 and give no ids: a name after whole arguments is another call.
+            // Some servers number all parallel calls 0 and give no ids: a name after complete arguments starts another call.
             let whole_before = item.name.is_some()
                 && says_arguments
                 && sink.is_whole_before(call.handle, item.name);
@@ -514,7 +516,7 @@ impl State {
         Some(at)
     }
 
-    /// The text of `reasoning_details`, where no other member carries it.
+    /// Emit the text of `reasoning_details`, for messages in which no other member carries it.
     fn details_text<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
         let _ = Reader::trusted(details).maybe_array(|reader| {
             reader.maybe_object(|reader, key| {
@@ -531,7 +533,7 @@ impl State {
         });
     }
 
-    /// Lets what must go back with the reasoning leave, if it changed since it last did.
+    /// Emit the provider state of the reasoning, if it changed since it was last emitted.
     fn send_thinking_state<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         if !std::mem::take(&mut self.thinking.unsent) {
             return;

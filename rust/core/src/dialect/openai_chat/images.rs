@@ -1,4 +1,4 @@
-//! Generated images: a list of `{image_url: {url}}`, as OpenRouter sends them.
+//! Generated images in Chat Completions: a list of `{image_url: {url}}`, as OpenRouter sends them.
 
 use super::apply::State;
 use crate::contract::Output;
@@ -34,13 +34,13 @@ impl State {
     }
 }
 
-/// Send the image of a URL; a data URL is split into its type and its bytes.
+/// Emit the image of a URL.  A data URL is split into its media type and its bytes.
 fn image_part<O: Output>(url: &str, sink: &mut DeltaSink<'_, O>) {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     if let Some((mime_type, data)) = inline {
         sink.image_part(mime_type, ImageContent::Base64(data), None);
     } else {
-        // The path's ending is the only hint at the media type.
+        // The file extension in the path is the only hint at the media type.
         let path = url.split(['?', '#']).next().unwrap_or(url);
         let mime_type = match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
             "png" => "image/png",

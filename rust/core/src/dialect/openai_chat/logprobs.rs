@@ -1,26 +1,29 @@
-//! `choices[].logprobs` and the token ids beside it → [`Logprobs`].
+//! Log probabilities of a choice (`choices[].logprobs`) and the token ids beside them → [`Logprobs`].
 //!
-//! Three shapes: lists of `{token, logprob, top_logprobs}` under `content` and `refusal`; the parallel lists of older
-//! servers (`tokens`, `token_logprobs`, `token_ids`, `top_logprobs`); ids alone.
+//! Servers send one of three shapes:
+//! - lists of `{token, logprob, top_logprobs}` under `content` and `refusal`;
+//! - the parallel lists of older servers (`tokens`, `token_logprobs`, `token_ids`, `top_logprobs`);
+//! - token ids alone.
 //!
-//! Token ids, the first that is there: `token_id` or `id` of an entry (SGLang, llama.cpp, KoboldCpp), the token's text
-//! where a server writes `token_id:123` for it (vLLM, `return_tokens_as_token_ids`), `token_ids` of the choice (vLLM and
-//! SGLang, `return_token_ids`).
+//! A token id is taken from the first of these places that has one:
+//! - `token_id` or `id` of an entry (SGLang, llama.cpp, KoboldCpp);
+//! - the token text, if the server writes `token_id:123` instead of it (vLLM, `return_tokens_as_token_ids`);
+//! - `token_ids` of the choice (vLLM and SGLang, `return_token_ids`).
 
 use crate::contract::{Column, Logprobs, NO_ID};
 use crate::json::{Cursor, Kind, Reader, Result, Str};
 
-/// What a choice says about its tokens.
+/// Token data of a choice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ChoiceLogprobs<'a> {
-    /// The object of a chunk as it stands: a template may hold it, and `apply` reads it into arrays that it keeps.
+    /// The object of a chunk as raw JSON.  A template may hold it, and `apply` reads it into reused arrays.
     pub(super) json: Option<&'a str>,
-    /// What is read where it is found: a whole body's many tokens, and what is said in two places.
+    /// Data that is read at once: the many tokens of a whole body, or data that arrives in two places.
     pub(super) tokens: Option<Box<Tokens>>,
 }
 
 impl<'a> ChoiceLogprobs<'a> {
-    /// Reads `logprobs` of a choice; `whole` is one that holds its message.
+    /// Read `logprobs` of a choice.  `whole` means that the choice holds its full message.
     pub(super) fn read(&mut self, reader: &mut Reader<'a>, whole: bool) -> Result<()> {
         if reader.kind()? != Kind::Object {
             return reader.skip();
@@ -32,7 +35,7 @@ impl<'a> ChoiceLogprobs<'a> {
         Ok(())
     }
 
-    /// Reads the list of token ids beside it.
+    /// Read the list of token ids beside `logprobs`.
     pub(super) fn read_ids(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         self.tokens()?.read_ids(reader)
     }
@@ -47,7 +50,7 @@ impl<'a> ChoiceLogprobs<'a> {
     }
 }
 
-/// Tokens as they are read.
+/// Tokens during reading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tokens {
     logprobs: Logprobs,
@@ -55,7 +58,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Reads the object under `logprobs`.
+    /// Read the object under `logprobs`.
     pub(super) fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         self.logprobs.clear();
         let mut lists = Lists::default();
@@ -87,7 +90,7 @@ impl Tokens {
         })
     }
 
-    /// Puts ids and log probabilities side by side; a server that counts them differently loses none of either.
+    /// Combine ids and log probabilities.  If a server sends different numbers of them, none is lost.
     pub(super) fn join(&mut self) -> Option<&Logprobs> {
         if self.logprobs.ids().is_none() && !self.ids.is_empty() {
             while self.logprobs.len() < self.ids.len() {
@@ -98,25 +101,25 @@ impl Tokens {
         self.joined()
     }
 
-    /// What was put side by side, when there is any.
+    /// Return the combined data, if there is any.
     pub(super) fn joined(&self) -> Option<&Logprobs> {
         Some(&self.logprobs).filter(|logprobs| !logprobs.is_empty())
     }
 
-    /// Reads the object of another choice; only the room is kept.
+    /// Read the object of another choice.  Replaces the content and keeps the allocated memory.
     pub(super) fn read_anew(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         self.ids.clear();
         self.read(reader)
     }
 }
 
-/// Reads a list of `{token, logprob, top_logprobs}`.
+/// Read a list of `{token, logprob, top_logprobs}`.
 pub(in crate::dialect) fn read_entries(
     reader: &mut Reader<'_>,
     logprobs: &mut Logprobs,
 ) -> Result<()> {
     reader.maybe_array(|reader| {
-        // As many as come in the usual form, and one in any other.
+        // Reads entries in the usual form as long as they match, then one entry in another form.
         let (mut cursor, mut rows) = (reader.cursor(), logprobs.len());
         while let Some(behind) = read_usual_entry(cursor, reader.levels(), logprobs) {
             cursor = behind;
@@ -160,11 +163,12 @@ fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
     Ok(())
 }
 
-/// Nesting of an entry without alternatives (it, its bytes), and with them (it, the list, one of them, its bytes).
+/// Nesting levels of an entry without alternatives (entry, bytes) and with them (entry, list, alternative, bytes).
 const LEVELS: [usize; 2] = [2, 4];
 
-/// Reads an entry whose members stand in the order and form in which OpenAI and most servers write them, and what
-/// follows it; `None` at the first difference.
+/// Read an entry in the member order and form that OpenAI and most servers write.
+///
+/// Returns the position behind the entry, or `None` at the first difference.
 #[inline]
 fn read_usual_entry<'a>(
     mut cursor: Cursor<'a>,
@@ -194,7 +198,7 @@ fn read_usual_entry<'a>(
     Some(cursor)
 }
 
-/// Reads a token from behind its text's quote, up to its brace.
+/// Read a token, from behind the opening quote of its text up to its closing brace.
 fn read_usual_token<'a>(mut cursor: Cursor<'a>, column: &mut Column) -> Option<Cursor<'a>> {
     let token = cursor.string()?;
     cursor.follows(",\"logprob\":").then_some(())?;
@@ -207,10 +211,10 @@ fn read_usual_token<'a>(mut cursor: Cursor<'a>, column: &mut Column) -> Option<C
     Some(cursor)
 }
 
-/// How a token begins that is written as its id, `token_id:123`.
+/// Prefix of a token text that holds an id, as in `token_id:123`.
 const WRITTEN_ID: &str = "token_id:";
 
-/// The id in such a token.
+/// Return the id in a token text of the form `token_id:123`.
 fn id_in(token: &str) -> Option<i64> {
     token.strip_prefix(WRITTEN_ID)?.parse().ok().filter(|id| *id >= 0)
 }
@@ -231,7 +235,7 @@ fn read_alternative(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<
     })
 }
 
-/// The older shape: lists side by side.
+/// The older shape: parallel lists.
 #[derive(Default)]
 struct Lists<'a> {
     tokens: Vec<Option<Str<'a>>>,

@@ -1,10 +1,16 @@
-//! OpenAI Chat Completions stream, and every compatible server's → deltas.
+//! Decoder of OpenAI Chat Completions streams, including those of compatible servers.
 //!
-//! In: SSE frames, one JSON object each, `[DONE]` at the end; also a whole response body.  Out: what [`DeltaSink`] takes.
+//! In: SSE frames, one JSON object each, with `[DONE]` at the end; also a whole response body.
+//! Out: operations of [`DeltaSink`].
 //!
-//! Laws: a change of kind opens a new part (the protocol has no blocks); calls are told apart by id, then by index, then
-//! by name; reasoning is read from one of its three members; the first finish reason counts; usage is merged, last
-//! non-null member wins; an error beside choices waits for the real end.
+//! Laws:
+//! - The protocol has no blocks: a change of kind opens a new part.
+//! - Calls are distinguished by id, then by index, then by name.
+//! - Reasoning is read from one of its three members.
+//! - The first finish reason counts.
+//! - Usage records are merged; the last value that is not null wins.
+//! - An error beside choices is held until the real end of the stream.
+//!
 //! Source: platform.openai.com, "Chat Completions: streaming" (types of openai-python 3.54), the servers' own documents,
 //! and recordings of twenty vendors.
 //! Fixtures: `tests/fixtures/openai-chat/`.

@@ -1,4 +1,4 @@
-//! One Chat Completions frame → [`Event`].
+//! Reader of Chat Completions frames: one frame → one [`Event`].
 
 use super::logprobs::ChoiceLogprobs;
 use crate::dialect::protocol::{Frame, Wanted};
@@ -12,20 +12,20 @@ use crate::template::{Template, Token, Tokens};
     reason = "a box would allocate for every chunk that is read in full"
 )]
 pub enum Event<'a> {
-    /// A chunk, whatever it holds.
+    /// A chunk with all its members.
     Chunk(Chunk<'a>),
-    /// More of what an earlier chunk held, whose names were said with that one.
+    /// A chunk that matches a template.  Its response id and model are those of an earlier chunk.
     More {
-        /// What its delta holds.
+        /// The content of its delta.
         message: Message<'a>,
-        /// Whether log probabilities were read in its frame.
+        /// Log probabilities were read from its frame.
         logprobs: bool,
-        /// Whether it holds choices that are not followed.
+        /// It holds choices that are not followed.
         other_choices: bool,
     },
 }
 
-/// What stands beside the choices, and the choice that is followed.
+/// A chunk: the members beside the choices, and the choice that is followed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chunk<'a> {
     pub(super) id: Option<Str<'a>>,
@@ -38,15 +38,15 @@ pub struct Chunk<'a> {
     pub(super) choice: Choice<'a>,
     pub(super) other_choices: bool,
     pub(super) usage: Option<&'a str>,
-    /// The whole frame, where it is an error and nothing else.
+    /// The whole frame, if it holds an error and no choices.
     pub(super) failed: Option<&'a str>,
     pub(super) rare: Option<Box<RareMembers<'a>>>,
 }
 
-/// What few chunks hold, apart so that an event is small.
+/// Members that few chunks have.  A box of its own keeps the event small.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RareMembers<'a> {
-    /// Further entries under the same number: one gateway sends text and calls of one answer apart.
+    /// Further entries with the same `index`: one gateway sends the text and the calls of one answer as separate entries.
     pub(super) more_choices: Vec<Choice<'a>>,
     pub(super) vendor_usage: Option<&'a str>,
     pub(super) timings: Option<&'a str>,
@@ -55,7 +55,7 @@ pub(super) struct RareMembers<'a> {
     pub(super) search_results: Option<&'a str>,
 }
 
-/// Puts a rare member where it belongs; nothing is made for one that says nothing.
+/// Set a member of a boxed struct.  Without a value, the box is not allocated.
 fn put<R: Default, T>(
     rare: &mut Option<Box<R>>,
     member: impl FnOnce(&mut R) -> &mut Option<T>,
@@ -71,15 +71,15 @@ fn put<R: Default, T>(
 pub(super) struct Choice<'a> {
     pub(super) has_delta: bool,
     pub(super) delta: Message<'a>,
-    /// A full message: repeats `delta`, or stands in for it in a whole body.
+    /// A full message.  It repeats `delta`, or replaces it in a whole body.
     pub(super) message: Option<&'a str>,
     pub(super) finish_reason: Option<Str<'a>>,
-    /// Read where they are wanted.
+    /// Log probabilities; read only if the caller wants them.
     pub(super) logprobs: ChoiceLogprobs<'a>,
     pub(super) usage: Option<&'a str>,
 }
 
-/// `delta`, or `message` of a whole body.
+/// The `delta` of a chunk, or the `message` of a whole body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message<'a> {
     pub(super) content: Option<Str<'a>>,
@@ -89,7 +89,7 @@ pub struct Message<'a> {
     pub(super) rare: Option<Box<RareContent<'a>>>,
 }
 
-/// What few messages hold.
+/// Members that few messages have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RareContent<'a> {
     pub(super) content_list: Option<&'a str>,
@@ -112,14 +112,14 @@ pub(super) struct ToolCall<'a> {
     pub(super) extra_content: Option<&'a str>,
 }
 
-/// Arguments come as text; some gateways send the object itself.
+/// Arguments of a call.  Usually a JSON text in a string; some gateways send the object itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Arguments<'a> {
     Text(Str<'a>),
     Json(&'a str),
 }
 
-/// Reads a frame.
+/// Read a frame.
 pub(super) fn read<'a>(
     frame: Frame<'a>,
     reader: &mut Reader<'a>,
@@ -154,7 +154,7 @@ pub(super) fn read<'a>(
                 Ok(())
             })?,
             "timings" => put(&mut chunk.rare, |rare| &mut rare.timings, reader.opt_raw()?),
-            // Some servers fill every member: an empty text or false is no error.
+            // Some servers always send this member: an empty string or `false` means that there was no error.
             "error" => {
                 let error = reader.opt_raw()?.filter(|raw| !matches!(*raw, "\"\"" | "false"));
                 put(&mut chunk.rare, |rare| &mut rare.error, error);
@@ -197,7 +197,7 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Chunk<'a
                 choice.logprobs.read(reader, choice.message.is_some())?;
             }
             "token_ids" if wanted.logprobs => choice.logprobs.read_ids(reader)?,
-            // Their many numbers make no template.
+            // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
             "logprobs" => reader.skip()?,
             "usage" => choice.usage = reader.opt_raw()?,
             _ => reader.ignore()?,
@@ -219,7 +219,7 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Chunk<'a
     Ok(())
 }
 
-/// Reads the members of a `delta`, or of the full `message` that stands in for one.
+/// Read the members of a `delta`, or of the full `message` that replaces it.
 pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a>) -> Result<()> {
     reader.object(|reader, key| {
         match key {
@@ -277,7 +277,7 @@ fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
     reader.maybe_object(|reader, key| {
         match key {
             "index" => call.index = reader.integer()?,
-            // Mistral writes `"null"` for an id that it has not.
+            // Mistral writes `"null"` if a call has no id yet.
             "id" => call.id = reader.scalar()?.filter(|id| !id.is_empty() && id.raw != "null"),
             "function" => read_function(reader, &mut call)?,
             "custom" => {
@@ -308,8 +308,8 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
     })
 }
 
-/// The chunks that repeat: text, reasoning, arguments of one call, their log probabilities, and nothing beside them but
-/// names.
+/// The chunks that repeat: text, reasoning, arguments of one call, and their log probabilities.  Of the other members, only
+/// identifiers such as the response id may be present.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EventTemplate {
     other_choices: bool,
@@ -353,7 +353,7 @@ impl Template for EventTemplate {
         if bare != *chunk {
             return None;
         }
-        // The response's names may change from chunk to chunk, but only the first ones count.
+        // Identifiers may change from chunk to chunk, but only the first ones count.
         let names = [chunk.id, chunk.model, chunk.fingerprint, chunk.service_tier];
         for name in names.into_iter().flatten() {
             tokens.rarely_changing(name);
@@ -388,7 +388,7 @@ impl Template for EventTemplate {
         (says.is_some() || repeat.logprobs || call.is_some()).then_some(repeat)
     }
 
-    // In one expression, so that the event is made where it stays.
+    // A single expression lets the compiler build the event in place, without a copy.
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         Event::More {

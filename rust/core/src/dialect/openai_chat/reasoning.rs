@@ -1,32 +1,33 @@
-//! What must go back to the provider with the reasoning: `reasoning_details` (OpenRouter), `thinking_blocks` (LiteLLM).
+//! Provider state of reasoning, which the next request must send back: `reasoning_details` (OpenRouter) and
+//! `thinking_blocks` (LiteLLM).
 //!
-//! Law: fragments of one entry are joined, so that the list equals that of a whole response.
+//! Law: fragments of one entry are joined, so that the resulting list equals that of a whole response.
 
 use crate::contract::Output;
 use crate::emit::PartHandle;
 use crate::json::{self, Kind, Reader};
 use crate::sink::DeltaSink;
 
-/// The reasoning that is being streamed and what must go back with it.
+/// The current reasoning part and its provider state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Thinking {
     pub(super) part: Option<PartHandle>,
-    /// Entries of `reasoning_details`, fragments joined.
+    /// Entries of `reasoning_details`, with their fragments joined.
     details: Vec<Detail>,
-    /// `thinking_blocks` of a LiteLLM proxy, fragments joined.
+    /// Entries of `thinking_blocks` of a LiteLLM proxy, with their fragments joined.
     blocks: Vec<Detail>,
     pub(super) unsent: bool,
 }
 
-/// Members are found by comparing; a hostile entry with more of them than any known one is not joined.
+/// Maximum number of members of a joined entry.  It bounds the linear search for members in a hostile entry.
 const MANY_MEMBERS: usize = 64;
 
-/// One entry of `reasoning_details`.
+/// One entry of `reasoning_details` or `thinking_blocks`.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Detail {
     kind: String,
     index: Option<String>,
-    /// Members as JSON values; the three text members are kept unescaped and joined.
+    /// Members as raw JSON values.  The text members are in `texts`, unescaped and joined.
     members: Vec<(String, String)>,
     texts: Vec<(String, String)>,
 }
@@ -57,7 +58,7 @@ impl Thinking {
     }
 }
 
-/// Adds entries to a list, a fragment to the entry that it continues; whether there were any.
+/// Add entries to a list and join each fragment to the entry that it continues.  Returns whether there were any.
 fn join_into(
     details: &mut Vec<Detail>,
     json: &str,
@@ -88,7 +89,7 @@ fn join_into(
 }
 
 impl Detail {
-    /// A block ends with its signature; withheld ones always come whole.
+    /// Return whether `next` continues this block.  A signature ends a block, and redacted blocks always arrive whole.
     fn continues_block(&self, next: &Self) -> bool {
         let signed = |(name, value): &(String, String)| {
             name == "signature" && !matches!(value.as_str(), "null" | "\"\"")
@@ -96,7 +97,7 @@ impl Detail {
         self.kind == "thinking" && self.continues(next) && !self.members.iter().any(signed)
     }
 
-    /// Fragments of one entry follow each other; encrypted entries always come whole.
+    /// Return whether `next` continues this entry.  Fragments are adjacent, and encrypted entries always arrive whole.
     fn continues(&self, next: &Self) -> bool {
         self.kind == next.kind
             && self.index == next.index

@@ -1,4 +1,4 @@
-//! State of a stream, and the application of an event to it.
+//! State of a Responses stream, and the application of events to it.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ pub struct State {
     items: Vec<Item>,
     by_index: HashMap<i64, usize>,
     by_id: HashMap<String, usize>,
-    /// The item that came last, and its index.
+    /// The item of the latest event, with its `output_index`.
     recent: Option<(Option<i64>, usize)>,
-    /// Custom tools that the request declared, when the response says so.
+    /// The custom tools that the request declared, if the response repeats them.
     declared: Option<Vec<String>>,
-    /// Something waits for the caller that is no tool call.
+    /// The caller must act on an item that is not a tool call.
     caller_acts: bool,
     approval: bool,
     audio: String,
@@ -63,7 +63,7 @@ impl Protocol for State {
             }
             Event::ItemAdded { position, item } => self.add(position, item, sink),
             Event::ItemDone { position, item } => {
-                // An item that `read` validated fails only by being no object.
+                // `read` validated the JSON, so that an error here only means a value that is not an object.
                 let _ = self.done(position, item, sink);
             }
             Event::Response { stage, response } => {
@@ -105,7 +105,7 @@ impl State {
         self.recent.and_then(|(_, at)| self.items.get(at))
     }
 
-    /// The item at a position, when it is known.
+    /// Return the item at a position, if it is known.  Without a position this is the latest item.
     #[inline]
     fn find(&self, position: ItemPosition<'_>) -> Option<usize> {
         match (position.output_index, position.item_id) {
@@ -185,7 +185,7 @@ impl State {
         self.insert(position, opened, sink);
     }
 
-    /// The item that an event about a whole item names: never the last one for want of a name.
+    /// Return the item that an event about a whole item names.  An event without a name never gets the latest item.
     fn known_item(&self, position: ItemPosition<'_>) -> Option<usize> {
         let named = position.output_index.is_some() || position.item_id.is_some();
         self.find(position).filter(|_| named)
@@ -258,7 +258,7 @@ impl State {
         if stage == ResponseStage::Running {
             return Ok(());
         }
-        // The first events repeat the tier that was asked for; the last one names the tier that served the request.
+        // The first events repeat the requested tier; the last one holds the tier that served the request.
         sink.text_detail("service_tier", service_tier);
         if let (true, Some(output)) = (self.items.is_empty(), output) {
             let mut index = 0;
@@ -317,7 +317,7 @@ fn ended_badly<O: Output>(
     failure
 }
 
-/// Names of the custom tools among the request's tools.
+/// Return the names of the custom tools among the request's tools.
 fn custom_tools<O: Output>(tools: &str, sink: &mut DeltaSink<'_, O>) -> Result<Vec<String>> {
     let mut names = Vec::new();
     Reader::trusted(tools).maybe_array(|reader| {

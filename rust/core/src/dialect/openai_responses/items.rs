@@ -1,8 +1,11 @@
-//! What becomes of one output item.
+//! Conversion of one output item to deltas.
 //!
-//! Laws: a message's contents are parts of their own, in order; a reasoning item is one thinking part, its summary's
-//! parts paragraphs of it; what a caller runs by name is a tool call; every other item becomes one provider part when it
-//! is done, or with what came of it when the stream ends before.
+//! Laws:
+//! - Each content of a message is a part of its own, in order.
+//! - A reasoning item is one thinking part.  The parts of its summary are paragraphs of it.
+//! - An item that the caller runs by name is a tool call.
+//! - Every other item becomes one provider part when it is done.  If the stream ends before, the part holds the content
+//!   that arrived.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +15,7 @@ use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
-/// Bytes that an item costs beside its text.
+/// Bytes that count for an item beside its text.
 const ITEM_BYTES: usize = 256;
 
 /// An item of the output.
@@ -20,27 +23,27 @@ const ITEM_BYTES: usize = 256;
 pub(super) enum Item {
     Message {
         contents: BTreeMap<(i64, bool), PartHandle>,
-        /// The content that is being written.
+        /// The content that received text last.
         last: Option<((i64, bool), PartHandle)>,
     },
     Reasoning {
         part: Option<PartHandle>,
-        /// Summary or reasoning itself, whichever was first; the other stays in the provider state.
+        /// The first source of text: the summary or the reasoning itself.  The other one stays in the provider state.
         source: Option<Content>,
         paragraph: i64,
     },
     Call(CallHandle),
     Provider {
         begun: String,
-        /// A member that is written piece by piece.
+        /// A member whose text arrives in deltas.
         member: Option<(&'static str, String)>,
         held: usize,
     },
-    /// It has left.
+    /// The item was emitted completely.
     Done,
 }
 
-/// The members of an item that decide something.
+/// The members of an item that the decoder interprets.
 #[derive(Default)]
 pub(super) struct ItemMembers<'a> {
     pub(super) kind: Option<Str<'a>>,
@@ -55,18 +58,18 @@ pub(super) struct ItemMembers<'a> {
     status: Option<Str<'a>>,
 }
 
-/// Who acts on an item.
+/// The party that acts on an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Actor {
     Provider,
-    /// The caller runs something.
+    /// The caller; the item is an action to run.
     Caller,
-    /// The caller approves something.
+    /// The caller; the item is a request for approval.
     Approver,
 }
 
 impl<'a> ItemMembers<'a> {
-    /// Reads an item that `read` validated.
+    /// Read an item that `read` validated.
     pub(super) fn read(item: &'a str) -> Result<Self> {
         let mut found = Self::default();
         Reader::trusted(item).maybe_object(|reader, key| {
@@ -94,7 +97,7 @@ impl<'a> ItemMembers<'a> {
         Ok(found)
     }
 
-    /// Who acts on an item that is no function: the document's table of item types.
+    /// Return the party that acts on an item that is not a function call, by the documentation's table of item types.
     pub(super) fn actor(&self) -> Actor {
         match self.kind.map_or("", |kind| kind.raw) {
             "local_shell_call" | "apply_patch_call" | "computer_call" => Actor::Caller,
@@ -113,7 +116,7 @@ impl<'a> ItemMembers<'a> {
         }
     }
 
-    /// How the end of a call's item counts: the provider may say that it is none (`status: "incomplete"`).
+    /// Return the end of a call's item.  `status: "incomplete"` means that the call is not complete.
     fn call_end(&self) -> CallEnd {
         match self.status {
             Some(status) if status.raw == "incomplete" => CallEnd::Finish(FinishReason::Other),
@@ -121,7 +124,7 @@ impl<'a> ItemMembers<'a> {
         }
     }
 
-    /// A custom tool that the request did not declare was run by the provider (xAI).
+    /// Return whether the provider ran a custom tool itself (xAI): the id shows it, or the request did not declare the tool.
     pub(super) fn is_provider_run(&self, declared: Option<&[String]>) -> bool {
         self.call_id.is_some_and(|id| id.raw.starts_with("xs_call_"))
             || declared
@@ -131,7 +134,7 @@ impl<'a> ItemMembers<'a> {
 }
 
 impl Item {
-    /// Begins an item.
+    /// Open an item.
     pub(super) fn open<O: Output>(
         members: &ItemMembers<'_>,
         item: &str,
@@ -158,7 +161,7 @@ impl Item {
         }
     }
 
-    /// The item that a delta belongs to whose item nobody announced.
+    /// Create the item for a delta that belongs to an item without an `added` event.
     pub(super) fn from_content<O: Output>(
         content: Content,
         sink: &mut DeltaSink<'_, O>,
@@ -180,12 +183,12 @@ impl Item {
         Self::Reasoning { part: None, source: None, paragraph: 0 }
     }
 
-    /// Counts an item against the limits.
+    /// Count an item against the limits.
     pub(super) fn count<O: Output>(id: Option<Str<'_>>, sink: &mut DeltaSink<'_, O>) -> bool {
         sink.take_state_bytes(ITEM_BYTES + id.map_or(0, |id| id.raw.len()))
     }
 
-    /// Takes a piece of it, or the whole of one of its texts.
+    /// Accept a delta of the item, or the whole of one of its texts.
     #[inline]
     pub(super) fn take<O: Output>(
         &mut self,
@@ -232,7 +235,7 @@ impl Item {
         }
     }
 
-    /// Takes the whole item.
+    /// Accept the whole item and finish it.
     pub(super) fn finish<O: Output>(
         &mut self,
         members: &ItemMembers<'_>,
@@ -241,7 +244,7 @@ impl Item {
     ) {
         match self {
             Self::Message { contents, last } => {
-                // A text that `read` validated fails only by not being the list it is.
+                // `read` validated the JSON, so that an error here only means a value that is not a list.
                 let _ = finish_message(contents, last, members, sink);
                 if let Some(part) = contents.first_key_value().map(|(_, part)| *part) {
                     sink.part_state(part, &without(item, &["content"]));
@@ -268,7 +271,7 @@ impl Item {
                 sink.end_part(*part);
             }
             Self::Call(call) => {
-                // Before the name: the text that waits for it may be half of the arguments.
+                // Must precede the name: the text that is buffered until the name arrives may be only half of the arguments.
                 if let Some(arguments) = members.arguments {
                     sink.args_whole(*call, arguments);
                 }
@@ -286,9 +289,9 @@ impl Item {
         *self = Self::Done;
     }
 
-    /// The stream ended before the item did.
+    /// Emit a provider item whose stream ended before it was done.
     pub(super) fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
-        // Parts and calls are ended with the stream, which knows how it ended.
+        // Parts and calls are ended together with the stream, because their end depends on the end of the stream.
         if let Self::Provider { begun, member, held } = self {
             sink.give_back_state_bytes(*held);
             let block = match member {
@@ -305,7 +308,7 @@ impl Item {
     }
 }
 
-/// The part of a content, opened when it is new.
+/// Return the part of a content; opened if it is new.
 fn content_part<O: Output>(
     contents: &mut BTreeMap<(i64, bool), PartHandle>,
     last: &mut Option<((i64, bool), PartHandle)>,
@@ -338,7 +341,7 @@ fn say<O: Output>(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut Delta
     }
 }
 
-/// Says a piece of a reasoning item.  Paragraphs of a summary are set apart by a blank line, within one item only.
+/// Emit text of a reasoning item.  A blank line separates the paragraphs of a summary, within one item only.
 fn reason<O: Output>(
     part: &mut Option<PartHandle>,
     paragraph: &mut i64,
@@ -365,14 +368,14 @@ fn reason<O: Output>(
     say(handle, text, whole, sink);
 }
 
-/// Sends the contents of a message that were not streamed: texts, annotations, and blocks that only the provider understands.
+/// Send the contents of a message that were not streamed: texts and their annotations.
 fn finish_message<O: Output>(
     contents: &mut BTreeMap<(i64, bool), PartHandle>,
     last: &mut Option<((i64, bool), PartHandle)>,
     members: &ItemMembers<'_>,
     sink: &mut DeltaSink<'_, O>,
 ) -> Result<()> {
-    // Indexes are no positions: contents are told apart by their order.
+    // An index is not a position in the list: contents are matched by their order.
     let streamed: Vec<((i64, bool), PartHandle)> =
         contents.iter().map(|(key, part)| (*key, *part)).collect();
     let mut position = 0;
@@ -380,7 +383,7 @@ fn finish_message<O: Output>(
         let known = streamed.get(position).copied();
         let part = match (known, content) {
             (Some(((_, refusal), part)), _) if refusal == (content == Content::Refusal) => part,
-            // A content of another kind than the one that was streamed: what was streamed stands.
+            // The kind differs from that of the streamed content: the streamed part is kept.
             (Some((_, part)), _) => part,
             (None, _) => {
                 let after = contents.last_key_value().map_or(0, |((index, _), _)| index + 1);
@@ -396,7 +399,7 @@ fn finish_message<O: Output>(
     })
 }
 
-/// The texts of a content or summary list.
+/// Call `found` with each text of a content or summary list.
 fn texts<'a>(
     list: Option<&'a str>,
     mut found: impl FnMut(Str<'a>, Content, Option<&'a str>),
@@ -431,7 +434,7 @@ fn texts<'a>(
     })
 }
 
-/// The item without these members.
+/// Return the item without these members.
 fn without(item: &str, names: &[&str]) -> String {
     let mut members = json::members(item);
     members.retain(|(key, _)| !names.contains(&key.as_ref()));

@@ -1,11 +1,16 @@
-//! OpenAI Responses stream, and every compatible server's → deltas.
+//! Decoder of OpenAI Responses streams, including those of compatible servers.
 //!
-//! In: SSE frames, one JSON object each, discriminated by `type` (by the event's name where `type` is missing); also a
-//! whole response body.  Out: operations of [`DeltaSink`].
+//! In: SSE frames, one JSON object each; also a whole response body.  `type` discriminates the events; if it is missing,
+//! the SSE event name does.
+//! Out: operations of [`DeltaSink`].
 //!
-//! Laws: an item is known by `output_index` (one gateway gives it another id with every event), by its id where that is
-//! missing; deltas may be missing, then the `.done` event or the item says the whole; deltas that differ from it stand;
-//! an `error` event waits for `response.failed`; usage comes with the end.
+//! Laws:
+//! - `output_index` identifies an item, because one gateway sends another id with every event.  The id is the fallback.
+//! - Deltas may be missing; then the `.done` event or the item provides the whole text.
+//! - Deltas that differ from the whole text are kept.
+//! - An `error` event is held until `response.failed`.
+//! - Usage arrives with the end.
+//!
 //! Source: platform.openai.com, "Responses: streaming events" (types of openai-python 3.54), the Open Responses
 //! specification, and recordings of OpenAI, Azure, xAI, LM Studio, DeepSeek, OpenRouter and GitHub Copilot.
 //! Fixtures: `tests/fixtures/openai-responses/`.

@@ -1,4 +1,4 @@
-//! One Responses frame → [`Event`].
+//! Reader of Responses frames: one frame → one [`Event`].
 
 use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
@@ -9,24 +9,24 @@ use crate::template::{Template, Token, Tokens};
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// `….delta`: more of something.
+    /// `….delta`: a fragment of a content.
     More {
-        /// Of what.
+        /// The kind of the content.
         content: Content,
-        /// Where.
+        /// The position of the content.
         position: ItemPosition<'a>,
         /// The new text.
         text: Str<'a>,
-        /// Read where they are wanted and there are any.
+        /// Log probabilities, if the caller wants them and the event has any.
         logprobs: Option<Box<Logprobs>>,
     },
-    /// `….done`: the whole of something.
+    /// `….done`: the whole of a content.
     Whole {
-        /// Of what.
+        /// The kind of the content.
         content: Content,
-        /// Where.
+        /// The position of the content.
         position: ItemPosition<'a>,
-        /// The text; JSON as it stands where a server sends an object.
+        /// The text, or raw JSON if the server sends an object.
         text: Str<'a>,
     },
     /// `response.output_text.annotation.added`
@@ -38,73 +38,73 @@ pub enum Event<'a> {
     },
     /// `response.output_item.added`
     ItemAdded {
-        /// Where.
+        /// The position of the item.
         position: ItemPosition<'a>,
-        /// The item as it begins.
+        /// The item in its initial state.
         item: &'a str,
     },
     /// `response.output_item.done`
     ItemDone {
-        /// Where.
+        /// The position of the item.
         position: ItemPosition<'a>,
         /// The whole item.
         item: &'a str,
     },
     /// An event that holds the response, or a whole response body.
     Response {
-        /// Whether it ends the stream, and how.
+        /// The progress of the response.
         stage: ResponseStage,
         /// The response object.
         response: &'a str,
     },
     /// An `error` event, which `response.failed` may follow: the whole frame.
     Error(&'a str),
-    /// A bare error, which nothing follows: the whole frame.
+    /// A bare error, after which no event follows: the whole frame.
     Failed(&'a str),
-    /// What says nothing that another event does not say.
+    /// A redundant event; ignored.
     Progress,
-    /// A type that is not known.
+    /// An event of an unknown type.
     Unknown(Str<'a>),
 }
 
-/// What a delta is part of.
+/// The kind of content that a delta extends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Visible text.
     Text,
-    /// Visible text that declines.
+    /// Visible text that declines the request.
     Refusal,
     /// The summary of reasoning.
     Summary,
-    /// Reasoning itself.
+    /// The reasoning itself.
     Reasoning,
     /// Arguments of a function call.
     Arguments,
     /// Input of a custom tool call.
     Input,
-    /// What is said aloud, as text.
+    /// The transcript of generated speech.
     Transcript,
-    /// What is said aloud, as base64.
+    /// Generated speech as base64.
     Audio,
-    /// A member of a block that only its provider understands.
+    /// A member of a block that is specific to the provider.
     Member(&'static str),
 }
 
-/// Where something belongs.
+/// The position of an item or of one of its contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ItemPosition<'a> {
     /// The item's position in the output.
     pub output_index: Option<i64>,
-    /// The item's id; one gateway sends another with each event.
+    /// The item's id.  One gateway sends another id with each event.
     pub item_id: Option<Str<'a>>,
     /// `content_index` or `summary_index`.
     pub index: Option<i64>,
 }
 
-/// How far a response is.
+/// The progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseStage {
-    /// It goes on.
+    /// The response goes on.
     Running,
     /// `response.completed`
     Completed,
@@ -112,7 +112,7 @@ pub enum ResponseStage {
     Incomplete,
     /// `response.failed`
     Failed,
-    /// A whole body: its own status says so.
+    /// A whole response body, whose `status` member holds the progress.
     Body,
 }
 
@@ -131,7 +131,7 @@ struct Members<'a> {
     logprobs: Option<Box<Logprobs>>,
 }
 
-/// Reads a frame.
+/// Read a frame.
 pub(super) fn read<'a>(
     frame: Frame<'a>,
     reader: &mut Reader<'a>,
@@ -161,7 +161,7 @@ pub(super) fn read<'a>(
                 read_entries(reader, &mut logprobs)?;
                 found.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
             }
-            // Their many numbers make no template.
+            // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
             "logprobs" => reader.skip()?,
             _ => reader.ignore()?,
         }
@@ -216,7 +216,7 @@ impl<'a> Members<'a> {
 }
 
 impl Content {
-    /// What an event of this name brings, and whether it is the whole of it.
+    /// Return the content that an event of this name carries, and whether the event carries all of it.
     fn from_event_name(name: &str) -> Option<(Self, bool)> {
         let (of, done) = match name.strip_suffix(".delta") {
             Some(of) => (of, false),
@@ -226,7 +226,7 @@ impl Content {
             "output_text" => Self::Text,
             "refusal" => Self::Refusal,
             "reasoning_summary_text" => Self::Summary,
-            // The second is Open Responses' name.
+            // `reasoning` is the name in Open Responses.
             "reasoning_text" | "reasoning" => Self::Reasoning,
             "function_call_arguments" => Self::Arguments,
             "custom_tool_call_input" => Self::Input,
@@ -243,7 +243,7 @@ impl Content {
     }
 }
 
-/// Events that only tell how far something is; its item says all of it when it is done.
+/// Return whether an event only reports progress.  The `done` event of its item repeats all of its data.
 fn is_progress(name: &str) -> bool {
     const OF: [&str; 16] = [
         "apply_patch_call",
@@ -267,7 +267,7 @@ fn is_progress(name: &str) -> bool {
     OF.contains(&of) || matches!(name, "keepalive" | "ping" | "steer.accepted" | "steer.pending")
 }
 
-/// The events that repeat: more of something.
+/// The events that repeat: fragments of a content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventTemplate {
     content: Content,

@@ -12,11 +12,11 @@ mod write;
 pub use read::AwsEventStream;
 pub use write::{FrameTooLong, write_frame, write_header};
 
-/// Bytes of two lengths and their CRC.
+/// Length of the prelude: two lengths and their CRC.
 const PRELUDE: usize = 12;
-/// Bytes of a CRC.
+/// Length of a CRC.
 const CRC: usize = 4;
-/// The specification's bound of the header block.
+/// Maximum length of the header block in the specification.
 const MAX_HEADER_BYTES: usize = 128 << 10;
 /// The type of a header that holds a string.
 const STRING: u8 = 7;

@@ -1,4 +1,4 @@
-//! Reads an AWS event stream: body bytes in any chunking → one event or failure for each frame.
+//! Reader of an AWS event stream: body bytes in any chunking → one event or failure for each frame.
 //!
 //! Laws: a length is used only after its checksum was verified, and no memory is reserved for a length.  A frame within one
 //! feed is borrowed.  Each byte is checked once.  A malformed frame ends the stream.  An unfinished frame at the end of the
@@ -12,14 +12,14 @@ use crate::framing::Frame;
 /// Number of headers that are compared one by one.
 const FEW_HEADERS: usize = 8;
 
-/// The framer.
+/// Framer of an AWS event stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AwsEventStream {
-    /// Offset of the frame that is being received.
+    /// Byte offset of the current frame in the body.
     offset: u64,
-    /// Its bytes of earlier feeds.
+    /// Bytes of the current frame from earlier feeds.
     held: Vec<u8>,
-    /// Its lengths, after its prelude was checked.
+    /// Lengths of the current frame, once its prelude was checked.
     lengths: Option<Lengths>,
     max_bytes: usize,
 }

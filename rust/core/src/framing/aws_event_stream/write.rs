@@ -1,4 +1,4 @@
-//! Writes frames of an AWS event stream.
+//! Writer of frames of an AWS event stream.
 //!
 //! In: headers that hold strings, and a payload.  Out: the bytes of a frame with its lengths and checksums.
 

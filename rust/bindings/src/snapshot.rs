@@ -15,7 +15,7 @@ static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
 static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");
 static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
 
-/// Build the part models of `deltafold.messages`.
+/// Build the Python models of the parts of a message.
 pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for part in parts {

@@ -33,7 +33,7 @@ pub(super) struct Core {
     laws: Option<Box<Laws>>,
 }
 
-/// Bare JSON under collection.
+/// Bare JSON that is collected until it is whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct BareJson {
     text: Vec<u8>,

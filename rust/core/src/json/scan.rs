@@ -8,13 +8,13 @@
 /// Classification of the text read so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The text ends inside an object, array, string, literal or number.
+    /// No text, or white space only.
     Empty,
-    /// One whole value, and at most white space after it.
+    /// The text ends inside an object, array, string, literal or number.
     Open,
-    /// The text is not valid JSON.
+    /// One whole value, and at most white space after it.
     Complete,
-    /// It broke the grammar before its end.
+    /// The text is not valid JSON.
     Wrong,
 }
 

@@ -181,7 +181,7 @@ impl HarmonyBlock {
         }
     }
 
-    /// Treat the text of a supposed header as part of the body before it.
+    /// Treat the text of a supposed header as part of the body before it.  Without a body the text is prose.
     fn no_header<O: Output>(
         &mut self,
         read: &str,

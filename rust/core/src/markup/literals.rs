@@ -3,7 +3,7 @@
 //! In: the text so far, and literals with their roles.  Out: the first literal, with its offsets and role.
 //!
 //! Laws: the longest literal at an offset wins.  If a longer one may still be completed, the result is [`Found::Partial`].
-//! Therefore the result does not depend on how the text was cut.  Each literal begins with `<` or `[`.
+//! Therefore the result does not depend on how the text was cut.  Literals of [`find`] begin with `<` or `[`.
 
 /// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,7 +33,7 @@ pub(crate) struct Markup {
     skip_blanks: bool,
     /// White space before possible markup is held with it.
     strips: bool,
-    /// Thinking may begin, because only white space came before.
+    /// Thinking may begin: only white space came since the start, or since the calls of an interleaved family.
     fresh: bool,
     /// No text was emitted and no call began.
     untouched: bool,

@@ -66,8 +66,8 @@ pub(crate) fn markup_names() -> Vec<&'static str> {
 ///         of the caller.
 ///     choice: the number of the answer to decode, if the request asked for several (`n > 1`).
 ///     provider_raw: attach the JSON of each frame to its first delta, for debugging.  The terminal carries the frame that
-///         ended the message.  Some frames are not kept: those without JSON, those that produce no delta (keep-alives,
-///         repetitions), and those whose content is emitted in a later frame (possible markup, half a surrogate pair, names
+///         ended the message.  Some frames are not kept: frames without JSON; frames without a delta (keep-alives,
+///         repetitions); frames whose content is emitted in a later frame (possible markup, half a surrogate pair, names
 ///         before `start`).
 ///     logprobs: attach log probabilities to the text deltas.
 ///     limits: bounds; see `Limits`.

@@ -2,7 +2,7 @@
 //!
 //! In: events of the core's `PartialJson`.  Out: snapshots, paths and changes.
 //!
-//! Laws: a value is put into its container when it is finished.  The content of an open container therefore never changes,
+//! Laws: a value is put into its container when it is finished.  The values in an open container therefore never change,
 //! and all snapshots share it.  A snapshot copies only the open containers, not the values below them.  An unfinished string
 //! consists of two halves: the text of the last snapshot, and the text that arrived later.
 

@@ -1,10 +1,10 @@
-//! Bodies that a hostile server may send, whose cost must be linear in their bytes.
+//! Bodies that a hostile server may send, for checks that their cost is linear in their bytes.
 //!
-//! In: about how many bytes.  Out: feeds of a Chat stream that also says some text.
+//! In: an approximate number of bytes.  Out: the feeds of a Chat stream that also holds some text.
 
 use crate::streams::{FEED_BYTES, text};
 
-/// The longest id that these bodies hold; `Limits::identifier_bytes` is a little longer.
+/// Length of the longest id in these bodies; `Limits::identifier_bytes` is a little greater.
 const LONG_BYTES: usize = 60_000;
 
 fn feeds(body: &str) -> Vec<Vec<u8>> {
@@ -21,12 +21,12 @@ fn chunk(index: usize, members: &str) -> String {
     )
 }
 
-/// Blank lines between two events.
+/// Return a body with blank lines between two events.
 pub fn blank_lines(bytes: usize) -> Vec<Vec<u8>> {
     feeds(&"\n".repeat(bytes))
 }
 
-/// Two calls whose ids are half of the body, and whose arguments come by turns.
+/// Return a body with two calls, whose ids are half of the body and whose arguments alternate.
 pub fn long_ids(bytes: usize) -> Vec<Vec<u8>> {
     let id = "c".repeat((bytes / 4).min(LONG_BYTES));
     let opening = |index: usize| {
@@ -39,7 +39,7 @@ pub fn long_ids(bytes: usize) -> Vec<Vec<u8>> {
     feeds(&(opening(0) + &opening(1) + &turn.repeat(turns)))
 }
 
-/// A usage record of half a kilobyte, and many small ones after it, each of which is merged into it.
+/// Return a body with a usage record of half a kilobyte, and many small ones that are merged into it.
 pub fn usage_records(bytes: usize) -> Vec<Vec<u8>> {
     let long = "x".repeat(500);
     let record = |members: &str| format!("data: {{\"choices\":[],\"usage\":{{{members}}}}}\n\n");
@@ -49,7 +49,7 @@ pub fn usage_records(bytes: usize) -> Vec<Vec<u8>> {
     feeds(&more.fold(first, |body, record| body + &record))
 }
 
-/// Lines that are no field, each another one.
+/// Return a body of distinct lines that are not fields.
 pub fn noise(bytes: usize) -> Vec<Vec<u8>> {
     let lines = (0..bytes / 12).map(|line| format!("{line:010}x\n"));
     feeds(&lines.fold(String::new(), |body, line| body + &line))

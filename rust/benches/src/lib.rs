@@ -1,7 +1,7 @@
-//! What is measured: streams made up here, and the work that each stage does on them.
+//! Workloads of the benchmarks: generated streams, and the work of each stage on them.
 //!
-//! Laws: the same call makes the same bytes on every machine; a stage returns a number that its caller can check, so that
-//! nobody measures a stage that did nothing.
+//! Laws: the same call generates the same bytes on every machine.  A stage returns a number that its caller can check, so
+//! that a stage without any effect is noticed.
 
 pub mod hostile;
 pub mod stages;

@@ -1,4 +1,6 @@
-//! The work of each stage over the feeds of one body, from the least that anybody must do to the whole message.
+//! Work of each stage over the feeds of one body, from the minimal scan to the whole message.
+//!
+//! In: the feeds of a body.  Out: a count that the caller can check, or the message.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +17,7 @@ use deltafold::limits::Limits;
 use deltafold::provider_error::Response;
 use deltafold::{DeltaBatch, Output};
 
-/// The floor: visits the line ends (LF and CR) and validates the UTF-8 of each feed.  Returns how many line ends there are.
+/// Visit the line ends (LF and CR) and validate the UTF-8 of each feed, as a lower bound.  Returns the number of line ends.
 pub fn scan(feeds: &[Vec<u8>]) -> usize {
     let mut ends = 0;
     for feed in feeds {
@@ -25,7 +27,7 @@ pub fn scan(feeds: &[Vec<u8>]) -> usize {
     ends
 }
 
-/// Frames, handed to somebody who looks at nothing but how many they are.
+/// Frame the feeds and return the number of frames.
 pub fn frame(feeds: &[Vec<u8>]) -> usize {
     let mut sse = Sse::new(Limits::default().event_bytes);
     let mut frames = 0;
@@ -38,7 +40,7 @@ pub fn frame(feeds: &[Vec<u8>]) -> usize {
     frames
 }
 
-/// The JSON texts of a body's frames.
+/// Return the JSON texts of the frames of a body.
 pub fn frames(feeds: &[Vec<u8>]) -> Vec<String> {
     let mut sse = Sse::new(Limits::default().event_bytes);
     let mut found = Vec::new();
@@ -55,7 +57,7 @@ pub fn frames(feeds: &[Vec<u8>]) -> Vec<String> {
     found
 }
 
-/// `read` of every frame, without a template.  Returns how many were read.
+/// Read every frame without a template, and return the number of frames that were read.
 pub fn read(dialect: &str, frames: &[String]) -> usize {
     let is_read = match dialect {
         "gemini" => is_read::<gemini::State>,
@@ -73,7 +75,7 @@ fn is_read<P: Protocol>(json: &str) -> bool {
     P::read(frame, &mut Reader::new(json, max_depth), wanted).is_ok()
 }
 
-/// Options of a stream; `None` if the dialect is unknown.
+/// Return the options of a stream; `None` if the dialect is unknown.
 pub fn options(dialect: &str) -> Option<Options> {
     let stream = StreamOptions {
         dialect: deltafold::dialect::find(dialect)?.name,
@@ -90,7 +92,7 @@ pub fn options(dialect: &str) -> Option<Options> {
     Some(Options { stream, markup: None })
 }
 
-/// Counts deltas and keeps none.
+/// Output that counts deltas and stores none.
 struct Count(usize);
 
 impl Output for Count {
@@ -99,7 +101,7 @@ impl Output for Count {
     }
 }
 
-/// Deltas that nobody keeps.  Returns how many there were.
+/// Decode the feeds without storing deltas, and return the number of deltas.
 pub fn decode(options: Options, feeds: &[Vec<u8>]) -> usize {
     let Some(mut decoder) = Decoder::new(options) else { return 0 };
     let mut count = Count(0);
@@ -110,7 +112,7 @@ pub fn decode(options: Options, feeds: &[Vec<u8>]) -> usize {
     count.0
 }
 
-/// A batch of deltas for each feed.  Returns how many deltas there were.
+/// Decode each feed into a batch, and return the number of deltas.
 pub fn batches(options: Options, feeds: &[Vec<u8>]) -> usize {
     let Some(mut decoder) = Decoder::new(options) else { return 0 };
     let mut deltas = 0;
@@ -124,7 +126,7 @@ pub fn batches(options: Options, feeds: &[Vec<u8>]) -> usize {
     deltas + batch.len()
 }
 
-/// The message.
+/// Fold the feeds into a message.
 pub fn fold(options: Options, feeds: &[Vec<u8>]) -> MessageAssembler {
     let mut assembler = MessageAssembler::default();
     if let Some(mut decoder) = Decoder::new(options) {
@@ -136,7 +138,7 @@ pub fn fold(options: Options, feeds: &[Vec<u8>]) -> MessageAssembler {
     assembler
 }
 
-/// Bytes of text, thinking and arguments in a message.
+/// Return the number of bytes of text, thinking and arguments in a message.
 pub fn text_bytes(message: &MessageAssembler) -> usize {
     let bytes = message.parts().iter().map(|part| match part {
         Part::Text(part) | Part::Thinking(part) => part.text.len(),

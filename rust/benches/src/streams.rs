@@ -1,14 +1,16 @@
-//! Bodies of streams: text, text in frames that repeat nothing, tool arguments, log probabilities.
+//! Bodies of streams: text, text in frames with different skeletons, tool arguments, log probabilities.
 //!
-//! In: a dialect and a size.  Out: the events, each of the size that real ones have (301 bytes for Chat with its padding
-//! member, 126 for Anthropic, 297 for Responses, 287 for Gemini), and the same bytes in feeds.
+//! In: a dialect and a size.  Out: events, and the same bytes in feeds.
+//!
+//! Law: events have the size of real ones: 301 bytes for Chat with its padding member, 126 for Anthropic, 297 for Responses,
+//! 287 for Gemini.
 
 use deltafold::json::write_string;
 
-/// The dialects that are measured in every respect.
+/// Dialects with a benchmark for every kind of stream.
 pub const DIALECTS: [&str; 2] = ["anthropic-messages", "openai-chat"];
 
-/// The streams whose stages are measured, and their dialects.
+/// Streams whose stages are measured, with their dialects.
 pub const STAGED: [(&str, &str); 5] = [
     ("anthropic-messages", "anthropic-messages"),
     ("gemini", "gemini"),
@@ -17,16 +19,17 @@ pub const STAGED: [(&str, &str); 5] = [
     ("openai-responses", "openai-responses"),
 ];
 
-/// Gemini's newer models count anew with most chunks, so that every other one here brings two deltas.
+/// Stream of Gemini with changing token counts.  Newer models update the counts with most chunks, so every other chunk here
+/// gives two deltas.
 const GROWING_COUNTS: &str = "gemini, counts that grow";
 
-/// Bytes of a large feed.
+/// Size of a large feed in bytes.
 pub const FEED_BYTES: usize = 16 << 10;
 
 const WORDS: [&str; 10] =
     [" the", " stream", " of", " words", " flows", " on", ",", " and", " folds", " up"];
 
-/// Members before the text, so that neighbouring frames have different skeletons.
+/// Members before the text, which give adjacent frames different skeletons.
 const PADDING: [&str; 7] = [
     "",
     "\"a\":[],",
@@ -37,7 +40,7 @@ const PADDING: [&str; 7] = [
     "\"f\":{\"g\":[]},",
 ];
 
-/// The words of a text, again and again.
+/// Return the words of a text, repeated as often as needed.
 pub fn words(count: usize) -> impl Iterator<Item = &'static str> {
     WORDS.iter().copied().cycle().take(count)
 }
@@ -101,7 +104,7 @@ fn chat_end(finish_reason: &str) -> Vec<Vec<u8>> {
     vec![chat_delta("", "{}", &quoted(finish_reason)), b"data: [DONE]\n\n".to_vec()]
 }
 
-/// A chunk of Gemini.
+/// Return a chunk of Gemini.
 fn gemini(padding: &str, tokens: usize, part: &str, rest: &str) -> Vec<u8> {
     format!(
         "data: {{{padding}\"candidates\":[{{\"content\":{{\"parts\":[{part}],\"role\":\"model\"}}{rest},\"index\":0}}],\
@@ -166,17 +169,17 @@ fn text_events(
     events
 }
 
-/// A text of so many deltas.
+/// Return a text of this number of deltas.
 pub fn text(dialect: &str, deltas: usize) -> Vec<Vec<u8>> {
     text_events(dialect, deltas, |_| "")
 }
 
-/// The same in frames of seven skeletons by turns, so that none repeats its neighbours.
+/// Return a text in frames of seven alternating skeletons, so that adjacent frames differ.
 pub fn restless(dialect: &str, deltas: usize) -> Vec<Vec<u8>> {
     text_events(dialect, deltas, |at| PADDING.get(at % PADDING.len()).copied().unwrap_or_default())
 }
 
-/// Arguments of a tool call: a file that is written, of at least `bytes` bytes of JSON text.
+/// Return the arguments of a tool call that writes a file, as at least `bytes` bytes of JSON text.
 pub fn arguments_text(bytes: usize) -> String {
     let line = "def greet(name):\n\treturn \"hello, \" + name\n\n";
     let quoted_line = quoted(line);
@@ -184,9 +187,9 @@ pub fn arguments_text(bytes: usize) -> String {
     format!("{{\"path\":\"a.py\",\"text\":{}}}", quoted(&line.repeat(lines)))
 }
 
-/// A tool call whose arguments come in deltas of `delta_bytes` bytes.
+/// Return a tool call whose arguments arrive in deltas of `delta_bytes` bytes.
 pub fn arguments(dialect: &str, text: &str, delta_bytes: usize) -> Vec<Vec<u8>> {
-    // The text is ASCII, so that every cut is a border of characters.
+    // The text is ASCII, so that every cut falls between characters.
     let deltas = text.as_bytes().chunks(delta_bytes).map(|delta| String::from_utf8_lossy(delta));
     if dialect == "openai-chat" {
         let call = "{\"tool_calls\":[{\"index\":0,\"id\":\"call_9Xb1\",\"type\":\"function\",\
@@ -212,7 +215,7 @@ pub fn arguments(dialect: &str, text: &str, delta_bytes: usize) -> Vec<Vec<u8>> 
     events
 }
 
-/// A token and its log probability, without the brace that closes it.  The digits are those that a float has.
+/// Return a token and its log probability, without the closing brace.  The number has the digits of a real float.
 fn token(word: &str, at: u32, rank: u32) -> String {
     let logprob = -f64::from(rank) - f64::from(at % 9_973) / 9_973.0;
     let bytes: Vec<String> = word.bytes().map(|byte| byte.to_string()).collect();
@@ -220,7 +223,7 @@ fn token(word: &str, at: u32, rank: u32) -> String {
     format!("{{\"token\":{word},\"logprob\":{logprob:?},\"bytes\":[{bytes}]")
 }
 
-/// The log probabilities of so many tokens, each with its alternatives: a list's items.
+/// Return the list items of log probabilities: one for each token, with its alternatives.
 fn entries(tokens: usize, alternatives: u32) -> impl Iterator<Item = (&'static str, String)> {
     words(tokens).zip(0..).map(move |(word, at)| {
         let top: Vec<String> = (0..alternatives).map(|rank| token(word, at, rank) + "}").collect();
@@ -228,7 +231,7 @@ fn entries(tokens: usize, alternatives: u32) -> impl Iterator<Item = (&'static s
     })
 }
 
-/// A Chat text with the log probabilities of every token and of alternatives.
+/// Return a Chat text with the log probabilities of every token and of its alternatives.
 pub fn logprobs(tokens: usize, alternatives: u32) -> Vec<Vec<u8>> {
     let mut events = vec![chat_delta("", "{\"role\":\"assistant\",\"content\":\"\"}", "null")];
     events.extend(entries(tokens, alternatives).map(|(word, entry)| {
@@ -243,7 +246,7 @@ pub fn logprobs(tokens: usize, alternatives: u32) -> Vec<Vec<u8>> {
     events
 }
 
-/// The same as a whole body.
+/// Return the text of [`logprobs`] as a whole body.
 pub fn logprobs_body(tokens: usize, alternatives: u32) -> Vec<u8> {
     let (said, entries): (String, Vec<String>) = entries(tokens, alternatives).unzip();
     format!(
@@ -259,7 +262,7 @@ pub fn logprobs_body(tokens: usize, alternatives: u32) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The same bytes in feeds of [`FEED_BYTES`].
+/// Return the same bytes in feeds of [`FEED_BYTES`].
 pub fn large_feeds(events: &[Vec<u8>]) -> Vec<Vec<u8>> {
     events.concat().chunks(FEED_BYTES).map(<[u8]>::to_vec).collect()
 }

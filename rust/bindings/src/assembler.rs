@@ -56,7 +56,7 @@ fn message_id(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// Folds the deltas of one stream into a `Message`: `idle → started → done | error`.
 ///
 /// Args:
-///     run_id: the run whose deltas are taken; that of the first delta when not given.
+///     run_id: the run of the message; deltas of other runs are refused.  Without it, the run of the first delta.
 ///
 /// Raises:
 ///     MisuseError: a method was called while another thread is inside one.
@@ -77,7 +77,7 @@ pub(crate) struct MessageAssembler {
     state: Arc<Mutex<FoldState>>,
     /// Readers of the calls' arguments that were requested, by generation and part.
     tool_args: Mutex<BTreeMap<(u64, usize), Py<PartialJson>>>,
-    /// Made at the first snapshot after `start`, and again after a reset.
+    /// Built at the first snapshot after `start`, and again after a reset.
     message_id: Mutex<Option<Py<PyAny>>>,
     given_run_id: Option<Arc<str>>,
 }
@@ -98,7 +98,7 @@ struct FoldView {
 }
 
 impl MessageAssembler {
-    /// Build the assembler of a message that is folded or will be; a reset keeps its run id.
+    /// Build the assembler of a message that is folded or will be folded.  A reset keeps the run id.
     pub(crate) fn from_state(state: FoldState) -> Self {
         Self {
             given_run_id: state.run_id().cloned(),
@@ -228,32 +228,32 @@ impl MessageAssembler {
         Self::from_state(FoldState::new(run_id.map(Into::into)))
     }
 
-    /// The run, `None` until it is known.
+    /// Id of the run, `None` until it is known.
     #[getter]
     fn run_id(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.read(py, |state| state.run_id().map(|run_id| run_id.as_ref().to_owned()))
     }
 
-    /// `idle`, `started`, `done` or `error`.
+    /// State of the stream: `idle`, `started`, `done` or `error`.
     #[getter]
     pub(crate) fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.read(py, |state| state.core().status().as_str())
     }
 
-    /// The seq of the last delta; 0 before the first.
+    /// Sequence number of the last delta; 0 before the first.
     #[getter]
     fn last_seq(&self, py: Python<'_>) -> PyResult<u64> {
         self.read(py, |state| state.core().last_seq())
     }
 
-    /// The parts so far, as copies.
+    /// Parts so far, as copies.
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let parts = self.read(py, |state| state.core().parts().to_vec())?;
         snapshot::parts(py, &parts).map(Bound::into_any)
     }
 
-    /// The tool calls so far, by id.
+    /// Tool calls so far, by id.
     #[getter]
     fn tool_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let calls: Vec<(usize, ToolCall)> = self.read(py, |state| {
@@ -266,11 +266,10 @@ impl MessageAssembler {
         MAPPING_PROXY.get(py)?.call1((dict,))
     }
 
-    /// The reader of a tool call's arguments while they are being written.
+    /// Return the reader of a tool call's arguments, which works while they are being written.
     ///
-    /// There is one reader for each call, made at the first request.  It reads new arguments whenever it is used, each byte
-    /// once.  After `reset()` it keeps its value.  Arguments that are not JSON are shown as `{"input": text}`.
-    ///
+    /// Each call has one reader, which is created at the first request.  The reader reads new arguments whenever it is used,
+    /// each byte once.  After `reset()` it keeps its value.  Arguments that are not JSON are shown as `{"input": text}`.
     /// Raises:
     ///     KeyError: no call has this id.
     #[pyo3(signature = (tool_call_id, /))]
@@ -297,7 +296,7 @@ impl MessageAssembler {
         Ok(readers.entry((generation, part)).or_insert(kept).clone_ref(py))
     }
 
-    /// The token counts, `None` before the first ones.
+    /// Token counts, `None` before the first ones.
     #[getter]
     pub(crate) fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let usage = self.read(py, |state| {
@@ -306,23 +305,23 @@ impl MessageAssembler {
         usage.map(|usage| contract::usage(py, &usage.map(AsRef::as_ref))).transpose()
     }
 
-    /// The failure of a stream that ended in `error`, with the partial message; `None` otherwise.
+    /// Failure of a stream that ended in `error`, with the partial message; `None` otherwise.
     #[getter(error)]
     fn failed_with<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.model_error(py)
     }
 
-    /// The visible text so far.
+    /// Visible text so far.
     #[getter]
     pub(crate) fn text(&self, py: Python<'_>) -> PyResult<String> {
         self.read(py, |state| state.core().text())
     }
 
-    /// Takes a delta, a batch, or a mapping in wire names.
+    /// Consume a delta, a batch, or a mapping in wire names.
     ///
     /// Raises:
-    ///     ContractError: a delta breaks the contract or belongs to another run; those before it in its batch were taken,
-    ///         it and later ones were not.
+    ///     ContractError: a delta breaks the contract or belongs to another run.  Earlier deltas of its batch were consumed.
+    ///         This delta and later ones were not.
     #[pyo3(signature = (delta, /))]
     fn consume(&self, py: Python<'_>, delta: &Bound<'_, PyAny>) -> PyResult<()> {
         let outcome = if let Ok(batch) = delta.cast::<DeltaBatch>() {
@@ -355,13 +354,13 @@ impl MessageAssembler {
         outcome.map_err(|violation| errors::contract_violation(py, &violation))
     }
 
-    /// The message so far; in `idle` an empty assistant message.
+    /// Return the message so far; in `idle` an empty assistant message.
     pub(crate) fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view(py)?;
         self.message(py, &view)
     }
 
-    /// The message, after `done`.
+    /// Return the message after `done`.
     ///
     /// Raises:
     ///     ModelError: the stream ended in `error`; `.partial_message` holds the message so far.
@@ -384,7 +383,7 @@ impl MessageAssembler {
         }
     }
 
-    /// Return to `idle`.  A run id that was given stays.
+    /// Return to `idle`.  A run id from the constructor is kept.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         let old = {
             let mut state = errors::lock(py, &self.state, "assembler")?;
@@ -399,13 +398,13 @@ impl MessageAssembler {
         Ok(())
     }
 
-    /// The failure of a stream that ended in `error`; `None` otherwise.
+    /// Return the failure of a stream that ended in `error`; `None` otherwise.
     #[pyo3(name = "get_error")]
     fn failure<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.model_error(py)
     }
 
-    /// Visit the readers of arguments, which share containers with the caller.
+    /// Visit the readers of arguments, because they share containers with the caller.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.tool_args.try_lock() {
             Ok(readers) => readers.values().try_for_each(|reader| visit.call(reader)),

@@ -1,4 +1,8 @@
 //! `DeltaBatch`: the deltas of one feed.
+//!
+//! In: a batch of the core.  Out: a Python sequence of `MessageDelta` objects.
+//!
+//! Law: a `MessageDelta` is built only when it is accessed.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +15,7 @@ use pyo3::types::PyString;
 use crate::clock::{self, Timestamp};
 use crate::delta::MessageDelta;
 
-/// The deltas of one feed, oldest first: a sequence that makes its `MessageDelta` objects when they are looked at.
+/// Deltas of one feed, oldest first: a sequence that builds its `MessageDelta` objects on access.
 ///
 /// Example:
 ///     >>> batch = Decoder("openai-chat").feed(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n')
@@ -56,19 +60,21 @@ impl DeltaBatch {
         self.run_id.clone_ref(py)
     }
 
-    /// When the feed was: an aware datetime in UTC.
+    /// Time of the feed: an aware datetime in UTC.
     #[getter]
     fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         clock::to_datetime(py, self.now)
     }
 
-    /// The visible text of these deltas, joined.
+    /// Visible text of these deltas, joined.
     #[getter]
     fn text(&self) -> Cow<'_, str> {
         self.core.text()
     }
 
-    /// The same deltas with other words in the error that ends them: a secret that the provider repeated is left out.
+    /// Return a copy with another message and provider code in its final error; `None` if the batch ends without an error.
+    ///
+    /// The Python half uses it to remove a secret that the provider repeated in its message.
     fn _with_error_texts(
         &self,
         py: Python<'_>,
@@ -106,13 +112,14 @@ impl DeltaBatch {
     }
 }
 
-/// Iterates a batch.
+/// Iterator over a batch.
 ///
-/// Threads that share one without a GIL may see a delta twice, as with Python's own iterators; none gets lost.
+/// Without a GIL, threads that share an iterator may get the same delta twice, as with built-in iterators.  No delta is
+/// lost.
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct DeltaBatchIterator {
     batch: Py<DeltaBatch>,
-    /// Read and written in two steps: one that is atomic as a whole takes as long as making a small object.
+    /// Read and written in two steps, because one atomic step costs as much as building a small object.
     next: AtomicUsize,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: a decoder with its options, and bytes.  Out: assemblers, a batch, dialect names.
 //!
-//! Law: no Python object is used while bodies are folded or decoded, since the GIL is released.
+//! Law: no Python object is used while bodies are folded or decoded, because the GIL is released.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,10 +26,10 @@ use crate::fold_state::FoldState;
 use crate::signals::{self, PAUSE, SLICE};
 use crate::text;
 
-/// Folds whole response bodies, each as a stream of its own with the decoder's options.
+/// Fold whole response bodies.  Each body is a separate stream with the options of `decoder`.
 ///
-/// The GIL is released; Ctrl-C ends all.  `decoder` itself is not fed; its run id is that of every message when `one_run`, else each gets
-/// its own.  `threads` defaults to the number of cores.
+/// The GIL is released, and Ctrl-C ends the whole call.  `decoder` itself is not fed.  With `one_run` all messages have the
+/// run id of `decoder`; otherwise each gets a random one.  `threads` defaults to the number of cores.
 ///
 /// Raises:
 ///     ValueError: `threads` is 0.
@@ -55,9 +55,9 @@ pub(crate) fn fold_bodies(
     Ok(states.map(MessageAssembler::from_state).collect())
 }
 
-/// Decodes a whole response body with the decoder's options, into one batch.
+/// Decode a whole response body with the options of `decoder`, into one batch.
 ///
-/// The GIL is released; Ctrl-C ends it.  `decoder` itself is not fed.
+/// The GIL is released, and Ctrl-C ends the call.  `decoder` itself is not fed.
 ///
 /// Raises:
 ///     InternalError: a bug.
@@ -84,7 +84,7 @@ pub(crate) fn decode_body(
     Ok(DeltaBatch::new(batch, decoder.get().run_id_text(py), now))
 }
 
-/// The dialects that a body may have, judged by its first bytes: none, one, or two if the bytes fit both.
+/// Return the dialects that fit the first bytes of a body: none, one, or two if the bytes fit both.
 #[pyfunction]
 #[pyo3(signature = (first_bytes, content_type=None, /))]
 pub(crate) fn detect_dialects<'py>(
@@ -96,13 +96,13 @@ pub(crate) fn detect_dialects<'py>(
     PyTuple::new(py, detect(first_bytes.as_bytes(), content_type.as_deref()))
 }
 
-/// The folded state of a body; `None` where the core panicked.
+/// Folded state of a body; `None` if the core panicked.
 type Outcome = Option<FoldState>;
 
-/// Bytes added to the length of each body, so that many small bodies are interrupted too.
+/// Bytes added to the length of each body, so that signals are also checked between many small bodies.
 const BODY_BYTES: usize = 1 << 10;
 
-/// Whole bodies to fold, each as a stream of its own.
+/// Whole bodies to fold, each as a separate stream.
 struct Job {
     options: Options,
     /// All messages have the run id of the options; otherwise each gets its own.
@@ -165,7 +165,7 @@ impl Job {
         Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    /// Fold one body; `Err` when `look` ends the work.
+    /// Fold one body.  `Err` if `look` ends the work.
     fn fold_one<E>(&self, body: &[u8], look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
         let fold = || {
             let mut options = self.options.clone();
@@ -185,15 +185,15 @@ impl Job {
                     Ok(())
                 },
             );
-            // The decoder's deltas are lawful, and the state is new.
+            // The decoder's deltas are lawful and the state is new, so a violation is a bug.
             let Ok((_, ended)) = folded else { return Ok(None) };
             ended.map(|()| Some(state))
         };
-        // A panic costs one body and no thread.
+        // A panic loses one body, and the thread continues.
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).unwrap_or(Ok(None))
     }
 
-    /// Build the outcome of a body on which deltafold failed: an error message; the other bodies are not affected.
+    /// Build the outcome of a body on which deltafold failed: an error message.  Other bodies are not affected.
     fn defect(&self) -> FoldState {
         let run_id = random_run_id();
         let start = Payload::Start {

@@ -1,4 +1,6 @@
-//! Bytes of a Python object, borrowed for the time of a call.
+//! Bytes of a Python object, borrowed for the duration of a call.
+//!
+//! In: a `bytes`, `bytearray` or `memoryview` object.  Out: a byte slice.
 //!
 //! Law: the bytes do not change during the call.  `bytes` is immutable and is borrowed; mutable buffers are copied first.
 

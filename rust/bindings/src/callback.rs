@@ -1,6 +1,8 @@
-//! A callback of the caller: the member of an object of the extension through which a reference cycle may run.
+//! `Callback`: a function of the caller that an object of the extension holds.
 //!
-//! Laws: the garbage collector visits and clears the callback.  Without a callback nothing is locked; with one, the lock is
+//! A reference cycle may run through the function.
+//!
+//! Laws: the garbage collector visits and clears the callback.  Without a callback no lock is taken.  With one, the lock is
 //! held only to copy the reference.
 
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-/// An optional function.
+/// Optional function of the caller.
 pub(crate) struct Callback {
     held: Option<Mutex<Option<Py<PyAny>>>>,
 }
@@ -18,14 +20,16 @@ impl Callback {
         Self { held: function.map(|function| Mutex::new(Some(function))) }
     }
 
-    /// The function, `None` where none was given.
+    /// Return the function, if there is one.
     #[inline]
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         let held = self.held.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         held.as_ref().map(|function| function.bind(py).clone())
     }
 
-    /// Shows it to the garbage collector.  While another thread copies it, it counts as referenced from outside.
+    /// Visit the function for the garbage collector.
+    ///
+    /// While another thread copies the reference, the function is skipped and so counts as referenced from outside.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.held.as_ref().map(Mutex::try_lock) {
             Some(Ok(held)) => visit.call(&*held),
@@ -33,7 +37,7 @@ impl Callback {
         }
     }
 
-    /// Gives it up; it is dropped outside the lock, since that may run code of the caller's.
+    /// Drop the function.  It is dropped outside the lock, because dropping may run code of the caller.
     pub(crate) fn clear(&self) {
         let taken = self
             .held

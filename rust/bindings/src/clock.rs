@@ -1,4 +1,8 @@
-//! Times: moments of the system's clock inside, aware datetimes and RFC 3339 text of whole milliseconds outside.
+//! Timestamps: instants of the system clock in Rust, aware datetimes or RFC 3339 text in Python.
+//!
+//! In: the system clock, or a Python datetime or text.  Out: datetimes and text in UTC.
+//!
+//! Law: Python sees whole milliseconds.
 
 use std::hash::{Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,23 +18,25 @@ static EPOCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 const DAY_SECONDS: u64 = 86_400;
 
-/// A time as the system told it: what it is in milliseconds takes half as long again as asking, and few want to know.
+/// Wall-clock timestamp.
+///
+/// Milliseconds are computed on demand: the conversion adds half the cost of reading the clock, and few callers need it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamp(SystemTime);
 
 impl Timestamp {
-    /// Now, by the system's clock.
+    /// Return the current time of the system clock.
     #[inline]
     pub(crate) fn now() -> Self {
         Self(SystemTime::now())
     }
 
-    /// So many milliseconds after 1970 began in UTC; `None` beyond what the system can tell.
+    /// Build the timestamp of a number of milliseconds since 1970 in UTC; `None` beyond the range of the system clock.
     fn from_milliseconds(milliseconds: u64) -> Option<Self> {
         UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds)).map(Self)
     }
 
-    /// Seconds since 1970.
+    /// Return the seconds since 1970.
     pub(crate) fn seconds(self) -> f64 {
         self.0.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
     }
@@ -41,7 +47,7 @@ impl Timestamp {
     }
 }
 
-/// To the millisecond, as they are told.
+/// Compares whole milliseconds, which is the precision in Python.
 impl PartialEq for Timestamp {
     fn eq(&self, other: &Self) -> bool {
         self.milliseconds() == other.milliseconds()
@@ -63,7 +69,9 @@ fn epoch(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(epoch.bind(py))
 }
 
-/// An aware datetime in UTC.  By adding to 1970: `fromtimestamp` takes four times as long.
+/// Return an aware datetime in UTC.
+///
+/// The function adds a duration to the epoch, because `fromtimestamp` takes four times as long.
 pub(crate) fn to_datetime(py: Python<'_>, timestamp: Timestamp) -> PyResult<Bound<'_, PyAny>> {
     let since = Duration::from_millis(timestamp.milliseconds());
     let days = i32::try_from(since.as_secs() / DAY_SECONDS).unwrap_or(i32::MAX);
@@ -72,7 +80,7 @@ pub(crate) fn to_datetime(py: Python<'_>, timestamp: Timestamp) -> PyResult<Boun
     epoch(py)?.add(PyDelta::new(py, days, seconds, micros, false)?)
 }
 
-/// RFC 3339 with milliseconds, in UTC.
+/// Return the timestamp as RFC 3339 text in UTC with milliseconds.
 pub(crate) fn to_text(py: Python<'_>, timestamp: Timestamp) -> PyResult<String> {
     let fields = PyDict::new(py);
     fields.set_item("timespec", "milliseconds")?;
@@ -80,7 +88,7 @@ pub(crate) fn to_text(py: Python<'_>, timestamp: Timestamp) -> PyResult<String> 
     Ok(text.cast::<PyString>()?.to_str()?.replace("+00:00", "Z"))
 }
 
-/// The timestamp of an aware datetime or of RFC 3339 text, to the millisecond.
+/// Read an aware datetime or RFC 3339 text, to the millisecond.
 pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Timestamp> {
     let py = value.py();
     let datetime = if let Ok(text) = value.cast::<PyString>() {

@@ -1,4 +1,4 @@
-//! The contract's enumerations and `Usage` as Python objects of `deltafold.contract`.
+//! Enumerations and `Usage` of the contract as Python objects of `deltafold.contract`.
 //!
 //! In: values of the core.  Out: enum members, which are looked up once, and models.
 

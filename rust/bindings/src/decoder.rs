@@ -1,9 +1,10 @@
 //! `Decoder`: decodes bytes in any chunking into deltas.
 //!
-//! In: the facts of a response (dialect, status, headers, tools) and the bytes of its body.  Out: a `DeltaBatch` a feed, or
-//! deltas folded into an assembler.
+//! In: facts about a response (dialect, status, headers, tools) and the bytes of its body.  Out: one `DeltaBatch` for each
+//! feed, or deltas folded into an assembler.
 //!
-//! Laws: a feed that a signal handler interrupts leaves the decoder as before; `feed_into` cannot undo, so it ends the feeds.
+//! Laws: a feed that a signal handler interrupts leaves the decoder unchanged.  `feed_into` cannot be undone, so after an
+//! interruption the decoder refuses more bytes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,47 +36,47 @@ use crate::signals::{self, SLICE};
 use crate::text;
 use crate::tools;
 
-/// The names of all dialects.
+/// Return the names of all dialects.
 #[pyfunction]
 pub(crate) fn dialect_names() -> Vec<&'static str> {
     REGISTRY.iter().map(|row| row.name).collect()
 }
 
-/// The names of all markups: how families of models write reasoning and tool calls in plain text.
+/// Return the names of all markups: the notations of model families for reasoning and tool calls in plain text.
 #[pyfunction]
 pub(crate) fn markup_names() -> Vec<&'static str> {
     FAMILIES.iter().map(|family| family.name).collect()
 }
 
-/// Decodes one response body, fed in any chunking, into deltas.
+/// Decoder of one response body.  Bytes are fed in any chunking and decoded into deltas.
 ///
 /// Args:
 ///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.
-///     run_id: the agent run; made up (a UUID) when not given.
+///     run_id: the id of the agent run; a random UUID by default.
 ///     model_id: the requested model; used if the body names none.
 ///     request_id: the response id if the body has none.
 ///     status: the HTTP status; from 400 up the stream ends in an error.
-///     headers: the response headers, in any case; retry-after and the request id are taken from them.
-///     tools: the tools that were offered, for markup: names, mappings like those of requests, or objects with `name` and
-///         `parameter_schema`.  Without it any name is a tool's, and what a schema would type is a string.
-///     markup: how the model writes reasoning and calls in plain text, a name of `markup_names()`; text is left alone if
-///         not given.
-///     starts_in_thinking: whether the prompt opened the thinking, so that the text begins inside of it.
-///     tool_names: the caller's tool names by the names in the request, where these differ; deltas carry the caller's
-///         names.
-///     choice: which of several answers is followed (`n > 1`).
-///     provider_raw: whether the first delta of each frame carries the frame's JSON, for debugging.  The terminal carries the
-///         frame that said how the stream ends.  Not kept are frames without JSON, frames that bring no delta (keep-alives,
-///         what repeats), and frames whose content leaves with a later frame (text that may be markup, half a surrogate pair,
-///         names before `start`).
-///     logprobs: whether log probabilities ride on the text deltas.
+///     headers: the response headers, in any case; the decoder reads retry-after and the request id.
+///     tools: the offered tools, for markup: names, mappings like those of requests, or objects with `name` and
+///         `parameter_schema`.  Without it, any name is accepted, and parameters are strings.
+///     markup: the notation of reasoning and calls in plain text, a name of `markup_names()`; by default text is left
+///         unchanged.
+///     starts_in_thinking: true if the prompt opened the thinking, so that the text begins inside it.
+///     tool_names: tool names of the caller by their names in the request; only those that differ.  Deltas carry the names
+///         of the caller.
+///     choice: the number of the answer to decode, if the request asked for several (`n > 1`).
+///     provider_raw: attach the JSON of each frame to its first delta, for debugging.  The terminal carries the frame that
+///         ended the message.  Some frames are not kept: frames without JSON; frames without a delta (keep-alives,
+///         repetitions); frames whose content is emitted in a later frame (possible markup, half a surrogate pair, names
+///         before `start`).
+///     logprobs: attach log probabilities to the text deltas.
 ///     limits: bounds; see `Limits`.
-///     clock: returns the aware datetime that deltas are stamped with, once per feed; the system's UTC clock if not given.
+///     clock: returns the aware datetime of the deltas, called once per feed; by default the UTC clock of the system.
 ///
 /// Raises:
 ///     UnknownDialectError: no dialect, or no markup, has this name; the message lists them.
 ///     TypeError, ValueError: an item of `tools` is not a tool; the message names the field.
-///     ValueError: two different markups are named, or `starts_in_thinking` comes without one.
+///     ValueError: two different markups are given, or `starts_in_thinking` is given without a markup.
 ///     MisuseError: a method was called while another thread is inside one.
 ///     InternalError: a bug; the decoder cannot be used any more.
 ///
@@ -90,7 +91,7 @@ pub(crate) struct Decoder {
     dialect: &'static str,
     markup: Option<&'static str>,
     run_id: Arc<str>,
-    /// The same as Python's text, made with the first batch.
+    /// The run id as a Python string, built with the first batch.
     run_id_text: PyOnceLock<Py<PyString>>,
     clock: Callback,
     closed: AtomicBool,
@@ -98,7 +99,7 @@ pub(crate) struct Decoder {
     torn: AtomicBool,
 }
 
-/// The id of a run that the caller does not name.
+/// Return a random run id.
 pub(crate) fn random_run_id() -> Arc<str> {
     let mut buffer = Uuid::encode_buffer();
     let text: &str = Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
@@ -114,7 +115,8 @@ fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Timestamp>> {
     clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
 }
 
-/// Choose between the markup in the dialect's specification and the one of the keyword; both may name the same.
+/// Choose between the markup in the dialect's specification and the one of the keyword.  Both may be given if they are
+/// equal.
 fn one_of<'a>(named: Option<&'a str>, beside: Option<&'a str>) -> PyResult<Option<&'a str>> {
     match (named, beside) {
         (Some(named), Some(beside)) if named != beside => Err(PyValueError::new_err(format!(
@@ -314,10 +316,10 @@ impl Decoder {
         Ok(errors::lock(py, &self.core, "decoder")?.finished())
     }
 
-    /// Decodes the next bytes of the body, in any chunking; deltas that they complete, oldest first.
+    /// Decode the next bytes of the body, in any chunking, and return the completed deltas, oldest first.
     ///
-    /// Cost is linear in the number of bytes.  The GIL is held.  After the terminal everything is ignored.  Ctrl-C ends a
-    /// feed of many megabytes; then nothing of it was read.
+    /// The cost is linear in the number of bytes.  The GIL is held.  After the terminal all bytes are ignored.  Ctrl-C
+    /// interrupts a feed of many megabytes, and the decoder is then unchanged.
     ///
     /// Raises:
     ///     MisuseError: called after `close()`.
@@ -338,9 +340,10 @@ impl Decoder {
         })
     }
 
-    /// Decodes the next bytes straight into an assembler; how many deltas it took.
+    /// Decode the next bytes into an assembler, and return the number of deltas.
     ///
-    /// Ctrl-C ends a feed of many megabytes.  The deltas so far stay in the assembler, and the decoder takes no more bytes.
+    /// Ctrl-C interrupts a feed of many megabytes.  The deltas so far stay in the assembler, and the decoder refuses more
+    /// bytes.
     ///
     /// Raises:
     ///     ContractError: the assembler belongs to another run, or holds another stream.
@@ -360,7 +363,7 @@ impl Decoder {
         })
     }
 
-    /// Takes the end of the body; after it the stream has its terminal.  A second call does nothing.
+    /// Take the end of the body.  Afterwards the stream has its terminal.  A second call has no effect.
     fn close(&self, py: Python<'_>) -> PyResult<DeltaBatch> {
         let batch = self.batch(py, |core, batch| {
             core.close(batch);
@@ -370,7 +373,7 @@ impl Decoder {
         Ok(batch)
     }
 
-    /// `close()` straight into an assembler; how many deltas it took.
+    /// Take the end of the body as `close()` does, into an assembler, and return the number of deltas.
     #[pyo3(signature = (assembler, /))]
     pub(crate) fn close_into(
         &self,
@@ -385,21 +388,22 @@ impl Decoder {
         Ok(taken)
     }
 
-    /// Ends the stream for an external reason: a failed transport, or a caller that stops.
+    /// End the stream for an external reason: a failed transport, or a caller that stops.
     ///
-    /// After a finish reason the message is whole: `done` with a warning.  After the terminal nothing happens.
+    /// After a finish reason the message is whole and ends in `done` with a warning.  After the terminal the call has no
+    /// effect.
     ///
     /// Raises:
     ///     ValueError: `code` is unknown; the message lists the error codes.
     ///
     /// Args:
     ///     code: an `ErrorCode` or its name.
-    ///     message: what happened.
-    ///     retryable: whether the same request may succeed later; what the code says when not given.
+    ///     message: the description of the failure.
+    ///     retryable: true if the same request may succeed later; by default the value of the code.
     ///     retry_after: seconds to wait.
     ///     status: the HTTP status.
-    ///     provider_code: the provider's own code.
-    ///     http_request_id: the HTTP request id; that of the headers when not given.
+    ///     provider_code: the error code of the provider.
+    ///     http_request_id: the HTTP request id; by default the one of the headers.
     #[pyo3(signature = (code, message, retryable=None, *, retry_after=None, status=None, provider_code=None, http_request_id=None))]
     #[expect(clippy::too_many_arguments, reason = "one keyword a piece of evidence")]
     fn fail(

@@ -1,4 +1,8 @@
 //! `MessageDelta`: one delta as an object that owns its text.
+//!
+//! In: a delta of the core, or a mapping or JSON in wire names.  Out: a Python object, a mapping or JSON.
+//!
+//! Law: frequent deltas are small, and their Python strings are built once.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,15 +19,15 @@ use crate::imports::{DELTA_SCHEMA, JSON_LOADS};
 use crate::members::Members;
 use crate::{clock, errors, json, payload};
 
-/// One step of a stream.
+/// One event of a stream.
 ///
 /// Args:
-///     run_id: the agent run.
-///     seq: rises strictly from 1 within a stream.
+///     run_id: the id of the agent run.
+///     seq: the sequence number; rises strictly from 1 within a stream.
 ///     kind: a `DeltaKind` or its name.
-///     payload: the kind's members in wire names (`{"textDelta": "Hi"}`); see contract.schema.json.
-///     timestamp: an aware datetime or RFC 3339 text, kept to the millisecond; now when not given.
-///     provider_raw: the provider's own event, for debugging.
+///     payload: the members of the kind in wire names (`{"textDelta": "Hi"}`); see contract.schema.json.
+///     timestamp: an aware datetime or RFC 3339 text, kept to the millisecond; by default the current time.
+///     provider_raw: the event of the provider, for debugging.
 ///
 /// Raises:
 ///     ContractError: a member is missing or has the wrong type; the message names it and the value's type.
@@ -35,7 +39,8 @@ use crate::{clock, errors, json, payload};
 pub(crate) struct MessageDelta {
     #[pyo3(get)]
     run_id: Py<PyString>,
-    /// The new text of a text or thinking delta, None of others: a member, for Python reads one without a call.
+    /// New text of a text or thinking delta, None for other kinds.  Stored, because Python reads a member faster than a
+    /// getter.
     #[pyo3(get)]
     text: Py<PyAny>,
     seq: u64,
@@ -43,13 +48,13 @@ pub(crate) struct MessageDelta {
     body: Body,
 }
 
-/// A call's id as Python's text, made once per stream.
+/// Return the id of a call as a Python string, which is built once per stream.
 fn shown_id(py: Python<'_>, id: &CallId) -> Py<PyString> {
     let make = || PyString::new(py, id).unbind();
     id.shown_as(make).map_or_else(make, |shown| shown.clone_ref(py))
 }
 
-/// The three frequent kinds in small, everything rare as its payload.
+/// Content of a delta: compact for the three frequent kinds, a payload for all others.
 enum Body {
     Text {
         part_index: u32,
@@ -61,7 +66,7 @@ enum Body {
         id: Py<PyString>,
         text: Py<PyString>,
     },
-    /// Behind a pointer: it is three times as large as all the rest.
+    /// Boxed, because the payload is three times as large as the other variants.
     Rare(Box<Rare>),
 }
 
@@ -71,7 +76,7 @@ struct Rare {
 }
 
 impl MessageDelta {
-    /// A delta of nothing but text.
+    /// Build a delta that carries only text.
     pub(crate) fn from_text_only<'py>(
         py: Python<'py>,
         run_id: &Py<PyString>,
@@ -131,7 +136,7 @@ impl MessageDelta {
         self.run_id.to_str(py)
     }
 
-    /// The delta as the core sees it, borrowed from here.
+    /// Return the delta of the core, which borrows from this object.
     pub(crate) fn as_core<'a>(&'a self, py: Python<'a>) -> PyResult<Delta<&'a str>> {
         let attributes = TextAttributes::default();
         let text = || -> PyResult<&'a str> { self.text.bind(py).cast::<PyString>()?.to_str() };
@@ -157,7 +162,7 @@ impl MessageDelta {
         }
     }
 
-    /// The frame's JSON.
+    /// Return the JSON of the frame.
     fn raw(&self) -> Option<&str> {
         match &self.body {
             Body::Rare(rare) => rare.raw.as_deref(),
@@ -174,7 +179,7 @@ impl MessageDelta {
         }
     }
 
-    /// What rides on a text or thinking delta.
+    /// Return the attributes of a text or thinking delta.
     fn attributes(&self) -> Option<&TextAttributes<Box<str>>> {
         match self.rare() {
             Some(Payload::Text { attributes, .. } | Payload::Thinking { attributes, .. }) => {
@@ -269,11 +274,11 @@ impl MessageDelta {
         contract::delta_kind(py, self.core_kind())
     }
 
-    /// The members in wire names, built on demand.
+    /// Members in wire names, built on demand.
     #[getter]
     fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if let Body::Args { id, text } = &self.body {
-            // The id may be long, and is not copied for each of the deltas that repeat it.
+            // The id may be long, so it is not copied for each delta that repeats it.
             let dict = PyDict::new(py);
             dict.set_item(intern!(py, "toolCallId"), id)?;
             dict.set_item(intern!(py, "argsTextDelta"), text)?;
@@ -282,7 +287,7 @@ impl MessageDelta {
         payload::to_dict(py, &self.as_core(py)?.payload)
     }
 
-    /// An aware datetime in UTC, exact to the millisecond.
+    /// Aware datetime in UTC, exact to the millisecond.
     #[getter]
     fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         clock::to_datetime(py, self.now)
@@ -366,7 +371,7 @@ impl MessageDelta {
         }
     }
 
-    /// The new text of a call's arguments.
+    /// New text of the arguments of a call.
     #[getter]
     fn args_text(&self, py: Python<'_>) -> Option<Py<PyString>> {
         if let Body::Args { text, .. } = &self.body {
@@ -436,7 +441,7 @@ impl MessageDelta {
         }
     }
 
-    /// Facts that the contract has no member for, under the provider's names, on `done`: `{"stop_sequence": …}`.
+    /// Facts without a member in the contract, under the provider's names, on `done`: `{"stop_sequence": …}`.
     #[getter]
     fn details<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.rare() {
@@ -445,7 +450,7 @@ impl MessageDelta {
         }
     }
 
-    /// The stream's warnings, on its terminal: `{"code", "message", "offset"?}` each.
+    /// Warnings of the stream, on its terminal: `{"code", "message", "offset"?}` each.
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let warnings = match self.rare() {
@@ -521,7 +526,7 @@ impl MessageDelta {
         }
     }
 
-    /// The delta in wire names.
+    /// Return the delta as a mapping in wire names.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         dict.set_item("runId", &self.run_id)?;
@@ -535,7 +540,7 @@ impl MessageDelta {
         Ok(dict)
     }
 
-    /// The delta of a mapping in wire names.
+    /// Build a delta from a mapping in wire names.
     ///
     /// Raises:
     ///     ContractError: a member is missing or has the wrong type.
@@ -548,15 +553,15 @@ impl MessageDelta {
         Self::from_wire(py, data)
     }
 
-    /// The delta as JSON in wire names.
+    /// Return the delta as JSON in wire names.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         json::from_python(self.to_dict(py)?.as_any()).map(String::from)
     }
 
-    /// The delta of a JSON text in wire names.
+    /// Build a delta from JSON in wire names.
     ///
     /// Raises:
-    ///     ContractError: the text is no JSON, or a member is missing or has the wrong type.
+    ///     ContractError: the text is not JSON, or a member is missing or has the wrong type.
     #[classmethod]
     fn from_json<'py>(
         _class: &Bound<'_, PyType>,
@@ -569,7 +574,8 @@ impl MessageDelta {
         Self::from_wire(py, &value)
     }
 
-    /// Whether everything but the timestamp is equal; members that the contract leaves open compare as values.
+    /// Return true if all members except the timestamp are equal.  Members that the contract leaves open are compared as
+    /// values.
     fn same_content(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<bool> {
         let other = other.get();
         if self.seq != other.seq
@@ -581,7 +587,7 @@ impl MessageDelta {
         if self.as_core(py)? == other.as_core(py)? {
             return Ok(true);
         }
-        // Open members are kept as JSON text, and one value has many texts.
+        // Open members are stored as JSON text, and a value may be written in several ways.
         Ok(self.payload(py)?.eq(other.payload(py)?)?
             && self.provider_raw(py)?.into_pyobject(py)?.eq(other.provider_raw(py)?)?)
     }

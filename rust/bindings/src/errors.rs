@@ -1,4 +1,8 @@
-//! One place where the core's errors become Python's.
+//! Conversion of errors and panics of the core to Python exceptions, and access to locked objects.
+//!
+//! In: violations, failures, lock errors and panics.  Out: exceptions of deltafold.
+//!
+//! Laws: a lock is taken without waiting.  A panic under a lock poisons it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -23,17 +27,17 @@ fn raised(py: Python<'_>, class: &LazyImport, message: &str) -> PyErr {
     }
 }
 
-/// The caller did what cannot be done.
+/// Build a `MisuseError`.
 pub(crate) fn misuse(py: Python<'_>, message: &str) -> PyErr {
     raised(py, &MISUSE, message)
 }
 
-/// No such dialect.
+/// Build an `UnknownDialectError`.
 pub(crate) fn unknown_dialect(py: Python<'_>, message: &str) -> PyErr {
     raised(py, &UNKNOWN_DIALECT, message)
 }
 
-/// A delta that is not what the contract says.
+/// Build a `ContractError`, with the sequence number and the member at fault.
 pub(crate) fn contract(
     py: Python<'_>,
     message: &str,
@@ -49,12 +53,12 @@ pub(crate) fn contract(
     make().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// A broken law.
+/// Build the `ContractError` of a violation.
 pub(crate) fn contract_violation(py: Python<'_>, violation: &ContractViolation) -> PyErr {
     contract(py, &violation.to_string(), Some(violation.seq), violation.field)
 }
 
-/// The `ModelError` of a failed stream.
+/// Build the `ModelError` of a failed stream.
 pub(crate) fn model_error<'py>(
     py: Python<'py>,
     failure: &Failure<Box<str>>,
@@ -81,22 +85,22 @@ fn busy<T>(py: Python<'_>, error: &TryLockError<T>, what: &str) -> PyErr {
     }
 }
 
-/// Somebody else is inside the object.
+/// Build the error for an object that another thread uses.
 pub(crate) fn in_use(py: Python<'_>, what: &str) -> PyErr {
     misuse(py, &format!("the {what} is busy: it is being used by another thread"))
 }
 
-/// A bug showed itself in an earlier call.
+/// Build the error for an object on which an earlier call panicked.
 pub(crate) fn failed_before(py: Python<'_>, what: &str) -> PyErr {
     raised(py, &INTERNAL, &format!("the {what} failed internally before; make a new one"))
 }
 
-/// A panic in the core.
+/// Build the error for a panic in the core.
 pub(crate) fn bug(py: Python<'_>, what: &str) -> PyErr {
     raised(py, &INTERNAL, &format!("the {what} failed internally; this is a bug in deltafold"))
 }
 
-/// Takes a lock without waiting.
+/// Take a lock without waiting.
 pub(crate) fn lock<'a, T>(
     py: Python<'_>,
     mutex: &'a Mutex<T>,
@@ -105,7 +109,7 @@ pub(crate) fn lock<'a, T>(
     mutex.try_lock().map_err(|error| busy(py, &error, what))
 }
 
-/// Runs core code under the lock; a panic in it poisons the lock and becomes `InternalError`.
+/// Run code of the core under the lock.  A panic poisons the lock and becomes an `InternalError`.
 pub(crate) fn guarded<T, R>(
     py: Python<'_>,
     mutex: &Mutex<T>,
@@ -113,11 +117,11 @@ pub(crate) fn guarded<T, R>(
     f: impl FnOnce(&mut T) -> R,
 ) -> PyResult<R> {
     let mut guard = lock(py, mutex, what)?;
-    // The guard moves in, so that a panic drops it while unwinding: that is what poisons a lock.
+    // The closure owns the guard, so that a panic drops the guard during unwinding, which poisons the lock.
     catch_unwind(AssertUnwindSafe(move || f(&mut guard))).map_err(|_| bug(py, what))
 }
 
-/// `guarded` under two locks.
+/// Run code of the core under two locks, as [`guarded`] does.
 pub(crate) fn guarded_pair<A, B, R>(
     py: Python<'_>,
     (first, first_name): (&Mutex<A>, &str),

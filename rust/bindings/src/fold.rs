@@ -12,7 +12,7 @@ use crate::assembler::MessageAssembler;
 use crate::decoder::Decoder;
 use crate::fold_state::FoldState;
 
-/// Decoder and assembler in one, for a caller who owns the bytes.
+/// Decoder and assembler in one object, for a caller that has the bytes.
 ///
 /// Args:
 ///     dialect: the wire protocol of the bytes, one of `deltafold.dialect_names()`.
@@ -52,7 +52,7 @@ impl Fold {
         Ok(Self { decoder, assembler })
     }
 
-    /// Folds the next bytes of the body, in any chunking; returns how many deltas they completed.
+    /// Fold the next bytes of the body, in any chunking, and return the number of completed deltas.
     ///
     /// Raises:
     ///     MisuseError: called after `close()`, or by two threads at once.
@@ -61,51 +61,51 @@ impl Fold {
         self.decoder.get().feed_into(py, self.assembler.bind(py), data)
     }
 
-    /// Says that the body has ended; returns how many deltas that completed.
+    /// Take the end of the body, and return the number of deltas that the end completed.
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
         self.decoder.get().close_into(py, self.assembler.bind(py))
     }
 
-    /// The message as far as it has come; an empty one before the first delta.
+    /// Return the message so far; an empty message before the first delta.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.assembler.get().snapshot(py)
     }
 
-    /// The final message.
+    /// Final message.
     ///
     /// Raises:
-    ///     ModelError: the stream ended in an error; `partial_message` has the message up to there.
+    ///     ModelError: the stream ended in an error; `partial_message` has the message so far.
     ///     MisuseError: the stream has not ended yet.
     #[getter]
     fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.assembler.get().build_final_message(py)
     }
 
-    /// All text of the answer so far.
+    /// Text of the answer so far.
     #[getter]
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         self.assembler.get().text(py)
     }
 
-    /// The usage record in force, None before the first one.
+    /// Token counts, None before the first ones.
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.assembler.get().usage(py)
     }
 
-    /// The state of the stream: idle, started, done or error.
+    /// State of the stream: idle, started, done or error.
     #[getter]
     fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.assembler.get().status(py)
     }
 
-    /// The assembler itself: parts, tool calls, error.
+    /// Assembler of the message, with parts, tool calls and error.
     #[getter]
     fn assembler(&self, py: Python<'_>) -> Py<MessageAssembler> {
         self.assembler.clone_ref(py)
     }
 
-    /// Visit the decoder, which holds the caller's clock, and the assembler.
+    /// Visit the decoder, which holds the clock of the caller, and the assembler.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.decoder)?;
         visit.call(&self.assembler)

@@ -1,9 +1,10 @@
-//! `FoldState`: the Rust state of a message that is being folded, shared by an assembler and the readers of its arguments.
+//! `FoldState`: the Rust state of a message under construction, shared by an assembler and the readers of its arguments.
 //!
-//! In: deltas of one run, from a decoder, a batch or by hand.  Out: the core's assembler with the run's id and first time.
+//! In: deltas of one run, from a decoder, a batch or the caller.  Out: the assembler of the core, the run id and the time of
+//! the first delta.
 //!
-//! Laws: everything that folds goes through [`FoldState::receive`].  A message takes the deltas of one run.  A refused first
-//! delta leaves the state unchanged, the id of its run included.
+//! Laws: all deltas pass through [`FoldState::receive`].  A message accepts the deltas of one run.  A rejected first delta
+//! leaves the state unchanged, including the run id.
 
 use std::sync::Arc;
 
@@ -12,11 +13,11 @@ use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 
 use crate::clock::Timestamp;
 
-/// The state of a message that is being folded.
+/// State of a message under construction.
 pub(crate) struct FoldState {
     core: MessageAssembler,
     run_id: Option<Arc<str>>,
-    /// The timestamp of the first delta.
+    /// Timestamp of the first delta.
     began: Option<Timestamp>,
     /// Number of resets before this state.
     generation: u64,
@@ -30,7 +31,7 @@ pub(crate) struct UnreadArguments {
 }
 
 impl FoldState {
-    /// Build an empty state; without a run id, the first delta's run is taken.
+    /// Build an empty state.  Without a run id, the run of the first delta is used.
     pub(crate) fn new(run_id: Option<Arc<str>>) -> Self {
         Self { core: MessageAssembler::default(), run_id, began: None, generation: 0 }
     }
@@ -73,9 +74,9 @@ impl FoldState {
         }
     }
 
-    /// Fold the deltas of a run that `produce` emits; returns their number and the result of `produce`.
+    /// Fold the deltas of a run that `produce` emits, and return their number and the result of `produce`.
     ///
-    /// `first_seq` is the sequence number of the first delta, for the error of a delta of another run.
+    /// `first_seq` is the sequence number of the first delta.  The error for a delta of another run contains it.
     pub(crate) fn receive<R>(
         &mut self,
         run_id: &str,
@@ -108,7 +109,7 @@ impl FoldState {
         outcome
     }
 
-    /// Fold a batch; an empty batch changes nothing.
+    /// Fold a batch.  An empty batch has no effect.
     pub(crate) fn receive_batch(
         &mut self,
         run_id: &str,

@@ -1,4 +1,8 @@
-//! JSON text ↔ Python objects.
+//! Conversion between JSON text and Python objects.
+//!
+//! In: JSON text or a Python value.  Out: the other.
+//!
+//! Law: `to_python` accepts ambiguous content, and `read_json` refuses it.
 
 use deltafold::json::{self, Carry, Kind, Reader, Str};
 use pyo3::exceptions::PyValueError;
@@ -7,16 +11,17 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::imports::JSON_DUMPS;
 
-/// The Python value of a JSON text.  Lone surrogate escapes become U+FFFD; integers beyond CPython's limit and
-/// numbers beyond a float stay text.
+/// Return the Python value of a JSON text.
+///
+/// Lone surrogate escapes become U+FFFD.  Integers beyond CPython's limit and numbers beyond the range of a float stay text.
 pub(crate) fn to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     PythonBuilder { py, strict: false, failure: None, room: Vec::new() }
         .whole(Reader::new(text, json::MAX_DEPTH))
 }
 
-/// Read a JSON text and refuse ambiguous content.
+/// Read a JSON text of at most `max_depth` levels, and refuse ambiguous content.
 ///
-/// In Rust, so that it costs a fraction of `json.loads` with hooks.  Nests at most `max_depth` deep.
+/// Implemented in Rust, because `json.loads` with hooks costs several times as much.
 ///
 /// Raises:
 ///     ValueError: the text is not JSON, or is ambiguous: a duplicate key, a lone surrogate, a number that neither a float
@@ -34,15 +39,15 @@ pub(crate) fn read_json<'py>(
 
 type Read<T> = deltafold::json::Result<T>;
 
-/// CPython's default bound on the digits of an `int`.
+/// Default bound of CPython on the number of digits of an `int`.
 const MAX_INTEGER_DIGITS: usize = 4_300;
 
-/// Builder of Python values.
+/// Builder of the Python value of a JSON text.
 struct PythonBuilder<'py> {
     py: Python<'py>,
-    /// Ambiguous content is an error.
+    /// True if ambiguous content is an error.
     strict: bool,
-    /// The first Python error, kept here because the reader's errors cannot hold one.
+    /// First Python error, stored here because the reader's errors cannot hold one.
     failure: Option<PyErr>,
     /// Buffer for unescaped texts.
     room: Vec<u8>,
@@ -150,7 +155,7 @@ impl<'py> PythonBuilder<'py> {
     }
 }
 
-/// The JSON text of a Python value; raises what `json.dumps` raises.
+/// Return the JSON text of a Python value.  Errors are those of `json.dumps`.
 pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Box<str>> {
     let py = value.py();
     let options = PyDict::new(py);

@@ -1,8 +1,10 @@
-//! `deltafold._core`: frozen classes over the core, conversion, error mapping, nothing else.
+//! `deltafold._core`: the Python extension, with frozen classes over the core, conversions and error mapping.
 //!
-//! Laws: no Python object is made, dropped or called while a lock is held, except for signal handlers between the slices of
-//! a huge feed, which find the object busy; a lock that is busy is `MisuseError`, never a
-//! wait; a panic becomes `InternalError` and poisons the object that it happened in.
+//! Laws:
+//! - No Python object is built, dropped or called while a lock is held.  Signal handlers between the slices of a huge feed
+//!   are the exception; they find the object busy.
+//! - A busy lock raises `MisuseError` and never waits.
+//! - A panic becomes `InternalError` and poisons its object.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -35,7 +37,7 @@ mod stream_timer;
 mod text;
 mod tools;
 
-/// The compiled half of deltafold.
+/// Compiled half of deltafold.
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]

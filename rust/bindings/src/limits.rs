@@ -1,22 +1,24 @@
-//! `Limits`: every bound that a hostile stream can reach.
+//! `Limits`: bounds of everything that a hostile stream can make grow.
+//!
+//! In: keywords.  Out: the limits of the core, and each bound as a property.
 
 use deltafold::limits::Limits as Core;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-/// A block that is read at this depth lies a few levels deeper in a provider part, and must be read there too.
+/// Maximum of `depth`.  A block is read again inside a provider part, a few levels deeper, so the reader needs a reserve.
 const MAX_DEPTH: usize = deltafold::json::MAX_DEPTH - 100;
 
-/// Bounds of one stream; each that is reached ends it in `error{protocol_error}` that names the limit.
+/// Bounds of one stream.  A stream that reaches a bound ends in `error{protocol_error}`, whose message names the limit.
 ///
 /// Args:
-///     event_bytes: bytes of one framed event, its unterminated line included (default 32 MiB).
-///     depth: nesting of one event's JSON, at most 900 (default 128).
+///     event_bytes: bytes of one framed event, including a line without its end (default 32 MiB).
+///     depth: nesting depth of the JSON of one event, at most 900 (default 128).
 ///     message_bytes: bytes of text, thinking and tool arguments of one message (default 256 MiB).
 ///     parts: parts of one message (default 65,536).
 ///     tool_calls: tool calls of one message (default 16,384).
-///     warnings: different warnings of one stream (default 1,000).
+///     warnings: distinct warnings of one stream (default 1,000).
 ///     identifier_bytes: bytes of one tool call id, tool name, model name or response id (default 64 KiB).
 ///     provider_state_bytes: bytes of provider state and whole provider parts (default 128 MiB).
 ///
@@ -32,7 +34,7 @@ pub(crate) struct Limits {
     pub(crate) core: Core,
 }
 
-/// Class, arguments and keywords, as `copyreg` calls it.
+/// Class, arguments and keywords of `copyreg.__newobj_ex__`.
 type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>, Bound<'py, PyDict>);
 
 #[pymethods]
@@ -113,7 +115,7 @@ impl Limits {
         self.core.provider_state_bytes
     }
 
-    /// For pickle and copy.
+    /// Return the class and the bounds, for pickle and copy.
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Reduced<'py>)> {
         let (py, core) = (this.py(), &this.get().core);
         let bounds = PyDict::new(py);

@@ -1,6 +1,8 @@
-//! `Logprobs`: the log probabilities of a message as arrays that Python reads through `memoryview`.
+//! `Logprobs`: log probabilities of a message as arrays that Python reads through `memoryview`.
 //!
-//! Law: each array is copied once, at its first use, into a `bytes` object.  All views, those of numpy included, read that
+//! In: log probabilities of the core, or their wire form.  Out: arrays, lists, or the wire form.
+//!
+//! Law: each array is copied once, at its first use, into a `bytes` object.  All views, including those of numpy, read that
 //! object.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,14 +19,14 @@ use crate::imports::LOGPROBS_SCHEMA;
 use crate::json;
 use crate::members::{Members, logprobs_error};
 
-/// Log probabilities of the tokens of a message, in the order in which they came.
+/// Log probabilities of the tokens of a message, in the order of the stream.
 ///
-/// `message.meta.logprobs` of a stream that was decoded with `logprobs=True`.  Arrays are contiguous and read-only;
-/// `numpy.asarray(logprobs.logprobs)` copies nothing.  A log probability that was not sent is NaN, a token that was not
-/// sent is "", an id that was not sent (where others were) is -1.
+/// A stream that is decoded with `logprobs=True` has them in `message.meta.logprobs`.  Arrays are contiguous and read-only;
+/// `numpy.asarray(logprobs.logprobs)` copies nothing.  Missing values are NaN (a log probability), "" (a token) or -1 (an
+/// id, if other tokens have one).
 ///
 /// Raises:
-///     ContractError: `from_dict` and `from_json`: a member has the wrong type or length.
+///     ContractError: in `from_dict` and `from_json`, a member has the wrong type or length.
 ///
 /// Example:
 ///     >>> logprobs = deltafold.fold(body, "openai-chat", logprobs=True).meta.logprobs
@@ -38,7 +40,7 @@ pub(crate) struct Logprobs {
     top_offsets: Array,
 }
 
-/// An array as bytes, made at the first look.
+/// Array as bytes, built at the first use.
 type Array = PyOnceLock<Py<PyBytes>>;
 
 impl Logprobs {
@@ -59,7 +61,7 @@ impl Logprobs {
     }
 }
 
-/// Make a new view of 8-byte numbers.  Views are not shared, since each caller may release its own.
+/// Build a new view of 8-byte numbers.  Views are not shared, because each caller may release its view.
 fn view<'py, T: Copy>(
     py: Python<'py>,
     array: &Array,
@@ -89,40 +91,41 @@ fn texts<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyList>> 
 
 #[pymethods]
 impl Logprobs {
-    /// The tokens' texts, as a new list.
+    /// Texts of the tokens, as a new list.
     #[getter]
     fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         texts(py, self.core.tokens())
     }
 
-    /// The tokens' log probabilities, float64.
+    /// Log probabilities of the tokens, float64.
     #[getter]
     fn logprobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         view(py, &self.values, self.core.tokens().values(), f64::to_ne_bytes, "d")
     }
 
-    /// The tokens' ids, int64; `None` when the server sent none.
+    /// Ids of the tokens, int64; `None` if the server sent none.
     #[getter]
     fn token_ids<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let ids = self.core.ids();
         ids.map(|ids| view(py, &self.ids, ids, i64::to_ne_bytes, "q")).transpose()
     }
 
-    /// The alternatives of all tokens one after another, as a new list; `None` when the server sent none.
+    /// Alternatives of all tokens in order, as a new list; `None` if the server sent none.
     #[getter]
     fn top_tokens<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         self.core.alternatives().map(|top| texts(py, top)).transpose()
     }
 
-    /// The alternatives' log probabilities, float64; `None` when the server sent none.
+    /// Log probabilities of the alternatives, float64; `None` if the server sent none.
     #[getter]
     fn top_logprobs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let top = self.core.alternatives();
         top.map(|top| view(py, &self.top_values, top.values(), f64::to_ne_bytes, "d")).transpose()
     }
 
-    /// The offsets of each token's alternatives, int64, and the total at the end: those of token `i` are
-    /// `top_tokens[top_offsets[i]:top_offsets[i + 1]]`.  `None` when the server sent none.
+    /// Start offsets of the alternatives of each token, and the total at the end, int64; `None` if the server sent none.
+    ///
+    /// The alternatives of token `i` are `top_tokens[top_offsets[i]:top_offsets[i + 1]]`.
     #[getter]
     fn top_offsets<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let offsets = self.core.alternatives().map(|_| self.core.offsets());
@@ -131,12 +134,12 @@ impl Logprobs {
             .transpose()
     }
 
-    /// The wire form `{tokens, logprobs, tokenIds?, top?}`; members that were not sent are None.
+    /// Return the wire form `{tokens, logprobs, tokenIds?, top?}`.  Missing values are None.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::to_python(py, &self.core.to_json())
     }
 
-    /// The log probabilities of a mapping in wire names.
+    /// Build log probabilities from a mapping in wire names.
     #[classmethod]
     fn from_dict(
         _class: &Bound<'_, PyType>,
@@ -151,12 +154,12 @@ impl Logprobs {
         Ok(Self::new(core))
     }
 
-    /// The wire form as JSON text.
+    /// Return the wire form as JSON text.
     fn to_json(&self) -> String {
         self.core.to_json()
     }
 
-    /// The log probabilities of a JSON text in wire names.
+    /// Build log probabilities from JSON text in wire names.
     #[classmethod]
     fn from_json(
         _class: &Bound<'_, PyType>,

@@ -1,4 +1,4 @@
-//! Members of a Python mapping, read with checks of their types.
+//! `Members`: a reader of the members of a Python mapping that checks their types.
 //!
 //! In: a mapping in wire names.  Out: Rust values, or a `ContractError` that names the member and its owner.
 
@@ -12,7 +12,7 @@ use crate::errors;
 use crate::imports::{MAPPING, PART_FROM_WIRE};
 use crate::json;
 
-/// Reader of a mapping's members.  Its errors name the member, its owner and its defect.
+/// Reader of the members of a mapping.
 pub(crate) struct Members<'a, 'py> {
     mapping: &'a Bound<'py, PyAny>,
     owner: String,
@@ -44,7 +44,7 @@ impl<'a, 'py> Members<'a, 'py> {
         errors::contract(self.mapping.py(), &message, self.seq, Some(name))
     }
 
-    /// The member, `None` when it is missing or null.
+    /// Return the member; `None` if it is missing or null.
     pub(crate) fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         if !self.mapping.contains(name)? {
             return Ok(None);
@@ -101,12 +101,12 @@ impl<'a, 'py> Members<'a, 'py> {
         self.whole(name, "an integer that is not negative")
     }
 
-    /// A required count; null means unknown.
+    /// Return a required count; null means unknown.
     pub(crate) fn count_or_null(&self, name: &str) -> PyResult<Option<u64>> {
         if self.mapping.contains(name)? { self.count(name) } else { Err(self.missing(name)) }
     }
 
-    /// A part of one of the kinds that come whole.
+    /// Return a part of a kind that is emitted whole.
     pub(crate) fn whole_part(&self, name: &str) -> PyResult<Box<str>> {
         let text = self.object(name)?.ok_or_else(|| self.missing(name))?;
         let py = self.mapping.py();
@@ -176,7 +176,7 @@ impl<'a, 'py> Members<'a, 'py> {
     }
 
     fn json(&self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<Option<Box<str>>> {
-        // The text is read with a bound on its nesting, so it is checked here, where an error reaches the caller.
+        // The text is later read with a bound on its nesting.  It is checked here, where an error reaches the caller.
         let text = json::from_python(value).and_then(|text| {
             json::to_python(value.py(), &text)?;
             Ok(text)

@@ -1,10 +1,10 @@
-//! pydantic models made of fields that are known to be right, without their validation.
+//! `Model`: builds pydantic models from valid fields, without pydantic's validation.
 //!
 //! In: a blueprint of the pure-Python half (`deltafold.contract.Blueprint`), and the fields that differ from it.  Out: the
 //! model.  A pydantic 2 model consists of four slots, whose content the Python half defines.
 //!
-//! The only module that calls Python's C API by itself: through callables the same steps take 0.4 µs a model more, and the
-//! message of a short stream is four models.
+//! No other module calls Python's C API directly.  Calls through Python callables take 0.4 µs more for each model, and the
+//! message of a short stream consists of four models.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use pyo3::{ffi, intern};
 
 use crate::imports::{BASE_MODEL, LazyImport};
 
-/// A blueprint, looked up once.
+/// Blueprint of a model, looked up once.
 pub(crate) struct Model {
     blueprint: LazyImport,
     slots: PyOnceLock<Slots>,
@@ -26,11 +26,11 @@ struct Slots {
     names: Py<PyAny>,
 }
 
-/// The fields of a model that is being made.
+/// Fields of a model under construction.
 pub(crate) struct Fields<'py>(Bound<'py, PyDict>);
 
 impl<'py> Fields<'py> {
-    /// Sets one of the blueprint's fields.
+    /// Set one of the fields of the blueprint.
     pub(crate) fn set(
         &self,
         name: &Bound<'py, PyString>,
@@ -56,7 +56,7 @@ impl Model {
         })
     }
 
-    /// A model whose other fields are as in the blueprint.
+    /// Build a model.  Fields that `fill` does not set have the values of the blueprint.
     pub(crate) fn make<'py>(
         &self,
         py: Python<'py>,
@@ -65,7 +65,7 @@ impl Model {
         self.make_with(py, fill, None, None)
     }
 
-    /// As [`Model::make`], with members beyond the fields and with private attributes.
+    /// Build a model as [`Model::make`] does, with members beyond the fields and with private attributes.
     pub(crate) fn make_with<'py>(
         &self,
         py: Python<'py>,
@@ -89,15 +89,17 @@ impl Model {
     }
 }
 
-/// A class whose instances `object.__new__` makes, checked once.
+/// Class whose instances `object.__new__` can build, checked once.
 ///
-/// A class of the Python half may have been replaced.  Then the check raises; without it, an instance could have a memory
-/// layout that its class does not expect.
+/// A class of the Python half may have been replaced.  In that case the check raises.  Without the check, an instance could
+/// have a memory layout that its class does not expect.
 pub(crate) struct CheckedClass(Py<PyType>);
 
 impl CheckedClass {
-    /// Checks a class by letting CPython make one instance: `object.__new__` refuses any class that lays out its instances
-    /// in a way of its own.  An accepted class keeps its layout, since CPython refuses bases with another one.
+    /// Check a class by letting CPython build one instance.
+    ///
+    /// `object.__new__` refuses any class with its own instance layout.  An accepted class keeps its layout, because CPython
+    /// refuses bases with another one.
     pub(crate) fn checked(class: &Bound<'_, PyAny>) -> PyResult<Self> {
         let Ok(class) = class.cast::<PyType>() else {
             let kind = class.get_type().name()?;
@@ -107,7 +109,7 @@ impl CheckedClass {
         Ok(Self(class.clone().unbind()))
     }
 
-    /// As [`CheckedClass::checked`], of a pydantic model.
+    /// Check a class as [`CheckedClass::checked`] does, and require a pydantic model.
     fn model(class: &Bound<'_, PyAny>) -> PyResult<Self> {
         let checked = Self::checked(class)?;
         let class = checked.0.bind(class.py());
@@ -117,32 +119,32 @@ impl CheckedClass {
         Err(PyTypeError::new_err(format!("a pydantic model is needed, not {}", class.name()?)))
     }
 
-    /// `object.__new__(class)`.
+    /// Build an instance with `object.__new__(class)`.
     #[expect(unsafe_code, reason = "the call is half of what making a model costs")]
     pub(crate) fn instance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (none, class) = (std::ptr::null_mut(), self.0.bind(py).as_type_ptr());
-        // SAFETY: `class` is a live type of which `object.__new__` has made an instance, and it makes them by this function,
-        // which looks at neither arguments nor keywords.  It returns a new reference, or null with an exception set.
+        // SAFETY: `class` is a live type, and `object.__new__` has built an instance of it with this same function.  The
+        // function reads neither arguments nor keywords.  It returns a new reference, or null with an exception set.
         unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericNew(class, none, none)) }
     }
 }
 
-/// `object.__setattr__(model, name, value)`, past the model's own.
+/// Set an attribute with `object.__setattr__(model, name, value)`, which bypasses the model's own method.
 #[expect(unsafe_code, reason = "the call is half of what making a model costs")]
 pub(crate) fn set<'py>(
     model: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
     value: &Bound<'py, PyAny>,
 ) -> PyResult<()> {
-    // SAFETY: three live references, of which none is stolen.
+    // SAFETY: all three references are live, and the call steals none of them.
     let code =
         unsafe { ffi::PyObject_GenericSetAttr(model.as_ptr(), name.as_ptr(), value.as_ptr()) };
     if code == 0 { Ok(()) } else { Err(PyErr::fetch(model.py())) }
 }
 
-/// `set(names)`.
+/// Build `set(names)`.
 #[expect(unsafe_code, reason = "the call is half of what making a model costs")]
 fn set_of<'py>(names: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: a live reference, which is not stolen.  The function returns a new one, or null with an exception set.
+    // SAFETY: the reference is live and is not stolen.  The function returns a new one, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(names.py(), ffi::PySet_New(names.as_ptr())) }
 }

@@ -1,8 +1,8 @@
-//! `PartialJson`: reads a JSON text that is still being written and shows its value so far.
+//! `PartialJson`: a reader that shows the value so far of a JSON text under construction.
 //!
 //! In: text in any chunking, or the arguments of an assembler's tool call.  Out: the value, and its changes.
 //!
-//! Law: a call takes the whole state out of its lock, so that no Python object is made or dropped under the lock.  A second
+//! Law: a call takes the whole state out of its lock, so that no Python object is built or dropped under the lock.  A second
 //! call at the same time raises `MisuseError`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,16 +24,16 @@ use crate::signals;
 
 const NAME: &str = "partial JSON";
 
-/// Default bound of the nesting, also used for the arguments of tool calls.
+/// Default bound of the nesting depth, also used for the arguments of tool calls.
 const DEPTH: usize = 128;
 
-/// A tool call of an assembler, whose arguments are read.
+/// Tool call of an assembler whose arguments are read.
 struct FollowedCall {
     state: Arc<Mutex<FoldState>>,
     generation: u64,
-    /// The number of its part.
+    /// Number of the part of the call.
     part: usize,
-    /// Bytes of the arguments read so far.
+    /// Number of bytes of the arguments that were read.
     read: usize,
     ended: bool,
 }
@@ -45,12 +45,12 @@ struct State {
     early_numbers: bool,
     /// An empty log with capacity, given to the core when its log is taken.
     spare: Log,
-    /// The tree took only a part of the events.
+    /// True if the tree applied only a part of the events.
     torn: bool,
 }
 
 impl State {
-    /// Reads the arguments that the assembler received since the last call.
+    /// Read the arguments that the assembler received since the last call.
     fn catch_up(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(source) = &mut self.source else {
             return Ok(());
@@ -69,7 +69,8 @@ impl State {
         match unread.input_format {
             InputFormat::Json => {
                 self.core.feed(unread.text.as_bytes());
-                // Without any text the call has no arguments, so the text is not closed as incomplete.
+                // Without any text the call has no arguments.  The text is then not closed, because it would be an
+                // incomplete value.
                 if unread.ended && self.core.bytes() > 0 {
                     self.core.close();
                 }
@@ -115,17 +116,18 @@ enum Slot {
     Failed,
 }
 
-/// The value of a JSON text that is still being written, read with each byte parsed once.
+/// Value of a JSON text under construction.  Each byte is parsed once.
 ///
-/// Snapshots only grow: a string is shown as far as it is known (half an escape waits), a number or literal only when it can
-/// no longer change, a member once its value has begun.  Of a repeated key the last value counts.  Finished objects and
-/// arrays are the same Python objects in all snapshots, so do not change what a snapshot holds; the value of a complete text
-/// is made afresh for each call, and is yours.  Integers are exact; surrogate escapes that are alone and invalid UTF-8 in
-/// strings become U+FFFD.
+/// Snapshots only grow.  A string is shown as far as it is certain; half an escape waits.  A number or literal is shown when
+/// it can no longer change, and a member once its value has begun.  For a repeated key the last value wins.
+///
+/// Finished objects and arrays are the same Python objects in all snapshots, so do not change the content of a snapshot.
+/// The value of a complete text is a new copy for each call, which the caller may change.  Integers are exact.  Lone
+/// surrogate escapes and invalid UTF-8 in strings become U+FFFD.
 ///
 /// Args:
-///     early_numbers: whether a number is shown while more digits may follow.
-///     max_depth: how many objects and arrays may be open at once; at most 1,000.
+///     early_numbers: show a number while more digits may follow.
+///     max_depth: maximum number of open objects and arrays; at most 1,000.
 ///
 /// Raises:
 ///     ValueError: `max_depth` is out of range.
@@ -147,7 +149,7 @@ enum Slot {
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct PartialJson {
     slot: Mutex<Slot>,
-    /// This reader follows a tool call, so callers may not feed it.
+    /// True if this reader follows a tool call, so that the caller must not feed it.
     follows: bool,
 }
 
@@ -165,7 +167,7 @@ impl PartialJson {
         Self { slot: Mutex::new(Slot::Ready(Box::new(state))), follows }
     }
 
-    /// A reader of a tool call's arguments.
+    /// Build a reader of the arguments of a tool call.
     pub(crate) fn following(state: Arc<Mutex<FoldState>>, generation: u64, part: usize) -> Self {
         let source = FollowedCall { state, generation, part, read: 0, ended: false };
         Self::over(Core::new(DEPTH), Some(source), false)
@@ -188,7 +190,7 @@ impl PartialJson {
         outcome.unwrap_or_else(|_| Err(errors::bug(py, NAME)))
     }
 
-    /// Put the state back.  This lock is only held for single moves, so blocking on it is safe.
+    /// Put the state back.  Other holders of this lock only move the state, so blocking on it is safe.
     fn put(&self, slot: Slot) {
         *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = slot;
     }
@@ -207,9 +209,10 @@ impl PartialJson {
         Ok(Self::over(Core::new(max_depth), None, early_numbers))
     }
 
-    /// Reads on, cut anywhere; bytes are UTF-8 and may be cut inside a character.
+    /// Read the next text, which may be cut anywhere.  Bytes are UTF-8 and may be cut inside a character.
     ///
-    /// Ctrl-C ends a feed of many megabytes and the text with it.  Cost is linear in the data.  `error` has the defect of a text that is not JSON.
+    /// The cost is linear in the data.  Ctrl-C interrupts a feed of many megabytes, which also ends the text.  If the text
+    /// is not JSON, `error` describes the defect.
     ///
     /// Raises:
     ///     MisuseError: this reader follows a tool call of an assembler.
@@ -222,7 +225,7 @@ impl PartialJson {
                 let core = &mut state.core;
                 let read =
                     signals::in_slices(bytes, |slice| core.feed(slice), || py.check_signals());
-                // The rest is lost, so the text ends here.
+                // The rest of the data is lost, so the text ends here.
                 read.inspect_err(|_| core.close())
             })
         };
@@ -232,7 +235,7 @@ impl PartialJson {
         }
     }
 
-    /// Ends the text.  A number at the top level is then complete; an open value is an error.
+    /// End the text.  A number at the top level is then complete.  An unfinished value is an error.
     ///
     /// Raises:
     ///     MisuseError: this reader follows a tool call of an assembler.
@@ -244,9 +247,9 @@ impl PartialJson {
         })
     }
 
-    /// The value so far, `None` before it began; of a complete text a value of its own.
+    /// Return the value so far; `None` before its first byte.  For a complete text the value is a new copy.
     ///
-    /// Costs the width of the open objects and arrays and the length of the string that is being written.
+    /// The cost is the width of the open objects and arrays plus the length of the unfinished string.
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.with(py, |state| {
             state.advance(py)?;
@@ -255,11 +258,12 @@ impl PartialJson {
         })
     }
 
-    /// The changes since the last call as tuples of path, operation and value; the first call returns the whole value so far.
+    /// Return the changes since the last call as tuples of path, operation and value.  The first call returns the whole
+    /// value.
     ///
-    /// `set` puts a finished scalar, an empty object or array, or the beginning of a string at the path; `append` adds text to
-    /// the string there.  Applied in order to the value of the last call (at first `None`) they give the value of this one.
-    /// Costs the change, the first call the value.
+    /// `set` puts a finished scalar, an empty object or array, or the beginning of a string at the path.  `append` adds text
+    /// to the string at the path.  Applied in order to the value of the last call (at first `None`), the changes give the
+    /// current value.  The cost is the size of the changes, and for the first call that of the value.
     fn changes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.with(py, |state| {
             state.advance(py)?;
@@ -268,7 +272,7 @@ impl PartialJson {
         })
     }
 
-    /// The keys and indexes that lead to the innermost value that is being written.
+    /// Keys and indexes that lead to the innermost unfinished value.
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.with(py, |state| {
@@ -277,7 +281,7 @@ impl PartialJson {
         })
     }
 
-    /// True after one whole value without a defect behind it.
+    /// True after one whole value without a defect after it.
     #[getter]
     fn complete(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |state| {
@@ -286,7 +290,7 @@ impl PartialJson {
         })
     }
 
-    /// The first defect of the text, `None` without one.  The value before it stays.
+    /// First defect of the text, `None` without one.  The value before the defect is kept.
     #[getter]
     fn error(&self, py: Python<'_>) -> PyResult<Option<JsonDefect>> {
         self.with(py, |state| {
@@ -298,7 +302,7 @@ impl PartialJson {
         })
     }
 
-    /// Visit finished containers, which are shared with the caller and may hold any object.
+    /// Visit finished containers, because the caller shares them and may put any object into them.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.slot.try_lock().as_deref() {
             Ok(Slot::Ready(state)) => state.tree.traverse(&visit),
@@ -339,7 +343,7 @@ impl PartialJson {
     }
 }
 
-/// A defect of a JSON text and the offset of its byte in UTF-8.
+/// Defect of a JSON text, with its offset in UTF-8 bytes.
 #[pyclass(frozen, module = "deltafold._core", eq, hash, get_all)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct JsonDefect {

@@ -1,24 +1,24 @@
-//! The value of a JSON text that is being written, as Python objects; and what changed in it.
+//! `Tree`: the value of a JSON text under construction as Python objects, and its changes.
 //!
 //! In: events of the core's `PartialJson`.  Out: snapshots, paths and changes.
 //!
-//! Laws: a value enters the container it belongs to when it is finished, so what an open container holds never changes and is
-//! shared by all snapshots; a snapshot copies the open containers, each as wide as it is, and nothing below them.  A string
-//! that grows is kept in two halves, the text of the last snapshot and what came since.
+//! Laws: a value is put into its container when it is finished.  The values in an open container therefore never change,
+//! and all snapshots share it.  A snapshot copies only the open containers, not the values below them.  An unfinished string
+//! consists of two halves: the text of the last snapshot, and the text that arrived later.
 
 use deltafold::fold::partial_json::{Event, Log};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// An object or array that has not ended.
+/// Object or array that has not ended.
 enum Open {
     Object { dict: Py<PyDict>, key: Py<PyString> },
     Array(Py<PyList>),
 }
 
 impl Open {
-    /// The place of the value that comes next, or is being written.
+    /// Return the key or index of the next or unfinished value.
     fn next_key<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         match self {
             Self::Object { key, .. } => key.bind(py).clone().into_any(),
@@ -53,17 +53,17 @@ impl Open {
     }
 }
 
-/// A string that is being written.
+/// Unfinished string.
 #[derive(Default)]
 struct GrowingString {
-    /// As it was when somebody looked.
+    /// Text at the last snapshot.
     shown: Option<Py<PyString>>,
-    /// What came since.
+    /// Text that arrived after the last snapshot.
     since: String,
 }
 
 impl GrowingString {
-    /// The string so far.  What was shown before is copied, never decoded again.
+    /// Return the string so far.  Text of the last snapshot is copied and not decoded again.
     fn text<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = match &self.shown {
             Some(shown) if self.since.is_empty() => return Ok(shown.bind(py).clone().into_any()),
@@ -78,35 +78,35 @@ impl GrowingString {
 
 type Path = Py<PyTuple>;
 
-/// What happened to the value at a path.
+/// Change of the value at a path.
 enum Change {
-    /// A scalar came, or a string was cut here when changes were first asked for.
+    /// A scalar, or the beginning of a string at the first request for changes.
     Set(Path, Py<PyAny>),
-    /// An empty object began.
+    /// Start of an object, which is empty.
     Object(Path),
-    /// An empty array began.
+    /// Start of an array, which is empty.
     Array(Path),
-    /// A string began.
+    /// Start of a string, with its text so far.
     Text(Path, String),
-    /// A string went on.
+    /// More text of a string.
     Append(Path, String),
 }
 
-/// The tree.
+/// Value under construction.
 #[derive(Default)]
 pub(crate) struct Tree {
     open: Vec<Open>,
     /// The outermost value, once it is finished.
     root: Option<Py<PyAny>>,
     growing: Option<GrowingString>,
-    /// Since the last look at the changes; nothing is noted before the first.
+    /// Changes since the last request; `None` before the first request, when changes are not recorded.
     changes: Option<Vec<Change>>,
     /// Unfinished number that the last change reported.
     reported_number: Option<Py<PyAny>>,
 }
 
 impl Tree {
-    /// Shows the garbage collector the containers, which the caller may have too.
+    /// Visit the containers for the garbage collector, because the caller may hold them too.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         for open in &self.open {
             match open {
@@ -117,7 +117,7 @@ impl Tree {
         visit.call(&self.root)
     }
 
-    /// Takes what became known.
+    /// Apply the events of a log.
     pub(crate) fn apply(&mut self, py: Python<'_>, log: &Log) -> PyResult<()> {
         for event in log.events() {
             match event {
@@ -185,14 +185,14 @@ impl Tree {
         Ok(())
     }
 
-    /// The place of the value that is being written: `inside` an open container if one of its values has begun.
+    /// Return the path of the unfinished value.  `inside` is true if a value in the innermost container has begun.
     pub(crate) fn path(&self, py: Python<'_>, inside: bool) -> PyResult<Path> {
         let containers = if inside { self.open.len() } else { self.open.len().saturating_sub(1) };
         let places = self.open.iter().take(containers).map(|open| open.next_key(py));
         Ok(PyTuple::new(py, places.collect::<Vec<_>>())?.unbind())
     }
 
-    /// Notes a change of the value whose place is next.
+    /// Record a change of the next value.
     fn note(&mut self, py: Python<'_>, change: impl FnOnce(Path) -> Change) -> PyResult<()> {
         if self.changes.is_some() {
             let path = self.path(py, true)?;
@@ -207,7 +207,7 @@ impl Tree {
         }
     }
 
-    /// The value so far; `number` is one that is being written and is shown early.
+    /// Return the value so far.  `number` is an unfinished number to show.
     pub(crate) fn value<'py>(
         &mut self,
         py: Python<'py>,
@@ -231,7 +231,7 @@ impl Tree {
         Ok(inner.unwrap_or_else(|| py.None().into_bound(py)))
     }
 
-    /// What was set or appended since the last call; at the first one all there is.
+    /// Return the changes since the last call; at the first call those of the whole value.
     pub(crate) fn take_changes<'py>(
         &mut self,
         py: Python<'py>,
@@ -273,7 +273,7 @@ impl Tree {
         Ok(list)
     }
 
-    /// The changes that lead from nothing to here.
+    /// Return the changes that build the value so far.
     fn everything(&mut self, py: Python<'_>) -> PyResult<Vec<Change>> {
         let mut changes = Vec::new();
         if let Some(root) = &self.root {
@@ -304,7 +304,7 @@ fn below<'py>(
     PyTuple::new(path.py(), places.collect::<Vec<_>>())
 }
 
-/// The changes that make `value` at `path`.  As deep as the core lets a text nest.
+/// Record the changes that build `value` at `path`.  The depth limit of the core bounds the recursion.
 fn walk(
     path: Bound<'_, PyTuple>,
     value: &Bound<'_, PyAny>,
@@ -326,7 +326,7 @@ fn walk(
     Ok(())
 }
 
-/// A value of its own: its objects and arrays are in nobody else's hands.
+/// Return a deep copy, whose objects and arrays are not shared.
 fn fresh<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(dict) = value.cast::<PyDict>() {
         let copy = PyDict::new(value.py());
@@ -351,10 +351,10 @@ fn scalar<'py>(py: Python<'py>, event: Event<'_>) -> PyResult<Bound<'py, PyAny>>
     })
 }
 
-/// Digits that fit an `i64` whatever they are.
+/// Number of digits that always fit into an `i64`.
 const STEP: usize = 18;
 
-/// The integer that is written so, exact and whatever bound this process has set for reading one.
+/// Return the exact integer of a text, regardless of the digit limit of this process.
 fn integer<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(small) = text.parse::<i64>() {
         return Ok(PyInt::new(py, small).into_any());
@@ -363,7 +363,7 @@ fn integer<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let base = PyInt::new(py, 10_i64.pow(18)).into_any();
     let (mut rest, mut value) = (digits, PyInt::new(py, 0_i64).into_any());
     while !rest.is_empty() {
-        // The first step takes what does not fill one.
+        // The first step takes the digits that do not fill a whole step.
         let (step, tail) = rest.split_at_checked((rest.len() - 1) % STEP + 1).unwrap_or((rest, ""));
         value = value.mul(&base)?.add(step.parse::<i64>().unwrap_or(0))?;
         rest = tail;

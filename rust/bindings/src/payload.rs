@@ -1,4 +1,8 @@
-//! Payloads ↔ mappings in wire names, validated member by member.
+//! Conversion between payloads and mappings in wire names.
+//!
+//! In: a payload or a mapping.  Out: the other.
+//!
+//! Law: each member of a mapping is checked.
 
 use deltafold::contract::{
     DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Logprobs, Payload, TextAttributes,
@@ -10,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::json;
 use crate::members::Members;
 
-/// The payload as a fresh dict in wire names; absent members are left out.
+/// Return the payload as a new dict in wire names, without absent members.
 pub(crate) fn to_dict<'py>(
     py: Python<'py>,
     payload: &Payload<&str>,
@@ -108,7 +112,7 @@ impl<'py> DictWriter<'_, 'py> {
     }
 }
 
-/// The payload that a mapping in wire names says.
+/// Read the payload of a mapping in wire names.
 pub(crate) fn from_mapping(
     kind: DeltaKind,
     seq: Option<u64>,

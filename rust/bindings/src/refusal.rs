@@ -1,6 +1,6 @@
-//! HTTP refusals for Python: the one classifier of the core, for whoever holds a response and no decoder.
+//! HTTP refusals for Python: the classifier of the core, for callers with a response and without a decoder.
 //!
-//! In: status, headers, the body as bytes.  Out: the members of an error delta.
+//! In: status, headers, and the body as bytes.  Out: the members of an error delta.
 
 use deltafold::provider_error::{self, Response};
 use pyo3::exceptions::PyTypeError;
@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::text;
 
-/// Reads what the core needs of a response; `now` in seconds since 1970.
+/// Read the facts that the core needs from a response; `now` is in seconds since 1970.
 pub(crate) fn response(
     status: u16,
     headers: Option<&Bound<'_, PyAny>>,
@@ -29,14 +29,14 @@ pub(crate) fn response(
     Ok(Response::new(status, borrowed, now))
 }
 
-/// Classifies an HTTP refusal.
+/// Classify an HTTP refusal.
 ///
 /// Args:
-///     status: the HTTP status; 0 when unknown.
-///     headers: names in any case.
-///     body: the response's body: JSON, server-sent events, lines of JSON, a page or plain text.
-///     fallback: the message where the body has none.
-///     now: wall-clock time in seconds since 1970, for `retry-after` dates.
+///     status: the HTTP status; 0 if unknown.
+///     headers: the response headers, in any case.
+///     body: the body of the response: JSON, server-sent events, lines of JSON, a page or plain text.
+///     fallback: the message if the body has none.
+///     now: the wall-clock time in seconds since 1970, for `retry-after` dates.
 ///
 /// Returns:
 ///     `code`, `message`, `retryable`, `retry_after` (seconds), `status`, `provider_code`, `http_request_id`.
@@ -68,16 +68,17 @@ pub(crate) fn classify_refusal<'py>(
     Ok(fields)
 }
 
-/// Seconds until a rate limit resets: a duration ("6m0s", "120ms", "30") or an RFC 3339 instant; None for any other text.
+/// Return the seconds until a rate limit resets.
 ///
-/// `now` is the wall-clock time in seconds since 1970.
+/// The text is a duration ("6m0s", "120ms", "30") or an RFC 3339 instant; None for any other text.  `now` is the wall-clock
+/// time in seconds since 1970.
 #[pyfunction]
 pub(crate) fn seconds_until_reset(text: &Bound<'_, PyString>, now: f64) -> PyResult<Option<f64>> {
     let text = text::from_outside(text)?;
     Ok(provider_error::seconds_until_reset(&text, Some(now)))
 }
 
-/// The error code of a provider's word for an error, or of the name of an exception; None for any other word.
+/// Return the error code for a provider's error word or the name of an exception; None for any other word.
 #[pyfunction]
 pub(crate) fn error_code_from_word(word: &Bound<'_, PyString>) -> PyResult<Option<&'static str>> {
     let word = text::from_outside(word)?;

@@ -1,18 +1,18 @@
-//! Signals of the process while much is read in one call: Ctrl-C ends it.
+//! Signals during a call that reads many bytes: Ctrl-C ends the call.
 //!
-//! Law: signal handlers run between slices, in the thread that called; what a handler raises ends the call.
+//! Law: signal handlers run between slices, in the calling thread.  An exception of a handler ends the call.
 
 use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// Bytes between two looks at the signals: some milliseconds of work, and far above what one read of a socket brings.
+/// Bytes between two checks for signals: some milliseconds of work, and far more than one read of a socket returns.
 pub(crate) const SLICE: usize = 1 << 20;
 
-/// Time between two looks of a thread that only waits.
+/// Time between two checks of a thread that only waits.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Hands the bytes on in slices.
+/// Pass the bytes to `take` in slices, and call `look` between them.
 pub(crate) fn in_slices<E>(
     bytes: &[u8],
     mut take: impl FnMut(&[u8]),
@@ -30,7 +30,7 @@ pub(crate) fn in_slices<E>(
     Ok(())
 }
 
-/// Runs the handlers of signals that have come, of a thread that is detached from Python.
+/// Run the handlers of pending signals, in a thread that is detached from Python.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone has one lifetime")]
 pub(crate) fn look_detached() -> PyResult<()> {
     Python::attach(|py| py.check_signals())

@@ -1,4 +1,6 @@
-//! A message that is being folded, as Python sees it: its parts, and tool call buffers.
+//! Parts and tool call buffers of a message under construction, as Python objects.
+//!
+//! In: parts of the core.  Out: models of `deltafold.parts`, and `ToolCallBuffer` objects.
 
 use deltafold::fold::{Part, TextPart, ToolCall};
 use pyo3::intern;
@@ -13,7 +15,7 @@ static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
 static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");
 static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
 
-/// The parts as `deltafold.messages` has them.
+/// Build the Python models of the parts of a message.
 pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for part in parts {
@@ -68,7 +70,7 @@ fn provider_state<'py>(py: Python<'py>, fields: &Fields<'py>, state: Option<&str
     }
 }
 
-/// Lists that came one after another as one.
+/// Join lists that arrived one after another.
 fn joined<'py>(py: Python<'py>, lists: &[Box<str>]) -> PyResult<Bound<'py, PyList>> {
     let all = PyList::empty(py);
     for list in lists {
@@ -77,7 +79,7 @@ fn joined<'py>(py: Python<'py>, lists: &[Box<str>]) -> PyResult<Bound<'py, PyLis
     Ok(all)
 }
 
-/// A tool call as far as it came.
+/// State of a tool call so far.
 #[pyclass(frozen, module = "deltafold._core", eq, hash, get_all)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct ToolCallBuffer {

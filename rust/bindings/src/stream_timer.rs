@@ -1,7 +1,9 @@
-//! `StreamTimer`: the times at which the reads of one stream arrived.
+//! `StreamTimer`: the arrival times of the reads of one stream.
 //!
-//! Laws: memory does not grow with the stream.  Gaps between reads that completed deltas are counted in classes, eight to
-//! each doubling of their nanoseconds.  A quantile of the gaps is therefore exact within 6 %.
+//! In: notes of a transport about requests, reads and ends.  Out: `StreamTimes`.
+//!
+//! Laws: memory does not grow with the stream.  Gaps between reads that completed deltas are counted in classes.  Each
+//! doubling of the nanoseconds has eight classes, so a quantile of the gaps is exact within 6 %.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,13 +15,13 @@ use pyo3::prelude::*;
 use crate::callback::Callback;
 use crate::errors;
 
-/// Classes to a doubling are two to the power of this.
+/// Binary logarithm of the number of classes in each doubling.
 const CLASS_BITS: u32 = 3;
 
-/// Notes when a request went out and when bytes, deltas and text came, in nanoseconds.
+/// Recorder of the times of one stream, in nanoseconds: request, bytes, deltas and text.
 ///
 /// Args:
-///     clock: returns nanoseconds and never goes back; the system's monotonic clock if not given.
+///     clock: returns nanoseconds and never goes back; by default the monotonic clock of the system.
 ///
 /// Example:
 ///     >>> timer = StreamTimer()
@@ -36,13 +38,13 @@ pub(crate) struct StreamTimer {
 #[pyclass(frozen, get_all, module = "deltafold._core")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamTimes {
-    /// When the request went out.
+    /// Time at which the request was sent.
     started: Option<u64>,
     first_byte: Option<u64>,
     first_delta: Option<u64>,
     first_text: Option<u64>,
     last_delta: u64,
-    /// The end of the stream, or the present while the stream runs; 0 before the start.
+    /// End of the stream, or the current time while the stream runs; 0 before the start.
     until: u64,
     longest_gap: u64,
     /// Number of gaps by class, in ascending order of the class.
@@ -75,7 +77,7 @@ impl TimerState {
     }
 }
 
-/// The class of a gap: how often one doubles to reach it, and the eighth of the last doubling in which it lies.
+/// Return the class of a gap: its number of significant bits, and the eighth of the last doubling in which the gap lies.
 fn class(gap: u64) -> u32 {
     let doublings = u64::BITS - gap.leading_zeros();
     let eighth = doublings.checked_sub(CLASS_BITS + 1).map_or(0, |low| (gap >> low) & 0b111);
@@ -111,7 +113,7 @@ impl StreamTimer {
         self.clock.clear();
     }
 
-    /// Notes that the request goes out; the first time counts.
+    /// Record that the request is sent.  Only the first call has an effect.
     fn start(&self, py: Python<'_>) -> PyResult<()> {
         let now = self.now(py)?;
         self.with(py, |state| {
@@ -119,19 +121,19 @@ impl StreamTimer {
         })
     }
 
-    /// Notes that bytes came, and how many deltas they completed.
+    /// Record that bytes arrived, and the number of deltas that they completed.
     #[pyo3(signature = (deltas, /))]
     fn read(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
         let now = self.now(py)?;
         self.with(py, |state| state.read(now, deltas))
     }
 
-    /// Notes that the deltas of the last read brought the first text.
+    /// Record that the deltas of the last read contained the first text.
     fn text_came(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |state| state.times.first_text = Some(state.times.last_delta))
     }
 
-    /// Notes the end; the first time counts.
+    /// Record the end.  Only the first call has an effect.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
         let now = self.now(py)?;
         self.with(py, |state| {
@@ -141,13 +143,13 @@ impl StreamTimer {
         })
     }
 
-    /// Whether no text has come.
+    /// True until the first text.
     #[getter]
     fn wants_text(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |state| state.times.first_text.is_none())
     }
 
-    /// The times so far.
+    /// Return the times so far.
     fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
         let until = match self.with(py, |state| (state.times.started, state.ended))? {
             (Some(_), None) => self.now(py)?,

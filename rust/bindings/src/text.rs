@@ -1,6 +1,7 @@
-//! Text from outside: a `str` of Python that may hold lone surrogates → Rust's text.
+//! Text from outside: conversion of a Python `str`, which may hold lone surrogates, to Rust text.
 //!
-//! For texts of a provider or an HTTP client.  Names that the caller gives (dialects, ids, tools) are refused instead.
+//! The functions are for texts of a provider or an HTTP client.  Names that the caller gives (dialects, ids, tools) are not
+//! converted; a lone surrogate in a name is refused.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use pyo3::types::PyString;
 
 use crate::imports::WELL_FORMED;
 
-/// The text with U+FFFD in place of each lone surrogate.
+/// Return the text with U+FFFD in place of each lone surrogate.
 pub(crate) fn from_outside<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     match text.to_str() {
         Ok(text) => Ok(Cow::Borrowed(text)),
@@ -17,7 +18,7 @@ pub(crate) fn from_outside<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a
     }
 }
 
-/// An optional text.
+/// Convert an optional text as [`from_outside`] does.
 pub(crate) fn boxed(text: Option<&Bound<'_, PyString>>) -> PyResult<Option<Box<str>>> {
     text.map(|text| from_outside(text).map(Into::into)).transpose()
 }

@@ -1,6 +1,6 @@
-//! The tools that a caller offered → what markup knows of them.
+//! Conversion of the tools that a caller offered to the names and parameter types that markup needs.
 //!
-//! In: names, mappings and objects, in the forms that providers and `ToolSpec` have.  Out: names and parameter types.
+//! In: names, mappings and objects, in the forms of providers and of `ToolSpec`.  Out: names and parameter types.
 
 use deltafold::markup::Tools;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::imports::MAPPING;
 use crate::json;
 
-/// Where the schema of a tool's arguments stands, by the names that specifications give it.
+/// Members that may hold the schema of a tool's arguments, in the specifications of different providers.
 const SCHEMAS: &[&str] = &["parameter_schema", "parameters", "input_schema"];
 
 fn is_mapping(value: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -21,7 +21,7 @@ fn kind(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(value.get_type().name()?.to_string())
 }
 
-/// Reads an iterable of tools.
+/// Read an iterable of tools.
 pub(crate) fn read(tools: &Bound<'_, PyAny>) -> PyResult<Tools> {
     let unusable = tools.is_instance_of::<PyString>() || is_mapping(tools)?;
     let items = if unusable { None } else { tools.try_iter().ok() };
@@ -43,7 +43,7 @@ fn add(found: &mut Tools, position: usize, tool: &Bound<'_, PyAny>) -> PyResult<
         return keep(found, &field(""), name, None);
     }
     let (whole, mapping) = (tool, is_mapping(tool)?);
-    // OpenAI's form wraps the tool.
+    // The specification of OpenAI wraps the tool in `function`.
     let inner = if mapping { item(whole, "function")? } else { None };
     let wrapped = match &inner {
         Some(inner) => is_mapping(inner)?,

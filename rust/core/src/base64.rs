@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 4648, section 4.
 
-/// No character of the alphabet.
+/// Marker of a byte outside the alphabet.
 const NONE: u8 = 0xFF;
 
 const VALUES: [u8; 256] = values();
@@ -26,7 +26,9 @@ fn value(byte: u8) -> u8 {
     VALUES.get(usize::from(byte)).copied().unwrap_or(NONE)
 }
 
-/// Appends the bytes that `text` stands for; `None`, and nothing appended that counts, when it is no base64.
+/// Append the bytes that `text` encodes.
+///
+/// Returns `None` for text that is not base64.  In that case `out` may hold some of its bytes, which the caller must drop.
 pub fn decode_into(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let text = match text {
         [rest @ .., b'=', b'='] | [rest @ .., b'='] if text.len().is_multiple_of(4) => rest,

@@ -1,21 +1,23 @@
-//! Defects found while reading bytes: a kind and a byte offset, rendered late and never with payload bytes (they are user data).
+//! Defects of JSON texts: a kind and a byte offset.
+//!
+//! The message is written only on demand.  It never contains payload bytes, because they are user data.
 
 use std::fmt;
 
-/// What is wrong with a JSON text.
+/// Kind of a defect in a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The text ends inside a value.
     UnexpectedEnd,
-    /// A byte that no JSON value can have at its place.
+    /// A byte that the grammar does not allow at its offset.
     UnexpectedByte,
     /// A string holds an unescaped control character.
     ControlCharacter,
-    /// A backslash is followed by no JSON escape.
+    /// A backslash is not followed by a JSON escape.
     InvalidEscape,
     /// A number breaks the JSON grammar.
     InvalidNumber,
-    /// A number has more digits than an integer may have, or does not fit a double.
+    /// A number has more digits than an integer may have, or exceeds the range of a double.
     NumberTooLarge,
     /// Bytes follow the value.
     TrailingBytes,
@@ -23,12 +25,12 @@ pub enum ErrorKind {
     TooDeep,
 }
 
-/// A defect and where it was found.
+/// Defect of a JSON text with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// Kind of the defect.
     pub kind: ErrorKind,
-    /// Bytes from the start of the text that was read.
+    /// Offset of the defect in bytes from the start of the text.
     pub offset: usize,
 }
 

@@ -8,11 +8,12 @@
 //!          AWS frames
 //! ```
 //!
-//! A stage imports only what the stages before it put out: framing knows no provider, dialects know no messages, the
-//! assembler knows no provider, and nothing here knows Python, clocks, randomness or I/O.
+//! A stage imports only the output types of the stages before it.  Framing is independent of providers, dialects are
+//! independent of messages, and the assembler is independent of providers.  The crate uses no Python, clock, randomness or
+//! I/O.
 //!
-//! Laws: the same bytes give the same deltas in any chunking; every stream ends in exactly one terminal; bytes are
-//! hostile, so nothing panics, everything is bounded, and what was received before an error stays.
+//! Laws: the same bytes give the same deltas in any chunking.  Every stream ends in exactly one terminal.  Input bytes are
+//! untrusted: nothing panics, all memory is bounded, and content received before an error is kept.
 
 #![forbid(unsafe_code)]
 

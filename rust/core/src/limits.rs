@@ -1,14 +1,14 @@
-//! Every bound that a hostile stream can reach.
+//! Bounds of everything that a hostile stream can make grow.
 //!
-//! Reaching one ends the stream in `error{protocol_error}` whose message names the limit; what was received before stays.
-//! The default event bound is the one of framing-sse.md part 3 (a signature or an inline image exceeds 1 MiB in real streams).
+//! A stream that reaches a bound ends in `error{protocol_error}`, whose message names the limit.  Content received before is
+//! kept.  The default of `event_bytes` comes from framing-sse.md, part 3: real signatures and inline images exceed 1 MiB.
 
 /// Bounds of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Bytes of one framed event, the unterminated line included.  Default 32 MiB.
+    /// Bytes of one framed event, including a line without its end.  Default 32 MiB.
     pub event_bytes: usize,
-    /// Nesting of the JSON of one event.  Default 128.
+    /// Nesting depth of the JSON of one event.  Default 128.
     pub depth: usize,
     /// Bytes of text, thinking and tool arguments of one message.  Default 256 MiB.
     pub message_bytes: usize,
@@ -16,10 +16,10 @@ pub struct Limits {
     pub parts: usize,
     /// Tool calls of one message.  Default 16,384.
     pub tool_calls: usize,
-    /// Different warnings of one stream.  Default 1,000.
+    /// Distinct warnings of one stream.  Default 1,000.
     pub warnings: usize,
-    /// Bytes of one identifier: a tool call's id, a tool's name, a model's name, a response's id.  Default 64 KiB: some gateways
-    /// carry signatures in call ids.
+    /// Bytes of one identifier: the id of a tool call or a response, the name of a tool or a model.  Default 64 KiB, because
+    /// some gateways carry signatures in call ids.
     pub identifier_bytes: usize,
     /// Bytes of provider state and whole provider parts of one message.  Default 128 MiB.
     pub provider_state_bytes: usize,

@@ -3,8 +3,8 @@
 //! In: operations of `apply`.  Out: the same operations on the [`EmitterSink`] below, through the layer of markup if the
 //! caller asked for one.
 //!
-//! Laws: operations that begin or end content, or that touch a text part, are defined here.  They tell the layer before the
-//! emitter.  All other operations are those of the emitter, by `Deref`.  Without a layer this sink adds one branch.
+//! Laws: operations that begin or end content, or that touch a text part, are defined here.  They inform the layer before
+//! the emitter.  All other operations are those of the emitter, by `Deref`.  Without a layer this sink adds one branch.
 
 use std::ops::{Deref, DerefMut};
 
@@ -79,14 +79,15 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.watch(kind, part, false)
     }
 
-    /// Open a part for whose end the protocol has an event.
+    /// Open a part that ends at an event of the protocol.
     pub fn open_block(&mut self, kind: PartKind) -> PartHandle {
         self.end_markup(CallEnd::Provider);
         let part = self.below.open_block(kind);
         self.watch(kind, part, false)
     }
 
-    /// Open such a part whose protocol repeats the whole text at its end, see [`Self::text_whole`].
+    /// Open a part as [`Self::open_block`] does, whose protocol repeats the whole text at its end.  See
+    /// [`Self::text_whole`].
     pub fn open_repeated_block(&mut self, kind: PartKind) -> PartHandle {
         self.end_markup(CallEnd::Provider);
         let part = self.below.open_repeated_block(kind);
@@ -118,7 +119,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         }
     }
 
-    /// Begin another paragraph of a part, which the protocol repeats by itself.
+    /// Begin another paragraph of a part.  The protocol repeats the whole text of each paragraph separately.
     pub fn begin_paragraph(&mut self, part: PartHandle) {
         match self.watching(part) {
             Some((markup, below)) => markup.begin_paragraph(part, below),
@@ -169,7 +170,10 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.below.part_state(part, data);
     }
 
-    /// Log probabilities may come between the halves of a surrogate pair; every other attribute follows whole characters.
+    /// Emit a pending high surrogate of a watched part before an attribute.
+    ///
+    /// Attributes follow whole characters.  Log probabilities are the exception, because they may come between the halves of
+    /// a surrogate pair.
     fn flush_watched(&mut self, part: PartHandle) {
         if let Some((markup, below)) = self.watching(part)
             && below.is_open()
@@ -190,7 +194,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.below.open_call(format)
     }
 
-    /// Open a tool call of a whole body, whose arguments come in one piece.
+    /// Open a tool call of a whole body, whose arguments come in one chunk.
     pub fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
         self.end_markup(CallEnd::Provider);
         self.below.open_verbatim_call(format)
@@ -216,7 +220,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.below.image_part(mime_type, content, state);
     }
 
-    /// End a frame: a limit that was reached ends the stream.
+    /// End a frame.  If the frame reached a limit, end the stream in its error.
     #[inline]
     pub fn end_frame(&mut self) {
         if self.below.is_frame_open()
@@ -243,7 +247,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.below.end(&mut |below, how| settle(markup, how, below));
     }
 
-    /// End the stream at the end of the body; without a finish reason it is the failure `lost`.
+    /// End the stream at the end of the body.  Without a finish reason it ends in the failure `lost`.
     pub fn end_of_body(&mut self, lost: Failure<Box<str>>) {
         let markup = &mut self.markup;
         self.below.end_of_body(lost, &mut |below, how| settle(markup, how, below));

@@ -1,10 +1,12 @@
-//! The work whose instructions are counted: one case a process, so that callgrind counts nothing else.
+//! Command that runs the work whose instructions are counted, one case per process, so that callgrind counts nothing else.
 //!
-//!     instructions                    the names of the cases, one a line, each with the units of work that it holds
-//!     instructions --machine          what a count depends on beside the code
-//!     instructions CASE               does the work of the case once, and prints what came of it
+//! ```text
+//! instructions                    print the names of the cases, one on each line, with their units of work
+//! instructions --machine          print the facts about the machine on which a count depends
+//! instructions CASE               do the work of the case once, and print its result
+//! ```
 //!
-//! Only what runs inside `counted_work` belongs to a case (`--toggle-collect=*counted_work*`).
+//! Only the work inside `counted_work` belongs to a case (`--toggle-collect=*counted_work*`).
 
 #![allow(
     clippy::allow_attributes,
@@ -19,14 +21,14 @@ use deltafold::fold::partial_json::{Log, PartialJson};
 use deltafold_benches::{hostile, stages, streams};
 
 type Work = Box<dyn Fn() -> usize>;
-/// Makes the feeds of a body of about so many bytes.
+/// Function that returns the feeds of a body of about this number of bytes.
 type Feeds = fn(usize) -> Vec<Vec<u8>>;
 
 struct Case {
     name: String,
-    /// Events, deltas or bytes: what the count should grow with.
+    /// Number of events, deltas or bytes.  The count should be linear in it.
     units: usize,
-    /// Makes what the work needs; it is not counted.
+    /// Prepares the work; the preparation is not counted.
     prepare: Box<dyn Fn() -> Work>,
 }
 
@@ -94,7 +96,7 @@ fn text_cases(dialect: &'static str, cases: &mut Vec<Case>) {
     }));
 }
 
-/// The other dialects whose stages are measured.
+/// Add the streams of the other dialects whose stages are measured.
 fn more_text_cases(cases: &mut Vec<Case>) {
     for (name, dialect) in streams::STAGED {
         if !streams::DIALECTS.contains(&dialect) {
@@ -139,7 +141,7 @@ fn logprobs_cases(cases: &mut Vec<Case>) {
     }
 }
 
-/// One event that is larger than any feed: what was searched once is not searched again.
+/// Add streams with one event that is larger than any feed.  Searched bytes must not be searched again.
 fn long_event_cases(dialect: &'static str, cases: &mut Vec<Case>) {
     for bytes in [10_000, 100_000, 1_000_000] {
         let name = format!("{dialect}: one event in 64-byte feeds, {bytes} bytes");
@@ -209,7 +211,7 @@ fn counted_work(work: &Work) -> usize {
     std::hint::black_box(work())
 }
 
-/// The instruction sets that the searches choose between at run time.
+/// Return the instruction set that the searches choose at run time.
 fn vectors() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     return if std::arch::is_x86_feature_detected!("avx2") { "avx2" } else { "sse2" };

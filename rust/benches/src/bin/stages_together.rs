@@ -1,5 +1,7 @@
-//! Every stage once a round, many rounds: what slows the machine for a while slows all stages of a round, so that their
-//! ratios hold where their times do not.  Criterion (`cargo bench`) measures them one after the other, in more detail.
+//! Benchmark that runs every stage once per round, for many rounds.
+//!
+//! A slow phase of the machine slows all stages of a round, so their ratios stay valid even if their times do not.
+//! Criterion (`cargo bench`) measures the stages one after the other, in more detail.
 //!
 //! Out: a line of JSON for each stream, length and stage, `{"dialect", "events", "stage", "samples"}`, in seconds.
 

@@ -1,7 +1,9 @@
-//! DeltaBatch: the deltas of one feed in one arena of text and small records, immutable after its feed.
+//! `DeltaBatch`: the deltas of one feed, in one arena of text and small records.
 //!
-//! Laws: text, thinking and argument deltas without attributes, and ends of parts, cost no allocation of their own.  Every other
-//! payload is kept whole, in a list of its own.  The seq of a batch rises by one from its first.
+//! In: deltas, through [`Output`].  Out: the same deltas by position.
+//!
+//! Laws: a batch does not change after its feed.  Deltas that carry only text, and ends of parts, need no allocation of
+//! their own.  Every other payload is stored whole in a separate list.  Sequence numbers rise by one within a batch.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,33 +22,33 @@ enum Record {
     Rare(usize),
 }
 
-/// The deltas of one feed.
+/// Deltas of one feed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeltaBatch {
     first_seq: u64,
     arena: String,
-    /// Apart from the others, because many feeds hold one delta.
+    /// Separate from the others, because many feeds hold one delta.
     first: Option<Record>,
     more: Vec<Record>,
-    /// Behind a pointer, because a batch is moved more often than it holds any of it.
+    /// Boxed, because batches are moved often and rarely hold any of these fields.
     rare_fields: Option<Box<RareFields>>,
 }
 
-/// What few batches hold.
+/// Fields that few batches need.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct RareFields {
     rare: Vec<Payload<Box<str>>>,
-    /// Frame JSON by record number.
+    /// JSON of frames by record position.
     raw: Vec<(usize, Box<str>)>,
 }
 
 impl DeltaBatch {
-    /// How many deltas.
+    /// Return the number of deltas.
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.more.len()
     }
 
-    /// Whether there are none.
+    /// Return true if the batch holds no delta.
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }
@@ -55,7 +57,7 @@ impl DeltaBatch {
         self.first.iter().chain(&self.more)
     }
 
-    /// The visible text, joined.
+    /// Return the visible text of all deltas, joined.
     pub fn text(&self) -> Cow<'_, str> {
         let mut texts = self.records().filter_map(|record| match record {
             Record::Text { text, .. } => Some(self.slice(text)),
@@ -83,13 +85,13 @@ impl DeltaBatch {
         self.rare_fields.as_ref()?.rare.get(at)
     }
 
-    /// The seq of the delta at `position`.
+    /// Return the sequence number of the delta at `position`.
     #[inline]
     pub fn seq(&self, position: usize) -> u64 {
         self.first_seq + position as u64
     }
 
-    /// The delta at `position`.
+    /// Return the delta at `position`.
     pub fn get(&self, position: usize) -> Option<Delta<&str>> {
         let record = self.record(position)?;
         let payload = match record {
@@ -101,7 +103,7 @@ impl DeltaBatch {
         Some(Delta { seq: self.seq(position), payload, provider_raw: raw })
     }
 
-    /// The delta at `position`, if there is one and nothing but text is in it: no frame JSON rides on it either.
+    /// Return the delta at `position` if it carries only text and no JSON of a frame.
     #[inline]
     pub fn text_only(&self, position: usize) -> Option<TextOnlyDelta<'_>> {
         match &self.rare_fields {
@@ -110,7 +112,7 @@ impl DeltaBatch {
         }
     }
 
-    /// The same deltas with other words in the error that ends them; `None` where no error does.
+    /// Return a copy with another message and provider code in its final error; `None` if the batch ends without an error.
     pub fn with_error_texts(
         &self,
         message: Box<str>,
@@ -127,12 +129,12 @@ impl DeltaBatch {
         Some(changed)
     }
 
-    /// All deltas, oldest first.
+    /// Return all deltas, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Delta<&str>> {
         (0..self.len()).filter_map(|position| self.get(position))
     }
 
-    /// Says everything again, oldest first.
+    /// Send all deltas to `out`, oldest first.
     pub fn replay(&self, out: &mut impl Output) {
         for position in 0..self.len() {
             if let Some(plain) = self.text_only(position) {
@@ -143,7 +145,7 @@ impl DeltaBatch {
         }
     }
 
-    /// The kind of the delta at `position`.
+    /// Return the kind of the delta at `position`.
     pub fn kind(&self, position: usize) -> Option<DeltaKind> {
         self.get(position).map(|delta| delta.payload.kind())
     }
@@ -180,7 +182,7 @@ impl DeltaBatch {
     fn keep(&mut self, text: &str) -> Range<usize> {
         let start = self.arena.len();
         if start == 0 {
-            // Often all there is: no room for more.
+            // Often the only text of the batch, so the capacity is exact.
             self.arena = String::from(text);
         } else {
             self.arena.push_str(text);

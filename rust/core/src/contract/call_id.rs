@@ -1,37 +1,39 @@
-//! The id of a tool call, stored once per stream and shared by every delta that names the call.
+//! `CallId`: the id of a tool call, stored once and shared by all deltas of the call.
 //!
-//! Law: to clone, to compare with itself and to hand an id out costs the same whatever its length; some gateways put
-//! signatures of kilobytes into call ids, and every argument delta repeats the id.
+//! Law: the cost of cloning an id, comparing an id with its clone and returning an id is independent of its length.  Some
+//! gateways put signatures of kilobytes into call ids, and every argument delta repeats the id.
 
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// A shared tool call id.
+/// Shared id of a tool call.
 #[derive(Clone)]
 pub struct CallId(Arc<Stored>);
 
 struct Stored {
     text: Box<str>,
-    /// The id as the caller's language shows it, made when it is first asked for.
+    /// Object for the id in the caller's language, built on first use.
     shown: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl CallId {
-    /// The address of the stored id: equal for clones, different for ids that live at the same time.
+    /// Return the address of the stored id: equal for clones, different for ids that are alive at the same time.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Whether `other` is a clone of this id.
+    /// Return true if `other` is a clone of this id.
     #[inline]
     pub fn is_clone_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What stands for this id in the caller's language: made by `make` the first time, the same object from then on.
-    /// `None` when an object of another type was made first.
+    /// Return the object for this id in the caller's language.
+    ///
+    /// `make` builds the object on the first call; later calls return the same object.  `None` if the object has another
+    /// type.
     pub fn shown_as<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
         self.0.shown.get_or_init(|| Box::new(make())).downcast_ref()
     }

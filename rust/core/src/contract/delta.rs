@@ -1,18 +1,21 @@
-//! THE CONTRACT as types: what every stage after the dialects speaks.
+//! Types of the contract: the deltas that all stages after the dialects use.
 //!
-//! A [`Delta`] is generic over its string type `S`: `Delta<&str>` borrows from a batch, an arena or a Python string,
-//! `Delta<Box<str>>` owns.  Values that the contract leaves open (annotations, provider state, whole parts, raw usage)
-//! are JSON text, valid and without a byte around it; nobody parses them on the way.  Log probabilities are arrays.
+//! A [`Delta`] is generic over its string type `S`: `Delta<&str>` borrows from a batch, an arena or a Python string, and
+//! `Delta<Box<str>>` owns its strings.  Values that the contract leaves open (annotations, provider state, whole parts, raw
+//! usage) are valid JSON text without surrounding bytes.  No stage parses them.  Log probabilities are arrays.
 //!
-//! Laws (checked by [`super::laws`]): `start` first; one `done` or `error` last; `seq` rises strictly; calls start, then
-//! take arguments, then end; parts are numbered densely in the order of their first delta.
+//! Laws (checked by [`super::laws`]):
+//! - `start` comes first, and one `done` or `error` comes last.
+//! - `seq` rises strictly.
+//! - A call starts, takes arguments, then ends.
+//! - Parts are numbered densely in the order of their first delta.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 use super::logprobs::Logprobs;
 
-/// Version of the contract, shown to Python as `CONTRACT_VERSION`.
+/// Version of the contract; `CONTRACT_VERSION` in Python.
 pub const CONTRACT_VERSION: &str = "1.2";
 
 macro_rules! closed_list {
@@ -25,12 +28,12 @@ macro_rules! closed_list {
             /// All members, in the order of the contract.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The wire name.
+            /// Return the wire name.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }
 
-            /// The member with this wire name.
+            /// Return the member with this wire name.
             pub fn from_wire(text: &str) -> Option<Self> {
                 match text { $($text => Some(Self::$variant),)+ _ => None }
             }
@@ -39,49 +42,49 @@ macro_rules! closed_list {
 }
 
 closed_list! {
-    /// Kinds of delta.
+    /// Kind of a delta.
     DeltaKind {
-        /// `{modelId, requestId}`: the stream began.
+        /// `{modelId, requestId}`: the start of the stream.
         Start = "start",
         /// `{textDelta, partIndex, …}`: visible text.
         Text = "text",
-        /// `{textDelta, partIndex, …}`: reasoning.
+        /// `{textDelta, partIndex, …}`: thinking (reasoning).
         Thinking = "thinking",
-        /// `{toolCallId, toolName, …}`: a tool call began.
+        /// `{toolCallId, toolName, …}`: the start of a tool call.
         ToolCallStart = "tool_call_start",
-        /// `{toolCallId, argsTextDelta}`: more of its arguments' text.
+        /// `{toolCallId, argsTextDelta}`: more argument text of a tool call.
         ToolCallArgs = "tool_call_args",
-        /// `{toolCallId, incomplete?}`: its arguments are over.
+        /// `{toolCallId, incomplete?}`: the end of a tool call.
         ToolCallEnd = "tool_call_end",
-        /// Cumulative counts; each record replaces the one before.
+        /// Cumulative counts.  Each record replaces the one before.
         Usage = "usage",
-        /// The normal end.
+        /// Normal end of the stream.
         Done = "done",
-        /// The failed end.
+        /// End of the stream in an error.
         Error = "error",
-        /// A whole part at once (contract 1.1).
+        /// A whole part in one delta (contract 1.1).
         Part = "part",
-        /// `{partIndex}`: a text or thinking part is over (contract 1.2).
+        /// `{partIndex}`: the end of a text or thinking part (contract 1.2).
         PartEnd = "part_end",
     }
 }
 
 closed_list! {
-    /// Why a message ended.
+    /// Reason for the end of a message.
     FinishReason {
-        /// The model was done.
+        /// The model completed its answer.
         Stop = "stop",
-        /// A token limit.
+        /// A token limit was reached.
         Length = "length",
-        /// The caller must run tools.
+        /// The model called tools that the caller must run.
         ToolCalls = "tool_calls",
         /// A filter cut the answer.
         ContentFilter = "content_filter",
         /// The model refused.
         Refusal = "refusal",
-        /// The provider wants the turn sent back to go on.
+        /// The provider paused the turn; the caller must send it back to continue.
         Pause = "pause",
-        /// A normal ending with a failure reason and no error object.
+        /// A normal end of the stream with a failure reason and without an error object.
         Error = "error",
         /// A reason outside the list.
         Other = "other",
@@ -89,13 +92,13 @@ closed_list! {
 }
 
 closed_list! {
-    /// Why a stream failed: mapping.md section 6.
+    /// Cause of a failed stream, see mapping.md, section 6.
     ErrorCode {
         /// The key is missing or wrong.
         Authentication = "authentication",
-        /// The key may not do this.
+        /// The key lacks a permission.
         Permission = "permission",
-        /// Model or resource does not exist.
+        /// The model or resource does not exist.
         NotFound = "not_found",
         /// The request is malformed.
         InvalidRequest = "invalid_request",
@@ -103,34 +106,34 @@ closed_list! {
         ContextLengthExceeded = "context_length_exceeded",
         /// Too many requests.
         RateLimited = "rate_limited",
-        /// Money or quota is used up.
+        /// The credit or quota is used up.
         QuotaExceeded = "quota_exceeded",
-        /// The provider has no capacity now.
+        /// The provider lacks capacity at the moment.
         Overloaded = "overloaded",
         /// The provider failed.
         ServerError = "server_error",
-        /// Somebody waited too long.
+        /// A time limit of the provider, the transport or the caller passed.
         Timeout = "timeout",
-        /// The stream stopped without any sign of an end.
+        /// The stream stopped without a sign of its end.
         ConnectionLost = "connection_lost",
-        /// A policy blocked prompt or answer.
+        /// A policy blocked the prompt or the answer.
         ContentBlocked = "content_blocked",
         /// The bytes break their protocol.
         ProtocolError = "protocol_error",
-        /// The caller gave up.
+        /// The caller cancelled the stream.
         Cancelled = "cancelled",
     }
 }
 
 impl FinishReason {
-    /// Whether the model ended by itself, so that nothing of its message is missing.
+    /// Return true if the model ended by itself, so that the message is whole.
     pub fn says_done(self) -> bool {
         matches!(self, Self::Stop | Self::ToolCalls)
     }
 }
 
 impl ErrorCode {
-    /// Whether the same request may succeed later, where the provider does not say it itself.
+    /// Return true if the same request may succeed later.  A statement of the provider takes precedence.
     pub fn retryable(self) -> bool {
         matches!(
             self,
@@ -144,7 +147,7 @@ impl ErrorCode {
 }
 
 closed_list! {
-    /// What the arguments of a call are.
+    /// Format of the arguments of a tool call.
     InputFormat {
         /// JSON text.
         Json = "json",
@@ -153,16 +156,16 @@ closed_list! {
     }
 }
 
-/// Cumulative token counts of a stream.  Unknown is `None`, never 0.
+/// Cumulative token counts of a stream.  An unknown count is `None`, never 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage<S> {
-    /// Tokens of the whole prompt, cached ones included.
+    /// Tokens of the whole prompt, including cached ones.
     pub input: Option<u64>,
-    /// Tokens generated, reasoning included.
+    /// Generated tokens, including reasoning.
     pub output: Option<u64>,
-    /// `input + output`; unknown when either is.
+    /// `input + output`; `None` if either is unknown.
     pub total: Option<u64>,
-    /// US dollars, where the provider states them.
+    /// Cost in US dollars, if the provider states it.
     pub cost: Option<f64>,
     /// Prompt tokens read from a cache.
     pub cache_read: Option<u64>,
@@ -189,11 +192,12 @@ impl<S> Default for Usage<S> {
     }
 }
 
-/// The string type of a delta, and how a delta over it holds log probabilities: borrowed or owned, like its text.
+/// String type of a delta, and its container of log probabilities, which is borrowed or owned like the strings.
 ///
-/// Deltas name the second as a parameter of their own, else the compiler would not let a borrowed delta live shorter.
+/// Deltas name the container as a separate type parameter.  Otherwise the compiler would not shorten the lifetime of a
+/// borrowed delta.
 pub trait Text: AsRef<str> {
-    /// The log probabilities.
+    /// Container of log probabilities.
     type Logprobs: Deref<Target = Logprobs>;
 }
 
@@ -205,14 +209,14 @@ impl Text for Box<str> {
     type Logprobs = Arc<Logprobs>;
 }
 
-/// What rides on a text or thinking delta beside its text.
+/// Attributes of a text or thinking delta.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextAttributes<S: Text, L = <S as Text>::Logprobs> {
-    /// JSON array of citations and the like.
+    /// JSON array of citations and other annotations.
     pub annotations: Option<S>,
     /// The text is a refusal.
     pub refusal: bool,
-    /// The reasoning is withheld; only its provider state exists.
+    /// The reasoning is withheld, and only its provider state exists.
     pub redacted: bool,
     /// `{tokens, logprobs, tokenIds?, top?}`, as arrays.
     pub logprobs: Option<L>,
@@ -233,7 +237,7 @@ impl<S: Text, L> Default for TextAttributes<S, L> {
 }
 
 impl<S: Text, L> TextAttributes<S, L> {
-    /// Whether an empty `textDelta` may leave with them.
+    /// Return true if a delta with these attributes may have an empty `textDelta`.
     pub fn allow_empty_text(&self) -> bool {
         self.annotations.is_some()
             || self.redacted
@@ -242,29 +246,29 @@ impl<S: Text, L> TextAttributes<S, L> {
     }
 }
 
-/// A failed end.
+/// Failure that ends a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Failure<S> {
-    /// The closed code.
+    /// Code of the contract.
     pub code: ErrorCode,
-    /// The provider's words, or ours.
+    /// Message of the provider, or one written by deltafold.
     pub message: Option<S>,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     pub retryable: Option<bool>,
-    /// Seconds to wait.
+    /// Seconds to wait before a retry.
     pub retry_after: Option<f64>,
     /// HTTP status.
     pub status: Option<u16>,
-    /// The provider's own code.
+    /// Error code of the provider.
     pub provider_code: Option<S>,
-    /// The HTTP request id, for the provider's support.
+    /// HTTP request id, for the support of the provider.
     pub http_request_id: Option<S>,
     /// JSON array of `{code, message, offset?}`.
     pub warnings: Option<S>,
 }
 
 impl<S> Failure<S> {
-    /// A failure that says only its code and words.
+    /// Build a failure with a code and a message only.
     pub fn new(code: ErrorCode, message: S) -> Self {
         Self {
             code,
@@ -279,59 +283,59 @@ impl<S> Failure<S> {
     }
 }
 
-/// One variant a kind.
+/// Content of a delta: one variant for each kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
     /// `{"modelId": "m", "requestId": "r"}`
     Start {
-        /// The model that answers; "" when nobody said.
+        /// Model that answers; "" if unknown.
         model_id: S,
-        /// The response's id in the body, or its stand-in.
+        /// Response id of the body, or its replacement.
         request_id: S,
     },
     /// `{"textDelta": "Hel", "partIndex": 0}`
     Text {
-        /// The new text.
+        /// New text.
         text: S,
-        /// The part it belongs to.
+        /// Number of the part.
         part_index: Option<u32>,
-        /// What rides on it.
+        /// Attributes of the delta.
         attributes: TextAttributes<S, L>,
     },
     /// `{"textDelta": "Let me see", "partIndex": 0}`
     Thinking {
-        /// The new text.
+        /// New text.
         text: S,
-        /// The part it belongs to.
+        /// Number of the part.
         part_index: Option<u32>,
-        /// What rides on it.
+        /// Attributes of the delta.
         attributes: TextAttributes<S, L>,
     },
     /// `{"toolCallId": "call_1", "toolName": "add", "partIndex": 1}`
     ToolCallStart {
-        /// Unique in the run.
+        /// Id of the call, unique in the run.
         id: S,
-        /// The tool's name.
+        /// Name of the tool.
         name: S,
-        /// The part that the call is.
+        /// Number of the part.
         part_index: Option<u32>,
-        /// JSON unless said otherwise.
+        /// Format of the arguments; JSON by default.
         input_format: InputFormat,
         /// JSON object `{dialect, modelId, data}`.
         provider_state: Option<S>,
     },
     /// `{"toolCallId": "call_1", "argsTextDelta": "{\"a\""}`
     ToolCallArgs {
-        /// The call.
+        /// Id of the call.
         id: S,
-        /// The new text of its arguments.
+        /// New text of the arguments.
         text: S,
     },
     /// `{"toolCallId": "call_1"}`
     ToolCallEnd {
-        /// The call.
+        /// Id of the call.
         id: S,
-        /// Half a call: nobody may run it.
+        /// The arguments were cut off, so the call must not be run.
         incomplete: bool,
         /// JSON object `{dialect, modelId, data}`.
         provider_state: Option<S>,
@@ -340,13 +344,13 @@ pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
     Usage(Usage<S>),
     /// `{"finishReason": "stop"}`
     Done {
-        /// The closed reason.
+        /// Finish reason of the contract.
         finish_reason: FinishReason,
-        /// The provider's own word.
+        /// Finish reason as the provider wrote it.
         raw_finish_reason: Option<S>,
-        /// The model, where it turned out to be another than `start` said.
+        /// Model that answered, if it differs from the model of `start`.
         model_id: Option<S>,
-        /// JSON object of facts that the contract has no member for, under the provider's names (`stop_sequence` …).
+        /// JSON object of facts without a member in the contract, under the provider's names (`stop_sequence` …).
         details: Option<S>,
         /// JSON array of `{code, message, offset?}`.
         warnings: Option<S>,
@@ -355,31 +359,31 @@ pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
     Error(Failure<S>),
     /// `{"partIndex": 2, "part": {"kind": "provider", "payload": {…}}}`
     Part {
-        /// The part's number.
+        /// Number of the part.
         part_index: Option<u32>,
         /// JSON object `{kind, payload, providerState?}`.
         part: S,
     },
     /// `{"partIndex": 0}`
     PartEnd {
-        /// Number of the text or thinking part that is over.
+        /// Number of the text or thinking part that ended.
         part_index: u32,
     },
 }
 
-/// One step of a stream.
+/// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delta<S: Text, L = <S as Text>::Logprobs> {
-    /// Rises strictly from 1 within a stream.
+    /// Sequence number; rises strictly from 1 within a stream.
     pub seq: u64,
-    /// What happened.
+    /// Content of the delta.
     pub payload: Payload<S, L>,
-    /// The frame's JSON, on the first delta of its frame and only when asked for.
+    /// JSON of the frame, on the first delta of the frame and only if requested.
     pub provider_raw: Option<S>,
 }
 
 impl<S> Usage<S> {
-    /// The same counts over another string type.
+    /// Return the same counts over another string type.
     pub fn map<'a, T>(&'a self, f: impl FnOnce(&'a S) -> T) -> Usage<T> {
         Usage {
             input: self.input,
@@ -395,7 +399,7 @@ impl<S> Usage<S> {
 }
 
 impl Usage<String> {
-    /// Takes over the counts of a later record, in the memory of this one.
+    /// Replace the counts by those of a later record, and reuse the memory of the details.
     pub fn replace(&mut self, later: &Usage<&str>) {
         let mut buffer = self.details.take().unwrap_or_default();
         *self = later.map(|details| {
@@ -423,7 +427,7 @@ impl<S: Text> TextAttributes<S> {
 }
 
 impl<S> Failure<S> {
-    /// The same failure over another string type.
+    /// Return the same failure over another string type.
     pub fn map<'a, T>(&'a self, f: &mut impl FnMut(&'a S) -> T) -> Failure<T> {
         Failure {
             code: self.code,
@@ -439,7 +443,7 @@ impl<S> Failure<S> {
 }
 
 impl<S: Text> Payload<S> {
-    /// The kind.
+    /// Return the kind of the delta.
     pub fn kind(&self) -> DeltaKind {
         match self {
             Self::Start { .. } => DeltaKind::Start,
@@ -456,7 +460,7 @@ impl<S: Text> Payload<S> {
         }
     }
 
-    /// The same payload over another string type.
+    /// Return the same payload over another string type.
     fn map<'a, T: Text>(
         &'a self,
         mut f: impl FnMut(&'a S) -> T,
@@ -510,19 +514,19 @@ impl<S: Text> Payload<S> {
 }
 
 impl<S: Text> Payload<S> {
-    /// A view that borrows.
+    /// Return a payload that borrows from this one.
     pub fn as_deref(&self) -> Payload<&str> {
         self.map(AsRef::as_ref, |logprobs| logprobs)
     }
 
-    /// A copy that owns.
+    /// Return a copy that owns its strings.
     pub fn to_owned(&self) -> Payload<Box<str>> {
         self.map(|text| text.as_ref().into(), |logprobs| Arc::new(logprobs.clone()))
     }
 }
 
 impl<S: Text> Delta<S> {
-    /// A view that borrows.
+    /// Return a delta that borrows from this one.
     pub fn as_deref(&self) -> Delta<&str> {
         Delta {
             seq: self.seq,
@@ -531,7 +535,7 @@ impl<S: Text> Delta<S> {
         }
     }
 
-    /// A copy that owns.
+    /// Return a copy that owns its strings.
     pub fn to_owned(&self) -> Delta<Box<str>> {
         Delta {
             seq: self.seq,

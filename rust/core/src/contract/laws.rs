@@ -1,9 +1,9 @@
-//! The contract's grammar as a checker.
+//! `Laws`: a checker of the contract's grammar.
 //!
-//! In: one delta after another.  Out: its place in the message, or the law that it breaks.  The assembler uses the checker on every
-//! delta; tests and debug builds use it on everything that the decoder emits.
+//! In: deltas in order.  Out: the destination of each delta in the message, or the law that it breaks.  The assembler checks
+//! every delta; tests and debug builds check the whole output of the decoder.
 //!
-//! Laws: a delta that breaks a law changes nothing.  Deltas made by hand may leave out `part_end`, the decoder may not
+//! Laws: a delta that breaks a law changes nothing.  Deltas of a caller may omit `part_end`.  The decoder must not omit it
 //! (contract 1.2): [`Laws::of_decoder`] requires the end of every text and thinking part before the terminal.
 
 use std::collections::HashMap;
@@ -11,14 +11,14 @@ use std::fmt;
 
 use super::delta::{Delta, DeltaKind, Payload, TextAttributes};
 
-/// A broken law.
+/// Violation of a law by a delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractViolation {
-    /// The delta that broke it.
+    /// Sequence number of the delta.
     pub seq: u64,
-    /// The law, in words.
+    /// Description of the law.
     pub law: String,
-    /// The payload member at fault, by wire name.
+    /// Wire name of the payload member at fault.
     pub field: Option<&'static str>,
 }
 
@@ -30,25 +30,25 @@ impl fmt::Display for ContractViolation {
 
 impl std::error::Error for ContractViolation {}
 
-/// Where a lawful delta belongs.
+/// Destination of a lawful delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// To the stream as a whole.
+    /// The stream as a whole.
     Stream,
-    /// To a new part with this number.
+    /// A new part with this number.
     NewPart(usize),
-    /// To a part that exists.
+    /// An existing part.
     Part(usize),
 }
 
-/// What the grammar remembers.
+/// State of the grammar after the deltas so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Laws {
     last_seq: u64,
     started: bool,
     ended: bool,
     parts: Vec<PartState>,
-    /// Text and thinking parts that have not ended.
+    /// Number of text and thinking parts that have not ended.
     open_parts: usize,
     requires_part_end: bool,
     calls: HashMap<Box<str>, Call>,
@@ -78,27 +78,27 @@ struct Call {
 }
 
 impl Laws {
-    /// Laws of a decoder's output, which ends every text and thinking part.
+    /// Build the laws of a decoder's output, which ends every text and thinking part.
     pub fn of_decoder() -> Self {
         Self { requires_part_end: true, ..Self::default() }
     }
 
-    /// The seq of the last lawful delta; 0 before the first.
+    /// Return the sequence number of the last lawful delta; 0 before the first.
     pub fn last_seq(&self) -> u64 {
         self.last_seq
     }
 
-    /// Whether a terminal was seen.
+    /// Return true after a terminal.
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// The number of the part that this call is.
+    /// Return the part number of a call.
     pub fn call_part(&self, id: &str) -> Option<usize> {
         self.calls.get(id).map(|call| call.part)
     }
 
-    /// Takes the next delta.
+    /// Check the next delta, and return its destination.
     pub fn check(&mut self, delta: &Delta<&str>) -> Result<Destination, ContractViolation> {
         let destination = self.judge(delta).map_err(|(field, law)| ContractViolation {
             seq: delta.seq,
@@ -135,8 +135,9 @@ impl Laws {
         Ok(destination)
     }
 
-    /// Takes a delta that is nothing but more text of a part that exists; false, and nothing taken, for any other: then
-    /// [`Laws::check`] decides.
+    /// Accept a delta that carries only more text of an existing part, and return true.
+    ///
+    /// Returns false without a change for any other delta, which [`Laws::check`] must decide.
     #[inline]
     pub fn more_text(&mut self, seq: u64, kind: DeltaKind, part: usize, text: &str) -> bool {
         let open = PartState::open(kind);
@@ -147,7 +148,7 @@ impl Laws {
         lawful
     }
 
-    /// The same for more arguments of a call that the caller knows to be open.
+    /// Accept more arguments as [`Self::more_text`] does.  The caller guarantees that the call is open.
     #[inline]
     pub fn more_args(&mut self, seq: u64, text: &str) -> bool {
         let lawful = self.takes(seq, text);

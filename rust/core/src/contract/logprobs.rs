@@ -1,11 +1,11 @@
-//! Log probabilities of tokens as flat arrays, for an answer may have tens of thousands of them.
+//! `Logprobs`: log probabilities of tokens as flat arrays, because an answer may have tens of thousands of them.
 //!
-//! In: tokens as a dialect reads them, or the contract's wire form `{tokens, logprobs, tokenIds?, top?}`.  Out: arrays,
-//! and that wire form again.
+//! In: tokens from a dialect, or the wire form `{tokens, logprobs, tokenIds?, top?}` of the contract.  Out: arrays, or the
+//! same wire form.
 //!
-//! Laws: all arrays are parallel; no token has an allocation of its own; what was not sent is "" (a token), NaN (a log
-//! probability, `null` on the wire) or [`NO_ID`] (`null` on the wire).  JSON has no infinity: a number beyond a float is
-//! one that was not sent.
+//! Laws: all arrays are parallel, and no token has an allocation of its own.  Missing values are "" (a token), NaN (a log
+//! probability, `null` on the wire) or [`NO_ID`] (`null` on the wire).  JSON has no infinity: a number beyond the range of a
+//! float is treated as missing.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -14,10 +14,10 @@ use crate::json::{
     Carry, Kind, Reader, Result as Read, Str, write_list, write_members, write_string,
 };
 
-/// Stands in for an id that was not sent, where others were.
+/// Placeholder of a missing id among known ids.
 pub const NO_ID: i64 = -1;
 
-/// Texts in one arena, each with a number.
+/// Column of texts in one arena, each with a number.
 #[derive(Clone, Debug, Default)]
 pub struct Column {
     text: String,
@@ -26,22 +26,22 @@ pub struct Column {
 }
 
 impl Column {
-    /// How many rows.
+    /// Return the number of rows.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Return true if the column has no row.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The numbers.
+    /// Return the numbers in order.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The texts, in order.
+    /// Return the texts in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let mut start = 0;
         self.ends.iter().map(move |end| {
@@ -59,7 +59,7 @@ impl Column {
         self.push(Str::plain(""), f64::NAN);
     }
 
-    /// Adds a row.
+    /// Append a row.
     #[inline]
     pub fn push(&mut self, text: Str<'_>, value: f64) {
         self.push_text(text);
@@ -78,7 +78,7 @@ impl Column {
         }
     }
 
-    /// Sets the text of the last row.
+    /// Set the text of the last row.
     fn set_text(&mut self, text: Str<'_>) {
         let start = self.ends.len().checked_sub(2).and_then(|at| self.ends.get(at));
         self.text.truncate(start.copied().unwrap_or(0));
@@ -88,7 +88,7 @@ impl Column {
         }
     }
 
-    /// Sets the number of the last row.
+    /// Set the number of the last row.
     fn set_value(&mut self, value: f64) {
         if let Some(last) = self.values.last_mut() {
             *last = value;
@@ -119,7 +119,7 @@ impl Column {
     }
 }
 
-/// Numbers are equal as values, and one that was not sent equals another.
+/// Compares numbers by value, and treats two missing numbers as equal.
 impl PartialEq for Column {
     fn eq(&self, other: &Self) -> bool {
         let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
@@ -129,55 +129,55 @@ impl PartialEq for Column {
     }
 }
 
-/// The log probabilities of some tokens.
+/// Log probabilities of a run of tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Logprobs {
     tokens: Column,
-    /// Empty when none was sent.
+    /// Token ids; empty if no id is known.
     ids: Vec<i64>,
     alternatives: Column,
-    /// Where each token's alternatives begin, and where the last one's end; empty when no token has any.
+    /// Start offsets of the alternatives of each token, and the end offset of the last; empty without alternatives.
     offsets: Vec<i64>,
 }
 
 impl Logprobs {
-    /// How many tokens.
+    /// Return the number of tokens.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there are none.
+    /// Return true without tokens.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// The tokens and their log probabilities.
+    /// Return the tokens and their log probabilities.
     pub fn tokens(&self) -> &Column {
         &self.tokens
     }
 
-    /// The tokens' ids, when any was sent.
+    /// Return the token ids, if any is known.
     pub fn ids(&self) -> Option<&[i64]> {
         Some(self.ids.as_slice()).filter(|ids| !ids.is_empty())
     }
 
-    /// The alternatives of all tokens one after another, when any were sent.
+    /// Return the alternatives of all tokens in order, if there are any.
     pub fn alternatives(&self) -> Option<&Column> {
         Some(&self.alternatives).filter(|_| !self.offsets.is_empty())
     }
 
-    /// Where each token's alternatives begin, and where the last one's end.
+    /// Return the start offsets of the alternatives of each token, and the end offset of the last.
     pub fn offsets(&self) -> &[i64] {
         &self.offsets
     }
 
-    /// Bytes that the arrays hold.
+    /// Return the size of the arrays in bytes.
     pub fn bytes(&self) -> usize {
         let numbers = (self.ids.len() + self.offsets.len()) * size_of::<i64>();
         self.tokens.bytes() + self.alternatives.bytes() + numbers
     }
 
-    /// Forgets all tokens; their room stays.
+    /// Remove all tokens and keep the capacity.
     pub fn clear(&mut self) {
         self.tokens.clear();
         self.ids.clear();
@@ -185,7 +185,7 @@ impl Logprobs {
         self.offsets.clear();
     }
 
-    /// Forgets the tokens behind the first `rows`.
+    /// Remove the tokens after the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         self.tokens.truncate(rows);
         self.ids.truncate(rows);
@@ -194,12 +194,12 @@ impl Logprobs {
         self.offsets.truncate(rows + 1);
     }
 
-    /// Begins a token of which nothing is known yet.
+    /// Begin a token without known values.
     pub fn open(&mut self) {
         self.begin().open();
     }
 
-    /// Begins a token; where its row must be put.
+    /// Begin a token, and return the column that takes its row.
     #[inline]
     pub fn begin(&mut self) -> &mut Column {
         if !self.ids.is_empty() {
@@ -211,17 +211,17 @@ impl Logprobs {
         &mut self.tokens
     }
 
-    /// Says the last token's text.
+    /// Set the text of the last token.
     pub fn set_token(&mut self, token: Str<'_>) {
         self.tokens.set_text(token);
     }
 
-    /// Says the last token's log probability.
+    /// Set the log probability of the last token.
     pub fn set_logprob(&mut self, logprob: f64) {
         self.tokens.set_value(logprob);
     }
 
-    /// Says the last token's id.
+    /// Set the id of the last token.
     pub fn set_id(&mut self, id: i64) {
         self.ids.resize(self.tokens.len(), NO_ID);
         if let Some(last) = self.ids.last_mut() {
@@ -229,14 +229,14 @@ impl Logprobs {
         }
     }
 
-    /// Says the ids of all tokens; a list of another length is cut or filled up.
+    /// Set the ids of all tokens.  A list of another length is cut or padded.
     pub fn set_ids(&mut self, ids: &[i64]) {
         self.ids.clear();
         self.ids.extend_from_slice(ids);
         self.ids.resize(self.tokens.len(), NO_ID);
     }
 
-    /// Forgets the alternatives of the last token.
+    /// Remove the alternatives of the last token.
     pub fn clear_alternatives(&mut self) {
         if let [.., start, end] = self.offsets.as_mut_slice() {
             *end = *start;
@@ -245,13 +245,15 @@ impl Logprobs {
         }
     }
 
-    /// Begins an alternative to the last token.
+    /// Begin an alternative to the last token.
     pub fn open_alternative(&mut self) {
         self.begin_alternatives().open();
         self.end_alternatives();
     }
 
-    /// Begins alternatives to the last token; where their rows must be put before [`Self::end_alternatives`].
+    /// Begin the alternatives to the last token, and return the column that takes their rows.
+    ///
+    /// The caller must call [`Self::end_alternatives`] after the last row.
     #[inline]
     pub fn begin_alternatives(&mut self) -> &mut Column {
         if self.offsets.is_empty() {
@@ -260,7 +262,7 @@ impl Logprobs {
         &mut self.alternatives
     }
 
-    /// Ends the alternatives to the last token.
+    /// End the alternatives to the last token.
     #[inline]
     pub fn end_alternatives(&mut self) {
         if let Some(end) = self.offsets.last_mut() {
@@ -268,17 +270,17 @@ impl Logprobs {
         }
     }
 
-    /// Says the last alternative's text.
+    /// Set the text of the last alternative.
     pub fn set_alternative_token(&mut self, token: Str<'_>) {
         self.alternatives.set_text(token);
     }
 
-    /// Says the last alternative's log probability.
+    /// Set the log probability of the last alternative.
     pub fn set_alternative_logprob(&mut self, logprob: f64) {
         self.alternatives.set_value(logprob);
     }
 
-    /// Takes the tokens that come next.
+    /// Append the tokens of `other`.
     pub fn append(&mut self, other: &Self) {
         let before = self.len();
         self.tokens.append(&other.tokens);
@@ -299,7 +301,7 @@ impl Logprobs {
         }
     }
 
-    /// The wire form.
+    /// Return the wire form.
     pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(32 + self.tokens.text.len() + self.len() * 32);
         write_members(&mut out, |object| {
@@ -337,10 +339,10 @@ impl Logprobs {
         });
     }
 
-    /// Reads the wire form.  A list that is missing is filled up; members beside the four are ignored.
+    /// Read the wire form.  A missing list is padded, and unknown members are ignored.
     ///
     /// # Errors
-    /// A member of the wrong type or length, or a text that is no JSON.
+    /// A member has the wrong type or length, or the text is not JSON.
     pub fn from_json(text: &str, max_depth: usize) -> Result<Self, LogprobsError> {
         let mut wire = Wire::default();
         let mut reader = Reader::new(text, max_depth);
@@ -365,12 +367,12 @@ fn write_number(out: &mut String, value: f64) {
     }
 }
 
-/// A wire form that is none: what is wrong, and where.
+/// Defect of a wire form, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogprobsError {
-    /// `tokens[3]`
+    /// Path of the member, such as `tokens[3]`.
     pub place: String,
-    /// `must be a string or null`
+    /// Description such as `must be a string or null`.
     pub wrong: String,
 }
 
@@ -382,7 +384,7 @@ impl fmt::Display for LogprobsError {
 
 impl std::error::Error for LogprobsError {}
 
-/// The members of a wire form as they are read.
+/// Members of a wire form, as read.
 #[derive(Default)]
 struct Wire {
     tokens: Option<Column>,
@@ -530,7 +532,7 @@ impl Wire {
         })
     }
 
-    /// Puts the lists side by side.
+    /// Join the lists, which must have the same length.
     fn join(self) -> Result<Logprobs, LogprobsError> {
         let lengths = [
             ("tokens", self.tokens.as_ref().map(Column::len)),

@@ -1,4 +1,4 @@
-//! The contract: the types of a delta, the grammar that a stream of deltas obeys, and batches of deltas.
+//! Contract: the types of a delta, the grammar that a stream of deltas obeys, and batches of deltas.
 //!
 //! This module depends on the JSON reader and writer only.
 

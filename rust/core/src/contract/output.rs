@@ -1,14 +1,16 @@
-//! Receiver of finished deltas.
+//! `Output`: receiver of finished deltas.
 
 use super::delta::Delta;
 use super::text_only::TextOnlyDelta;
 
-/// Where finished deltas go: a [`crate::contract::DeltaBatch`], a [`crate::fold::MessageAssembler`], or any closure.
+/// Receiver of finished deltas: a [`crate::contract::DeltaBatch`], a [`crate::fold::MessageAssembler`], or a closure.
 pub trait Output {
-    /// Takes the next delta.
+    /// Receive the next delta.
     fn delta(&mut self, delta: &Delta<&str>);
 
-    /// Takes the next delta, which is plain: the same as [`Output::delta`], without making the delta where that is cheaper.
+    /// Receive the next delta, which carries only text.
+    ///
+    /// The effect is that of [`Output::delta`].  An implementation may avoid building the [`Delta`].
     #[inline]
     fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
         self.delta(&Delta { seq, payload: delta.into(), provider_raw: None });

@@ -1,36 +1,40 @@
-//! Deltas that are nothing but new text, as nearly all are: small enough to pass without making a [`Payload`].
+//! `TextOnlyDelta`: deltas that carry only text, as nearly all do.
+//!
+//! In: a text payload without attributes.  Out: a small value that is passed without building a [`Payload`].
 
 use super::call_id::CallId;
 use super::delta::{Payload, TextAttributes};
 
-/// A payload that is nothing but new text, as nearly all are.
+/// Payload that carries only new text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextOnlyDelta<'a> {
     /// Visible text.
     Text {
-        /// The part it belongs to.
+        /// Number of the part.
         part: u32,
-        /// The new text.
+        /// New text.
         text: &'a str,
     },
-    /// Reasoning.
+    /// Thinking (reasoning).
     Thinking {
-        /// The part it belongs to.
+        /// Number of the part.
         part: u32,
-        /// The new text.
+        /// New text.
         text: &'a str,
     },
     /// Arguments of a tool call.
     Args {
-        /// The call.
+        /// Id of the call.
         id: &'a CallId,
-        /// The new text.
+        /// New text.
         text: &'a str,
     },
 }
 
 impl<'a> Payload<&'a str> {
-    /// The payload, if it is nothing but new text of a part.  Arguments are plain only where their call's id is shared.
+    /// Return the payload if it carries only new text of a part.
+    ///
+    /// Arguments give `None`, because a text-only delta of arguments needs a shared id.
     #[inline]
     pub fn text_only(&self) -> Option<TextOnlyDelta<'a>> {
         match *self {

@@ -1,10 +1,14 @@
-//! Warnings of one stream.  Each is kept once and counted; their number is bounded.
+//! `Warnings`: the warnings of one stream.
+//!
+//! In: warnings.  Out: the JSON array of the terminal.
+//!
+//! Laws: each distinct message is stored once and counted.  The number of messages and their length are bounded.
 
 use std::collections::BTreeMap;
 
 use crate::json::{write_list, write_members};
 
-/// Characters of a message that are kept.
+/// Maximum number of characters of a message.
 const MESSAGE_CHARACTERS: usize = 256;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +19,7 @@ struct Warning {
     count: u64,
 }
 
-/// The warnings, in the order of their first appearance.
+/// Warnings in the order of their first appearance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Warnings {
     list: Vec<Warning>,
@@ -23,7 +27,7 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Add a warning; a known message is only counted.  Returns false when the bound is reached.
+    /// Add a warning.  A known message is only counted.  Returns false if the bound is reached.
     pub fn note(
         &mut self,
         max: usize,

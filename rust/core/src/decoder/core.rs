@@ -27,13 +27,13 @@ pub(super) struct Core {
     emitter: Emitter,
     markup: Option<Box<MarkupLayer>>,
     stray: BareJson,
-    /// A line was named `data` but for its case.
+    /// A line had a field name that differs from `data` only in case.
     misspelt: bool,
     /// Checks every delta in debug builds.
     laws: Option<Box<Laws>>,
 }
 
-/// Bare JSON that is being collected.
+/// Bare JSON that is collected until it is whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct BareJson {
     text: Vec<u8>,
@@ -143,7 +143,7 @@ impl Core {
         f(&mut self.state, &mut sink)
     }
 
-    /// Applies an event that repeats a template; false for any other.
+    /// Apply an event that repeats a template, and return true.  Return false for any other event.
     #[inline]
     pub(super) fn apply_template(
         &mut self,
@@ -189,7 +189,7 @@ impl Core {
         }
     }
 
-    /// The framing's own word that the stream failed.
+    /// End the stream with the failure that a frame reports.
     #[cold]
     pub(super) fn failure(
         &mut self,
@@ -224,7 +224,7 @@ impl Core {
         });
     }
 
-    /// Several JSON values that a proxy joined into one event: each line alone.
+    /// Read each line as a JSON value.  A proxy may join several values into one event.
     fn lines(
         &mut self,
         name: Bytes<'_>,
@@ -235,7 +235,7 @@ impl Core {
     ) {
         let kind = error.kind;
         let mut error = Some(error);
-        // Too deep is what it is; anything else may be several values, each fine alone.
+        // A depth error is final.  Any other error may mean several valid values, one on each line.
         if kind != ErrorKind::TooDeep && memchr::memchr(b'\n', data).is_some() {
             error = None;
             for line in data.split(|byte| *byte == b'\n') {
@@ -263,7 +263,7 @@ impl Core {
         }
     }
 
-    /// Reads one JSON text, an object or an array of objects.  On an error nothing of it was applied.
+    /// Read one JSON text: an object or an array of objects.  A text that is not valid JSON has no effect.
     fn json(&mut self, event: &Event<'_>, out: &mut impl Output) -> Result<(), Error> {
         let name = event.name.whole_text().unwrap_or("");
         let text = match event.data.whole_text() {
@@ -299,13 +299,13 @@ impl Core {
         self.with_sink(out, |state, sink| {
             sink.begin_frame(frame.json);
             let read = state.frame(frame, sink);
-            // Also after a failure: text that is no JSON must not ride on the error.
+            // The frame ends after a failure too.  Text that is not JSON must not become the raw event of the error.
             sink.end_frame();
             read
         })
     }
 
-    /// Ends the stream with the error that the body of a refused response describes.
+    /// End the stream with the error that the body of a refused response describes.
     #[cold]
     pub(super) fn refused(&mut self, body: &[u8], out: &mut impl Output) {
         let (failure, json) = self.options.response.refusal(body, "");
@@ -315,7 +315,7 @@ impl Core {
         self.error(out, failure);
     }
 
-    /// A line that is no field: bare JSON begins with a bracket and may go on over several lines.
+    /// Read a line without a field.  Bare JSON begins with a bracket and may extend over several lines.
     pub(super) fn stray_line(
         &mut self,
         line: &[u8],
@@ -340,7 +340,7 @@ impl Core {
             let message = format!("limit reached: event_bytes ({bound})");
             return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
         }
-        // Nearly always one line is the whole body, and reading it is the cheapest way to find out.
+        // Nearly always this line is the whole body.  Reading it at once is the cheapest test.
         if self.stray.text.is_empty()
             && trimmed.first() == Some(&b'{')
             && (self.apply_template(b"", trimmed, b"", out)
@@ -349,7 +349,8 @@ impl Core {
             return;
         }
         if !self.stray.text.is_empty() {
-            // Between lines, not behind them: the last one may be cut inside of a string.
+            // The line break is added between two lines and not after each, because the last line may be cut inside a
+            // string.
             self.gather(b"\n", record, out);
         }
         self.gather(line, record, out);
@@ -358,7 +359,7 @@ impl Core {
         }
     }
 
-    /// More of bare JSON.  A value that becomes whole is read; another may follow it without anything in between.
+    /// Collect more bare JSON.  A complete value is read at once; another value may follow it without a separator.
     fn gather(&mut self, bytes: &[u8], record: bool, out: &mut impl Output) {
         let mut rest = bytes;
         while !rest.is_empty() && !self.emitter.ended() {

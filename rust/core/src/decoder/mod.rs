@@ -1,4 +1,4 @@
-//! Composition of the stages, and the policy for unknown, corrupt and stray input.
+//! Decoder: composition of the stages, and its policy for unknown, corrupt and stray input.
 //!
 //! | input | effect |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | `[DONE]` | the end marker |
 //! | empty or blank data | ignored |
 //! | data of an event named `error` that is not JSON | an error with this message |
-//! | nothing but fields like `Data` | `error{protocol_error}` |
+//! | only fields like `Data` | `error{protocol_error}` |
 //! | other data, lines that are neither field nor JSON | skipped and counted in one warning |
 //! | bare JSON outside of events (a JSON body) | collected until it is whole, then read like an event's data |
-//! | … that breaks the grammar | `error{protocol_error}` where each line is a record, else noise |
+//! | … that breaks the grammar | `error{protocol_error}` if each line is a record, else noise |
 //! | a JSON array | each object in it is read |
 //! | a frame that reports a failure | an error with its code and message |
 //! | bytes that do not form a frame | `error{protocol_error}` |

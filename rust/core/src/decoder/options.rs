@@ -1,4 +1,4 @@
-//! `Options`: the facts and wishes of a caller before the first byte.
+//! `Options`: facts and choices that the caller gives before the first byte.
 
 use crate::emit::StreamOptions;
 use crate::markup::Wanted;
@@ -6,8 +6,8 @@ use crate::markup::Wanted;
 /// Options of a decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Facts about the stream, and bounds.
+    /// Facts about the stream, and its bounds.
     pub stream: StreamOptions,
-    /// The markup in plain text; without it, text is left unchanged.
+    /// Markup that is decoded in plain text.  Without it, text is left unchanged.
     pub markup: Option<Wanted>,
 }

@@ -1,11 +1,11 @@
-//! The state of one tool call, and the ways in which it ends.
+//! State of one tool call, and the ways in which its arguments end.
 
 use super::digest::Digest;
 use crate::contract::{CallId, FinishReason, InputFormat};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Reader};
 
-/// A tool call that a dialect opened.
+/// Handle of a tool call that a dialect opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallHandle(pub(super) usize);
 
@@ -18,12 +18,12 @@ pub struct CallHandle(pub(super) usize);
 /// | `Finish` with any other reason, `Cut` | incomplete | runnable | incomplete |
 /// | `Abandoned` | incomplete | incomplete | incomplete |
 ///
-/// A held `{}` and free text (custom tools) count as no text, since neither shows that the call was whole.
+/// A held `{}` and free text (custom tools) are treated like no text, because neither shows that the call was whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     /// The provider closed the call.
     Provider,
-    /// The message's finish reason.
+    /// Finish reason of the message.
     Finish(FinishReason),
     /// The provider's end marker, without a finish reason before it.
     EndMarker,
@@ -57,7 +57,7 @@ pub(super) struct Call {
     /// Arguments that wait for a name, or a `{}` that later arguments replace.
     pub(super) pending: String,
     pub(super) sent: bool,
-    /// The arguments come from text or a whole body, so no piece repeats or replaces others.
+    /// The arguments come from text or a whole body, so no chunk repeats or replaces others.
     pub(super) verbatim: bool,
     pub(super) provider_state: Option<String>,
 }

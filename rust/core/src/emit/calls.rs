@@ -1,8 +1,10 @@
 //! Tool calls: their start, their arguments and their end.
 //!
+//! In: operations of a dialect on a call.  Out: `tool_call_start`, `tool_call_args` and `tool_call_end`.
+//!
 //! Laws: a call starts once it has a name and an id, at its first arguments after its name, or at its end.  Arguments before
-//! the name wait for it.  A first fragment that is exactly `{}` waits for the next one, since some servers send it before
-//! the real arguments.  The end tells whether the arguments are whole.
+//! the name wait for it.  A first fragment that is exactly `{}` waits for the next one, because some servers send it before
+//! the real arguments.  The end states whether the arguments are whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +17,12 @@ use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Str};
 
 impl<O: Output> EmitterSink<'_, O> {
-    /// Opens a tool call; it starts at its name and id, at its first arguments, or at its end.
+    /// Open a tool call.  It starts once it has a name and an id, at its first arguments, or at its end.
     pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
         self.add_call(format, false)
     }
 
-    /// Open a tool call of text or of a whole body, where no piece of the arguments repeats or replaces others.
+    /// Open a tool call of text or of a whole body, where no chunk of the arguments repeats or replaces others.
     pub(crate) fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
         self.add_call(format, true)
     }
@@ -47,7 +49,9 @@ impl<O: Output> EmitterSink<'_, O> {
         CallHandle(used - 1)
     }
 
-    /// Set the id and the name of a call.  The first name counts; after the start, another id or name only causes a warning.
+    /// Set the id and the name of a call.
+    ///
+    /// The first name wins.  After the start, another id or name only causes a warning.
     pub fn name_call(&mut self, call: CallHandle, id: Option<Str<'_>>, name: Option<Str<'_>>) {
         if !self.is_open() {
             return;
@@ -98,7 +102,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// More text of the call's arguments.
+    /// Emit more text of the arguments of a call.
     #[inline]
     pub fn call_args(&mut self, call: CallHandle, text: Str<'_>) {
         if text.is_empty() || !self.is_open() {
@@ -160,7 +164,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Take the whole arguments after their pieces, and emit the suffix that was not streamed.
+    /// Take the whole arguments after their chunks, and emit the suffix that was not streamed.
     ///
     /// On a mismatch the streamed arguments stay, with a warning.
     pub fn args_whole(&mut self, call: CallHandle, whole: Str<'_>) {
@@ -175,7 +179,7 @@ impl<O: Output> EmitterSink<'_, O> {
         };
         match state.said.rest_of(&text).map(str::to_owned) {
             Some(rest) => {
-                // A surrogate that waits for its other half has it in the rest.
+                // The suffix contains both halves of a pending surrogate pair.
                 state.carry.high = None;
                 self.call_args(call, Str::plain(&rest));
             }
@@ -191,7 +195,7 @@ impl<O: Output> EmitterSink<'_, O> {
 
     /// Return true if the arguments are one whole JSON value, so that arguments under `name` belong to another call.
     ///
-    /// A held `{}` counts only before another name, since later arguments of the same call may replace it.
+    /// A held `{}` is whole only before another name, because later arguments of the same call may replace it.
     pub fn is_whole_before(&self, call: CallHandle, name: Option<Str<'_>>) -> bool {
         self.emitter.calls.get(call.0).is_some_and(|call| {
             let renamed =
@@ -202,7 +206,7 @@ impl<O: Output> EmitterSink<'_, O> {
 
     fn send_args(&mut self, call: CallHandle, text: &str) {
         let Emitter { deltas, calls, .. } = &mut *self.emitter;
-        // A call does not start where the limit of parts is reached.
+        // A call does not start if the limit of parts is reached.
         if let Some(state) = calls.get_mut(call.0)
             && state.stage == CallStage::Started
             && !text.is_empty()
@@ -224,7 +228,7 @@ impl<O: Output> EmitterSink<'_, O> {
         let Some(index) = deltas.open_part() else {
             return;
         };
-        // Made-up ids derive from the response id, which `start` settles.
+        // Generated ids derive from the response id, which is final after `start`.
         deltas.start(self.out);
         if !state.given_id {
             let id = made_up_id(&deltas.options.run_id, &deltas.response_id, call.0);
@@ -255,7 +259,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Ends a call.
+    /// End a call.
     pub fn end_call(&mut self, call: CallHandle, how: CallEnd) {
         if self.ended() {
             return;
@@ -310,7 +314,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Ends every call that is open, in the order in which they were opened.
+    /// End all open calls, in the order in which they were opened.
     pub fn end_calls(&mut self, how: CallEnd) {
         for position in self.emitter.first_open..self.emitter.calls.len() {
             self.end_call(CallHandle(position), how);
@@ -319,7 +323,7 @@ impl<O: Output> EmitterSink<'_, O> {
     }
 }
 
-/// Make the id of a call without one: the same for the same run, response and ordinal.
+/// Generate the id of a call without one.  The same run, response and ordinal give the same id.
 fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
     let said = Digest::from_text(&format!("{run_id}\0{response_id}\0{ordinal}\0"));
     format!("call_{:016x}", said.hash())

@@ -1,5 +1,7 @@
 //! `Counts`: token counts of a provider, and the contract's arithmetic over them.
 //!
+//! In: the numbers of a usage record.  Out: a [`Usage`] record of the contract.
+//!
 //! Law: total = input + output, and reasoning tokens never exceed the output.
 
 use crate::contract::Usage;
@@ -11,9 +13,9 @@ use crate::json::{Result, write_members};
 pub struct Counts {
     /// Tokens of the whole prompt.
     pub input: Option<u64>,
-    /// Tokens generated.
+    /// Generated tokens.
     pub output: Option<u64>,
-    /// US dollars.
+    /// Cost in US dollars.
     pub cost: Option<f64>,
     /// Prompt tokens read from a cache.
     pub cache_read: Option<u64>,
@@ -21,22 +23,22 @@ pub struct Counts {
     pub cache_write: Option<u64>,
     /// Tokens spent on reasoning.
     pub reasoning: Option<u64>,
-    /// Audio tokens of the prompt.
+    /// Audio tokens in the prompt.
     pub audio_input: Option<u64>,
-    /// Audio tokens generated.
+    /// Generated audio tokens.
     pub audio_output: Option<u64>,
 }
 
 impl Counts {
-    /// Reads a provider's record that was validated before.
+    /// Read a usage record that was validated before.
     pub fn read(table: &UsageTable, record: &str) -> Result<Self> {
         Ok(Self::from_numbers(table, &table.read(record)?))
     }
 
-    /// Translates the numbers of a provider's record.
+    /// Convert the numbers of a usage record.
     ///
-    /// A record with more cached tokens than prompt tokens counts the cached ones beside the prompt (xAI).  A total that is the
-    /// sum of prompt, completion and reasoning says that the completion excludes reasoning (xAI).
+    /// A record with more cached tokens than prompt tokens excludes the cached ones from the prompt (xAI).  If the total
+    /// equals prompt + completion + reasoning, the completion excludes the reasoning (xAI).
     #[inline]
     pub fn from_numbers(table: &UsageTable, numbers: &UsageNumbers) -> Self {
         let prompt = numbers.get(UsageMember::Input);
@@ -98,7 +100,7 @@ impl Counts {
 
     /// Return the contract's record; its details reuse the memory of `details`.
     ///
-    /// Reasoning is cut to the output: in 13 of 2,023 recorded streams it is larger.
+    /// Reasoning is limited to the output: in 13 of 2,023 recorded streams it is larger.
     pub(super) fn to_usage(&self, mut details: String, raw: &str) -> Usage<String> {
         details.clear();
         details.reserve(raw.len() + "{\"raw\":}".len());
@@ -129,7 +131,7 @@ impl Counts {
     }
 }
 
-/// The sum of the known counts; unknown when none is known.
+/// Return the sum of the known counts; `None` if both are unknown.
 #[inline]
 fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {

@@ -1,4 +1,8 @@
-//! The outgoing side of the emitter: numbering, `start`, limits.
+//! `DeltaEmitter`: sequence numbers, the `start` delta and the limits of a stream.
+//!
+//! In: payloads.  Out: numbered deltas, to an [`Output`].
+//!
+//! Laws: `start` is emitted first, and only once.  A limit that was reached stays reached.
 
 use std::sync::Arc;
 
@@ -13,10 +17,10 @@ pub(super) enum Phase {
     Ended,
 }
 
-/// The outgoing side: numbering, `start`, limits.  Apart from parts and calls so that a payload may borrow from those.
+/// Last stage of the emitter.  It is separate from parts and calls, so that a payload may borrow from those.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DeltaEmitter {
-    /// Whose parts and provider state these are.
+    /// Dialect of the parts and the provider state.
     pub(super) dialect: &'static str,
     pub(super) options: Arc<StreamOptions>,
     pub(super) phase: Phase,
@@ -27,12 +31,13 @@ pub(super) struct DeltaEmitter {
     pub(super) next_part: u32,
     pub(super) message_bytes: usize,
     pub(super) state_bytes: usize,
-    /// The frame's JSON until its first delta leaves.
+    /// JSON of the current frame until its first delta is emitted.
     pub(super) raw: Option<String>,
-    /// The JSON of the frame that said how the stream ends, until the terminal leaves in a frame without JSON (`[DONE]`) or
-    /// at the end of the body.
+    /// JSON of the frame that ended the message.
+    ///
+    /// The terminal carries it if the terminal is emitted in a frame without JSON (`[DONE]`) or at the end of the body.
     pub(super) raw_of_end: Option<String>,
-    /// The limit that was reached.
+    /// Message about the first limit that was reached.
     pub(super) limit_reached: Option<String>,
 }
 
@@ -46,7 +51,7 @@ impl DeltaEmitter {
         out.delta(&Delta { seq: self.seq, payload, provider_raw: raw.as_deref() });
     }
 
-    /// Sends a delta of nothing but text.
+    /// Emit a delta that carries text and no attributes.
     #[inline]
     pub(super) fn send_text_only<O: Output>(&mut self, out: &mut O, delta: TextOnlyDelta<'_>) {
         if self.phase == Phase::Waiting || self.raw.is_some() {
@@ -65,7 +70,7 @@ impl DeltaEmitter {
         if self.response_id.is_empty() {
             self.response_id.push_str(options.request_id.as_deref().unwrap_or(&options.run_id));
         }
-        // The caller's name stands in; what the body says later is still news then.
+        // The requested model is used for now.  A model that the body names later still counts as a change.
         let asked = options.model_id.as_deref().unwrap_or("");
         let model = if self.model.is_empty() { asked } else { self.model.as_str() };
         model.clone_into(&mut self.started_model);
@@ -78,7 +83,7 @@ impl DeltaEmitter {
         out.delta(&Delta { seq: self.seq, payload, provider_raw: raw.as_deref() });
     }
 
-    /// Counts `added` against a bound; false, once and for all, when it is reached.
+    /// Check `used` against a bound.  Returns false from the first excess on.
     #[inline]
     pub(super) fn within(&mut self, which: &str, used: usize, bound: usize) -> bool {
         if used > bound {
@@ -101,12 +106,12 @@ impl DeltaEmitter {
         self.within("message_bytes", self.message_bytes, bound)
     }
 
-    /// Counts a call's id or name, and holds it to the limit of an identifier.
+    /// Count the id or name of a call, and check the limit of an identifier.
     pub(super) fn take_identifier(&mut self, text: Str<'_>) -> bool {
         self.is_identifier(text) && self.take_message_bytes(text.raw.len())
     }
 
-    /// Whether a text is no longer than an identifier may be.
+    /// Return true if a text is within the limit of an identifier.
     pub(super) fn is_identifier(&mut self, text: Str<'_>) -> bool {
         let bound = self.options.limits.identifier_bytes;
         self.within("identifier_bytes", text.raw.len(), bound)

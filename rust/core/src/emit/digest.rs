@@ -1,6 +1,8 @@
-//! What was said, by length and FNV-1a hash of 64 bits: enough to tell a repetition or a beginning, at no memory.
+//! `Digest`: length and 64-bit FNV-1a hash of a text.
+//!
+//! In: chunks of a text.  Out: a digest that recognises a repetition or a prefix of the text, in constant memory.
 
-/// The digest of a text that grows.
+/// Digest of a text that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digest {
     length: usize,
@@ -27,12 +29,12 @@ impl Digest {
         }
     }
 
-    /// 16 hexadecimal digits' worth of the text.
+    /// Return the hash of the text.
     pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// What `whole` says after this text; `None` when it does not begin with it.
+    /// Return the suffix of `whole` after this text; `None` if `whole` does not begin with this text.
     pub(crate) fn rest_of<'a>(&self, whole: &'a str) -> Option<&'a str> {
         let (begun, rest) = whole.split_at_checked(self.length)?;
         (Self::from_text(begun) == *self).then_some(rest)

@@ -12,7 +12,7 @@ use crate::contract::{ErrorCode, Failure, FinishReason, Output, Usage, Warnings}
 use crate::json::Str;
 use crate::provider_error::ErrorObject;
 
-/// The emitter's state.
+/// State of the emitter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Emitter {
     pub(super) deltas: DeltaEmitter,
@@ -20,19 +20,19 @@ pub struct Emitter {
     /// The part that ends before the first delta of another part.
     pub(super) open_part: Option<PartHandle>,
     pub(super) calls: Vec<Call>,
-    /// Every call before it has ended.
+    /// Index before which every call has ended.
     pub(super) first_open: usize,
     pub(super) started_calls: usize,
     pub(super) ids: BTreeMap<String, u32>,
     pub(super) usage: Option<Usage<String>>,
-    /// Counts from beside the message, and their record.
+    /// Counts from outside the message, and their record.
     pub(super) usage_beside: Option<Box<(Counts, String)>>,
-    /// The usage records of the provider so far, merged.
+    /// Usage records of the provider, merged.
     pub(super) usage_record: Option<String>,
     pub(super) finish: Option<(FinishReason, String)>,
     pub(super) deferred: Option<Box<Failure<Box<str>>>>,
     pub(super) refused: bool,
-    /// Facts under the provider's names: a JSON object without its closing brace, empty where there are none.
+    /// Facts under the provider's names: a JSON object without its closing brace; empty without facts.
     pub(super) details: String,
     pub(super) detail_names: Vec<&'static str>,
     pub(super) warnings: Warnings,
@@ -40,7 +40,7 @@ pub struct Emitter {
 }
 
 impl Emitter {
-    /// Before the first byte.
+    /// Build the state before the first byte.
     pub fn new(options: Arc<StreamOptions>) -> Self {
         Self {
             deltas: DeltaEmitter {
@@ -77,12 +77,12 @@ impl Emitter {
         }
     }
 
-    /// Whether the terminal has left.
+    /// Return true after the terminal.
     pub fn ended(&self) -> bool {
         self.deltas.phase == Phase::Ended
     }
 
-    /// The seq of the last delta that left.
+    /// Return the sequence number of the last delta.
     pub fn last_seq(&self) -> u64 {
         self.deltas.seq
     }
@@ -117,7 +117,7 @@ impl<'a, O: Output> EmitterSink<'a, O> {
             && self.emitter.deferred.is_none()
     }
 
-    /// Keep the JSON of a frame for its first delta, if the options demand it.
+    /// Keep the JSON of a frame for its first delta, if the options request it.
     pub fn begin_frame(&mut self, json: &str) {
         if self.options().provider_raw {
             self.emitter.deltas.raw = Some(json.to_owned());
@@ -131,7 +131,7 @@ impl<'a, O: Output> EmitterSink<'a, O> {
         deltas.raw.is_some() || deltas.limit_reached.is_some()
     }
 
-    /// End a frame; returns the failure that must end the stream if a limit was reached.
+    /// End a frame.  Returns the failure that must end the stream if a limit was reached.
     #[cold]
     pub(crate) fn end_frame(&mut self) -> Option<Failure<Box<str>>> {
         self.emitter.deltas.raw = None;
@@ -146,11 +146,11 @@ impl<'a, O: Output> EmitterSink<'a, O> {
         deltas.within("message_bytes", deltas.message_bytes.saturating_add(bytes), bound);
     }
 
-    /// Names model and response id; the first name of each counts.  `start` leaves once both are known.
+    /// Set the model and the response id.  The first value of each wins.  `start` is emitted once both are known.
     #[inline]
     pub fn identity(&mut self, model: Option<Str<'_>>, response_id: Option<Str<'_>>) {
         let deltas = &self.emitter.deltas;
-        // Most frames name again what is known.
+        // Most frames repeat a known identity.
         if deltas.phase == Phase::Waiting
             || (deltas.phase == Phase::Running && deltas.model.is_empty())
         {
@@ -179,12 +179,12 @@ impl<'a, O: Output> EmitterSink<'a, O> {
         }
     }
 
-    /// The message began anew: why an earlier one ended says nothing any more.
+    /// Begin the message again.  The finish reason of an earlier message no longer applies.
     pub fn restart(&mut self) {
         self.emitter.finish = None;
     }
 
-    /// Another model took over.
+    /// Set the model that took over the answer.
     pub fn model_changed(&mut self, model: Str<'_>) {
         let deltas = &mut self.emitter.deltas;
         if deltas.is_identifier(model) {
@@ -192,22 +192,22 @@ impl<'a, O: Output> EmitterSink<'a, O> {
         }
     }
 
-    /// The failure that the JSON of a provider's error tells.
+    /// Return the failure that the JSON of a provider's error describes.
     pub fn failure(&self, json: &str) -> Failure<Box<str>> {
         self.failure_of(ErrorObject::read(json).unwrap_or_default())
     }
 
-    /// The failure that a provider's error tells.
+    /// Return the failure that a provider's error describes.
     pub fn failure_of(&self, error: ErrorObject) -> Failure<Box<str>> {
         error.failure(&self.options().response, "the provider sent an error without a message")
     }
 
-    /// Counts bytes that a dialect holds for a provider part; false when the limit is reached.
+    /// Count bytes that a dialect holds for a provider part.  Returns false if the limit is reached.
     pub fn take_state_bytes(&mut self, added: usize) -> bool {
         self.emitter.deltas.take_state_bytes(added)
     }
 
-    /// Gives back what was counted for a block that leaves as a part, which is counted itself.
+    /// Subtract the bytes of a held block.  The block is counted again when it is emitted as a part.
     pub fn give_back_state_bytes(&mut self, held: usize) {
         let deltas = &mut self.emitter.deltas;
         deltas.state_bytes = deltas.state_bytes.saturating_sub(held);

@@ -1,4 +1,4 @@
-//! The emitter: sequence numbers, `start`, part numbers, call ids, pairing of starts and ends, usage, and the one terminal.
+//! Emitter: sequence numbers, `start`, part numbers, call ids, pairing of starts and ends, usage, and the one terminal.
 //!
 //! In: the operations of [`EmitterSink`], from a dialect or from the layer of markup above.  Out: lawful deltas, to an
 //! [`Output`](crate::contract::Output).

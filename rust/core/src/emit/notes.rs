@@ -1,8 +1,8 @@
-//! Notes about a stream: warnings, and facts that the contract has no member for.
+//! Notes about a stream: warnings, and facts without a member in the contract.
 //!
 //! In: warnings and facts of a dialect.  Out: `warnings` and `details` of the terminal.
 //!
-//! Laws: a repeated warning is only counted.  The first value of a fact counts.  Both are bounded by the limits.
+//! Laws: a repeated warning is only counted.  The first value of a fact wins.  Both are bounded by the limits.
 
 use super::emitter::{Emitter, EmitterSink};
 use crate::contract::Output;
@@ -45,21 +45,21 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Remember a fact without a member in the contract under the provider's name; `value` is JSON.  The first value counts.
+    /// Record a fact without a member in the contract under the provider's name.  `value` is JSON.  The first value wins.
     pub fn detail(&mut self, name: &'static str, value: &str) {
         if let Some(mut details) = self.add_detail(name, value.len()) {
             details.json(name, value);
         }
     }
 
-    /// Remember several facts, each a name and a JSON value.
+    /// Record several facts, each a name and a JSON value.
     pub fn details<'v>(&mut self, facts: impl IntoIterator<Item = (&'static str, &'v str)>) {
         for (name, value) in facts {
             self.detail(name, value);
         }
     }
 
-    /// Remember a fact that is a string of the wire.
+    /// Record a fact that is a string of the wire.
     #[inline]
     pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) {
         if let Some(value) = value {

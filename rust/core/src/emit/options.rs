@@ -9,25 +9,25 @@ use crate::provider_error::Response;
 /// Facts about a stream that the caller knows before its first byte.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamOptions {
-    /// The registry's name.
+    /// Name of the dialect in the registry.
     pub dialect: &'static str,
-    /// The agent run.
+    /// Id of the agent run.
     pub run_id: Arc<str>,
-    /// The requested model.
+    /// Requested model.
     pub model_id: Option<Box<str>>,
-    /// The response id, if the body has none.
+    /// Response id to use if the body has none.
     pub request_id: Option<Box<str>>,
-    /// Status and headers.
+    /// Status and headers of the HTTP response.
     pub response: Response,
-    /// The number of the answer to follow, if the stream has several.
+    /// Number of the answer to decode, if the stream has several.
     pub choice: u64,
-    /// Send the JSON of a frame with its first delta.
+    /// Attach the JSON of a frame to its first delta.
     pub provider_raw: bool,
-    /// Send log probabilities with text deltas.
+    /// Attach log probabilities to text deltas.
     pub logprobs: bool,
-    /// The caller's tool names by the names in the request, where these differ.
+    /// Tool names of the caller by their names in the request; only those that differ.
     pub tool_names: Option<Arc<BTreeMap<Box<str>, Box<str>>>>,
-    /// Bounds.
+    /// Bounds of the stream.
     pub limits: Limits,
 }
 

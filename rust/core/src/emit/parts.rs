@@ -9,13 +9,13 @@ use crate::json::Carry;
 pub enum PartKind {
     /// Visible text.
     Text,
-    /// Visible text that declines.
+    /// Visible text of a refusal.
     Refusal,
-    /// Reasoning.
+    /// Thinking (reasoning).
     Thinking,
 }
 
-/// A part that a dialect opened.
+/// Handle of a part that a dialect opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PartHandle(pub(super) usize);
 
@@ -29,7 +29,7 @@ pub(super) struct Part {
     /// The protocol has an event for the end of this part, so the first delta of another part does not end it.
     pub(super) is_block: bool,
     pub(super) carry: Carry,
-    /// Digest of the streamed text, where the protocol repeats the whole text at its end.
+    /// Digest of the streamed text, if the protocol repeats the whole text at its end.
     pub(super) said: Option<Digest>,
 }
 

@@ -1,4 +1,8 @@
-//! The terminal: finish reason, deferred errors, and the one `done` or `error` of a stream.
+//! End of a stream: finish reason, deferred errors, and the one `done` or `error`.
+//!
+//! In: finish reasons, failures, the end marker and the end of the body.  Out: the terminal.
+//!
+//! Law: all parts and calls end before the terminal.
 
 use super::call::CallEnd;
 use super::delta_emitter::Phase;
@@ -11,35 +15,36 @@ use crate::json::ObjectWriter;
 pub(crate) type BeforeEnd<'a, S> = &'a mut dyn FnMut(&mut S, CallEnd);
 
 impl<O: Output> EmitterSink<'_, O> {
-    /// Remembers why the message ended; a later reason replaces an earlier one.
+    /// Record the finish reason.  A later reason replaces an earlier one.
     pub fn finish(&mut self, reason: FinishReason, raw: &str) {
         self.keep_frame_for_end();
         self.emitter.finish = Some((reason, raw.to_owned()));
     }
 
-    /// Whether a finish reason was seen.
+    /// Return true after a finish reason.
     pub fn finished(&self) -> bool {
         self.emitter.finish.is_some()
     }
 
-    /// Whether the finish reason that was seen says that the model ended by itself.
+    /// Return true after a finish reason that means that the model ended by itself.
     pub fn finished_whole(&self) -> bool {
         self.emitter.finish.as_ref().is_some_and(|(reason, _)| reason.says_done())
     }
 
-    /// The message holds refusal text.
+    /// Record that the message holds refusal text.
     pub fn refused(&mut self) {
         self.emitter.refused = true;
     }
 
-    /// Remembers an error that the protocol lets other events follow: content is dropped from here on, usage is merged,
-    /// and the error ends the stream at its real end.
+    /// Record an error that other events of the protocol may follow.
+    ///
+    /// Later content is dropped and usage is still merged.  The error ends the stream at its real end.
     pub fn defer_error(&mut self, failure: Failure<Box<str>>) {
         self.keep_frame_for_end();
         self.emitter.deferred.get_or_insert_with(|| Box::new(failure));
     }
 
-    /// Keeps the frame's JSON for the terminal, unless a delta of the frame took it.
+    /// Keep the JSON of the frame for the terminal, unless a delta of the frame took it.
     fn keep_frame_for_end(&mut self) {
         let deltas = &mut self.emitter.deltas;
         if deltas.raw.is_some() {
@@ -47,7 +52,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Ends the stream in an error, now.
+    /// End the stream in an error, now.
     pub(crate) fn error(&mut self, failure: Failure<Box<str>>, before: BeforeEnd<'_, Self>) {
         if self.ended() {
             return;
@@ -64,13 +69,13 @@ impl<O: Output> EmitterSink<'_, O> {
         self.emitter.deltas.phase = Phase::Ended;
     }
 
-    /// The provider's end marker: the stream is whole.
+    /// End the stream at the provider's end marker.
     pub(crate) fn end(&mut self, before: BeforeEnd<'_, Self>) {
         if self.ended() {
             return;
         }
         if let Some(message) = self.emitter.deltas.limit_reached.take() {
-            // What did not fit was dropped in this very frame: that is no normal end.
+            // Content of this frame was dropped because of the limit, so the end is not normal.
             let failure = Failure::new(ErrorCode::ProtocolError, message.into());
             return self.error(failure, before);
         }
@@ -112,7 +117,10 @@ impl<O: Output> EmitterSink<'_, O> {
         deltas.phase = Phase::Ended;
     }
 
-    /// The body stopped: a stream that said its finish reason is done, any other was lost.
+    /// End the stream at the end of the body.
+    ///
+    /// With a finish reason or a deferred error the stream ends as at its end marker.  Otherwise it ends in the failure
+    /// `lost`.
     pub(crate) fn end_of_body(&mut self, lost: Failure<Box<str>>, before: BeforeEnd<'_, Self>) {
         if self.ended() {
             return;
@@ -124,7 +132,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Leaves nothing open before the terminal.
+    /// End all open parts and calls before the terminal, and emit the final usage.
     fn settle(&mut self, how: CallEnd, before: BeforeEnd<'_, Self>) {
         before(self, how);
         for position in 0..self.emitter.parts.len() {

@@ -1,7 +1,9 @@
-//! Text and thinking parts: opening and ending them, text in pieces or whole, and the attributes of a text.
+//! Text and thinking parts: their start and end, text in chunks or whole, and attributes.
 //!
-//! Laws: each part ends once, at its protocol's own event, or before the first delta of the next part, or before the
-//! terminal.  After its end only attributes on an empty text follow; further text opens a new part.
+//! In: operations of a dialect on a part.  Out: `text`, `thinking` and `part_end`.
+//!
+//! Laws: each part ends once: at its own event of the protocol, before the first delta of the next part, or before the
+//! terminal.  After its end only attributes on an empty text follow.  Further text opens a new part.
 
 use std::borrow::Cow;
 
@@ -12,17 +14,18 @@ use crate::contract::{Logprobs, Output, Payload, TextAttributes, TextOnlyDelta};
 use crate::json::{self, Carry, Str};
 
 impl<O: Output> EmitterSink<'_, O> {
-    /// Opens a part that ends before the first delta of the next part.  It gets its number with its first delta.
+    /// Open a part that ends before the first delta of the next part.  The part gets its number with its first delta.
     pub fn open_part(&mut self, kind: PartKind) -> PartHandle {
         self.add_part(kind, false, None)
     }
 
-    /// Opens a part for whose end the protocol has an event: parts of such a protocol may interleave.
+    /// Open a part that ends at an event of the protocol.  Such parts may interleave.
     pub fn open_block(&mut self, kind: PartKind) -> PartHandle {
         self.add_part(kind, true, None)
     }
 
-    /// Opens such a part whose protocol repeats the whole text at its end, see [`Self::text_whole`].
+    /// Open a part as [`Self::open_block`] does, whose protocol repeats the whole text at its end.  See
+    /// [`Self::text_whole`].
     pub fn open_repeated_block(&mut self, kind: PartKind) -> PartHandle {
         self.add_part(kind, true, Some(Digest::default()))
     }
@@ -30,7 +33,7 @@ impl<O: Output> EmitterSink<'_, O> {
     fn add_part(&mut self, kind: PartKind, is_block: bool, said: Option<Digest>) -> PartHandle {
         let bound = self.options().limits.parts;
         let used = self.emitter.parts.len() + 1;
-        // Parts that stay empty get no number, but they take memory.
+        // Empty parts get no number, but they use memory.
         if self.emitter.deltas.within("parts", used, bound) {
             self.emitter.parts.push(Part {
                 kind,
@@ -44,7 +47,7 @@ impl<O: Output> EmitterSink<'_, O> {
         PartHandle(used - 1)
     }
 
-    /// Emits more text of a part.
+    /// Emit more text of a part.
     #[inline]
     pub fn text(&mut self, part: PartHandle, text: Str<'_>) {
         if text.is_empty() || !self.is_open() {
@@ -91,7 +94,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Emits text of a part that has no number: the part begins with it.
+    /// Emit the first text of a part, which also begins the part.
     #[cold]
     fn first_text(&mut self, handle: PartHandle, text: Str<'_>) {
         let Some(part) = self.emitter.parts.get_mut(handle.0) else { return };
@@ -117,7 +120,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Gives a part its number and emits its first delta, after the end of the part before it.
+    /// End the open part, number this part and emit its first delta.
     fn begin_with(&mut self, handle: PartHandle, text: &str, attributes: TextAttributes<&str>) {
         self.end_open_part();
         let Emitter { deltas, parts, open_part, .. } = &mut *self.emitter;
@@ -131,7 +134,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Ends a part.  A surrogate that waits for its other half stays alone.
+    /// End a part.  A pending high surrogate becomes U+FFFD.
     pub fn end_part(&mut self, part: PartHandle) {
         self.flush_part(part);
         let Emitter { deltas, parts, open_part, .. } = &mut *self.emitter;
@@ -146,7 +149,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Ends the part that the first delta of another part ends.
+    /// End the part that ends before the first delta of another part.
     #[inline]
     pub(super) fn end_open_part(&mut self) {
         if let Some(part) = self.emitter.open_part {
@@ -154,7 +157,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Takes the whole text of a part after its pieces, and emits the suffix that was not streamed.
+    /// Take the whole text of a part after its chunks, and emit the suffix that was not streamed.
     ///
     /// On a mismatch the streamed text stays, with a warning.
     pub fn text_whole(&mut self, part: PartHandle, whole: Str<'_>) {
@@ -166,7 +169,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Begins another paragraph of a part, which the protocol repeats by itself.
+    /// Begin another paragraph of a part.  The protocol repeats the whole text of each paragraph separately.
     pub fn begin_paragraph(&mut self, part: PartHandle) {
         self.flush_part(part);
         if let Some(part) = self.emitter.parts.get_mut(part.0) {
@@ -179,13 +182,14 @@ impl<O: Output> EmitterSink<'_, O> {
         self.warn("final_text_differs", message, None);
     }
 
-    /// Emits attributes of a part on an empty text.
+    /// Emit attributes of a part on an empty text.
     fn send_attributes(&mut self, handle: PartHandle, attributes: TextAttributes<&str>) {
         if !self.is_open() {
             return;
         }
         if attributes.logprobs.is_none() {
-            // Log probabilities come between the halves of a text; every other attribute follows the whole character.
+            // Log probabilities may come between the halves of a surrogate pair.  Every other attribute follows the whole
+            // character.
             self.flush_part(handle);
         }
         let Emitter { deltas, parts, .. } = &mut *self.emitter;
@@ -201,7 +205,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Adds citations: a JSON array, or one of them alone.
+    /// Add citations: a JSON array, or one citation alone.
     pub fn annotate(&mut self, part: PartHandle, annotations: &str) {
         let list;
         let annotations = if annotations.starts_with('[') {
@@ -225,7 +229,7 @@ impl<O: Output> EmitterSink<'_, O> {
         self.annotate(part, &annotation);
     }
 
-    /// Adds log probabilities.
+    /// Add log probabilities.
     pub fn logprobs(&mut self, part: PartHandle, logprobs: &Logprobs) {
         self.send_attributes(
             part,
@@ -233,7 +237,7 @@ impl<O: Output> EmitterSink<'_, O> {
         );
     }
 
-    /// Sets the provider state of a part; `data` is a JSON value.
+    /// Set the provider state of a part; `data` is a JSON value.
     pub fn part_state(&mut self, part: PartHandle, data: &str) {
         let state = self.emitter.deltas.provider_state(data);
         self.send_attributes(
@@ -242,7 +246,7 @@ impl<O: Output> EmitterSink<'_, O> {
         );
     }
 
-    /// Emits a whole thinking part of which only the provider state exists.
+    /// Emit a whole thinking part of which only the provider state exists.
     pub fn redacted(&mut self, data: &str) -> PartHandle {
         let part = self.open_part(PartKind::Thinking);
         let state = self.emitter.deltas.provider_state(data);
@@ -258,7 +262,7 @@ impl<O: Output> EmitterSink<'_, O> {
         part
     }
 
-    /// Emits a surrogate that waits for its other half as U+FFFD.
+    /// Emit a pending high surrogate as U+FFFD.
     fn flush_part(&mut self, handle: PartHandle) {
         let Some(part) = self.emitter.parts.get_mut(handle.0) else {
             return;
@@ -282,7 +286,7 @@ impl<O: Output> EmitterSink<'_, O> {
 
 /// Return the suffix of a whole text that was not streamed; `None` if the whole text differs from the streamed one.
 ///
-/// A surrogate that waits for its other half is dropped, since the suffix has both.
+/// A pending high surrogate is dropped, because the suffix has both halves.
 pub(crate) fn missing_suffix<'a>(
     carry: &mut Carry,
     streamed: Option<Digest>,

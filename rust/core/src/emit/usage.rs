@@ -8,8 +8,9 @@ use crate::contract::{Output, Payload};
 use crate::facts::UsageTable;
 use crate::json;
 
-/// Bytes of provider state that one repeated byte of a usage record counts for: merging reads and writes it several times.
-/// Known records have at most 2 KB and are repeated once or twice.
+/// Cost of one repeated byte of a usage record, in bytes of provider state.
+///
+/// Merging reads and writes each byte several times.  Known records have at most 2 KB and are repeated once or twice.
 const REPEATED_BYTE_COST: usize = 16;
 
 impl<O: Output> EmitterSink<'_, O> {
@@ -45,7 +46,7 @@ impl<O: Output> EmitterSink<'_, O> {
         self.take_state_bytes(known.saturating_sub(new).saturating_mul(REPEATED_BYTE_COST))
     }
 
-    /// Send the merged counts if they changed.  `raw` is the provider's own record as JSON.
+    /// Send the merged counts if they changed.  `raw` is the usage record of the provider as JSON.
     pub fn usage(&mut self, counts: &Counts, raw: &str) {
         if self.ended() || counts.is_empty() {
             return;
@@ -62,7 +63,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Keep counts from outside the message; at its end they fill the gaps of its own record.
+    /// Keep counts from outside the message.  At the end of the message they fill the gaps of its own record.
     pub fn usage_beside(&mut self, counts: Counts, raw: &str) {
         if !counts.is_empty() && self.take_state_bytes(raw.len()) {
             self.emitter.usage_beside = Some(Box::new((counts, raw.to_owned())));

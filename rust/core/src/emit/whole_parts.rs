@@ -1,4 +1,4 @@
-//! Parts that arrive whole: images, and blocks that only their provider understands.
+//! Parts that arrive whole: images, and provider blocks.
 //!
 //! In: an image or the JSON of a block.  Out: one `part` delta, counted against the bound of provider state.
 
@@ -6,12 +6,12 @@ use super::emitter::EmitterSink;
 use crate::contract::{Output, Payload};
 use crate::json;
 
-/// The bytes of an image, or their address.
+/// Content of an image: its bytes, or its address.
 #[derive(Clone, Copy, Debug)]
 pub enum ImageContent<'a> {
-    /// Base64.
+    /// Bytes in base64.
     Base64(&'a str),
-    /// The address of the image.
+    /// Address of the image.
     Url(&'a str),
 }
 
@@ -61,7 +61,7 @@ impl<O: Output> EmitterSink<'_, O> {
         self.whole_part(&part);
     }
 
-    /// Attribute later parts and provider state to `dialect`, whose events came inside another dialect's.
+    /// Attribute later parts and provider state to `dialect`, whose events came inside those of another dialect.
     pub fn speak_as(&mut self, dialect: &'static str) {
         self.emitter.deltas.dialect = dialect;
     }

@@ -1,7 +1,9 @@
-//! Folds deltas into a message: `idle → started → done | error`.
+//! `MessageAssembler`: folds deltas into a message (`idle → started → done | error`).
 //!
-//! In: lawful deltas, from a decoder, a batch or by hand.  Out: parts in the order of their numbers, usage, terminal.
-//! A delta that breaks a law changes nothing.  Text is appended, never copied again; cost is linear in what comes.
+//! In: deltas from a decoder, a batch or the caller.  Out: parts in the order of their numbers, usage, terminal.
+//!
+//! Laws: a delta that breaks a law of the contract changes nothing.  Text is appended and never copied again, so the cost is
+//! linear in the input.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,22 +13,22 @@ use crate::contract::{
     Laws, Logprobs, Payload, TextAttributes, TextOnlyDelta, Usage,
 };
 
-/// Where a message stands.
+/// State of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
-    /// Nothing came.
+    /// No delta was consumed.
     #[default]
     Idle,
-    /// `start` came.
+    /// `start` was consumed.
     Started,
-    /// `done` came.
+    /// `done` was consumed.
     Done,
-    /// `error` came.
+    /// `error` was consumed.
     Error,
 }
 
 impl Status {
-    /// The name that users see.
+    /// Return the name of the state in the public API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -37,16 +39,16 @@ impl Status {
     }
 }
 
-/// Text of a part and what rides on it.
+/// Text part with its attributes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextPart {
-    /// The text so far.
+    /// Text received so far.
     pub text: String,
-    /// JSON arrays, one a delta.
+    /// JSON arrays of annotations, one for each delta that had any.
     pub annotations: Vec<Box<str>>,
-    /// It is a refusal.
+    /// True for a refusal.
     pub refusal: bool,
-    /// It is withheld.
+    /// True for content that the provider withholds.
     pub redacted: bool,
     /// JSON object `{dialect, modelId, data}`.
     pub provider_state: Option<Box<str>>,
@@ -70,17 +72,17 @@ impl TextPart {
 /// A tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// Unique in the run.
+    /// Id of the call, unique in the run.
     pub id: CallId,
-    /// The tool.
+    /// Name of the tool.
     pub name: Box<str>,
-    /// The text of its arguments so far.
+    /// Argument text received so far.
     pub args: String,
-    /// What the text is.
+    /// Format of the argument text.
     pub input_format: InputFormat,
-    /// Whether its end came.
+    /// True after the end of the call.
     pub ended: bool,
-    /// Half a call.
+    /// True for a call whose arguments were cut off.
     pub incomplete: bool,
     /// JSON object `{dialect, modelId, data}`.
     pub provider_state: Option<Box<str>>,
@@ -91,33 +93,34 @@ pub struct ToolCall {
 pub enum Part {
     /// Visible text.
     Text(TextPart),
-    /// Reasoning.
+    /// Thinking (reasoning).
     Thinking(TextPart),
-    /// A call.
+    /// Tool call.
     ToolCall(ToolCall),
-    /// A part that came whole: JSON object `{kind, payload, providerState?}`.
+    /// Part that is emitted in one delta: a JSON object `{kind, payload, providerState?}`.
     Whole(Box<str>),
 }
 
-/// How the message ended.
+/// End of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Terminal {
-    /// Normally.
+    /// Normal end.
     Done {
-        /// The closed reason.
+        /// Finish reason in the vocabulary of the contract.
         finish_reason: FinishReason,
-        /// The provider's word.
+        /// Finish reason as the provider wrote it.
         raw_finish_reason: Option<Box<str>>,
     },
-    /// In an error.
+    /// End in an error.
     Error(Failure<Box<str>>),
 }
 
-/// Bytes that a text has room for at first: growing from a few would copy a short answer five times.
+/// Initial capacity of a text.  Growth from a few bytes would copy a short answer five times.
 const FIRST_BYTES: usize = 128;
 
-/// Part numbers of calls that another part follows, by the address of the call's id: an index of what the parts say, which
-/// makes no assembler differ from another.
+/// Part numbers of calls that are not the last part, keyed by the address of the call's id.
+///
+/// The map is only an index of the parts.  Therefore two assemblers are equal whatever their maps hold.
 #[derive(Clone, Debug, Default)]
 struct InterleavedCalls(HashMap<usize, usize>);
 
@@ -127,7 +130,7 @@ impl PartialEq for InterleavedCalls {
     }
 }
 
-/// The assembler.
+/// Message under construction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageAssembler {
     laws: Laws,
@@ -142,37 +145,37 @@ pub struct MessageAssembler {
     terminal: Option<Terminal>,
     warnings: Option<Box<str>>,
     details: Option<Box<str>>,
-    /// Shared with whoever looks at a message; copied only when tokens come while somebody does.
+    /// Shared with snapshots.  The list is copied only if tokens arrive while a snapshot is alive.
     logprobs: Option<Arc<Logprobs>>,
 }
 
 impl MessageAssembler {
-    /// Where the message stands.
+    /// Return the state of the message.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// The seq of the last delta; 0 before the first.
+    /// Return the sequence number of the last delta; 0 before the first.
     pub fn last_seq(&self) -> u64 {
         self.laws.last_seq()
     }
 
-    /// The model that answers; the last one named.
+    /// Return the id of the model that answers, as the stream named it last.
     pub fn model_id(&self) -> &str {
         &self.model_id
     }
 
-    /// The response's id.
+    /// Return the id of the response.
     pub fn request_id(&self) -> &str {
         &self.request_id
     }
 
-    /// The parts in order.
+    /// Return the parts in order.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The tool calls in order, each with the number of its part.
+    /// Return the tool calls in order, each with its part number.
     pub fn tool_calls(&self) -> impl Iterator<Item = (usize, &ToolCall)> {
         self.calls.iter().filter_map(|at| match self.parts.get(*at) {
             Some(Part::ToolCall(call)) => Some((*at, call)),
@@ -180,32 +183,32 @@ impl MessageAssembler {
         })
     }
 
-    /// The counts, when any came.
+    /// Return the token counts, if the stream had any.
     pub fn usage(&self) -> Option<Usage<&str>> {
         self.usage.as_ref().map(|usage| usage.map(AsRef::as_ref))
     }
 
-    /// The log probabilities of all tokens, text and thinking, in the order in which they came.
+    /// Return the log probabilities of all tokens, text and thinking, in the order of the stream.
     pub fn logprobs(&self) -> Option<&Arc<Logprobs>> {
         self.logprobs.as_ref()
     }
 
-    /// How the message ended.
+    /// Return the end of the message, if it has ended.
     pub fn terminal(&self) -> Option<&Terminal> {
         self.terminal.as_ref()
     }
 
-    /// JSON object of the facts that the terminal tells under the provider's names.
+    /// Return the JSON object of the terminal's details, under the provider's names.
     pub fn details(&self) -> Option<&str> {
         self.details.as_deref()
     }
 
-    /// JSON array of the terminal's warnings.
+    /// Return the JSON array of the terminal's warnings.
     pub fn warnings(&self) -> Option<&str> {
         self.warnings.as_deref()
     }
 
-    /// The visible text so far, all parts joined.
+    /// Return the visible text received so far, with all parts joined.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text(part) => Some(part.text.as_str()),
@@ -214,7 +217,7 @@ impl MessageAssembler {
         texts.collect()
     }
 
-    /// Takes the next delta, which is plain; the same as [`Self::consume`].
+    /// Consume the next delta, which carries text and no attributes.  The effect is that of [`Self::consume`].
     #[inline]
     pub fn consume_text_only(
         &mut self,
@@ -239,7 +242,7 @@ impl MessageAssembler {
                 }
             }
             TextOnlyDelta::Args { id, text } => {
-                // Most arguments are the last part's.
+                // Most arguments belong to the last part.
                 let last = self.parts.len().saturating_sub(1);
                 for at in [Some(last), self.interleaved.0.get(&id.address()).copied()] {
                     if let Some(Part::ToolCall(call)) = at.and_then(|at| self.parts.get_mut(at))
@@ -257,8 +260,9 @@ impl MessageAssembler {
         self.consume(&Delta { seq, payload: delta.into(), provider_raw: None })
     }
 
-    /// Takes arguments under an id whose address is new here, and remembers the address: the next arguments of the call are
-    /// found by it, without a look at the text of the id.
+    /// Consume arguments under an id whose address is new to the assembler, and store the address.
+    ///
+    /// The next arguments of the call are then found without comparing the text of the id.
     #[cold]
     fn consume_first_args(
         &mut self,
@@ -290,7 +294,7 @@ impl MessageAssembler {
         Ok(())
     }
 
-    /// Takes the next delta; one that breaks a law changes nothing.
+    /// Consume the next delta.  A delta that breaks a law changes nothing.
     pub fn consume(&mut self, delta: &Delta<&str>) -> Result<(), ContractViolation> {
         let destination = self.laws.check(delta)?;
         match (delta.payload, destination) {
@@ -357,7 +361,8 @@ impl MessageAssembler {
                 self.terminal = Some(Terminal::Error(failure));
             }
             (Payload::Part { part, .. }, _) => self.parts.push(Part::Whole(part.into())),
-            // The laws give arguments and ends of calls a part.  The end of a text part changes no message.
+            // The laws guarantee a part for the arguments and the end of a call.  The end of a text part does not change the
+            // message.
             (
                 Payload::ToolCallArgs { .. }
                 | Payload::ToolCallEnd { .. }

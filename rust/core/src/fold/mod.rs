@@ -1,4 +1,4 @@
-//! Folding: deltas to a message, and argument text to JSON values.
+//! Folding of deltas into a message, and of argument text into JSON values.
 
 mod assembler;
 mod output;

@@ -1,9 +1,13 @@
-//! A decoder's output that folds each delta as it leaves.
+//! `FoldingOutput`: an output that folds each delta into an assembler at once.
+//!
+//! In: deltas of a decoder.  Out: a changed assembler, and the number of folded deltas.
+//!
+//! Law: the first delta that the assembler rejects ends the folding.
 
 use super::assembler::MessageAssembler;
 use crate::contract::{ContractViolation, Delta, Output, TextOnlyDelta};
 
-/// A decoder's output folded as it comes.  What the assembler refuses ends the folding; the rest of the feed is dropped.
+/// Output that folds the deltas of one feed.  After a rejected delta, the rest of the feed is dropped.
 #[derive(Debug)]
 pub struct FoldingOutput<'a> {
     assembler: &'a mut MessageAssembler,
@@ -12,12 +16,12 @@ pub struct FoldingOutput<'a> {
 }
 
 impl<'a> FoldingOutput<'a> {
-    /// Folds into `assembler`.
+    /// Build an output that folds into `assembler`.
     pub fn new(assembler: &'a mut MessageAssembler) -> Self {
         Self { assembler, taken: 0, violation: None }
     }
 
-    /// How many deltas were folded, or what the assembler refused.
+    /// Return the number of folded deltas, or the violation of the rejected one.
     pub fn finish(self) -> Result<usize, ContractViolation> {
         self.violation.map_or(Ok(self.taken), Err)
     }

@@ -1,21 +1,24 @@
-//! A JSON text that arrives in pieces becomes events: what is known of its value so far, and nothing that could change.
+//! `PartialJson`: a tokenizer for JSON text that arrives in chunks.
 //!
-//! In: bytes in any chunking, also cut inside an escape, a surrogate pair, a number, a literal or a UTF-8 character.
-//! Out: [`Event`]s, strings already unescaped, from a log that the caller empties when it looks.
+//! In: bytes in any chunking, which may cut an escape, a surrogate pair, a number, a literal or a UTF-8 character.  Out:
+//! [`Event`]s with unescaped strings, in a log that the caller empties.
 //!
-//! Laws: each byte is looked at once, and the same bytes leave the same state and the same events in any chunking; a string
-//! is told as far as it is known (an unfinished escape or character and a high surrogate that is alone wait), a number or
-//! literal only when it can no longer change; after an error nothing changes any more.  The grammar is that of [`JsonScan`],
-//! which is the one of RFC 8259; lone surrogates and invalid UTF-8 in strings become U+FFFD.
+//! Laws:
+//! - Each byte is read once.  The same bytes give the same state and the same events in any chunking.
+//! - Events are final.  Text of a string is emitted as soon as it is certain; an unfinished escape or character and an
+//!   unpaired high surrogate wait.  A number or a literal is emitted when it can no longer change.
+//! - After an error the state does not change any more.
+//!
+//! Source: RFC 8259, in the grammar of [`JsonScan`].  Lone surrogates and invalid UTF-8 in strings become U+FFFD.
 
 use crate::error::{Error, ErrorKind};
 use crate::json::scan::{JsonScan, State, Verdict};
 use crate::json::{Carry, special};
 
-/// Digits that an integer may have: CPython's own bound for reading one.
+/// Maximum number of digits of an integer; the default bound of CPython.
 const MAX_INTEGER_DIGITS: usize = 4_300;
 
-/// What became known.
+/// Token or piece of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event<'a> {
     /// An object began.
@@ -24,17 +27,17 @@ pub enum Event<'a> {
     Array,
     /// The innermost object or array ended.
     End,
-    /// The name of the member whose value comes next.
+    /// Name of the member whose value follows.
     Key(&'a str),
     /// A string value began.
     String,
-    /// The string goes on.
+    /// More text of the string.
     Text(&'a str),
     /// The string ended.
     StringEnd,
-    /// An integer as it is written, of at most 4,300 digits.
+    /// Integer as written, of at most 4,300 digits.
     Integer(&'a str),
-    /// A finite number written with a fraction or an exponent.
+    /// Finite number with a fraction or an exponent.
     Float(f64),
     /// `true` or `false`.
     Bool(bool),
@@ -42,7 +45,7 @@ pub enum Event<'a> {
     Null,
 }
 
-/// An event whose text lies in the log's arena and ends there at the number given.
+/// Event in the log.  Its text lies in the arena and ends at the given offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LogRecord {
     Object,
@@ -58,7 +61,7 @@ enum LogRecord {
     Null,
 }
 
-/// Events in the order in which they became known.
+/// Events in the order of the text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
     arena: String,
@@ -66,18 +69,18 @@ pub struct Log {
 }
 
 impl Log {
-    /// Whether nothing became known.
+    /// Return true if the log holds no event.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Forgets the events and keeps the room they took.
+    /// Drop the events and keep the capacity of the log.
     pub fn clear(&mut self) {
         self.arena.clear();
         self.records.clear();
     }
 
-    /// The events, oldest first.  Neighbouring pieces of one string are one event.
+    /// Return the events, oldest first.  Adjacent pieces of one string are one event.
     pub fn events(&self) -> impl Iterator<Item = Event<'_>> {
         let mut from = 0;
         self.records.iter().map(move |record| {
@@ -106,7 +109,7 @@ impl Log {
         self.records.push(record);
     }
 
-    /// Notes that the string grew to the arena's end, if it did grow.
+    /// Record the text between `from` and the end of the arena as more text of the string, if there is any.
     fn grown(&mut self, from: usize) {
         let end = self.arena.len();
         if end == from {
@@ -120,19 +123,19 @@ impl Log {
     }
 }
 
-/// The text of the string that is being read, as far as it is no text yet.
+/// State of a string between two chunks: bytes that do not form text yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct PendingText {
-    /// The first bytes of a UTF-8 character.
+    /// First bytes of a UTF-8 character.
     character: Vec<u8>,
-    /// The value of the hexadecimal digits read of an escape.
+    /// Value of the hexadecimal digits of an escape that were read so far.
     unit: u16,
-    /// A high surrogate.
+    /// High surrogate that waits for its low surrogate.
     carry: Carry,
 }
 
 impl PendingText {
-    /// What was held and will not be completed becomes U+FFFD.
+    /// Write U+FFFD for a surrogate or character that will not be completed.
     fn flush(&mut self, out: &mut String) {
         self.carry.flush(out);
         if !self.character.is_empty() {
@@ -141,7 +144,7 @@ impl PendingText {
         }
     }
 
-    /// Appends bytes that need no unescaping; the beginning of a character at their end waits.
+    /// Append bytes that hold no escape.  An unfinished character at their end is kept for the next call.
     fn push(&mut self, bytes: &[u8], out: &mut String) {
         if bytes.is_empty() {
             return;
@@ -161,7 +164,7 @@ impl PendingText {
                 out.push_str(text);
                 rest = tail;
             } else {
-                // The byte begins something new and is looked at again.
+                // The byte begins a new character and is read again.
                 out.push(char::REPLACEMENT_CHARACTER);
             }
             self.character.clear();
@@ -179,12 +182,12 @@ impl PendingText {
     }
 }
 
-/// Whether a character may begin with these bytes, and is none yet.
+/// Return true if `bytes` are the beginning of a UTF-8 character, but not all of it.
 fn begins_character(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
-/// The tokenizer.
+/// Tokenizer of one JSON text that arrives in chunks.
 ///
 /// # Example
 /// ```
@@ -198,19 +201,19 @@ fn begins_character(bytes: &[u8]) -> bool {
 pub struct PartialJson {
     scan: JsonScan,
     max_depth: usize,
-    /// Bytes read.
+    /// Number of bytes that were fed.
     offset: usize,
     error: Option<Error>,
     held: PendingText,
-    /// The member's name or the number that is being read.
+    /// Text of the member name or number under construction.
     token: String,
-    /// How much of the token is a number by itself.
+    /// Length of the longest prefix of `token` that is a valid number.
     number: usize,
     log: Log,
 }
 
 impl PartialJson {
-    /// A reader that refuses to nest deeper than `max_depth` objects and arrays.
+    /// Build a tokenizer that rejects nesting deeper than `max_depth`.
     pub fn new(max_depth: usize) -> Self {
         Self {
             scan: JsonScan::default(),
@@ -224,7 +227,7 @@ impl PartialJson {
         }
     }
 
-    /// Reads on.  Cost is linear in the bytes; after an error they are only passed over.
+    /// Read the next bytes.  The cost is linear in their number.  After an error they are only counted.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while self.error.is_none() && at < bytes.len() {
@@ -241,60 +244,60 @@ impl PartialJson {
         self.offset += bytes.len();
     }
 
-    /// Takes the end of the text: a number that stands alone is complete now, an open value is an error.
+    /// Take the end of the text.  A number at the top level is complete now; an unfinished value is an error.
     pub fn close(&mut self) {
         if self.error.is_some() || self.scan.state() == State::Done {
             return;
         }
         if self.scan.verdict() == Verdict::Complete {
-            // White space ends a number just as the end of the text does.
+            // White space ends a number in the same way as the end of the text.
             self.step(b' ', 0);
         } else {
             self.fail(ErrorKind::UnexpectedEnd, self.offset);
         }
     }
 
-    /// Whether one whole value was read, and nothing wrong after it.
+    /// Return true after one whole value without an error.
     pub fn complete(&self) -> bool {
         self.error.is_none() && self.scan.state() == State::Done
     }
 
-    /// What is wrong with the text.
+    /// Return the defect of the text, if it has one.
     pub fn error(&self) -> Option<Error> {
         self.error
     }
 
-    /// Bytes that were fed.
+    /// Return the number of bytes that were fed.
     pub fn bytes(&self) -> usize {
         self.offset
     }
 
-    /// Whether a string, number or literal has begun and not ended.
+    /// Return true inside a string value, number or literal.
     pub fn in_scalar(&self) -> bool {
         in_number(self.scan.state())
             || matches!(self.scan.state(), State::Literal(..))
             || (in_string(self.scan.state()) && !self.scan.in_key())
     }
 
-    /// The number that is being read, as far as it is a number by itself: more digits may change it.
+    /// Return the number under construction, as far as it is a valid number.  More digits may change it.
     pub fn open_number(&self) -> Option<Event<'_>> {
         let text = self.token.get(..self.number)?;
-        // Where an exponent or a fraction makes it too large for a double, what stands before is shown.
+        // If an exponent or a fraction exceeds the range of a double, the part of the number before it is returned.
         let before = |record: &[char]| text.split(record).next().unwrap_or(text);
         number(text).or_else(|| number(before(&['e', 'E']))).or_else(|| number(before(&['.'])))
     }
 
-    /// The events since the log was emptied.
+    /// Return the events since the log was last emptied.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Takes the log and leaves `empty` in its place.
+    /// Return the log and put `empty` in its place.
     pub fn take_log(&mut self, empty: Log) -> Log {
         std::mem::replace(&mut self.log, empty)
     }
 
-    /// Reads bytes of a string that are no escape and end no string.
+    /// Read bytes of a string before the next escape or quote.
     fn text(&mut self, bytes: &[u8]) {
         if self.scan.in_key() {
             self.held.push(bytes, &mut self.token);
@@ -305,7 +308,7 @@ impl PartialJson {
         }
     }
 
-    /// Reads one byte that may change the state.
+    /// Read one byte that may change the state of the scanner.
     fn step(&mut self, byte: u8, at: usize) {
         let (before, depth, in_key) = (self.scan.state(), self.scan.depth(), self.scan.in_key());
         self.scan.feed(&[byte]);
@@ -337,7 +340,7 @@ impl PartialJson {
             }
             _ => {}
         }
-        // A number that grows without end is shown as far as an integer may go.
+        // A number without end is shown only up to the maximum length of an integer.
         if can_end(after) && self.token.len() <= MAX_INTEGER_DIGITS {
             self.number = self.token.len();
         }
@@ -352,14 +355,15 @@ impl PartialJson {
         }
     }
 
-    /// Reads a byte of an escape, or the quote that ends a string.
+    /// Read a byte of an escape, or the closing quote.
     fn in_string(&mut self, before: State, byte: u8, in_key: bool) {
         let from = self.log.arena.len();
         let out = if in_key { &mut self.token } else { &mut self.log.arena };
         let held = &mut self.held;
         match (before, byte) {
             (State::Text, b'"') => held.flush(out),
-            // Whatever is escaped, the character before it is over.
+            // A backslash ends an unfinished UTF-8 character.  A pending surrogate stays, because the escape may complete
+            // the pair.
             (State::Text, _) if held.character.is_empty() => {}
             (State::Text, _) => held.flush(out),
             (State::Hex(seen), digit) => {
@@ -397,7 +401,7 @@ impl PartialJson {
         }
     }
 
-    /// Moves the number that was read into the log; nothing for one that is too large.
+    /// Build the log record of the number that was read; `None` if the number is too large.
     fn number_mark(&mut self) -> Option<LogRecord> {
         if let Event::Float(value) = number(&self.token)? {
             return Some(LogRecord::Float(value));
@@ -421,12 +425,12 @@ fn in_number(state: State) -> bool {
         || matches!(state, State::Minus | State::Point | State::Exponent | State::ExponentSign)
 }
 
-/// Whether what was read of a number is a number.
+/// Return true if a number may end in this state.
 fn can_end(state: State) -> bool {
     matches!(state, State::Zero | State::Digits | State::Fraction | State::ExponentDigits)
 }
 
-/// The number of this text; nothing for one that is too large.
+/// Return the event of a number; `None` if the number is too large.
 fn number(text: &str) -> Option<Event<'_>> {
     if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
         return text.parse().ok().filter(|value: &f64| value.is_finite()).map(Event::Float);
@@ -435,7 +439,7 @@ fn number(text: &str) -> Option<Event<'_>> {
     (1..=MAX_INTEGER_DIGITS).contains(&digits).then_some(Event::Integer(text))
 }
 
-/// What is wrong with a byte that the scanner refused.
+/// Return the kind of the defect that made the scanner reject `byte`.
 fn defect(before: State, byte: u8, depth: usize) -> ErrorKind {
     match before {
         State::Text => ErrorKind::ControlCharacter,

@@ -1,9 +1,9 @@
-//! A cursor over JSON whose form is known beforehand: what nearly everybody writes alike is read without a question.
+//! `Cursor`: a fast path over JSON of a form that is known beforehand.
 //!
-//! In: JSON text.  Out: the tokens that were expected, or nothing.
+//! In: JSON text.  Out: the expected tokens, or `None`.
 //!
-//! Laws: what is stepped over is valid; what is not as expected is left to a [`Reader`](super::reader::Reader), which also says
-//! what is wrong with it.
+//! Laws: all consumed text is valid JSON.  Text of another form is left to a [`Reader`](super::reader::Reader), which also
+//! reports its errors.
 
 use super::decimal::decimal;
 use super::text::Str;
@@ -20,13 +20,13 @@ impl<'a> Cursor<'a> {
         Self { rest }
     }
 
-    /// What has not been stepped over.
+    /// Return the text that was not consumed yet.
     #[inline]
     pub fn rest(&self) -> &'a str {
         self.rest
     }
 
-    /// Steps over `text`, if that is what comes next, byte for byte.
+    /// Consume `text` if the rest begins with exactly these bytes, and return whether it did.
     #[inline]
     pub fn follows(&mut self, text: &str) -> bool {
         let rest = self.rest.strip_prefix(text);
@@ -34,7 +34,7 @@ impl<'a> Cursor<'a> {
         rest.is_some()
     }
 
-    /// Reads a string token from behind its first quote.
+    /// Read a string token after its opening quote.
     #[inline]
     pub fn string(&mut self) -> Option<Str<'a>> {
         let (raw, rest) = self.rest.split_at_checked(special(self.rest.as_bytes(), 0))?;
@@ -48,7 +48,7 @@ impl<'a> Cursor<'a> {
         Some(Str { raw, escaped })
     }
 
-    /// Reads a number.
+    /// Read a number.
     #[inline]
     pub fn float(&mut self) -> Option<f64> {
         let (value, length) = decimal(self.rest.as_bytes())?;
@@ -56,7 +56,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// Steps over a list of small whole numbers, from behind its bracket.
+    /// Consume a list of small whole numbers after its opening bracket.
     #[inline]
     pub fn counts(&mut self) -> Option<()> {
         self.rest = self.rest.get(counts_end(self.rest.as_bytes(), 0)?..)?;

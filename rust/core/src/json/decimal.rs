@@ -1,14 +1,16 @@
-//! The value of a short decimal, exactly rounded, without looking at a byte twice.
+//! Fast parsing of short decimal numbers with exact rounding; each byte is read once.
 //!
-//! In: JSON bytes that a number begins.  Out: its value and how long it is, or nothing: numbers that are long, large or
-//! wrong are left to the standard library.  What is answered is what it would answer.
+//! In: JSON bytes that begin with a number.  Out: its value and length, or `None`.
+//!
+//! Laws: a returned value equals that of the standard library.  Long, large and malformed numbers give `None`; the caller
+//! parses them with the standard library.
 
 use super::tokens::{above_nine, first_word, joined};
 
-/// Digits from which on a count may exceed 64 bits.
+/// Number of digits at which a count is rejected, because it may exceed 64 bits.
 const MAX_COUNT_DIGITS: usize = 19;
 
-/// Digits that fit into 64 bits.
+/// Number of decimal digits that always fit into 64 bits.
 const MAX_DIGITS: usize = 19;
 
 const TENS: [f64; 23] = [
@@ -16,15 +18,17 @@ const TENS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// One divided by a power of five: 64 bits, cut off.
+/// Reciprocal of a power of five: its highest 64 bits, truncated.
 #[derive(Clone, Copy)]
 struct Reciprocal {
     bits: u64,
-    /// The exponent of a float that moves the point where it belongs, once the divided number is four times too small.
+    /// Biased exponent of the float that scales the product.  The product was shifted right by two bits before.
     exponent: u64,
 }
 
-/// Those of the powers that fit into 64 bits.  That of one is as much too small as the others may be.
+/// Reciprocals of the powers of five below 2^64.
+///
+/// The entry of 5^0 is truncated as well, so that the error bound is the same for all entries.
 const RECIPROCALS: [Reciprocal; 28] = {
     let mut reciprocals = [Reciprocal { bits: u64::MAX, exponent: 1_023 + 2 }; 28];
     let [_, rest @ ..] = &mut reciprocals;
@@ -44,12 +48,12 @@ const RECIPROCALS: [Reciprocal; 28] = {
     reciprocals
 };
 
-/// The value of the number that `text` begins with, and its length.
+/// Return the value and the length of the number at the start of `text`.
 #[expect(clippy::inline_always, reason = "what is usual needs no call")]
 #[inline(always)]
 pub(super) fn decimal(text: &[u8]) -> Option<(f64, usize)> {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);
-    // Nearly always one digit stands before the point, and no exponent behind.
+    // Most numbers have one digit before the point and no exponent.
     if let [digit @ b'0'..=b'9', b'.', fraction @ ..] = unsigned {
         let (mantissa, rest) = digits(fraction, u64::from(digit.wrapping_sub(b'0')));
         let scale = fraction.len().wrapping_sub(rest.len());
@@ -60,7 +64,7 @@ pub(super) fn decimal(text: &[u8]) -> Option<(f64, usize)> {
     any_decimal(text, unsigned)
 }
 
-/// The value with the sign of `text`, and its length up to `rest`.
+/// Return the value with the sign of `text`, and the length of `text` before `rest`.
 #[inline]
 fn signed(text: &[u8], rest: &[u8], value: f64) -> (f64, usize) {
     let value = if text.first() == Some(&b'-') { -value } else { value };
@@ -101,7 +105,7 @@ fn any_decimal(text: &[u8], unsigned: &[u8]) -> Option<(f64, usize)> {
 /// Return the count at the start of `text` and the number of its digits; `None` without a digit and from 19 digits on.
 #[inline]
 pub(crate) fn leading_count(text: &[u8]) -> Option<(u64, usize)> {
-    // One digit a step: most counts have few digits, for which this is faster than eight at once.
+    // One digit a step is faster here than eight at once, because most counts have few digits.
     let (mut value, mut digits) = (0, 0);
     while let Some(digit @ b'0'..=b'9') = text.get(digits).filter(|_| digits < MAX_COUNT_DIGITS) {
         value = value * 10 + u64::from(digit - b'0');
@@ -124,7 +128,7 @@ fn digits(mut text: &[u8], mut value: u64) -> (u64, &[u8]) {
             text = behind;
             continue;
         }
-        // No branch, for how many are left is a matter of luck.
+        // Without a branch: the number of remaining digits is unpredictable.
         let bits = others.trailing_zeros();
         let left = word.wrapping_shl(8).wrapping_shl(63_u32.wrapping_sub(bits));
         let count = (bits / 8) as usize;
@@ -134,11 +138,12 @@ fn digits(mut text: &[u8], mut value: u64) -> (u64, &[u8]) {
     }
 }
 
-/// `mantissa` divided by that power of ten, rounded once.
+/// Return `mantissa` divided by 10^`scale`, rounded once.
 ///
-/// By the power of five as a product with its reciprocal.  That is cut off, so the product's high half is the true one or
-/// one too small, and what is cut off is never nothing: rounding is settled unless the low bits are all ones.  Those are
-/// the short decimals and one of 512 others, which a division settles if it is exact.
+/// The function multiplies with the reciprocal of the power of five.  The reciprocal is truncated, so the high half of the
+/// product is exact or one too small, and the discarded part is never zero.  Rounding is therefore certain unless the low
+/// bits of the high half are all ones.  That is so for short decimals and for one in 512 others.  An exact division decides
+/// them.
 #[inline]
 #[expect(
     clippy::cast_precision_loss,

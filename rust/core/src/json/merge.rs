@@ -13,7 +13,7 @@ const FEW_MEMBERS: usize = 32;
 
 /// Members in the order of their first appearance.
 ///
-/// More than a few are found by hash, so that a hostile object costs linear time.
+/// Objects with many members use a hash map, so that a hostile object costs linear time.
 #[derive(Default)]
 struct Members<'a> {
     list: Vec<Member<'a>>,

@@ -1,6 +1,6 @@
-//! JSON: one reader of borrowed text, one writer, and one scanner for text that arrives in pieces.
+//! JSON: one reader of borrowed text, one writer, and one scanner for text that arrives in chunks.
 //!
-//! No other module of the core parses JSON or writes an object by hand.  This module knows no provider.
+//! No other module of the core parses JSON or writes an object by hand.  This module is independent of providers.
 
 mod cursor;
 mod decimal;

@@ -1,8 +1,12 @@
-//! Our borrowed JSON reader: frame text in, borrowed tokens out, no tree in between.
+//! `Reader`: a reader of borrowed JSON text that builds no tree.
 //!
-//! Laws: every byte is validated exactly once, also in values that are skipped; a string is borrowed as it stands and
-//! unescaped only when somebody wants its text and it holds an escape; nothing recurses deeper than the depth limit.
-//! Grammar: RFC 8259.  Nothing of a provider lives here.
+//! In: the JSON text of a frame.  Out: tokens that borrow from the text.
+//!
+//! Laws: every byte is validated exactly once, also in skipped values.  A string is borrowed as written; it is unescaped
+//! only if the caller needs its text and it holds an escape.  Recursion is bounded by the depth limit.  The module is
+//! independent of providers.
+//!
+//! Source: RFC 8259.
 
 use std::ops::Range;
 
@@ -16,7 +20,7 @@ use super::tokens::{escape_end, first_special, number_end, space_end, special, v
 /// Result of reading.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The kind of the next value, told by its first byte.
+/// Kind of a value, determined by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `{`
@@ -33,7 +37,7 @@ pub enum Kind {
     Null,
 }
 
-/// Nesting that is read whatever a caller allows: each level is a call of its own on the stack.
+/// Upper bound of the nesting depth, regardless of the caller's limit.  Each level is one call on the stack.
 pub const MAX_DEPTH: usize = 1_000;
 
 /// A position in a JSON text.
@@ -43,27 +47,27 @@ pub struct Reader<'a> {
     at: usize,
     depth: usize,
     max_depth: usize,
-    /// Where the scalars lie that nobody looked at, when that is asked for.
+    /// Byte ranges of the scalars that were ignored, if tracing is on.
     trace: Option<Vec<Range<usize>>>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `text`, refusing to nest deeper than `max_depth`.
+    /// Build a reader that rejects nesting deeper than `max_depth`.
     pub fn new(text: &'a str, max_depth: usize) -> Self {
         Self { text, at: 0, depth: 0, max_depth: max_depth.min(MAX_DEPTH), trace: None }
     }
 
-    /// Notes in `places` from here on where the scalars lie that are ignored, strings with their quotes.
+    /// Record the byte ranges of ignored scalars in `places` from now on.  The range of a string includes its quotes.
     pub fn trace(&mut self, places: Vec<Range<usize>>) {
         self.trace = Some(places);
     }
 
-    /// The places of the ignored scalars, if they were noted.
+    /// Return the byte ranges of the ignored scalars, if tracing is on.
     pub fn into_trace(self) -> Option<Vec<Range<usize>>> {
         self.trace
     }
 
-    /// A reader for text that an earlier reader accepted.
+    /// Build a reader for text that an earlier reader accepted.
     pub fn trusted(text: &'a str) -> Self {
         Self::new(text, usize::MAX)
     }
@@ -90,34 +94,34 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How much deeper values may nest here.
+    /// Return the number of levels that a value may nest here.
     pub fn levels(&self) -> usize {
         self.max_depth.saturating_sub(self.depth)
     }
 
-    /// A cursor at this position.
+    /// Return a cursor at this position.
     #[inline]
     pub fn cursor(&self) -> Cursor<'a> {
         Cursor::new(self.text.get(self.at..).unwrap_or(""))
     }
 
-    /// Goes on where a cursor of this text stands, between the same brackets.
+    /// Continue at the position of a cursor of this text.  The cursor must be inside the same brackets.
     #[inline]
     pub fn resume(&mut self, cursor: Cursor<'_>) {
         self.at = self.text.len().saturating_sub(cursor.rest().len());
     }
 
-    /// Bytes from the start of the text to here.
+    /// Return the offset of this position in bytes.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The text from an earlier position to here, white space at its beginning left out.
+    /// Return the text between an earlier position and this one, without leading white space.
     pub fn since(&self, position: usize) -> &'a str {
         self.text.get(position..self.at).unwrap_or("").trim_start()
     }
 
-    /// The kind of the value that comes next.
+    /// Return the kind of the next value.
     #[inline]
     pub fn kind(&mut self) -> Result<Kind> {
         self.space();
@@ -132,7 +136,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Checks that only white space follows.
+    /// Check that only white space follows.
     pub fn end(&mut self) -> Result<()> {
         self.space();
         if self.at < self.text.len() { self.fail(ErrorKind::TrailingBytes) } else { Ok(()) }
@@ -152,7 +156,7 @@ impl<'a> Reader<'a> {
         if self.depth > self.max_depth { self.fail(ErrorKind::TooDeep) } else { Ok(()) }
     }
 
-    /// Reads an object; `member` must consume each member's value.  Repeated keys are shown as often as they stand there.
+    /// Read an object.  `member` must consume the value of each member.  It is called for each occurrence of a repeated key.
     #[inline]
     pub fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
         self.entries(|reader, key| {
@@ -160,7 +164,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// As [`Reader::object`], with the keys as they stand.
+    /// Read an object as [`Reader::object`] does, but pass the keys without unescaping them.
     #[inline]
     pub fn entries(
         &mut self,
@@ -193,7 +197,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads an array; `item` must consume each value.
+    /// Read an array.  `item` must consume each value.
     #[inline]
     pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.space();
@@ -220,7 +224,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads an object, or skips what is none.
+    /// Read an object, or skip a value of another kind.
     pub fn maybe_object(
         &mut self,
         member: impl FnMut(&mut Self, &str) -> Result<()>,
@@ -228,12 +232,12 @@ impl<'a> Reader<'a> {
         if self.kind()? == Kind::Object { self.object(member) } else { self.skip() }
     }
 
-    /// Reads an array, or skips what is none.
+    /// Read an array, or skip a value of another kind.
     pub fn maybe_array(&mut self, item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         if self.kind()? == Kind::Array { self.array(item) } else { self.skip() }
     }
 
-    /// Reads a string token.
+    /// Read a string token.
     #[inline]
     pub fn string(&mut self) -> Result<Str<'a>> {
         self.space();
@@ -248,8 +252,10 @@ impl<'a> Reader<'a> {
         self.escaped_string(start)
     }
 
-    /// Reads a string as the text that it stands for, in one pass: a piece of this text, or written into `room`.  `None`,
-    /// and nothing read, for one that is wrong or holds a UTF-16 unit, which [`Reader::string`] reads.
+    /// Read a string and return its unescaped text, in one pass.
+    ///
+    /// The result borrows from the JSON text, or from `room` if the string holds escapes.  Returns `None` without consuming
+    /// anything if the string is invalid or holds a UTF-16 escape; [`Reader::string`] reads those.
     pub fn plain_text<'b>(&mut self, room: &'b mut Vec<u8>) -> Option<&'b str>
     where
         'a: 'b,
@@ -268,7 +274,7 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    /// Reads on in a string that begins at `start`, from an escape or a control character.
+    /// Read the rest of a string that begins at `start`, from its first escape or control character.
     fn escaped_string(&mut self, start: usize) -> Result<Str<'a>> {
         loop {
             match self.byte() {
@@ -294,7 +300,7 @@ impl<'a> Reader<'a> {
         if end.is_ok() { Ok(()) } else { self.fail(ErrorKind::InvalidEscape) }
     }
 
-    /// Reads a string; `None` for a value of another kind, which is skipped.
+    /// Read a string; `None` for a value of another kind, which is skipped.
     #[inline]
     pub fn opt_string(&mut self) -> Result<Option<Str<'a>>> {
         if self.kind()? == Kind::String {
@@ -305,8 +311,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a string that says something, or JSON of another kind as the text that it is written in; `None` for "" and
-    /// null.  Arguments come as either.
+    /// Read a non-empty string, or return the JSON text of a value of another kind.  `None` for "" and null.
+    ///
+    /// Providers send arguments in both forms.
     pub fn text_or_json(&mut self) -> Result<Option<Str<'a>>> {
         match self.kind()? {
             Kind::String => self.filled_string(),
@@ -314,18 +321,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an id: a string that says something, or a number; `None` for "" and other kinds.
+    /// Read an id: a non-empty string or a number.  `None` for "" and other kinds.
     pub fn id(&mut self) -> Result<Option<Str<'a>>> {
         Ok(self.scalar()?.filter(|id| !id.is_empty()))
     }
 
-    /// Reads a string that says something; `None` for "" and other kinds.
+    /// Read a non-empty string; `None` for "" and other kinds.
     #[inline]
     pub fn filled_string(&mut self) -> Result<Option<Str<'a>>> {
         Ok(self.opt_string()?.filter(|text| !text.is_empty()))
     }
 
-    /// Reads a string, or a number as the text it is written in (ids come as both); `None` for other kinds.
+    /// Read a string, or a number as its text, because ids come in both forms.  `None` for other kinds.
     pub fn scalar(&mut self) -> Result<Option<Str<'a>>> {
         match self.kind()? {
             Kind::String => self.string().map(Some),
@@ -337,7 +344,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a count: a number that is whole and not negative; `None` for everything else.
+    /// Read a count: a whole number that is not negative.  `None` for everything else.
     #[inline]
     pub fn count(&mut self) -> Result<Option<u64>> {
         if let Some(value) = self.small_count() {
@@ -348,7 +355,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Reads an integer; `None` for everything else.
+    /// Read an integer; `None` for everything else.
     #[inline]
     pub fn integer(&mut self) -> Result<Option<i64>> {
         if let Some(value) = self.small_count() {
@@ -357,7 +364,7 @@ impl<'a> Reader<'a> {
         Ok(self.number()?.and_then(|text| text.parse().ok()))
     }
 
-    /// Reads a whole number of few digits and no sign, if that is what comes next: what counts and indexes mostly are.
+    /// Read a whole number with few digits and without a sign, if one follows.  Most counts and indexes have this form.
     #[inline]
     fn small_count(&mut self) -> Option<u64> {
         const DIGITS: usize = 16;
@@ -379,7 +386,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a number as a float; `None` for other kinds.
+    /// Read a number as a float; `None` for other kinds.
     #[inline]
     pub fn float(&mut self) -> Result<Option<f64>> {
         if let Some((value, length)) = self.text.as_bytes().get(self.at..).and_then(decimal) {
@@ -392,7 +399,7 @@ impl<'a> Reader<'a> {
             .filter(|value: &f64| value.is_finite()))
     }
 
-    /// Reads a boolean; `None` for other kinds.
+    /// Read a boolean; `None` for other kinds.
     pub fn boolean(&mut self) -> Result<Option<bool>> {
         Ok(match self.raw()? {
             "true" => Some(true),
@@ -410,7 +417,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Skips a value and returns its text.
+    /// Skip a value and return its text.
     pub fn raw(&mut self) -> Result<&'a str> {
         self.space();
         let start = self.at;
@@ -418,12 +425,12 @@ impl<'a> Reader<'a> {
         Ok(self.text.get(start..self.at).unwrap_or(""))
     }
 
-    /// Skips a value and returns its text; `None` for null.
+    /// Skip a value and return its text; `None` for null.
     pub fn opt_raw(&mut self) -> Result<Option<&'a str>> {
         Ok(Some(self.raw()?).filter(|text| *text != "null"))
     }
 
-    /// Steps over a value that nobody looks at, valid or not for its purpose: not even its kind matters.
+    /// Skip a value of any kind that the caller does not use, and record its scalars if tracing is on.
     #[inline]
     pub fn ignore(&mut self) -> Result<()> {
         if self.trace.is_none() {
@@ -442,7 +449,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Validates a value and steps over it.
+    /// Validate a value and skip it.
     #[inline]
     pub fn skip(&mut self) -> Result<()> {
         let bytes = self.text.as_bytes();
@@ -455,7 +462,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As [`Reader::skip`], to say what is wrong and where.
+    /// Skip a value as [`Reader::skip`] does, and report the kind and offset of its defect.
     #[cold]
     fn skip_slowly(&mut self) -> Result<()> {
         match self.kind()? {

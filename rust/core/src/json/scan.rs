@@ -1,22 +1,26 @@
-//! Where a JSON text stands that arrives in pieces: empty, open, complete, or wrong.
+//! `JsonScan`: a scanner that classifies JSON text while it arrives.
 //!
-//! One pass, each byte looked at once, one byte of memory a nesting level.  The emitter asks it whether a tool call's
-//! arguments were cut; the decoder asks it where a JSON body that is no event stream ends.
+//! In: bytes in any chunking.  Out: a [`Verdict`] on the text so far, and the end of its value.
+//!
+//! Laws: each byte is read once, and a nesting level costs one byte of memory.  The emitter uses the verdict to find
+//! arguments of tool calls that were cut off.  The decoder uses it to find the end of a JSON body.
 
-/// What a text read so far is.
+/// Classification of the text read so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing but white space.
+    /// No text, or white space only.
     Empty,
-    /// It ends inside an object, array, string, literal or number.
+    /// The text ends inside an object, array, string, literal or number.
     Open,
-    /// One whole value.
+    /// One whole value, and at most white space after it.
     Complete,
-    /// It broke the grammar before its end.
+    /// The text is not valid JSON.
     Wrong,
 }
 
-/// What the scanner waits for; `PartialJson` reads its tokens off the changes between two of these.
+/// State of the scanner, named after the input that it expects or is inside of.
+///
+/// `PartialJson` derives its tokens from the transitions between two states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Value,
@@ -41,13 +45,13 @@ pub(crate) enum State {
     Wrong,
 }
 
-/// The scanner.
+/// Scanner of one JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonScan {
     state: State,
     in_key: bool,
     seen: bool,
-    /// `true` is an object, `false` an array.
+    /// Open brackets: `true` for an object, `false` for an array.
     open: Vec<bool>,
     deepest: usize,
 }
@@ -59,12 +63,12 @@ impl Default for JsonScan {
 }
 
 impl JsonScan {
-    /// Reads on.
+    /// Read the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.feed_until(bytes, false);
     }
 
-    /// Reads on, but not past the end of the value; how many bytes belong to it.
+    /// Read the next bytes up to the end of the value, and return the number of bytes that belong to it.
     pub fn feed_value(&mut self, bytes: &[u8]) -> usize {
         self.feed_until(bytes, true)
     }
@@ -85,7 +89,7 @@ impl JsonScan {
                             if key { State::Colon } else { self.after_value() }
                         }
                         Some(b'\\') => match bytes.get(at + 1) {
-                            // An escape of two bytes that are both here changes nothing.
+                            // An escape of two bytes that is complete here does not change the state.
                             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                                 at += 2;
                                 continue;
@@ -105,7 +109,7 @@ impl JsonScan {
         bytes.len()
     }
 
-    /// What the text read so far is.
+    /// Return the classification of the text read so far.
     #[inline]
     pub fn verdict(&self) -> Verdict {
         match self.state {
@@ -121,22 +125,22 @@ impl JsonScan {
         }
     }
 
-    /// What it waits for.
+    /// Return the state of the scanner.
     pub(crate) fn state(&self) -> State {
         self.state
     }
 
-    /// Whether the string that is read is a member's name.
+    /// Return true inside the name of a member.
     pub(crate) fn in_key(&self) -> bool {
         self.in_key
     }
 
-    /// How many objects and arrays are open.
+    /// Return the number of open objects and arrays.
     pub(crate) fn depth(&self) -> usize {
         self.open.len()
     }
 
-    /// The deepest nesting read so far.
+    /// Return the greatest nesting depth so far.
     pub fn deepest(&self) -> usize {
         self.deepest
     }
@@ -185,7 +189,7 @@ impl JsonScan {
         }
     }
 
-    /// A byte after a number that may end there.
+    /// Return the state after a byte that follows a number.
     fn after_number(&mut self, byte: u8) -> State {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => self.after_value(),

@@ -1,30 +1,32 @@
-//! String tokens, and the texts that they stand for.
+//! `Str`: string tokens and their unescaped text.
 //!
-//! Laws: a text is unescaped only when somebody wants it and it holds an escape; a surrogate pair may be cut anywhere, and
-//! a surrogate that stays alone becomes U+FFFD and is counted.
+//! In: the raw text of a string token.  Out: its unescaped text.
+//!
+//! Laws: a token is unescaped only if its text is needed and it holds an escape.  A surrogate pair may be cut between two
+//! tokens.  A lone surrogate becomes U+FFFD and is counted.
 
 use super::tokens::{first_backslash, special};
 
-/// A string token, escapes untouched.
+/// String token with its escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Str<'a> {
-    /// The text between the quotes.
+    /// Text between the quotes.
     pub raw: &'a str,
-    /// Whether `raw` holds a backslash.
+    /// True if `raw` holds a backslash.
     pub escaped: bool,
 }
 
-/// What a surrogate escape left behind between two pieces of one text.
+/// State of surrogate pairs between two chunks of one text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carry {
-    /// A high surrogate that waits for its low one.
+    /// High surrogate that waits for its low surrogate.
     pub high: Option<u16>,
-    /// How many surrogates turned out to be alone.
+    /// Number of lone surrogates so far.
     pub lone: u32,
 }
 
 impl Carry {
-    /// Gives up waiting: a high surrogate that stayed alone becomes U+FFFD.
+    /// Replace a pending high surrogate with U+FFFD.
     pub fn flush(&mut self, out: &mut String) {
         if self.high.take().is_some() {
             self.lone = self.lone.saturating_add(1);
@@ -32,7 +34,7 @@ impl Carry {
         }
     }
 
-    /// Takes one UTF-16 unit that stood in an escape; a high surrogate waits for the next.
+    /// Append one UTF-16 unit of an escape.  A high surrogate waits for the next unit.
     pub(crate) fn unit(&mut self, unit: u16, out: &mut String) {
         if let Some(high) = self.high {
             if let Some(Ok(character)) = char::decode_utf16([high, unit]).next()
@@ -56,17 +58,17 @@ impl Carry {
 }
 
 impl<'a> Str<'a> {
-    /// A text that needs no unescaping.
+    /// Build a token that holds no escape.
     pub fn plain(raw: &'a str) -> Self {
         Self { raw, escaped: false }
     }
 
-    /// Whether the text is empty.
+    /// Return true if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
-    /// Appends the text, unescaped.  A surrogate pair may be cut between two calls with the same `carry`.
+    /// Append the unescaped text.  A surrogate pair may be cut between two calls with the same `carry`.
     pub fn decode_into(&self, out: &mut String, carry: &mut Carry) {
         if !self.escaped {
             if !self.raw.is_empty() {
@@ -91,7 +93,7 @@ impl<'a> Str<'a> {
                 carry.flush(out);
                 out.push_str(text);
             }
-            // What follows is a UTF-16 unit, `\u` and four digits, or nothing.
+            // The rest is empty or begins with a UTF-16 unit: `\u` and four digits.
             let Some(unit) = rest.get(taken..).filter(|rest| !rest.is_empty()) else { break };
             let hex = unit.get(2..6).and_then(|hex| u16::from_str_radix(hex, 16).ok());
             carry.unit(hex.unwrap_or(0xFFFD), out);
@@ -99,7 +101,7 @@ impl<'a> Str<'a> {
         }
     }
 
-    /// The text as an own string; lone surrogates become U+FFFD.
+    /// Return the unescaped text as a new string; lone surrogates become U+FFFD.
     pub fn text(&self) -> String {
         if !self.escaped {
             return self.raw.to_owned();
@@ -111,16 +113,16 @@ impl<'a> Str<'a> {
         out
     }
 
-    /// Whether the unescaped text equals `other`.
+    /// Return true if the unescaped text equals `other`.
     pub fn is(&self, other: &str) -> bool {
         if self.escaped { self.text() == other } else { self.raw == other }
     }
 }
 
-/// Bytes of a text that is unescaped byte by byte: copying the runs between the escapes costs more.
+/// Maximum length of a text that is unescaped byte by byte.  Copying the runs between escapes is slower for short texts.
 const SHORT: usize = 32;
 
-/// Unescapes a short text that has no UTF-16 unit in it; `None` for another.
+/// Unescape a short text without UTF-16 units; `None` for any other text.
 #[inline]
 fn unescape_short<'a>(raw: &str, room: &'a mut [u8; SHORT]) -> Option<&'a str> {
     if raw.len() > SHORT {
@@ -139,8 +141,10 @@ fn unescape_short<'a>(raw: &str, room: &'a mut [u8; SHORT]) -> Option<&'a str> {
     std::str::from_utf8(room.get(..length)?).ok()
 }
 
-/// Unescapes a token's text up to its end, its first UTF-16 unit or what is wrong in it: how many bytes of it, and what they
-/// say.  Eight bytes a step, of which `plain_bytes` counts those before the first that may be none of the text.
+/// Unescape the text of a token up to its end, its first UTF-16 unit or its first defect.
+///
+/// Returns the number of bytes read and their text.  Each step reads eight bytes.  `plain_bytes` counts those before the
+/// first byte that may not be plain text.
 #[inline]
 pub(super) fn unescape<'a>(
     token: &[u8],
@@ -179,8 +183,9 @@ pub(super) fn unescape<'a>(
     (at, text.unwrap_or(""))
 }
 
-/// What each letter of an escape means, 0 for those that none has: in a long text they alternate, and no branch foresees
-/// them.
+/// Byte that each escape letter encodes; 0 for a byte that is not an escape letter.
+///
+/// A table, because the letters of a long text alternate and branches on them are mispredicted.
 const MEANT: [u8; 256] = {
     let mut meanings = [0; 256];
     let mut rest = meanings.as_mut_slice();
@@ -195,7 +200,7 @@ const MEANT: [u8; 256] = {
     meanings
 };
 
-/// What the letter of an escape means.
+/// Return the byte that an escape letter encodes.
 #[inline]
 const fn meant(letter: u8) -> u8 {
     match letter {

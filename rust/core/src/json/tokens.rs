@@ -1,9 +1,11 @@
-//! Where tokens and values end, on bytes alone.
+//! Ends of JSON tokens and values, computed on bytes.
 //!
-//! In: JSON bytes and where something begins.  Out: where it ends.  A token that is wrong says where; of a value that is
-//! wrong, cut or too deep only that it is none: the reader's own way says what is wrong with it, and where.
+//! In: JSON bytes and the offset of a token or value.  Out: its end offset.
+//!
+//! Laws: a malformed token gives the offset of its defect.  A value that is malformed, cut off or nested too deeply gives
+//! only `None`; the slow path of the reader finds the kind and offset of the defect.
 
-/// Where white space ends that begins at `at`.
+/// Return the end offset of the white space at `at`.
 #[inline]
 pub(super) fn space_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
@@ -12,7 +14,7 @@ pub(super) fn space_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the valid value ends that begins at `at` and nests at most `levels` deep.
+/// Return the end offset of the value at `at`; `None` unless it is valid and nests at most `levels` deep.
 #[inline]
 pub(crate) fn value_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
     match bytes.get(at)? {
@@ -81,12 +83,14 @@ fn array_end(bytes: &[u8], at: usize, levels: usize) -> Option<usize> {
     }
 }
 
-/// Where the list ends whose first item begins at `at`, if it is one of small whole numbers and commas: a token's bytes.
-/// Eight bytes a step, what is known of each in its highest bit.  A list with a zero in it counts as another.
+/// Return the end offset of a list of small whole numbers without white space, whose first item begins at `at`.
+///
+/// Each step reads eight bytes; the tests set the highest bit of each byte.  Token bytes have this form.  A list with a zero
+/// gives `None`, although it may be valid.
 #[inline]
 pub(super) fn counts_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut rest = bytes.get(at..)?;
-    // Whether a number begins with the next byte.
+    // Highest bit set: a number must begin at the next byte.
     let mut begins = 0x80;
     loop {
         let (word, behind) = first_word(rest);
@@ -96,7 +100,7 @@ pub(super) fn counts_end(bytes: &[u8], at: usize) -> Option<usize> {
         let wrong = (no_digits << 8 | begins) & (no_digits | !no_zeros);
         let others = no_digits & no_commas;
         if others != 0 {
-            // Up to the first of them.
+            // Test only the bytes up to the first other byte.
             if wrong & (others ^ others.wrapping_sub(1)) != 0 {
                 return None;
             }
@@ -111,7 +115,7 @@ pub(super) fn counts_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where the escape ends whose letter stands at `at`; where it goes wrong.
+/// Return the end offset of the escape whose letter is at `at`; the offset of its defect as the error.
 #[inline]
 pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
     match bytes.get(at) {
@@ -120,8 +124,9 @@ pub(crate) fn escape_end(bytes: &[u8], at: usize) -> std::result::Result<usize, 
     }
 }
 
-/// Where the UTF-16 unit ends whose `u` should stand at `at`; where it goes wrong.  Apart, so that the others are told by
-/// one test of a bit.
+/// Return the end offset of the UTF-16 unit whose `u` is expected at `at`; the offset of its defect as the error.
+///
+/// Not inlined, so that one bit test recognises all other escapes.
 #[inline(never)]
 fn unit_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
     let hex = |offset: &usize| bytes.get(at + offset).is_some_and(u8::is_ascii_hexdigit);
@@ -132,7 +137,9 @@ fn unit_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
     }
 }
 
-/// Where the string ends (before its quote) whose text begins at `at`, and whether it holds escapes; where it goes wrong.
+/// Return the offset of the closing quote of the string whose text begins at `at`, and true if the string holds escapes.
+///
+/// The error is the offset of its defect.
 #[inline]
 pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize, bool), usize> {
     let mut end = special(bytes, at);
@@ -143,7 +150,7 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize,
             Some(b'\\') => {
                 escaped = true;
                 end = escape_end(bytes, end + 1)?;
-                // Escapes come in rows.
+                // Escapes often follow each other directly.
                 if bytes.get(end) != Some(&b'\\') {
                     end = special(bytes, end);
                 }
@@ -153,7 +160,7 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> std::result::Result<(usize,
     }
 }
 
-/// Where the number ends that begins at `at`; where it goes wrong.
+/// Return the end offset of the number at `at`; the offset of its defect as the error.
 pub(crate) fn number_end(bytes: &[u8], at: usize) -> std::result::Result<usize, usize> {
     let mut at = if bytes.get(at) == Some(&b'-') { at + 1 } else { at };
     at = if bytes.get(at) == Some(&b'0') { at + 1 } else { digits_end(bytes, at)? };
@@ -193,11 +200,12 @@ pub(crate) fn digit_count(text: &[u8]) -> usize {
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES << 7;
-/// Eight digits `0`.
+/// Eight `0` characters.
 const ZEROS: u64 = ONES * 0x30;
 
-/// The eight bytes that `text` begins with as digits, the first one lowest, what stands behind its end above nine; and
-/// what follows them.
+/// Return the first eight bytes of `text` as digit values, the first one lowest, and the rest of the text.
+///
+/// Bytes past the end of the text get a value above nine.
 #[inline]
 pub(super) fn first_word(text: &[u8]) -> (u64, &[u8]) {
     match text.split_first_chunk() {
@@ -211,13 +219,13 @@ fn last_word(text: &[u8]) -> u64 {
     text.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) ^ ZEROS
 }
 
-/// The bytes above nine.
+/// Return a mask of the bytes above nine, in their highest bits.
 #[inline]
 pub(super) fn above_nine(word: u64) -> u64 {
     ((word & !HIGH).wrapping_add(ONES * 0x76) | word) & HIGH
 }
 
-/// The value of eight digits, the first one lowest: pairs, then fours, then all.
+/// Return the value of eight digits, the first one lowest.  Digits are joined in pairs, then in fours, then all.
 #[inline]
 pub(super) fn joined(word: u64) -> u64 {
     const MASK: u64 = 0x0000_00FF_0000_00FF;
@@ -227,7 +235,7 @@ pub(super) fn joined(word: u64) -> u64 {
     first.wrapping_add(second) >> 32
 }
 
-/// How many of eight bytes stand before the first quote, backslash or control character.
+/// Return the number of bytes before the first quote, backslash or control character of eight bytes.
 #[inline]
 pub(super) fn first_special(word: u64) -> usize {
     let quote = word ^ (ONES * 0x22);
@@ -239,7 +247,7 @@ pub(super) fn first_special(word: u64) -> usize {
     (hit.trailing_zeros() / 8) as usize
 }
 
-/// How many of eight bytes stand before the first backslash.
+/// Return the number of bytes before the first backslash of eight bytes.
 #[inline]
 pub(super) fn first_backslash(word: u64) -> usize {
     let backslash = word ^ (ONES * 0x5C);
@@ -247,8 +255,11 @@ pub(super) fn first_backslash(word: u64) -> usize {
     (hit.trailing_zeros() / 8) as usize
 }
 
-/// First position at or after `from` of a quote, a backslash or a control character; the text's length if there is none.
-/// Eight bytes a step: a byte is zero after XOR with what is searched exactly where subtracting one borrows its high bit.
+/// Return the offset of the first quote, backslash or control character at or after `from`; the length of the text without
+/// one.
+///
+/// Each step reads eight bytes.  After XOR with the searched byte, a match is zero, and subtracting one borrows its high
+/// bit.
 #[inline]
 pub(crate) fn special(bytes: &[u8], from: usize) -> usize {
     let mut at = from;

@@ -1,4 +1,4 @@
-//! The block of markup that is being parsed: one variant for each grammar.
+//! `Block`: the block of markup that is being parsed, with one variant for each grammar.
 
 use super::gemma::GemmaBlock;
 use super::harmony::HarmonyBlock;
@@ -7,7 +7,7 @@ use super::named_calls::NamedBlock;
 use super::pythonic::PythonicBlock;
 use super::xml_calls::XmlBlock;
 
-/// The state of the grammar of a block.
+/// State of the grammar of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Block {
     Nothing,
@@ -20,7 +20,7 @@ pub(super) enum Block {
     Harmony(HarmonyBlock),
 }
 
-/// Families whose grammar follows from the first byte after the tag.
+/// Family whose grammar follows from the first byte after the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Undecided {
     Mistral,

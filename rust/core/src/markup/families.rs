@@ -1,7 +1,8 @@
-//! The families: one row a name, each the literals that count in its text and the grammar that a literal opens.
+//! `FAMILIES`: one row for each family, with the literals of its markup and the grammar that each literal opens.
 //!
-//! Law: what is looked for in text begins with `<` or `[`.
-//! Source: inline-markup.md, the section named at each row.
+//! Law: each literal begins with `<` or `[`, because the search stops only at these bytes.
+//!
+//! Source: inline-markup.md; each row names its section.
 
 use super::block::{Block, Undecided};
 use super::gemma::GemmaBlock;
@@ -11,46 +12,46 @@ use super::named_calls::{Header, NamedBlock, NamedGrammar, Tag as NamedTag};
 use super::pythonic::{PythonicBlock, PythonicGrammar};
 use super::xml_calls::{End, XmlBlock, XmlGrammar};
 
-/// A family of models that write the same markup.
+/// Family of models that write the same markup.
 #[derive(Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a habit of its own")]
 pub struct Family {
-    /// The name that users write.
+    /// Name of the family in the public API.
     pub name: &'static str,
-    /// The literals that count.
+    /// Literals of the markup.
     pub(super) literals: &'static [(&'static str, Role)],
-    /// Whether models think again after calls.
+    /// True if models think again after calls.
     pub(super) interleaved: bool,
-    /// Whether a call may begin before the thinking is closed.
+    /// True if a call may begin before the thinking is closed.
     pub(super) calls_in_thinking: bool,
-    /// Whether a turn may be nothing but calls, without any tag.
+    /// True if a turn may consist of calls without any tag.
     pub(super) untagged: bool,
-    /// Whether thinking is a message of harmony.
+    /// True if thinking is a message of harmony.
     pub(super) harmony: bool,
 }
 
-/// What a literal stands for.
+/// Meaning of a literal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Role {
-    /// Thinking begins; which pair of tags it is.
+    /// Start of thinking, with the number of the pair of tags.
     Think(u8),
-    /// Thinking ends.
+    /// End of thinking, with the number of the pair of tags.
     ThinkEnd(u8),
-    /// Calls begin.
+    /// Start of calls.
     Calls(Grammar),
-    /// The answer begins, where it is wrapped.
+    /// Start of the answer, in families that wrap it.
     Answer,
-    /// The answer ends.
+    /// End of the answer.
     AnswerEnd,
 }
 
-/// How calls are written.
+/// Grammar of calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Grammar {
     Json(&'static JsonGrammar),
-    /// Calls that name the tool first: in a section, or in a call right away.
+    /// Calls that name the tool first.  True if the literal begins a call, false if it begins a section.
     Named(&'static NamedGrammar, bool),
-    /// Calls as tags: behind an opening tag, or inside of a tag that begins a call.
+    /// Calls as tags, after an opening tag or inside a tag that begins a call.
     Xml(&'static XmlGrammar, Option<&'static str>),
     Pythonic(&'static PythonicGrammar),
     Gemma,
@@ -59,12 +60,12 @@ pub(super) enum Grammar {
 }
 
 impl Family {
-    /// What it looks for in text.
+    /// Return the literals that the parser searches for.
     pub fn literals(&self) -> impl Iterator<Item = &'static str> {
         self.literals.iter().map(|(literal, _)| *literal)
     }
 
-    /// Whether white space around markup in the middle of a text belongs to it.
+    /// Return true if white space around markup inside a text belongs to the markup.
     pub(super) fn strips(&self) -> bool {
         self.untagged || self.literals.iter().any(|(_, role)| matches!(role, Calls(_)))
     }
@@ -86,7 +87,7 @@ impl Grammar {
 
 use Role::{Answer, AnswerEnd, Calls, Think, ThinkEnd};
 
-/// What most rows begin with; only the literals differ.
+/// Defaults of a row.
 const ROW: Family = Family {
     name: "",
     literals: &[],
@@ -96,9 +97,9 @@ const ROW: Family = Family {
     harmony: false,
 };
 
-/// Every family.
+/// All families.
 pub const FAMILIES: &[Family] = &[
-    // Section 2: reasoning alone.
+    // Section 2: reasoning only.
     Family {
         name: "think",
         literals: &[
@@ -293,7 +294,7 @@ pub const FAMILIES: &[Family] = &[
     },
 ];
 
-/// The family of this name.
+/// Return the family with this name.
 pub fn find(name: &str) -> Option<&'static Family> {
     FAMILIES.iter().find(|family| family.name == name)
 }
@@ -453,7 +454,7 @@ const OLMO: &PythonicGrammar = &PythonicGrammar {
 };
 
 impl Undecided {
-    /// What it is, by its first byte.
+    /// Return the block whose grammar begins with `byte`.
     pub(super) fn decide(self, byte: u8) -> Block {
         let grammar = match (self, byte) {
             (Self::Mistral, b'[' | b'{') => Grammar::Json(MISTRAL_ARRAY),

@@ -1,8 +1,10 @@
-//! Gemma's calls: `call:f{k:<|"|>text<|"|>,n:1}`.
+//! Grammar of Gemma's calls: `call:f{k:<|"|>text<|"|>,n:1}`.
 //!
-//! In: the text behind an opening tag.  Out: calls, their arguments written as JSON while they come.
-//! Laws: keys are bare; a text ends at the mark that it began with, whatever else it holds; a bare value is a number, a
-//! literal, or else a text.
+//! In: the text after an opening tag.  Out: calls, whose arguments are converted to JSON while they arrive.
+//!
+//! Laws: keys are bare.  A text ends at the mark that it began with, whatever else it holds.  A bare value is a number, a
+//! literal, or otherwise a text.
+//!
 //! Source: inline-markup.md section 8; ai.google.dev, "Function calling with Gemma".
 
 use super::json_calls::NAME_BYTES;
@@ -13,14 +15,14 @@ use crate::contract::{InputFormat, Output};
 use crate::emit::{CallEnd, EmitterSink};
 use crate::json::{write_string, write_text};
 
-/// A call that is being read.
+/// Call that is being parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct GemmaBlock {
     state: GemmaState,
     word: String,
-    /// What is open: `true` is an object.
+    /// Open brackets: `true` for an object, `false` for an array.
     open: Vec<bool>,
-    /// The mark that ends a text.
+    /// Mark that ends the current text.
     mark: &'static str,
     is_key: bool,
     first: bool,
@@ -28,7 +30,7 @@ pub(super) struct GemmaBlock {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GemmaState {
-    /// In `call:f`.
+    /// Inside `call:f`.
     Name,
     Key,
     BareKey,
@@ -44,10 +46,10 @@ const PREFIX: &str = "call:";
 
 const ENDS: &[(&str, ())] = &[("<tool_call|>", ()), ("<end_function_call>", ())];
 
-/// What texts stand between; the last is JSON's own, which some write.
+/// Marks around texts.  The last is the quote of JSON, which some models write.
 const MARKS: &[(&str, &str)] = &[("<|\"|>", "<|\"|>"), ("<escape>", "<escape>"), ("\"", "\"")];
 
-/// Longest bare value.
+/// Maximum length of a bare value.
 const BARE_BYTES: usize = 4_096;
 
 impl GemmaBlock {

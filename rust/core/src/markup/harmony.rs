@@ -1,12 +1,14 @@
-//! Harmony, the messages of gpt-oss: channels, recipients, constraints.
+//! Grammar of Harmony, the messages of gpt-oss: channels, recipients, constraints.
 //!
 //! ```text
 //! <|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a":1}<|call|>
 //! ```
 //!
-//! In: the text behind `<|start|>` or `<|channel|>`.  Out: thinking, text and calls.
-//! Laws: a header is short and names one of the three channels, else it is prose; a recipient other than `assistant` makes
-//! a call, and its body, up to the next end, is the arguments; each message is a part of its own.
+//! In: the text after `<|start|>` or `<|channel|>`.  Out: thinking, text and calls.
+//!
+//! Laws: a header is short and names one of the three channels; other text is prose.  A recipient other than `assistant`
+//! makes a call.  The body of a call, up to the next end token, is its arguments.  Each message is a separate part.
+//!
 //! Source: inline-markup.md section 9; cookbook.openai.com, "OpenAI harmony response format".
 
 use super::literals::{Found, find, from, upto};
@@ -14,7 +16,7 @@ use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::{InputFormat, Output};
 use crate::emit::{CallEnd, EmitterSink, PartKind};
 
-/// What stands between headers and bodies.
+/// Marker between headers and bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marker {
     Start,
@@ -34,26 +36,26 @@ const MARKERS: &[(&str, Marker)] = &[
     ("<|return|>", Marker::End),
 ];
 
-/// Begins a message.
+/// Start of a message.
 pub(super) const START: &str = "<|start|>";
 
-/// Begins a channel's name.
+/// Start of the name of a channel.
 pub(super) const CHANNEL: &str = "<|channel|>";
 
 const ROLE: &str = "assistant";
 
 const CHANNELS: &[&str] = &["analysis", "commentary", "final"];
 
-/// Longest header.
+/// Maximum length of a header.
 const HEADER_BYTES: usize = 512;
 
-/// A conversation's messages.
+/// Messages that are being parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HarmonyBlock {
     state: HarmonyState,
     header: String,
     body: Option<Body>,
-    /// Something of the body came.
+    /// True after the first byte of the body.
     begun: bool,
 }
 
@@ -71,7 +73,7 @@ enum Body {
 }
 
 impl HarmonyBlock {
-    /// Behind the marker that begins a header.
+    /// Build a block after the marker that begins a header.
     pub(super) fn new(marker: &str) -> Self {
         let mut block =
             Self { state: HarmonyState::Header, header: String::new(), body: None, begun: false };
@@ -79,7 +81,7 @@ impl HarmonyBlock {
         block
     }
 
-    /// In the middle of an analysis.
+    /// Build a block in the middle of an analysis.
     pub(super) fn thinking() -> Self {
         let body = Some(Body::Text(PartKind::Thinking));
         Self { state: HarmonyState::Body, header: String::new(), body, begun: false }
@@ -89,7 +91,7 @@ impl HarmonyBlock {
         self.header.len()
     }
 
-    /// What the text that is being read is.
+    /// Return the kind of the text that is being parsed; `None` outside of text.
     pub(super) fn kind(&self) -> Option<PartKind> {
         match (self.state, self.body) {
             (HarmonyState::Body | HarmonyState::Header, Some(Body::Text(kind))) => Some(kind),
@@ -97,7 +99,7 @@ impl HarmonyBlock {
         }
     }
 
-    /// How a call ends whose end token never came: servers drop it, as they drop every end token.
+    /// Return the ending of a call without its end token.  Servers drop end tokens, so a call with arguments may be whole.
     pub(super) fn end(&self, how: CallEnd) -> CallEnd {
         if self.begun { how } else { CallEnd::Abandoned }
     }
@@ -179,7 +181,7 @@ impl HarmonyBlock {
         }
     }
 
-    /// What looked like a header is part of what was being said before it.
+    /// Treat the text of a supposed header as part of the body before it.  Without a body the text is prose.
     fn no_header<O: Output>(
         &mut self,
         read: &str,
@@ -194,7 +196,7 @@ impl HarmonyBlock {
         Step::Take(read.len())
     }
 
-    /// Whether what was read of the header may become one.
+    /// Return true if the text so far may be the beginning of a header.
     fn is_header(&self) -> bool {
         let (role, channel) = match self.header.split_once(CHANNEL) {
             Some((role, channel)) => (role, Some(channel.trim_start())),
@@ -223,7 +225,7 @@ impl HarmonyBlock {
         }
         let recipient = recipient(role).or_else(|| recipient(rest)).filter(|to| *to != ROLE);
         let format = match recipient {
-            // What goes to the interpreter is code.
+            // The recipient `python` takes code.
             Some("python") => InputFormat::Text,
             _ => InputFormat::Json,
         };
@@ -257,7 +259,7 @@ impl HarmonyBlock {
             }
             Found::At { start, .. } if start > 0 => Step::Take(start),
             Found::At { end, .. } => {
-                // The end before it may have been left out.
+                // The end token of the message before may be missing.
                 writer.begin_candidate("");
                 self.begin_header(upto(input, end));
                 Step::Take(end)
@@ -290,7 +292,7 @@ fn write_text<O: Output>(
     }
 }
 
-/// Whom a part of a header is addressed to.
+/// Return the recipient that a piece of a header names.
 fn recipient(header: &str) -> Option<&str> {
     let (_, to) = header.split_once("to=")?;
     let end = to.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(to.len());

@@ -1,9 +1,14 @@
-//! Calls as JSON objects between tags: Hermes, Qwen, Mistral's arrays, Cohere, and Llama's bare objects.
+//! Grammar of calls as JSON objects between tags: Hermes, Qwen, Mistral's arrays, Cohere, and Llama's bare objects.
 //!
-//! In: the text behind an opening tag, or an object that begins a turn.  Out: calls.
-//! Laws: a call begins once its name is known, in families with ids once its id is known too, Llama's at the object's
-//! end; arguments that come earlier wait.  They are the raw text of their object, or what their string says.  An object
-//! that has no name, or breaks off before it, is prose.  Text after a whole object is text again, closing tag or not.
+//! In: the text after an opening tag, or an object that begins a turn.  Out: calls.
+//!
+//! Laws:
+//! - A call begins once its name is known, and in families with ids once its id is known too.  Llama's calls begin at the
+//!   end of the object.  Arguments that arrive earlier wait.
+//! - Arguments are the raw text of their object, or the text of their string.
+//! - An object that has no name, or breaks off before it, is prose.
+//! - After a whole object the block may end without a closing tag.
+//!
 //! Source: inline-markup.md sections 3, 7 and 8.
 
 use super::literals::{Found, from, here};
@@ -12,29 +17,29 @@ use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::{InputFormat, Output};
 use crate::emit::{CallEnd, EmitterSink};
 
-/// How a family writes its objects.
+/// Grammar of the objects of a family.
 #[derive(Debug, PartialEq)]
 pub(super) struct JsonGrammar {
-    /// What stands around the objects.
+    /// Tags around the objects.
     pub(super) tags: &'static [(&'static str, Tag)],
-    /// The member that names a call, where the family has ids.
+    /// Name of the id member, in families with ids.
     pub(super) id: Option<&'static str>,
-    /// Whether nothing leaves before the object's end, and only offered names count.
+    /// True if a call is emitted only at the end of the object and must name an offered tool.
     pub(super) held: bool,
 }
 
-/// What stands around the objects.
+/// Tag around the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
-    /// Another block begins: the closing tag before it was left out.
+    /// Start of another block; the closing tag before it may be missing.
     Open,
-    /// The block is over.
+    /// End of the block.
     Close,
-    /// A code fence inside of the block.
+    /// Code fence inside the block.
     Fence,
 }
 
-/// A block of calls that is being read.
+/// Block of calls that is being parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct JsonBlock {
     grammar: &'static JsonGrammar,
@@ -60,7 +65,7 @@ impl JsonBlock {
         self.object.held()
     }
 
-    /// No more text comes: a call that waits for its id has none.
+    /// Take the end of the text.  A call that waits for its id begins without one.
     pub(super) fn finish<O: Output>(
         &mut self,
         writer: &mut MarkupWriter,
@@ -142,20 +147,20 @@ impl JsonBlock {
     }
 }
 
-/// An object that is a call.
+/// Object that is parsed as a call.
 #[derive(Clone, Debug, PartialEq)]
 struct Object {
     grammar: &'static JsonGrammar,
     at: At,
-    /// Objects of the form `{"function": {…}}` that are open.
+    /// Number of open objects of the form `{"function": {…}}`.
     level: usize,
     member: Member,
     value: Value,
-    /// The key, name or id that is being read.
+    /// Key, name or id that is being read.
     word: String,
     name: Option<String>,
     id: Option<String>,
-    /// Arguments that wait.
+    /// Arguments that wait for the start of the call.
     args: String,
     args_over: bool,
     begun: bool,
@@ -177,7 +182,7 @@ enum Member {
     Name,
     Id,
     Arguments,
-    /// `function`: a name, or an object that holds name and arguments.
+    /// `function`: a name, or an object with name and arguments.
     Function,
     Other,
 }
@@ -188,7 +193,7 @@ enum Status {
     Wrong,
 }
 
-/// Longest key, name or id: nothing that is longer names a tool.
+/// Maximum length of a key, name or id.  A longer text cannot be the name of a tool.
 pub(super) const NAME_BYTES: usize = 256;
 
 impl Object {
@@ -295,7 +300,7 @@ impl Object {
         }
     }
 
-    /// More of a member's value; false when it cannot be one.
+    /// Read more of a member's value.  Returns the number of bytes, and false if the value is not possible there.
     fn in_value<O: Output>(
         &mut self,
         rest: &str,
@@ -334,7 +339,7 @@ impl Object {
         (taken, true)
     }
 
-    /// A member's value is whole; false when the object can be no call.
+    /// Use the complete value of a member.  Returns false if the object cannot be a call.
     fn take_member(&mut self, writer: &MarkupWriter) -> bool {
         match self.member {
             Member::Name | Member::Function => {
@@ -357,7 +362,7 @@ impl Object {
         }
     }
 
-    /// Begins the call if enough is known, and ends it if its arguments are over.
+    /// Begin the call if its name and id are known, and end it if its arguments are complete.
     fn begin<O: Output>(
         &mut self,
         whole: bool,
@@ -373,7 +378,7 @@ impl Object {
         }
     }
 
-    /// Begins the call if its name is known, whatever else is not.
+    /// Begin the call if its name is known, with or without an id.
     fn begin_without_id<O: Output>(
         &mut self,
         writer: &mut MarkupWriter,
@@ -395,7 +400,7 @@ impl Object {
         writer: &mut MarkupWriter,
         sink: &mut EmitterSink<'_, O>,
     ) -> Status {
-        // Llama's objects are calls by their two members alone: an answer in JSON may have a name.
+        // Llama's objects need both members, because an answer in JSON may have a member `name`.
         if self.name.is_none() || (self.grammar.held && !self.args_over) {
             return Status::Wrong;
         }

@@ -2,8 +2,8 @@
 //!
 //! In: the operations of a dialect on text parts.  Out: parts and calls of the parser, in the sink below.
 //!
-//! Laws: only text parts are watched; thinking and calls of the protocol pass by.  A new part, call or whole part ends the
-//! markup before it.  Text that the parser holds counts against the bound of the message.
+//! Laws: only text parts are watched; thinking and calls of the protocol bypass the parser.  A new part, call or whole part
+//! ends the markup before it.  Text that the parser holds counts against the bound of the message.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use crate::contract::{FinishReason, Output};
 use crate::emit::{CallEnd, Digest, EmitterSink, PartHandle, missing_suffix};
 use crate::json::{Carry, Str};
 
-/// The markup of one message.
+/// Markup of one message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MarkupLayer {
     markup: Markup,
-    /// Text parts of the dialect, which the emitter never sees with content.
+    /// Text parts of the dialect.  The emitter receives their content only through the parser.
     watched: BTreeMap<PartHandle, WatchedPart>,
-    /// The part whose text the parser read last, unless its markup has ended.
+    /// Part whose text the parser read last, unless its markup has ended.
     current: Option<PartHandle>,
 }
 
-/// The state of a watched part before its text is parsed.
+/// State of a watched part before its text is parsed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct WatchedPart {
     carry: Carry,
-    /// Digest of the text so far, where the protocol repeats the whole text at its end.
+    /// Digest of the text so far, if the protocol repeats the whole text at its end.
     streamed: Option<Digest>,
 }
 
@@ -71,7 +71,7 @@ impl MarkupLayer {
         }
     }
 
-    /// Take the whole text of a watched part after its pieces, and parse the suffix that was not streamed.
+    /// Take the whole text of a watched part after its chunks, and parse the suffix that was not streamed.
     pub(crate) fn text_whole<O: Output>(
         &mut self,
         part: PartHandle,
@@ -86,7 +86,7 @@ impl MarkupLayer {
         }
     }
 
-    /// Begin another paragraph of a watched part, which the protocol repeats by itself.
+    /// Begin another paragraph of a watched part.  The protocol repeats the whole text of each paragraph separately.
     pub(crate) fn begin_paragraph<O: Output>(
         &mut self,
         part: PartHandle,
@@ -98,9 +98,9 @@ impl MarkupLayer {
         }
     }
 
-    /// Parse a surrogate that waits for its other half as U+FFFD.
+    /// Parse a pending high surrogate as U+FFFD.
     ///
-    /// The end of a watched part does only this.  Its markup goes on until the next part or the terminal, since only the
+    /// The end of a watched part does only this.  Its markup continues until the next part or the terminal, because only the
     /// terminal shows whether an open call was cut.
     pub(crate) fn flush_surrogate<O: Output>(
         &mut self,

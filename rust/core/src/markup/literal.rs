@@ -1,22 +1,24 @@
-//! Python literals → JSON.
+//! Conversion of Python literals to JSON.
 //!
-//! In: a literal (strings, numbers, `True`, `None`, lists, tuples, dictionaries), or the keyword arguments of a call.
-//! Out: the same value as JSON text; nothing where it is no literal.  Nothing is evaluated.
-//! Laws: each byte is looked at a bounded number of times; nothing nests deeper than the limit; JSON's own `true`,
-//! `false` and `null` are taken too.
+//! In: a literal (strings, numbers, `True`, `None`, lists, tuples, dictionaries), or the keyword arguments of a call.  Out:
+//! the same value as JSON text; `None` if the text is not a literal.
+//!
+//! Laws: no code is evaluated.  Each byte is read a bounded number of times.  Nesting is limited.  `true`, `false` and
+//! `null` of JSON are accepted too.
+//!
 //! Source: inline-markup.md section 7; docs.python.org, "Lexical analysis: literals".
 
 use super::literals::{blanks, from, upto};
 use crate::json::{Carry, MAX_DEPTH, digit_count, number_end, write_string};
 
-/// A literal as JSON.
+/// Return a literal as JSON.
 pub(super) fn to_json(text: &str, max_depth: usize) -> Option<String> {
     let mut literal = Literal::new(text, max_depth);
     literal.value()?;
     literal.finish()
 }
 
-/// Keyword arguments as a JSON object.
+/// Return keyword arguments as a JSON object.
 pub(super) fn arguments(text: &str, max_depth: usize) -> Option<String> {
     let mut literal = Literal::new(text, max_depth);
     literal.out.push('{');
@@ -177,7 +179,7 @@ impl<'a> Literal<'a> {
         Some(())
     }
 
-    /// JSON's numbers, and the two short forms that JSON has not: `.5` and `1.`.
+    /// Read a number of JSON, or one of the two short forms that only Python has: `.5` and `1.`.
     fn number(&mut self) -> Option<()> {
         if self.eat('-') {
             self.out.push('-');
@@ -270,7 +272,7 @@ impl<'a> Literal<'a> {
             '0' => out.push('\0'),
             '\\' | '\'' | '"' | '/' => out.push(letter),
             '\n' => {}
-            // As in Python: a backslash before any other letter is one.
+            // As in Python, a backslash before any other letter is kept.
             other => out.extend(['\\', other]),
         }
         Some(())

@@ -1,20 +1,22 @@
-//! The earliest of a family's literals in a text that goes on later.
+//! Search for the literals of a family in text that may continue.
 //!
-//! Laws: the longest literal at a place counts, and where a longer one may still come nothing is said, so that what a
-//! place is does not depend on where the text was cut.  What is looked for in text begins with `<` or `[`.
+//! In: the text so far, and literals with their roles.  Out: the first literal, with its offsets and role.
+//!
+//! Laws: the longest literal at an offset wins.  If a longer one may still be completed, the result is [`Found::Partial`].
+//! Therefore the result does not depend on how the text was cut.  Literals of [`find`] begin with `<` or `[`.
 
-/// What stands in the text.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found<T> {
-    /// A literal: where it begins, where it ends, what it stands for.
+    /// A literal with its start offset, end offset and role.
     At { start: usize, end: usize, role: T },
-    /// From here to the end of the text it may be one.
+    /// The text from this offset to its end may be the beginning of a literal.
     Partial(usize),
-    /// None.
+    /// No literal.
     Nothing,
 }
 
-/// Looks from `from` for the literals whose role counts at the place where they stand.
+/// Find the first literal at or after `from`.  `counts` selects the roles that are allowed at an offset.
 pub(super) fn find<T: Copy>(
     text: &str,
     from: usize,
@@ -35,7 +37,7 @@ pub(super) fn find<T: Copy>(
     Found::Nothing
 }
 
-/// What stands at this place.
+/// Find the literal that begins at `at`.
 pub(super) fn here<T: Copy>(
     text: &str,
     at: usize,
@@ -59,22 +61,22 @@ pub(super) fn here<T: Copy>(
     found
 }
 
-/// The length of the white space at the beginning.
+/// Return the length of the leading white space.
 pub(super) fn blanks(text: &str) -> usize {
     text.len() - text.trim_start_matches(is_blank).len()
 }
 
-/// What markup calls white space.
+/// Return true for the white space characters of markup.
 pub(super) fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r')
 }
 
-/// The text from a position on.
+/// Return the text from an offset on.
 pub(super) fn from(text: &str, at: usize) -> &str {
     text.get(at..).unwrap_or("")
 }
 
-/// The text up to a position.
+/// Return the text up to an offset.
 pub(super) fn upto(text: &str, at: usize) -> &str {
     text.get(..at).unwrap_or("")
 }

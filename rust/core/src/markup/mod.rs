@@ -1,8 +1,8 @@
 //! Markup in plain text: reasoning and tool calls that a server passed through as the model wrote them.
 //!
-//! A layer between dialects and the emitter, which does not know this module.
+//! A layer between dialects and the emitter.  The emitter does not depend on this module.
 //!
-//! In: the text of text parts, in any pieces, and the family that the caller named.  Out: text, thinking and calls, as
+//! In: the text of text parts in any chunking, and the family that the caller chose.  Out: text, thinking and calls, as
 //! streamed parts of their own.
 //!
 //! ```text
@@ -15,8 +15,8 @@
 //! Laws:
 //! - The message does not depend on how the text was cut.
 //! - Text without literals of the family is emitted unchanged.
-//! - Held text is the beginning of a literal, the white space before it, or text that the family's rule demands.  Held text
-//!   counts against the limits.
+//! - Held text is the beginning of a literal, the white space before it, or text that the rule of the family requires.  Held
+//!   text counts against the limits.
 //! - Each byte is read a bounded number of times.
 //! - Text that turns out not to be a call is emitted as it was written.
 //! - White space around markup belongs to it.

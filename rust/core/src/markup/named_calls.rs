@@ -1,8 +1,10 @@
-//! Calls that name the tool before a JSON object: DeepSeek, Kimi, Mistral from v11 on, Llama's `<function=…>`.
+//! Grammar of calls that name the tool before a JSON object: DeepSeek, Kimi, Mistral from v11 on, Llama's `<function=…>`.
 //!
-//! In: the text behind an opening tag.  Out: calls.
-//! Laws: a name is short and holds none of the characters that its family never writes there, else it is prose;
-//! arguments are the raw text of their object, which ends where its brackets balance; `null` is no arguments.
+//! In: the text after an opening tag.  Out: calls.
+//!
+//! Laws: a name is short and holds only characters that its family writes in names; other text is prose.  Arguments are the
+//! raw text of their object, which ends at its balancing bracket.  `null` means no arguments.
+//!
 //! Source: inline-markup.md sections 6, 7 and 8.
 
 use super::json_calls::NAME_BYTES;
@@ -12,46 +14,46 @@ use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::{InputFormat, Output};
 use crate::emit::{CallEnd, EmitterSink};
 
-/// How a family writes its calls.
+/// Grammar of the calls of a family.
 #[derive(Debug, PartialEq)]
 pub(super) struct NamedGrammar {
-    /// What stands around names and arguments.
+    /// Tags around names and arguments.
     pub(super) tags: &'static [(&'static str, Tag)],
-    /// What a header says.
+    /// Content of a header.
     pub(super) header: Header,
 }
 
-/// What stands around names and arguments.
+/// Tag around names and arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
-    /// A call begins.
+    /// Start of a call.
     Begin,
-    /// The header is over, arguments follow.
+    /// End of the header and start of the arguments.
     Arguments,
-    /// The name is over, an id follows.
+    /// End of the name and start of an id.
     Id,
-    /// The call is over.
+    /// End of the call.
     End,
-    /// The block is over.
+    /// End of the block.
     Close,
-    /// A code fence around the arguments.
+    /// Code fence around the arguments.
     Fence,
 }
 
-/// What a header says.
+/// Content of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Header {
-    /// The name, and the arguments may follow it at once.
+    /// The name.  Arguments may follow without a tag.
     Bare,
     /// The name.
     Name,
     /// `functions.NAME:N`, which is the id too.
     Kimi,
-    /// The name, or `function` and the name on a line after it.
+    /// The name, or `function` with the name on the next line.
     DeepSeek,
 }
 
-/// A block of calls that is being read.
+/// Block of calls that is being parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NamedBlock {
     grammar: &'static NamedGrammar,
@@ -67,9 +69,9 @@ enum NamedCallState {
     Between,
     Header,
     Id,
-    /// Behind `function`: the object, or the name.
+    /// After `function`: the object or the name follows.
     Which,
-    /// The name's own line.
+    /// On the line of the name.
     Line,
     BeforeArguments,
     Arguments,
@@ -77,7 +79,7 @@ enum NamedCallState {
 }
 
 impl NamedBlock {
-    /// In a section, or in a call right away.
+    /// Build a block in a section of calls, or inside its first call.
     pub(super) fn new(grammar: &'static NamedGrammar, in_call: bool) -> Self {
         Self {
             grammar,
@@ -92,7 +94,7 @@ impl NamedBlock {
         self.header.len()
     }
 
-    /// No more text comes: a number or literal is over.
+    /// Take the end of the text, which also ends a number or literal.
     pub(super) fn finish<O: Output>(
         &mut self,
         writer: &mut MarkupWriter,
@@ -161,7 +163,7 @@ impl NamedBlock {
                 self.state = NamedCallState::Between;
                 Step::Take(end)
             }
-            // DeepSeek may leave out what begins the first call.
+            // DeepSeek may omit the tag that begins the first call.
             (NamedCallState::Between, Found::Nothing)
                 if self.grammar.header == Header::DeepSeek && writer.has_candidate() =>
             {
@@ -181,7 +183,7 @@ impl NamedBlock {
         }
     }
 
-    /// The header, or an id behind it, up to the tag that ends it.
+    /// Read the header, or the id after it, up to the tag that ends it.
     fn word<O: Output>(
         &mut self,
         input: &str,
@@ -224,13 +226,13 @@ impl NamedBlock {
         }
     }
 
-    /// Whether a character may stand in a header.
+    /// Return true for a character that a header may contain.
     fn takes(&self, character: char) -> bool {
         match self.grammar.header {
             Header::Bare | Header::Name => {
                 character.is_alphanumeric() || "_-.:/".contains(character)
             }
-            // Spaces happen.
+            // Some models write spaces in names.
             Header::Kimi | Header::DeepSeek => !"<{}[]\n\"`".contains(character),
         }
     }
@@ -277,7 +279,7 @@ impl NamedBlock {
         let mut said = String::new();
         let (taken, over) = self.value.feed(input, &mut said);
         if over && self.value.is_wrong() {
-            // Neither arguments nor the call's end: nobody knows what it was.
+            // The text is neither arguments nor the end of the call.
             writer.abandon_call(sink);
             return Step::Leave(0);
         }
@@ -290,7 +292,7 @@ impl NamedBlock {
     }
 }
 
-/// Name and id of `functions.NAME:N`.
+/// Return the name and the id of `functions.NAME:N`.
 fn kimi(header: &str) -> (&str, Option<&str>) {
     let numbered = |(name, number): &(&str, &str)| {
         !name.trim().is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())

@@ -1,4 +1,8 @@
 //! `Markup`: the parser of the markup of one message.
+//!
+//! In: the text of a message in any chunking.  Out: text, thinking and calls, to a [`MarkupWriter`].
+//!
+//! Laws: those of the module [`super`].  The parser emits all unambiguous text at once and holds the rest.
 
 use super::block::{Block, Undecided};
 use super::families::{Family, Role};
@@ -9,37 +13,37 @@ use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::Output;
 use crate::emit::{CallEnd, EmitterSink, PartHandle, PartKind};
 
-/// A pair of tags of which only the closing one comes.
+/// Number of the pair of tags whose opening tag is missing.
 const ANY_PAIR: u8 = u8::MAX;
 
-/// Reads the markup of one message.
+/// Parser of the markup of one message.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Markup {
     family: &'static Family,
     writer: MarkupWriter,
     block: Block,
-    /// What is read where no block is: prose, or thinking between a pair of tags.
+    /// Pair of tags around the current thinking; `None` in prose.  Used outside of blocks.
     thinking: Option<u8>,
-    /// What was fed and not taken.
+    /// Text that was fed and not consumed yet.
     rest: String,
-    /// How much of it is known to be white space.
+    /// Length of the known white space at the start of `rest`.
     blank: usize,
-    /// White space that comes next belongs to markup.
+    /// The next white space belongs to markup.
     skip_blanks: bool,
-    /// White space before what may be markup waits with it.
+    /// White space before possible markup is held with it.
     strips: bool,
-    /// Thinking may begin: nothing but white space came before.
+    /// Thinking may begin: only white space came since the start, or since the calls of an interleaved family.
     fresh: bool,
-    /// Nothing was said, and no call began.
+    /// No text was emitted and no call began.
     untouched: bool,
-    /// Visible text was said.
+    /// Visible text was emitted.
     answered: bool,
-    /// Thinking was left for a call; its closing tag may follow that.
+    /// Pair of tags of thinking that a call interrupted.  The closing tag may follow after the call.
     owed: Option<u8>,
-    /// The answer is wrapped.
+    /// The answer is wrapped in tags.
     wrapped: bool,
-    /// Thinking was never closed.
+    /// The text ended inside thinking.
     unclosed: bool,
 }
 
@@ -65,7 +69,7 @@ impl Markup {
         }
     }
 
-    /// Takes more text.  Cost is linear in its length.
+    /// Parse more text.  The cost is linear in its length.
     #[inline(never)]
     pub(crate) fn feed<O: Output>(&mut self, text: &str, sink: &mut EmitterSink<'_, O>) {
         if self.rest.is_empty() {
@@ -84,7 +88,7 @@ impl Markup {
         self.rest = held;
     }
 
-    /// Bytes that wait.
+    /// Return the number of held bytes.
     pub(crate) fn held(&self) -> usize {
         let block = match &self.block {
             Block::Nothing | Block::Undecided(_) => 0,
@@ -98,7 +102,7 @@ impl Markup {
         self.rest.len() + self.writer.held_bytes() + block
     }
 
-    /// The part that what rides on the text belongs to.
+    /// Return the part that takes an attribute of the text.
     pub(crate) fn attribute_part<O: Output>(
         &mut self,
         citations: bool,
@@ -107,12 +111,12 @@ impl Markup {
         self.writer.attribute_part(citations, sink)
     }
 
-    /// Whether thinking was still open where its text ended.
+    /// Return true if the text ended inside thinking.
     pub(crate) fn unclosed(&self) -> bool {
         self.unclosed
     }
 
-    /// No more text of this part comes: what is held was prose, and a call that is open ends.
+    /// Take the end of the text of a part: emit held text as prose, and end an open call.
     pub(crate) fn flush<O: Output>(&mut self, how: CallEnd, sink: &mut EmitterSink<'_, O>) {
         let mut kind = self.kind();
         let mut end = CallEnd::Abandoned;
@@ -147,7 +151,7 @@ impl Markup {
         if self.thinking.is_some() { PartKind::Thinking } else { PartKind::Text }
     }
 
-    /// Says text or thinking, after which no tag of the beginning counts any more.
+    /// Emit text or thinking.  Tags that are allowed only at the beginning no longer apply after it.
     fn write_text<O: Output>(&mut self, kind: PartKind, text: &str, sink: &mut EmitterSink<'_, O>) {
         if !text.is_empty() {
             self.writer.write_text(kind, text, sink);
@@ -158,7 +162,7 @@ impl Markup {
         }
     }
 
-    /// Reads as far as it can be told what the text is; how many bytes are done with.
+    /// Consume all unambiguous text, and return the number of bytes.
     fn run<O: Output>(&mut self, input: &str, sink: &mut EmitterSink<'_, O>) -> usize {
         let mut at = 0;
         while at < input.len() {
@@ -177,14 +181,14 @@ impl Markup {
         at
     }
 
-    /// Steps over white space that belongs to markup.
+    /// Skip white space that belongs to markup.
     fn skip(&mut self, input: &str) -> usize {
         let space = blanks(input);
         self.skip_blanks = space == input.len();
         space
     }
 
-    /// Reads prose.  `None` when nothing more can be said before more text comes.
+    /// Parse prose.  Returns `None` if the rest of the input is ambiguous.
     fn prose<O: Output>(&mut self, input: &str, sink: &mut EmitterSink<'_, O>) -> Option<usize> {
         let known = std::mem::take(&mut self.blank);
         if self.family.untagged && self.untouched {
@@ -203,7 +207,7 @@ impl Markup {
             }
         }
         let literals = self.family.literals;
-        // Some tags count only where nothing but white space came before.
+        // Some tags are allowed only after nothing but white space.
         let first = known + blanks(from(input, known));
         let found = literals::find(input, known, literals, |role, at| match role {
             Role::Calls(_) => true,
@@ -233,7 +237,7 @@ impl Markup {
         (said > 0).then_some(said)
     }
 
-    /// Takes a literal that counts; `lead` is the white space before it.
+    /// Apply a literal; `lead` is the white space before it.
     fn enter(&mut self, role: Role, lead: &str, literal: &str) {
         match role {
             Role::Think(pair) => {
@@ -258,7 +262,7 @@ impl Markup {
         self.skip_blanks = true;
     }
 
-    /// Reads thinking up to the tag that ends it.
+    /// Parse thinking up to its closing tag.
     fn think<O: Output>(
         &mut self,
         input: &str,
@@ -266,7 +270,7 @@ impl Markup {
         sink: &mut EmitterSink<'_, O>,
     ) -> Option<usize> {
         let found = literals::find(input, 0, self.family.literals, |role, at| match role {
-            // The prompt opened the thinking, and the model does it again.
+            // The prompt already opened the thinking, and the model repeats the tag.
             Role::Think(_) => self.fresh && at == 0,
             Role::ThinkEnd(end) => closes(pair, end),
             Role::Calls(_) => self.family.calls_in_thinking,
@@ -321,7 +325,7 @@ impl Markup {
             }
             Step::Leave(taken) | Step::Prose(taken) => {
                 self.block = Block::Nothing;
-                // Where a call began, what broke it belongs to it.
+                // After the start of a call, the text that breaks its grammar belongs to the call.
                 if let Some(mut read) = self.writer.take_candidate() {
                     read.push_str(upto(input, taken));
                     self.writer.abandon_call(sink);
@@ -336,7 +340,7 @@ impl Markup {
     }
 }
 
-/// Whether the closing tag of one pair ends the thinking that another began.
+/// Return true if the closing tag of pair `close` ends the thinking of pair `open`.
 fn closes(open: u8, close: u8) -> bool {
     open == ANY_PAIR || open == close
 }

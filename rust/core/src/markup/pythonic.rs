@@ -1,8 +1,10 @@
-//! Calls written as Python: `[f(a='x', b=1), g()]`.  Llama, LFM2, Olmo.
+//! Grammar of calls in Python syntax: `[f(a='x', b=1), g()]`.  Llama, LFM2, Olmo.
 //!
-//! In: the text behind an opening tag, or a bracket that begins a turn.  Out: calls, their arguments as JSON.
-//! Laws: a call is held until its closing parenthesis, then leaves whole; arguments have names and literal values, else
-//! it is prose; nothing is evaluated.
+//! In: the text after an opening tag, or a bracket that begins a turn.  Out: calls, with arguments as JSON.
+//!
+//! Laws: a call is held until its closing parenthesis and then emitted whole.  Arguments have names and literal values;
+//! other text is prose.  No code is evaluated.
+//!
 //! Source: inline-markup.md section 7.
 
 use super::json_calls::NAME_BYTES;
@@ -13,20 +15,20 @@ use super::writer::{MarkupWriter, Next, Step, next_byte};
 use crate::contract::Output;
 use crate::emit::EmitterSink;
 
-/// How a family writes its calls.
+/// Grammar of the calls of a family.
 #[derive(Debug, PartialEq)]
 pub(super) struct PythonicGrammar {
-    /// What ends the block.
+    /// Literals that end the block.
     pub(super) ends: &'static [(&'static str, ())],
-    /// Whether only offered names count.
+    /// True if only offered names are calls.
     pub(super) offered: bool,
-    /// Whether calls follow each other without brackets and commas.
+    /// True if calls follow each other without brackets and commas.
     pub(super) lines: bool,
-    /// What may stand behind a name, and is none of it.
+    /// Suffix of a name that does not belong to it.
     pub(super) method: &'static str,
 }
 
-/// A list of calls that is being read.
+/// List of calls that is being parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PythonicBlock {
     grammar: &'static PythonicGrammar,

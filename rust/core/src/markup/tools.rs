@@ -1,8 +1,10 @@
-//! The tools that were offered, as far as markup needs them: their names, and which types each parameter takes.
+//! `Tools`: names of the offered tools and types of their parameters, for the grammars of markup.
 //!
-//! In: a tool's name and its JSON schema.  Out: the types of a parameter, and a raw text as a JSON value of them.
-//! Laws: plain data, no schema is ever evaluated; a parameter that no schema knows is a string; a string stays as it
-//! stands (`007`, `true`); what fits none of its types is a string.
+//! In: the name of a tool and its JSON schema.  Out: the types of a parameter, and raw text converted to a JSON value.
+//!
+//! Laws: schemas are only read, never evaluated.  A parameter without a schema is a string.  A string stays as written
+//! (`007`, `true`).  Text that fits none of its types is a string.
+//!
 //! Source: inline-markup.md section 4, "Coercion order".
 
 use std::collections::HashMap;
@@ -10,7 +12,7 @@ use std::collections::HashMap;
 use super::literal;
 use crate::json::{Kind, Reader, Result, write_string};
 
-/// Which JSON types a value may have.
+/// Set of the JSON types that a value may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Types(u8);
 
@@ -29,7 +31,7 @@ impl Types {
     pub const OBJECT: Self = Self(32);
     /// `"array"`.
     pub const ARRAY: Self = Self(64);
-    /// A schema that says nothing of types.
+    /// Types of a schema without type information.
     pub const ANY: Self = Self(127);
 
     fn named(name: &str) -> Self {
@@ -61,25 +63,25 @@ impl Types {
         Self(self.0 | other.0)
     }
 
-    /// Whether one of `other` is among them.
+    /// Return true if the sets have a common type.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether text stays text, whatever it looks like.
+    /// Return true if text always stays a string.
     pub fn only_text(self) -> bool {
         self == Self::STRING
     }
 }
 
-/// The tools that were offered.
+/// Names of the offered tools, and types of their parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tools {
     parameters: HashMap<Box<str>, HashMap<Box<str>, Types>>,
 }
 
 impl Tools {
-    /// Adds a tool; `schema` is the JSON schema of its arguments, where one is known.
+    /// Add a tool; `schema` is the JSON schema of its arguments, if known.
     pub fn add(&mut self, name: &str, schema: Option<&str>) -> Result<()> {
         let known = self.parameters.entry(name.into()).or_default();
         let Some(schema) = schema else { return Ok(()) };
@@ -94,19 +96,19 @@ impl Tools {
         })
     }
 
-    /// Whether a tool of this name was offered.
+    /// Return true if a tool with this name was offered.
     pub fn offers(&self, name: &str) -> bool {
         self.parameters.contains_key(name)
     }
 
-    /// What a parameter takes.
+    /// Return the types of a parameter.
     pub fn types(&self, tool: &str, parameter: &str) -> Types {
         let known = self.parameters.get(tool).and_then(|known| known.get(parameter));
         known.copied().unwrap_or(Types::STRING)
     }
 }
 
-/// The types that a schema says: its `type`, else those of its alternatives or of the values it lists.
+/// Return the types of a schema: its `type`, or else those of its alternatives or listed values.
 fn read_types(reader: &mut Reader<'_>) -> Result<Types> {
     if reader.kind()? != Kind::Object {
         reader.skip()?;
@@ -141,7 +143,7 @@ fn read_types(reader: &mut Reader<'_>) -> Result<Types> {
     Ok(if nullable { said.and(Types::NULL) } else { said })
 }
 
-/// The JSON value of a raw text, as one of these types.
+/// Convert raw text to a JSON value of one of these types.
 pub fn coerce(types: Types, text: &str, max_depth: usize) -> String {
     let mut out = String::new();
     let trimmed = text.trim();
@@ -157,7 +159,7 @@ fn typed(types: Types, text: &str, max_depth: usize) -> Option<String> {
     if types.only_text() {
         return None;
     }
-    // A type that is no string has no other way to say that there is nothing.
+    // For types without strings, `null` is the only way to write a missing value.
     let nullable = types.has(Types::NULL) || !types.has(Types::STRING);
     if nullable && text.eq_ignore_ascii_case("null") {
         return Some("null".to_owned());
@@ -203,7 +205,7 @@ fn is_integer(text: &str) -> bool {
     plain && (digits == "0" || !digits.starts_with('0'))
 }
 
-/// A raw text that is said to be JSON, and is written as a string where it is none.
+/// Return raw text that is declared as JSON; as a JSON string if it is not valid JSON.
 pub(super) fn as_json(text: &str, max_depth: usize) -> String {
     let trimmed = text.trim();
     if is_json(trimmed, max_depth) {

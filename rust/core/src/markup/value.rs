@@ -1,31 +1,34 @@
-//! One JSON value that arrives in pieces, as a call's arguments or as a member that names it.
+//! `Value`: a JSON value that arrives in chunks, as the arguments of a call or as a member that names it.
 //!
-//! Laws: each byte is looked at once; an object or array ends where its brackets balance, whatever else is wrong with
-//! it, brackets in strings not counted; of a string its text comes out, of everything else what was written.
-//! Single quotes open strings too: models that write Python's dictionaries must not end their values early.
+//! In: text in any chunking.  Out: the text of a string, or the raw text of any other value.
+//!
+//! Laws: each byte is read once.  An object or array ends at its balancing bracket, even if it is invalid otherwise;
+//! brackets in strings are not counted.  Single quotes open strings too, so that the values of models that write Python
+//! dictionaries do not end too early.
 
 use super::literals::{from, upto};
 use crate::json::{Carry, Str};
 
-/// A value, told by its first byte.
+/// Value, classified by its first byte.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Value {
-    /// Nothing of it came.
+    /// Nothing was read yet.
     #[default]
     Nothing,
-    /// An object or array.
+    /// Object or array.
     Balanced(Balance),
-    /// A string.
+    /// String.
     Text(Text),
-    /// A number or literal.
+    /// Number or literal.
     Atom(String),
 }
 
-/// Longest number or literal that is waited for.
+/// Maximum length of a number or literal that is held.
 const ATOM_BYTES: usize = 4_096;
 
 impl Value {
-    /// Reads on; what it says is appended to `out`.  How many bytes belong to it, and whether it is over.
+    /// Read the next bytes and append their text to `out`.  Returns the number of bytes read, and true at the end of the
+    /// value.
     pub(super) fn feed(&mut self, input: &str, out: &mut String) -> (usize, bool) {
         if let Self::Nothing = self {
             *self = match input.bytes().next() {
@@ -62,18 +65,18 @@ impl Value {
         }
     }
 
-    /// Whether it is a string.
+    /// Return true if the value is a string.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Text(_))
     }
 
-    /// Whether no value began where one had to.
+    /// Return true if the text does not begin with a value.
     pub(super) fn is_wrong(&self) -> bool {
         matches!(self, Self::Atom(atom) if atom.is_empty())
     }
 }
 
-/// Brackets and strings.
+/// Counter of brackets outside of strings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Balance {
     depth: usize,
@@ -82,7 +85,7 @@ pub(super) struct Balance {
 }
 
 impl Balance {
-    /// Reads on; where the bytes end that balance it.
+    /// Read the next bytes, and return the offset after the balancing bracket.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -116,11 +119,11 @@ impl Balance {
     }
 }
 
-/// The text of a string, its escapes undone.
+/// Unescaped text of a string.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Text {
     quote: u8,
-    /// An escape that is not whole.
+    /// Beginning of an unfinished escape.
     escape: String,
     carry: Carry,
 }
@@ -149,7 +152,7 @@ impl Text {
         }
     }
 
-    /// The next character of an escape; how many bytes of it belong there.
+    /// Add the next character to an escape, and return the number of bytes that belong to the escape.
     fn unescape(&mut self, character: char, out: &mut String) -> usize {
         let hex = self.escape.len() > 1;
         let fits = if hex { character.is_ascii_hexdigit() } else { character.is_ascii() };
@@ -159,7 +162,7 @@ impl Text {
                 return 1;
             }
         }
-        // What is no escape of JSON stands as it was written.
+        // A sequence that is not an escape of JSON is kept as written.
         let known = fits && (hex || b"\"\\/bfnrt'".contains(&(character as u8)));
         let escape = std::mem::take(&mut self.escape);
         Str { raw: &escape, escaped: known }.decode_into(out, &mut self.carry);

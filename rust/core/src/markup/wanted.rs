@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::families::Family;
 use super::tools::Tools;
 
-/// The markup that a caller expects in plain text.
+/// Markup that a caller expects in plain text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// The notation of the model.
+    /// Family of the model's markup.
     pub family: &'static Family,
-    /// The offered tools, if known.
+    /// Offered tools, if known.
     pub tools: Option<Arc<Tools>>,
-    /// The prompt opened the thinking already.
+    /// True if the prompt already opened the thinking.
     pub starts_in_thinking: bool,
 }
 

@@ -1,8 +1,9 @@
-//! What markup says: text, thinking and calls, each as parts of its own.
+//! `MarkupWriter`: emits the text, thinking and calls that a grammar recognised.
 //!
-//! In: what a grammar recognised.  Out: what [`EmitterSink`] takes.
-//! Laws: a change of kind opens a new part; what may still turn out to be prose is kept as it was written until a call
-//! begins; a call that began is ended once.
+//! In: results of a grammar.  Out: parts and calls, in an [`EmitterSink`].
+//!
+//! Laws: a change of kind opens a new part.  Text that may still be prose is kept as written until a call begins.  A call
+//! that began is ended once.
 
 use std::sync::Arc;
 
@@ -15,14 +16,14 @@ use crate::json::Str;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MarkupWriter {
     tools: Option<Arc<Tools>>,
-    /// The part that text of its kind still extends.
+    /// Part that more text of the same kind extends.
     part: Option<(PartKind, PartHandle)>,
     last: Option<PartHandle>,
     last_text: Option<PartHandle>,
     call: Option<CallHandle>,
-    /// What was read since a call may have begun.
+    /// Text since the start of a possible call.
     candidate: Option<String>,
-    /// A call began since that was last asked.
+    /// A call began since the last [`Self::take_call_began`].
     began: bool,
 }
 
@@ -31,17 +32,17 @@ impl MarkupWriter {
         Self { tools, ..Self::default() }
     }
 
-    /// Whether a tool of this name was offered, as far as anybody said what was.
+    /// Return true if a tool with this name was offered, or if the offered tools are unknown.
     pub(super) fn offers(&self, name: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.offers(name))
     }
 
-    /// What a parameter takes.
+    /// Return the types of a parameter.
     pub(super) fn types(&self, tool: &str, parameter: &str) -> Types {
         self.tools.as_ref().map_or(Types::STRING, |tools| tools.types(tool, parameter))
     }
 
-    /// More text or thinking.
+    /// Emit more text or thinking.
     pub(super) fn write_text<O: Output>(
         &mut self,
         kind: PartKind,
@@ -69,12 +70,12 @@ impl MarkupWriter {
         part
     }
 
-    /// What comes next belongs to another part.
+    /// Let the next text open a new part.
     pub(super) fn leave_part(&mut self) {
         self.part = None;
     }
 
-    /// The part that what rides on the text belongs to: citations to text, everything else to the latest part.
+    /// Return the part that takes an attribute of the text: the latest text part for citations, else the latest part.
     pub(super) fn attribute_part<O: Output>(
         &mut self,
         citations: bool,
@@ -91,39 +92,39 @@ impl MarkupWriter {
         part
     }
 
-    /// What is read from here on may be a call, or prose.
+    /// Begin to keep text that may be a call or prose.
     pub(super) fn begin_candidate(&mut self, lead: &str) {
         self.candidate = Some(lead.to_owned());
     }
 
-    /// Whether what is read may still be prose.
+    /// Return true while kept text may still be prose.
     pub(super) fn has_candidate(&self) -> bool {
         self.candidate.is_some()
     }
 
-    /// Keeps what was read, as long as it may be prose.
+    /// Keep more text while it may be prose.
     pub(super) fn extend_candidate(&mut self, text: &str) {
         if let Some(candidate) = &mut self.candidate {
             candidate.push_str(text);
         }
     }
 
-    /// What was no call after all.
+    /// Return the kept text, which was not a call, and stop keeping.
     pub(super) fn take_candidate(&mut self) -> Option<String> {
         self.candidate.take()
     }
 
-    /// Bytes that are kept.
+    /// Return the number of kept bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.candidate.as_ref().map_or(0, String::len)
     }
 
-    /// Whether a call began since this was last asked.
+    /// Return true if a call began since the last call of this function.
     pub(super) fn take_call_began(&mut self) -> bool {
         std::mem::take(&mut self.began)
     }
 
-    /// Begins a call.
+    /// Begin a call.
     pub(super) fn begin_call<O: Output>(
         &mut self,
         name: &str,
@@ -141,31 +142,31 @@ impl MarkupWriter {
         self.began = true;
     }
 
-    /// Whether a call is open.
+    /// Return true while a call is open.
     pub(super) fn has_open_call(&self) -> bool {
         self.call.is_some()
     }
 
-    /// More text of the call's arguments.
+    /// Emit more argument text of the open call.
     pub(super) fn args<O: Output>(&mut self, text: &str, sink: &mut EmitterSink<'_, O>) {
         if let Some(call) = self.call {
             sink.call_args(call, Str::plain(text));
         }
     }
 
-    /// The call's arguments are over.
+    /// End the open call.
     pub(super) fn end_call<O: Output>(&mut self, how: CallEnd, sink: &mut EmitterSink<'_, O>) {
         if let Some(call) = self.call.take() {
             sink.end_call(call, how);
         }
     }
 
-    /// A call that is still open stays half of one.
+    /// End the open call as incomplete.
     pub(super) fn abandon_call<O: Output>(&mut self, sink: &mut EmitterSink<'_, O>) {
         self.end_call(CallEnd::Abandoned, sink);
     }
 
-    /// A whole call at once.
+    /// Emit a whole call.
     pub(super) fn whole_call<O: Output>(
         &mut self,
         name: &str,
@@ -179,25 +180,25 @@ impl MarkupWriter {
     }
 }
 
-/// What a grammar made of the text that comes next.
+/// Result of a grammar for the next text.
 pub(super) enum Step {
-    /// So many bytes are done with.
+    /// This number of bytes was consumed.
     Take(usize),
-    /// Nothing can be said before more text comes.
+    /// The text is ambiguous until more arrives.
     Wait,
-    /// So many bytes are done with, and the markup is over.
+    /// This number of bytes was consumed, and the block has ended.
     Leave(usize),
-    /// So many bytes were read; they, and what was read since a call may have begun, are prose.
+    /// This number of bytes was read.  They, and the kept text before them, are prose.
     Prose(usize),
 }
 
-/// The step over white space, or the byte behind it.
+/// Step over white space, or the byte after it.
 pub(super) enum Next {
     Step(Step),
     Byte(u8),
 }
 
-/// Tells the next byte, white space taken first.
+/// Return the next byte, or a step that consumes the white space before it.
 pub(super) fn next_byte(input: &str) -> Next {
     let blanks = super::literals::blanks(input);
     if blanks > 0 {

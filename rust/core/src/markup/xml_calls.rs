@@ -1,9 +1,14 @@
-//! Calls as tags, one a parameter: Qwen's coder models, GLM, MiniMax, DeepSeek from V3.2 on, and Claude's old form.
+//! Grammar of calls as tags, one for each parameter: Qwen's coder models, GLM, MiniMax, DeepSeek from V3.2 on, Claude's old
+//! form.
 //!
-//! In: the text behind an opening tag.  Out: calls, their arguments written as JSON.
-//! Laws: only a value's own closing tag ends it (in Qwen's form the next parameter or the function's end too), whatever
-//! else it holds; a value that can be nothing but text streams as it comes, any other is written once it is whole; a
-//! call whose end never came stays open, so that nobody runs half of it.
+//! In: the text after an opening tag.  Out: calls, whose arguments are converted to JSON.
+//!
+//! Laws:
+//! - Only its own closing tag ends a value, whatever else the value holds.  In Qwen's form, the next parameter or the end of
+//!   the function ends it too.
+//! - A value of type string is streamed.  Any other value is emitted once it is whole.
+//! - A call without its end stays open, so that it is not run with half its arguments.
+//!
 //! Source: inline-markup.md sections 4 and 5.
 
 use super::literals::{Found, find, from, here, upto};
@@ -13,41 +18,41 @@ use crate::contract::{InputFormat, Output};
 use crate::emit::{CallEnd, EmitterSink};
 use crate::json::{write_string, write_text};
 
-/// How a family writes its calls.
+/// Grammar of the calls of a family.
 #[derive(Debug, PartialEq)]
 pub(super) struct XmlGrammar {
-    /// What ends a value.
+    /// Tags that end a value.
     pub(super) ends: &'static [(&'static str, End)],
-    /// Whether one newline at either end of a value is none of it.
+    /// True if one newline at either end of a value does not belong to it.
     pub(super) framed_by_newlines: bool,
-    /// Whether the block begins with the tool's name, and keys are tags of their own.
+    /// True if the block begins with the name of the tool and keys are separate tags.
     pub(super) bare_names: bool,
 }
 
-/// What ends a value.
+/// Tag that ends a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Its own closing tag.
+    /// The closing tag of the value.
     Own,
-    /// A tag that cannot stand inside of it: the closing tag was left out.
+    /// A tag that cannot occur inside a value.  The closing tag is missing.
     Next,
 }
 
-/// A block of calls that is being read.
+/// Block of calls that is being parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct XmlBlock {
     grammar: &'static XmlGrammar,
     state: XmlState,
-    /// The tag, name or key that is being read.
+    /// Tag, name or key that is being read.
     word: String,
-    /// The tool of the call that is being read, or that may be one.
+    /// Tool of the current call or possible call.
     tool: String,
-    /// What follows decides whether it is a call.
+    /// The next tag decides whether the text is a call.
     doubtful: bool,
     in_call: bool,
     key: String,
     kind: Kind,
-    /// A value that waits for its end.
+    /// Value that is held until its end.
     value: String,
     parameters: usize,
 }
@@ -56,11 +61,11 @@ pub(super) struct XmlBlock {
 enum XmlState {
     /// Between tags.
     Between,
-    /// In a tag.
+    /// Inside a tag.
     Tag,
-    /// In the name that GLM's block begins with.
+    /// Inside the name that begins a block of GLM.
     Name,
-    /// In a key between tags.
+    /// Inside a key between tags.
     Key,
     /// Before the first character of a value.
     ValueStart,
@@ -74,12 +79,12 @@ enum Kind {
     Json,
 }
 
-/// Longest tag: a name and a key fit in it.
+/// Maximum length of a tag with a name and a key.
 const TAG_BYTES: usize = 512;
 
 const KEY_ENDS: &[(&str, ())] = &[("</arg_key>", ())];
 
-/// What a tag says.
+/// Meaning of a tag.
 enum Element<'a> {
     Call(&'a str),
     CallEnd,
@@ -93,7 +98,7 @@ enum Element<'a> {
 }
 
 impl XmlBlock {
-    /// Behind the opening tag, or inside of a tag that begins a call without one.
+    /// Build a block after the opening tag, or inside a tag that begins a call without one.
     pub(super) fn new(grammar: &'static XmlGrammar, tag: Option<&str>) -> Self {
         let state = match tag {
             Some(_) => XmlState::Tag,
@@ -150,7 +155,7 @@ impl XmlBlock {
         }
     }
 
-    /// Reads a tag up to its end.
+    /// Read a tag up to its end.
     fn tag<O: Output>(
         &mut self,
         input: &str,
@@ -184,12 +189,12 @@ impl XmlBlock {
         }
     }
 
-    /// Whether a tag that was taken ends the block.
+    /// Return true if this tag ends the block.
     fn over(&self, word: &str) -> bool {
         matches!(element(word), Element::BlockEnd) && !self.in_call
     }
 
-    /// Takes a tag; false where it cannot stand.
+    /// Apply a tag.  Returns false if the tag is not allowed at this place.
     fn element<O: Output>(
         &mut self,
         element: &Element<'_>,
@@ -198,7 +203,7 @@ impl XmlBlock {
     ) -> bool {
         match element {
             Element::Call(name) if !name.is_empty() => {
-                // The end of the one before was left out.
+                // The end tag of the call before may be missing.
                 self.end(writer, sink);
                 (*name).clone_into(&mut self.tool);
                 self.in_call = true;
@@ -233,7 +238,7 @@ impl XmlBlock {
                 self.end(writer, sink);
                 true
             }
-            // The closing tag before it was left out.
+            // The closing tag of the block before is missing.
             Element::Block if !self.tool.is_empty() => {
                 if self.in_call {
                     self.begin(writer, sink);
@@ -246,7 +251,7 @@ impl XmlBlock {
                 }
                 true
             }
-            // Closing tags without their own opening ones, behind a call.
+            // Closing tags without opening tags are accepted after a call.
             Element::BlockEnd | Element::CallEnd | Element::ParameterEnd => !self.tool.is_empty(),
             _ => false,
         }
@@ -257,7 +262,7 @@ impl XmlBlock {
         if types.only_text() { Kind::Text } else { Kind::Typed(types) }
     }
 
-    /// Begins the call, now that what follows shows that it is one.
+    /// Begin the call if it is not open yet.  The tag that was read shows that the text is a call.
     fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
         if !writer.has_open_call() {
             writer.begin_call(&self.tool, None, InputFormat::Json, sink);
@@ -294,7 +299,7 @@ impl XmlBlock {
         self.state = XmlState::ValueStart;
     }
 
-    /// Reads a value; what may be its end, or the newline before it, waits.
+    /// Read a value.  A possible end tag, and the newline before it, are held.
     fn value<O: Output>(
         &mut self,
         input: &str,
@@ -336,7 +341,7 @@ impl XmlBlock {
         if done == 0 && taken.is_none() { Step::Wait } else { Step::Take(done) }
     }
 
-    /// Reads the name that GLM's block begins with.
+    /// Read the name that begins a block of GLM.
     fn name(&mut self, input: &str) -> Step {
         if self.tool.is_empty() {
             let blanks = super::literals::blanks(input);
@@ -382,7 +387,7 @@ impl XmlBlock {
     }
 }
 
-/// What stands between `<` and `>`.
+/// Parse the text between `<` and `>`.
 fn element(tag: &str) -> Element<'_> {
     let (closing, tag) = match tag.strip_prefix('/') {
         Some(rest) => (true, rest),
@@ -413,7 +418,7 @@ fn element(tag: &str) -> Element<'_> {
     }
 }
 
-/// The value of an attribute, `name="value"`.
+/// Return the value of the attribute `wanted` in attributes of the form `name="value"`.
 fn attribute<'a>(attributes: &'a str, wanted: &str) -> Option<&'a str> {
     let mut rest = attributes.trim_start();
     while let Some((name, value)) = rest.split_once('=') {

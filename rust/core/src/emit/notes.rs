@@ -20,7 +20,7 @@ impl<O: Output> EmitterSink<'_, O> {
         }
     }
 
-    /// Warn of an unknown name of the wire, cut to [`MAX_NAME`] characters; `what` is its kind.
+    /// Warn of an unknown name of the wire, cut to `MAX_NAME` characters; `what` is its kind.
     pub fn warn_unknown(&mut self, what: &str, name: Str<'_>) {
         let name: String = name.text().chars().take(MAX_NAME).collect();
         self.warn("unknown_event", &format!("unknown {what} type {name:?}"), None);

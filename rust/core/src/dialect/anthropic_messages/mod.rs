@@ -2,7 +2,7 @@
 //!
 //! In: SSE frames, one JSON object each; also a whole response body.  `type` discriminates the events; if it is missing,
 //! the SSE event name does.
-//! Out: operations of [`DeltaSink`].
+//! Out: operations of `DeltaSink`.
 //!
 //! Laws:
 //! - `index` identifies a block until its `content_block_stop`.

@@ -2,7 +2,7 @@
 //!
 //! In: one event per frame, with its name in the frame's header and its body as JSON.  Proxies and other framings send an
 //! object whose only member has that name.  A whole Converse body is an input too.
-//! Out: operations of [`DeltaSink`].
+//! Out: operations of `DeltaSink`.
 //!
 //! Laws:
 //! - `contentBlockIndex` identifies a block until its `contentBlockStop`.

@@ -1,7 +1,7 @@
 //! Decoder of Cohere Chat streams, version 2 and version 1 of the interface.
 //!
 //! In: frames discriminated by `type` (version 1: lines of JSON with `event_type`); also a whole response body.
-//! Out: operations of [`DeltaSink`].
+//! Out: operations of `DeltaSink`.
 //!
 //! Laws:
 //! - Content blocks and calls have separate indexes.

@@ -1,7 +1,7 @@
 //! Decoder of Gemini `streamGenerateContent`, of the Gemini API and of Vertex AI.
 //!
 //! In: chunks, as SSE or as elements of one JSON array; a whole response body is a chunk too.
-//! Out: operations of [`DeltaSink`].
+//! Out: operations of `DeltaSink`.
 //!
 //! Laws:
 //! - Chunks are not blocks: a change of kind opens a new part.

@@ -1,7 +1,7 @@
 //! Decoder of the event streams of Gemini's Interactions API, which deltafold can only decode.
 //!
 //! In: SSE frames, one JSON object each, discriminated by `event_type`; also a whole interaction.
-//! Out: operations of [`DeltaSink`].
+//! Out: operations of `DeltaSink`.
 //!
 //! Laws:
 //! - `index` identifies a step from its start to its stop.

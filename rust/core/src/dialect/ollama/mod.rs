@@ -1,6 +1,6 @@
 //! Decoder of Ollama's own streams, of `/api/chat` and of `/api/generate`.
 //!
-//! In: one JSON object per line; a whole body is a stream of one line.  Out: operations of [`DeltaSink`].
+//! In: one JSON object per line; a whole body is a stream of one line.  Out: operations of `DeltaSink`.
 //!
 //! Laws:
 //! - A line is applied in the order thinking, text, calls.

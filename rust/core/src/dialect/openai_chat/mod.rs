@@ -1,7 +1,7 @@
 //! Decoder of OpenAI Chat Completions streams, including those of compatible servers.
 //!
 //! In: SSE frames, one JSON object each, with `[DONE]` at the end; also a whole response body.
-//! Out: operations of [`DeltaSink`].
+//! Out: operations of `DeltaSink`.
 //!
 //! Laws:
 //! - The protocol has no blocks: a change of kind opens a new part.

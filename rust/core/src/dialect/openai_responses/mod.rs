@@ -2,7 +2,7 @@
 //!
 //! In: SSE frames, one JSON object each; also a whole response body.  `type` discriminates the events; if it is missing,
 //! the SSE event name does.
-//! Out: operations of [`DeltaSink`].
+//! Out: operations of `DeltaSink`.
 //!
 //! Laws:
 //! - `output_index` identifies an item, because one gateway sends another id with every event.  The id is the fallback.

@@ -260,7 +260,13 @@ BOUNDS = (
     "tool_calls",
     "warnings",
     "provider_state_bytes",
+    "identifier_bytes",
 )
+
+
+def test_the_table_has_every_bound() -> None:
+    found = {name for name in dir(Limits) if isinstance(getattr(Limits(), name), int)}
+    assert found == set(BOUNDS)
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))

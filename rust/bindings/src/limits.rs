@@ -127,6 +127,7 @@ impl Limits {
             ("tool_calls", core.tool_calls),
             ("warnings", core.warnings),
             ("provider_state_bytes", core.provider_state_bytes),
+            ("identifier_bytes", core.identifier_bytes),
         ] {
             bounds.set_item(name, bound)?;
         }

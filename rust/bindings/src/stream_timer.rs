@@ -93,7 +93,7 @@ impl StreamTimer {
     }
 
     fn with<R>(&self, py: Python<'_>, f: impl FnOnce(&mut TimerState) -> R) -> PyResult<R> {
-        Ok(f(&mut *errors::lock(py, &self.state, "stopwatch")?))
+        Ok(f(&mut *errors::lock(py, &self.state, "stream timer")?))
     }
 }
 

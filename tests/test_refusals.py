@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -86,6 +87,18 @@ def test_a_whole_body_is_folded_to_the_error(row: Refusal) -> None:
     body, headers = row.body.encode(), headers_of(row)
     error = refused(lambda: deltafold.fold(body, CHAT, status=row.status, headers=headers))
     assert fields(error) == expected(row)
+
+
+def test_a_date_is_read_against_the_clock_of_the_stream() -> None:
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    given: dict[str, Any] = {
+        "status": 429,
+        "headers": {"retry-after": "Fri, 02 Jan 2026 03:05:35 GMT"},
+        "clock": lambda: now,
+    }
+    stream = deltafold.stream(iter([b"{}"]), CHAT, **given)
+    for call in (stream.final_message, lambda: deltafold.fold(b"{}", CHAT, **given)):
+        assert refused(call).retry_after == 90.0
 
 
 @pytest.mark.parametrize("row", NAMED)

@@ -151,7 +151,10 @@ class StreamCore:
         self.has_rest = False
         self._dialect = dialect
         self._options: DecoderOptions = {**options, "run_id": self.decoder.run_id}
-        self._mapper = error_mapper or ErrorMapper()
+        clock = options.get("clock")
+        self._mapper = error_mapper or (
+            ErrorMapper() if clock is None else ErrorMapper(clock=clock)
+        )
 
     def begin_request(self) -> None:
         """Note that the request is sent."""

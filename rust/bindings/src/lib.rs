@@ -18,6 +18,7 @@ mod clock;
 mod contract;
 mod decoder;
 mod delta;
+mod delta_from_wire;
 mod errors;
 mod fold;
 mod fold_state;

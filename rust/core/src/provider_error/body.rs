@@ -29,7 +29,7 @@ pub(super) fn read(body: &[u8]) -> (ErrorObject, Option<Cow<'_, str>>) {
         return (found, Some(Cow::Owned(trimmed.to_owned())));
     }
     for piece in pieces(trimmed) {
-        if let Some(found) = document(&piece).filter(ErrorObject::says_something) {
+        if let Some(found) = document(&piece).filter(ErrorObject::has_content) {
             return (found, Some(Cow::Owned(piece.into_owned())));
         }
     }

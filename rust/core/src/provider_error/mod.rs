@@ -73,7 +73,7 @@ impl Response {
             match name.as_str() {
                 "retry-after-ms" => {
                     milliseconds =
-                        waits::number(value).and_then(|number| waits::believed(number / 1_000.0));
+                        waits::number(value).and_then(|number| waits::accepted(number / 1_000.0));
                 }
                 "retry-after" => response.retry_after = waits::retry_after(value, now),
                 "x-amzn-errortype" => response.error_type = aws_name(value).map(Into::into),
@@ -165,7 +165,7 @@ impl ErrorObject {
     }
 
     /// Return whether any member describes an error.
-    fn says_something(&self) -> bool {
+    fn has_content(&self) -> bool {
         let texts = [&self.detail, &self.code, &self.kind, &self.status_word, &self.message];
         texts.into_iter().any(Option::is_some)
             || self.capital_message.is_some()
@@ -274,7 +274,7 @@ impl ErrorObject {
                 "retryDelay" => {
                     let text = reader.filled_string()?;
                     let wait = text.and_then(|text| waits::duration(&text.text()));
-                    self.retry_after = wait.and_then(waits::believed).or(self.retry_after);
+                    self.retry_after = wait.and_then(waits::accepted).or(self.retry_after);
                 }
                 "reason" => set(&mut self.detail, reader.filled_string()?),
                 "violations" => {
@@ -332,7 +332,7 @@ impl ErrorObject {
     /// the message.  Providers send the reset headers with every answer, so they count only if a limit refused the request.
     fn wait(&self, response: &Response, code: ErrorCode, message: &str) -> Option<f64> {
         let gateway = || Some(self.resets_at? - response.now?);
-        let reset = || response.reset_after.or_else(gateway).and_then(waits::believed);
+        let reset = || response.reset_after.or_else(gateway).and_then(waits::accepted);
         self.retry_after
             .or(response.retry_after)
             .or_else(|| (code == ErrorCode::RateLimited).then(reset).flatten())

@@ -25,7 +25,7 @@ impl Response {
         let (error, json) = body::read(body);
         let without_message = if self.status == 0 {
             "the provider sent an error without a message".to_owned()
-        } else if error.says_something() {
+        } else if error.has_content() {
             format!("HTTP status {} and an error without a message", self.status)
         } else {
             format!("HTTP status {} without an error in the body", self.status)

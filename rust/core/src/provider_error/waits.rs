@@ -19,7 +19,7 @@ const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("h", 3_600.0), ("m", 60.0), ("s
 const PHRASES: [&str; 2] = ["try again in ", "retry in "];
 
 /// Accept a finite wait of at least 0 seconds and limit it to one day.
-pub(super) fn believed(seconds: f64) -> Option<f64> {
+pub(super) fn accepted(seconds: f64) -> Option<f64> {
     (seconds.is_finite() && seconds >= 0.0).then_some(seconds.min(MAX_WAIT_SECONDS))
 }
 
@@ -33,7 +33,7 @@ pub(super) fn retry_after(text: &str, now: Option<f64>) -> Option<f64> {
     let text = text.trim();
     number(text)
         .or_else(|| until(OffsetDateTime::parse(text, &Rfc2822).ok()?, now))
-        .and_then(believed)
+        .and_then(accepted)
 }
 
 /// Return the seconds from `now` until a rate limit resets: a duration (`6m0s`, `120ms`, `30`) or an RFC 3339 instant.
@@ -69,7 +69,7 @@ pub(super) fn in_words(message: &str) -> Option<f64> {
     let message = message.to_ascii_lowercase();
     let after = |phrase| message.find(phrase).and_then(|at| message.get(at + str::len(phrase)..));
     let (seconds, _) = PHRASES.into_iter().find_map(after).and_then(leading_duration)?;
-    believed(seconds)
+    accepted(seconds)
 }
 
 /// Return the duration at the start of `text`, and the text after it.

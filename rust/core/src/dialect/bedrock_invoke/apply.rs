@@ -175,7 +175,7 @@ impl Model {
 
     fn frame<O: Output>(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
         if let Self::Unknown = self {
-            let (model, name) = Self::told_by(frame)?;
+            let (model, name) = Self::recognise(frame)?;
             *self = model;
             if let Some(name) = name {
                 sink.speak_as(name);
@@ -194,12 +194,12 @@ impl Model {
     }
 
     /// Return the protocol that the members of an event identify.  Its name is present if its parts can be sent back.
-    fn told_by(frame: Frame<'_>) -> Result<(Self, Option<&'static str>)> {
+    fn recognise(frame: Frame<'_>) -> Result<(Self, Option<&'static str>)> {
         let mut found = Self::Unknown;
         let mut chunk = false;
         let mut reader = Reader::new(frame.json, frame.max_depth);
         reader.object(|reader, key| {
-            let told = match key {
+            let named = match key {
                 "type" => {
                     // Claude's text completions have a `type` too.
                     let kind = reader.opt_string()?;
@@ -236,7 +236,7 @@ impl Model {
                 reader.skip()?;
             }
             if found == Self::Unknown {
-                found = told;
+                found = named;
             }
             Ok(())
         })?;

@@ -236,9 +236,9 @@ impl State {
             self.abandon_open_call(sink);
         }
         if self.open.is_none() {
-            let says_something =
+            let has_content =
                 call.name.is_some() || call.args.is_some() || call.partial_args.is_some();
-            if !says_something {
+            if !has_content {
                 // The end of a call that has ended already, or a keep-alive between two values.
                 return Ok(());
             }

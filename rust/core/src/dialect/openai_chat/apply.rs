@@ -84,7 +84,7 @@ impl Protocol for State {
                 }
                 self.message(message, sink);
                 if *logprobs {
-                    self.say_logprobs(sink);
+                    self.emit_logprobs(sink);
                 }
             }
             Event::Chunk(Chunk { failed: Some(json), .. }) => {
@@ -170,7 +170,7 @@ impl State {
     fn choice<O: Output>(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_, O>) {
         if choice.has_delta {
             self.message(&choice.delta, sink);
-        } else if let Some(json) = choice.message.filter(|_| self.said_nothing()) {
+        } else if let Some(json) = choice.message.filter(|_| self.is_empty()) {
             self.whole = true;
             let mut message = Message::default();
             // `read` validated the JSON, so that an error here only means a value that is not an object.
@@ -182,12 +182,12 @@ impl State {
         } else if let Some(json) = choice.logprobs.json
             && self.read_object(&mut Reader::trusted(json))
         {
-            self.say_logprobs(sink);
+            self.emit_logprobs(sink);
         }
     }
 
     /// Emit the log probabilities that were read last.
-    fn say_logprobs<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn emit_logprobs<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
         let Some(mut tokens) = self.tokens.0.take() else { return };
         if let Some(logprobs) = tokens.join() {
             self.logprobs(logprobs, sink);
@@ -205,7 +205,7 @@ impl State {
     }
 
     /// Return whether no content was emitted.  Only then does a full message count; after deltas it repeats them.
-    fn said_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.last_text.is_none() && self.thinking.part.is_none() && self.calls.is_empty()
     }
 

@@ -26,10 +26,8 @@ from deltafold import (
 from deltafold.dialects import (
     DIALECTS as REGISTRY,
 )
-from deltafold.dialects import (
-    Rendered,
-    dialect_of,
-)
+from deltafold.dialects import dialect_of
+from deltafold.dialects.rendered import Rendered
 from deltafold.models import ModelConfig
 
 DIALECTS = list(REGISTRY)

@@ -24,10 +24,8 @@ from deltafold import (
 from deltafold.dialects import (
     DIALECTS as REGISTRY,
 )
-from deltafold.dialects import (
-    NoteCode,
-    dialect_of,
-)
+from deltafold.dialects import dialect_of
+from deltafold.dialects.rendered import NoteCode
 from deltafold.models import AnthropicConfig, GeminiConfig
 
 DIALECTS = list(REGISTRY)

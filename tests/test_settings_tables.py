@@ -12,7 +12,8 @@ import pytest
 from conversations import WEATHER
 from deltafold import Message, parse_request
 from deltafold.contract import json_object
-from deltafold.dialects import DIALECTS, LOCAL, Dialect, Rendered
+from deltafold.dialects import DIALECTS, LOCAL, Dialect
+from deltafold.dialects.rendered import Rendered
 from deltafold.dialects.settings_table import Form, SettingTable
 
 ROWS: Final = (*DIALECTS.values(), LOCAL)

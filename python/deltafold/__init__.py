@@ -56,8 +56,11 @@ from deltafold.timing import Gaps, Timing
 
 if TYPE_CHECKING:
     from deltafold import otel, testing
-    from deltafold.dialects import NoteCode, ParsedRequest, Rendered, parse_request
-    from deltafold.models import *  # noqa: F403 - the one list of their names
+    from deltafold.dialects import parse_request
+    from deltafold.dialects.reader import ParsedRequest
+    from deltafold.dialects.rendered import NoteCode, Rendered
+    from deltafold.models import *  # noqa: F403 - the names are there
+    from deltafold.models.adapters import *  # noqa: F403 - the names are there
 
 __all__ = [
     "CONTRACT_VERSION",
@@ -120,16 +123,19 @@ __all__ = [
 __all__ += _models.__all__
 
 _SUBMODULES = ("otel", "testing")
-
-
-_OF_DIALECTS = ("NoteCode", "ParsedRequest", "Rendered", "parse_request")
+_MODULES = {
+    "NoteCode": "deltafold.dialects.rendered",
+    "ParsedRequest": "deltafold.dialects.reader",
+    "Rendered": "deltafold.dialects.rendered",
+    "parse_request": "deltafold.dialects",
+    **dict.fromkeys(_models.__all__, "deltafold.models"),
+}
 
 
 def __getattr__(name: str) -> object:
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
-    if name in _OF_DIALECTS or name in _models.__all__:
-        place = import_module("deltafold.dialects") if name in _OF_DIALECTS else _models
-        value: object = getattr(place, name)
+    if name in _MODULES:
+        value: object = getattr(import_module(_MODULES[name]), name)
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ In: the name of a dialect.  Out: its row, which loads the modules of the dialect
 (a request body to messages).
 
 Laws: rendering and parsing do no I/O and keep no state, so that every rule of a protocol is a table
-test.  A folder is imported when its row is used first.
+test.  The rows alone import no model of pydantic; a folder is imported when its row is used first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,27 +13,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
 from types import ModuleType
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from deltafold.dialects.reader import ParsedRequest, Reader
-from deltafold.dialects.rendered import Identifiers, NoteCode, Rendered, Rendering
-from deltafold.dialects.settings import Capability, ModelConfig
-from deltafold.dialects.settings_table import Form, SettingTable
+from deltafold.dialects.capability import Capability
 from deltafold.exceptions import MisuseError
-from deltafold.messages import Message
-from deltafold.tool_specs import ToolSpec
 
-__all__ = [
-    "DIALECTS",
-    "LOCAL",
-    "Dialect",
-    "NoteCode",
-    "ParsedRequest",
-    "Rendered",
-    "Rule",
-    "dialect_of",
-    "parse_request",
-]
+if TYPE_CHECKING:
+    from deltafold.dialects.reader import ParsedRequest, Reader
+    from deltafold.dialects.rendered import Identifiers, Rendered
+    from deltafold.dialects.settings import ModelConfig
+    from deltafold.dialects.settings_table import SettingTable
+    from deltafold.messages import Message
+    from deltafold.tool_specs import ToolSpec
 
 _ALL: Final = frozenset(Capability)
 _NO_CACHING: Final = _ALL - {Capability.CACHING}
@@ -82,28 +73,36 @@ class Dialect:
     folder: str = ""
 
     @property
-    def config_class(self) -> type[ModelConfig]:
+    def model(self) -> str:
+        """Name of the class in `models/adapters.py`."""
+        return f"{self.config.removesuffix('Config')}Model"
+
+    @property
+    def config_class(self) -> "type[ModelConfig]":
         """Class of the dialect's settings."""
         return cast("type[ModelConfig]", getattr(self._module("settings"), self.config))
 
     @property
-    def settings(self) -> SettingTable:
+    def settings(self) -> "SettingTable":
         """Counterpart of each setting in the request body."""
         return cast("SettingTable", self._module("settings").SETTINGS)
 
     def render(
         self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        config: ModelConfig,
+        messages: "Sequence[Message]",
+        tools: "Sequence[ToolSpec]",
+        config: "ModelConfig",
         *,
         stream: bool = True,
-    ) -> Rendered:
+    ) -> "Rendered":
         """Render a request.
 
         Raises:
             MisuseError: a part names a local file, which must be read first.
         """
+        from deltafold.dialects.rendered import Rendering  # noqa: PLC0415 - see the head
+        from deltafold.dialects.settings_table import Form  # noqa: PLC0415 - see the head
+
         module = self._module("render")
         identifiers = cast("Identifiers", module.IDENTIFIERS)
         rendering = Rendering(
@@ -114,15 +113,17 @@ class Dialect:
             body |= config.extra_body
         return rendering.done(body)
 
-    def request_path(self, config: ModelConfig, *, stream: bool) -> str:
+    def request_path(self, config: "ModelConfig", *, stream: bool) -> str:
         """Return the path and query of a request below the vendor's address."""
         if self.path:
             return self.path
         path = cast("Callable[..., str]", self._module("render").request_path)
         return path(config, stream=stream)
 
-    def parse(self, body: Mapping[str, object], model_id: str | None = None) -> ParsedRequest:
+    def parse(self, body: Mapping[str, object], model_id: str | None = None) -> "ParsedRequest":
         """Read a request body; arguments and errors are those of `parse_request`."""
+        from deltafold.dialects.reader import Reader  # noqa: PLC0415 - see the head
+
         reader = Reader(self.name, body, model_id)
         cast("Callable[[Reader], None]", self._module("parse").read_body)(reader)
         return reader.done(self.settings)
@@ -220,7 +221,7 @@ def dialect_of(name: str) -> Dialect:
 
 def parse_request(
     body: Mapping[str, object], dialect: str, *, model_id: str | None = None
-) -> ParsedRequest:
+) -> "ParsedRequest":
     """Parse a request body of another program.
 
     >>> body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "top_k": 3}

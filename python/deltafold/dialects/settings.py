@@ -6,7 +6,6 @@ dialect does not have is an error that names the nearest one; every class is imm
 
 import difflib
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -22,16 +21,6 @@ Temperature = Annotated[float, Field(strict=True, ge=0)]
 Penalty = Annotated[float, Field(strict=True, ge=-2, le=2)]
 Flag = Annotated[bool, Field(strict=True)]
 Object: TypeAlias = dict[str, object]
-
-
-class Capability(StrEnum):
-    """Capability of a model, for `Model.supports`."""
-
-    TOOLS = "tools"
-    PARALLEL_TOOL_CALLS = "parallel_tool_calls"
-    THINKING = "thinking"
-    IMAGES = "images"
-    CACHING = "caching"
 
 
 class CacheConfig(BaseModel):

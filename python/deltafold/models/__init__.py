@@ -6,27 +6,13 @@ Names load on first use, so that importing deltafold imports no SDK.
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from deltafold.dialects import DIALECTS
+
 if TYPE_CHECKING:
+    from deltafold.dialects.capability import Capability
     from deltafold.dialects.local.settings import LocalConfig
-    from deltafold.dialects.settings import CacheConfig, Capability, ModelConfig
-    from deltafold.models.adapters import (
-        AnthropicConfig,
-        AnthropicModel,
-        BedrockConverseConfig,
-        BedrockConverseModel,
-        CohereChatConfig,
-        CohereChatModel,
-        GeminiConfig,
-        GeminiModel,
-        MistralConfig,
-        MistralModel,
-        OllamaConfig,
-        OllamaModel,
-        OpenAIChatConfig,
-        OpenAIChatModel,
-        OpenAIResponsesConfig,
-        OpenAIResponsesModel,
-    )
+    from deltafold.dialects.settings import CacheConfig, ModelConfig
+    from deltafold.models.adapters import *  # noqa: F403 - the names are there
     from deltafold.models.base import Model
     from deltafold.models.hooks import Hooks, RequestContext
     from deltafold.models.info import ModelInfo, RequestMetadata
@@ -40,31 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "VENDORS",
-    "AnthropicConfig",
-    "AnthropicModel",
-    "BedrockConverseConfig",
-    "BedrockConverseModel",
     "CacheConfig",
     "Capability",
-    "CohereChatConfig",
-    "CohereChatModel",
-    "GeminiConfig",
-    "GeminiModel",
     "Hooks",
     "Http1Client",
     "LocalConfig",
     "LocalModel",
-    "MistralConfig",
-    "MistralModel",
     "Model",
     "ModelConfig",
     "ModelInfo",
-    "OllamaConfig",
-    "OllamaModel",
-    "OpenAIChatConfig",
-    "OpenAIChatModel",
-    "OpenAIResponsesConfig",
-    "OpenAIResponsesModel",
     "RateLimit",
     "RequestContext",
     "RequestMetadata",
@@ -76,12 +46,15 @@ __all__ = [
     "load_model",
 ]
 
-_ADAPTERS: Final = "deltafold.models.adapters"
-"""Module of each adapter and its settings."""
+_ADAPTERS: Final = [name for row in DIALECTS.values() for name in (row.config, row.model)]
 
-_OTHER_MODULES: Final = {
+if not TYPE_CHECKING:  # type checkers read the names in adapters.py
+    __all__ += list(_ADAPTERS)
+
+_MODULES: Final = {
+    **dict.fromkeys(_ADAPTERS, "deltafold.models.adapters"),
     "CacheConfig": "deltafold.dialects.settings",
-    "Capability": "deltafold.dialects.settings",
+    "Capability": "deltafold.dialects.capability",
     "Hooks": "deltafold.models.hooks",
     "Http1Client": "deltafold.transports.http1",
     "LocalConfig": "deltafold.dialects.local.settings",
@@ -103,7 +76,7 @@ _OTHER_MODULES: Final = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_OTHER_MODULES.get(name, _ADAPTERS)), name)
+    value: object = getattr(import_module(_MODULES[name]), name)
     return value

@@ -1,10 +1,11 @@
 """Adapters: one class per dialect, which joins a row of the registry and an SDK.
 
-Law: a class adds only behaviour that its row cannot state.
+Laws: a class adds only behaviour that its row cannot state.  The row derives the name of its class,
+which `deltafold.models` exports.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, cast
 
 from deltafold.dialects import DIALECTS, Dialect
 from deltafold.dialects.anthropic_messages.settings import AnthropicConfig
@@ -36,7 +37,6 @@ __all__ = [
     "OpenAIChatModel",
     "OpenAIResponsesConfig",
     "OpenAIResponsesModel",
-    "adapter_of",
 ]
 
 
@@ -105,18 +105,7 @@ class MistralModel(Model[MistralConfig]):
     sdk: ClassVar[Sdk | None] = sdks.MISTRAL
 
 
-_CLASSES: Final[tuple[type[Model[Any]], ...]] = (
-    AnthropicModel,
-    OpenAIChatModel,
-    OpenAIResponsesModel,
-    GeminiModel,
-    BedrockConverseModel,
-    OllamaModel,
-    CohereChatModel,
-    MistralModel,
-)
-
-
 def adapter_of(dialect: str) -> type[Model[Any]] | None:
     """Return the adapter of a dialect, None if the dialect has no adapter."""
-    return next((adapter for adapter in _CLASSES if adapter.row.name == dialect), None)
+    row = DIALECTS.get(dialect)
+    return None if row is None else cast("type[Model[Any]]", globals()[row.model])

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 from deltafold._core import Decoder
 from deltafold.cost import listed_model
 from deltafold.dialects import Dialect
-from deltafold.dialects.settings import CacheConfig, Capability, ModelConfig
+from deltafold.dialects.capability import Capability
+from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.error_mapping import ErrorMapper
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message

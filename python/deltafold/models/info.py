@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from deltafold.cost import Prices
-from deltafold.dialects.settings import Capability
+from deltafold.dialects.capability import Capability
 
 
 class RequestMetadata(BaseModel):

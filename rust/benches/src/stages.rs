@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use deltafold::contract::Delta;
 use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
-use deltafold::dialect::{anthropic_messages, gemini, openai_chat, openai_responses};
+use deltafold::dialect::{ERROR_TABLES, anthropic_messages, gemini, openai_chat, openai_responses};
 use deltafold::emit::StreamOptions;
 use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 use deltafold::framing;
@@ -82,7 +82,7 @@ pub fn options(dialect: &str) -> Option<Options> {
         run_id: "run".into(),
         model_id: None,
         request_id: None,
-        response: Response { status: 200, ..Response::default() },
+        response: Response::from_status(ERROR_TABLES, 200),
         choice: 0,
         provider_raw: false,
         logprobs: false,

@@ -2,6 +2,7 @@
 //!
 //! In: status, headers, and the body as bytes.  Out: the members of an error delta.
 
+use deltafold::dialect::ERROR_TABLES;
 use deltafold::provider_error::{self, Response};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -26,7 +27,7 @@ pub(crate) fn response(
         }
     }
     let borrowed = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Ok(Response::new(status, borrowed, now))
+    Ok(Response::new(ERROR_TABLES, status, borrowed, now))
 }
 
 /// Classify an HTTP refusal.
@@ -82,5 +83,5 @@ pub(crate) fn seconds_until_reset(text: &Bound<'_, PyString>, now: f64) -> PyRes
 #[pyfunction]
 pub(crate) fn error_code_from_word(word: &Bound<'_, PyString>) -> PyResult<Option<&'static str>> {
     let word = text::from_outside(word)?;
-    Ok(provider_error::from_word(&word).map(deltafold::contract::ErrorCode::as_str))
+    Ok(ERROR_TABLES.code(&word).map(deltafold::contract::ErrorCode::as_str))
 }

@@ -3,10 +3,15 @@
 //! In: the first bytes of a body, cut anywhere, and its content type.  Out: the possible dialects.  One if the bytes
 //! identify it, two if the bytes fit both (common for a body that is only an error), none without any sign.
 //!
+//! The signs of each dialect are in its `mod.rs`.  Here are the signs of more than one: errors without a type, and the
+//! names of models that tell Mistral from Chat.
+//!
 //! Law: only the members of the first events count.  Text that a model wrote is never inspected.
 
-use crate::framing::Frame;
+use crate::dialect::signs::{self, Signs};
+use crate::dialect::{Dialect, REGISTRY};
 use crate::framing::aws_event_stream::AwsEventStream;
+use crate::framing::{Frame, Framing};
 use crate::json::{Kind, Reader, Result, Str};
 
 use std::ops::ControlFlow;
@@ -23,9 +28,7 @@ const CHAT: &str = "openai-chat";
 const RESPONSES: &str = "openai-responses";
 const MISTRAL: &str = "mistral";
 const GEMINI: &str = "gemini";
-const INTERACTIONS: &str = "gemini-interactions";
 const CONVERSE: &str = "bedrock-converse";
-const INVOKE: &str = "bedrock-invoke";
 const OLLAMA: &str = "ollama";
 const COHERE: &str = "cohere-chat";
 
@@ -57,15 +60,21 @@ pub fn detect(first_bytes: &[u8], content_type: Option<&str>) -> Vec<&'static st
     doubt
 }
 
+/// Return the first dialect whose signs match.
+fn first(matches: impl Fn(&Signs) -> bool) -> Option<&'static str> {
+    REGISTRY.iter().find(|row| matches(row.signs)).map(|row| row.name)
+}
+
 fn binary_frames(bytes: &[u8]) -> Vec<&'static str> {
-    let mut found = vec![CONVERSE, INVOKE];
+    let in_frames = |row: &&Dialect| row.framing == Framing::AwsEventStream;
+    let mut found: Vec<_> = REGISTRY.iter().filter(in_frames).map(|row| row.name).collect();
     let _ = AwsEventStream::new(ENOUGH).feed(bytes, |frame| {
         let Frame::Event { name, .. } = frame else { return ControlFlow::Continue(()) };
-        found = match name {
-            b"chunk" => vec![INVOKE],
-            b"messageStart" | b"contentBlockStart" | b"contentBlockDelta" => vec![CONVERSE],
-            _ => return ControlFlow::Continue(()),
+        let known = |own: &str| own.as_bytes() == name;
+        let Some(dialect) = first(|signs| signs.frames.iter().any(|own| known(own))) else {
+            return ControlFlow::Continue(());
         };
+        found = vec![dialect];
         ControlFlow::Break(())
     });
     found
@@ -100,7 +109,7 @@ fn events(text: &str) -> Vec<(&str, &str)> {
 struct Members<'a> {
     name: &'a str,
     kind: Option<Str<'a>>,
-    event_kind: Option<Str<'a>>,
+    event_type: Option<Str<'a>>,
     object: Option<Str<'a>>,
     model: Option<Str<'a>>,
     error: Option<&'a str>,
@@ -115,7 +124,7 @@ impl<'a> Members<'a> {
             found.names.push(key.raw);
             match (key.raw, reader.kind()?) {
                 ("type", Kind::String) => found.kind = Some(reader.string()?),
-                ("event_type", Kind::String) => found.event_kind = Some(reader.string()?),
+                ("event_type", Kind::String) => found.event_type = Some(reader.string()?),
                 ("object", Kind::String) => found.object = Some(reader.string()?),
                 ("model", Kind::String) => found.model = Some(reader.string()?),
                 ("error", _) => found.error = reader.opt_raw()?,
@@ -130,58 +139,29 @@ impl<'a> Members<'a> {
         self.names.contains(&name)
     }
 
-    fn has_any(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.has(name))
+    /// Return the member `type`, or the name of the event without it.
+    fn kind(&self) -> &str {
+        self.kind.map_or(self.name, |kind| kind.raw)
     }
 
     fn dialects(&self) -> Vec<&'static str> {
-        let kind = self.kind.map_or(self.name, |kind| kind.raw);
-        if let Some(found) = self.by_event_kind().or_else(|| by_kind(kind)) {
-            return vec![found];
-        }
-        match self.object.map_or("", |object| object.raw) {
-            "response" => return vec![RESPONSES],
-            "interaction" => return vec![INTERACTIONS],
-            "chat.completion" | "chat.completion.chunk" => return vec![self.chat()],
-            _ => {}
-        }
-        let begins_a_chunk = ["id", "created", "model"].iter().all(|name| self.has(name));
-        if self.has("choices") || begins_a_chunk {
-            return vec![self.chat()];
-        }
-        if self.has_any(&["candidates", "promptFeedback", "usageMetadata", "modelVersion"]) {
-            return vec![GEMINI];
-        }
-        if self.has("done") || (self.has("created_at") && self.has_any(&["message", "response"])) {
-            return vec![OLLAMA];
-        }
-        if self.has("stopReason")
-            || self.has_any(&[
-                "contentBlockStart",
-                "contentBlockDelta",
-                "contentBlockStop",
-                "contentBlockIndex",
-                "messageStart",
-                "messageStop",
-            ])
-        {
-            return vec![CONVERSE];
-        }
-        if self.has_any(&["chunk", "bytes", "inputTextTokenCount", "outputText"]) {
-            return vec![INVOKE];
-        }
-        if self.has("generation_id") || (self.has("finish_reason") && self.has("message")) {
-            return vec![COHERE];
-        }
-        self.by_error(kind)
+        let found = self.by_signs();
+        if found.is_empty() { self.by_error() } else { found }
     }
 
-    fn by_event_kind(&self) -> Option<&'static str> {
-        let kind = self.event_kind?.raw;
-        match kind {
-            "stream-start" | "stream-end" | "text-generation" => Some(COHERE),
-            _ if kind.starts_with("tool-calls-") || kind.starts_with("search-") => Some(COHERE),
-            _ => Some(INTERACTIONS),
+    fn by_signs(&self) -> Vec<&'static str> {
+        let is =
+            |text: Option<Str<'_>>, entries| text.is_some_and(|it| signs::matches(entries, it.raw));
+        let has_all =
+            |groups: &[&[&str]]| groups.iter().any(|group| group.iter().all(|name| self.has(name)));
+        let found = first(|signs| is(self.event_type, signs.event_types))
+            .or_else(|| first(|signs| signs::matches(signs.types, self.kind())))
+            .or_else(|| first(|signs| is(self.object, signs.objects)))
+            .or_else(|| first(|signs| has_all(signs.members)))
+            .or_else(|| first(|signs| has_all(signs.common_members)));
+        match found {
+            Some(CHAT | MISTRAL) => vec![self.chat()],
+            found => found.into_iter().collect(),
         }
     }
 
@@ -201,7 +181,8 @@ impl<'a> Members<'a> {
         if NAMES.iter().any(|name| model.starts_with(name)) { MISTRAL } else { CHAT }
     }
 
-    fn by_error(&self, kind: &str) -> Vec<&'static str> {
+    fn by_error(&self) -> Vec<&'static str> {
+        let kind = self.kind();
         let Some(error) = self.error else {
             // A `message` without an `error` object and without a type: both dialects send such errors.
             return if self.has("message") && kind.is_empty() {
@@ -222,18 +203,5 @@ impl<'a> Members<'a> {
             _ if error.starts_with('"') && self.names.len() == 1 => vec![OLLAMA, CHAT],
             _ => vec![CHAT, RESPONSES],
         }
-    }
-}
-
-/// Return the dialect that uses this event type.
-fn by_kind(kind: &str) -> Option<&'static str> {
-    match kind {
-        "message_start" | "message_delta" | "message_stop" | "message" | "ping" => Some(ANTHROPIC),
-        "message-start" | "message-end" | "tool-plan-delta" => Some(COHERE),
-        _ if kind.starts_with("response.") => Some(RESPONSES),
-        _ if kind.starts_with("content_block_") => Some(ANTHROPIC),
-        _ if kind.starts_with("content-") || kind.starts_with("citation-") => Some(COHERE),
-        _ if kind.starts_with("tool-call-") => Some(COHERE),
-        _ => None,
     }
 }

@@ -5,10 +5,13 @@
 //! terminal event belong to the emitter alone.
 
 use crate::contract::Output;
+use crate::facts::Facts;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
+use crate::provider_error::ErrorTables;
 use crate::sink::DeltaSink;
 use protocol::ProtocolDriver;
+use signs::Signs;
 
 pub mod anthropic_messages;
 pub mod bedrock_converse;
@@ -20,6 +23,7 @@ pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod protocol;
+pub mod signs;
 
 pub use protocol::Frame;
 
@@ -30,24 +34,33 @@ pub struct Dialect {
     pub name: &'static str,
     /// The framing of its bodies, unless their first bytes show another one.
     pub framing: Framing,
+    /// Signs by which a body is detected.
+    pub signs: &'static Signs,
+    /// Finish reasons, usage members and error codes.
+    pub facts: &'static Facts,
     /// Constructor of a fresh state.
     pub state: fn() -> State,
 }
 
-/// Define the rows and the code that follows from them: [`REGISTRY`], [`State`] and its dispatch.
+/// Define the rows and the code that follows from them: [`REGISTRY`], [`ERROR_TABLES`], [`State`] and its dispatch.
 macro_rules! registry {
-    ($($(#[$doc:meta])* $name:literal, $framing:ident => $protocol:ident($state:ty),)+) => {
+    ($($(#[$doc:meta])* $name:literal, $framing:ident => $protocol:ident($module:ident),)+) => {
         /// Every dialect.
         pub const REGISTRY: &[Dialect] = &[$(Dialect {
             name: $name,
             framing: Framing::$framing,
+            signs: &$module::SIGNS,
+            facts: &$module::facts::FACTS,
             state: || State::$protocol(Box::default()),
         }),+];
+
+        /// The words of every dialect that name an error.
+        pub const ERROR_TABLES: ErrorTables = ErrorTables(&[$(&$module::facts::FACTS.errors),+]);
 
         /// The state of one stream's dialect.  Boxed, because the largest is ten times the smallest and its owner is moved.
         #[derive(Clone, Debug, PartialEq)]
         pub enum State {
-            $($(#[$doc])* $protocol(Box<ProtocolDriver<$state>>),)+
+            $($(#[$doc])* $protocol(Box<ProtocolDriver<$module::State>>),)+
         }
 
         impl State {
@@ -100,25 +113,25 @@ macro_rules! registry {
 
 registry! {
     /// Anthropic Messages.
-    "anthropic-messages", Sse => AnthropicMessages(anthropic_messages::State),
+    "anthropic-messages", Sse => AnthropicMessages(anthropic_messages),
     /// Amazon Bedrock ConverseStream.
-    "bedrock-converse", AwsEventStream => BedrockConverse(bedrock_converse::State),
+    "bedrock-converse", AwsEventStream => BedrockConverse(bedrock_converse),
     /// Amazon Bedrock InvokeModelWithResponseStream: other protocols' events in frames.
-    "bedrock-invoke", AwsEventStream => BedrockInvoke(bedrock_invoke::State),
+    "bedrock-invoke", AwsEventStream => BedrockInvoke(bedrock_invoke),
     /// Cohere Chat, version 2, and the older version 1.
-    "cohere-chat", Sse => CohereChat(cohere_chat::State),
+    "cohere-chat", Sse => CohereChat(cohere_chat),
     /// Gemini's `streamGenerateContent`.
-    "gemini", Sse => Gemini(gemini::State),
+    "gemini", Sse => Gemini(gemini),
     /// Gemini's Interactions API, decode only.
-    "gemini-interactions", Sse => GeminiInteractions(gemini_interactions::State),
+    "gemini-interactions", Sse => GeminiInteractions(gemini_interactions),
     /// Ollama, `/api/chat` and `/api/generate`.
-    "ollama", Ndjson => Ollama(ollama::State),
+    "ollama", Ndjson => Ollama(ollama),
     /// Mistral: OpenAI Chat Completions with lists as contents, which the reader of `openai-chat` always accepts.
-    "mistral", Sse => Mistral(openai_chat::State),
+    "mistral", Sse => Mistral(openai_chat),
     /// OpenAI Chat Completions and compatible servers.
-    "openai-chat", Sse => OpenAiChat(openai_chat::State),
+    "openai-chat", Sse => OpenAiChat(openai_chat),
     /// OpenAI Responses, Open Responses and compatible servers.
-    "openai-responses", Sse => OpenAiResponses(openai_responses::State),
+    "openai-responses", Sse => OpenAiResponses(openai_responses),
 }
 
 /// Return the row with this name.

@@ -4,7 +4,7 @@ use super::usage::UsageTable;
 use crate::contract::{ErrorCode, FinishReason};
 
 /// One member of a closed list and the words of a protocol for it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<T> {
     /// The member.
     pub member: T,
@@ -16,17 +16,17 @@ pub struct Row<T> {
 
 impl<T: Copy + PartialEq> Row<T> {
     /// Build the row of a member with words of its own.
-    pub(super) const fn own(member: T, words: &'static [&'static str]) -> Self {
+    pub const fn own(member: T, words: &'static [&'static str]) -> Self {
         Self { member, words, stand_in: None }
     }
 
     /// Build the row of a member without a word, which is written as the word of another member.
-    pub(super) const fn as_word(member: T, word: &'static str) -> Self {
+    pub const fn as_word(member: T, word: &'static str) -> Self {
         Self { member, words: &[], stand_in: Some(word) }
     }
 
     /// Build the row of a member that the protocol cannot express by a word.
-    pub(super) const fn none(member: T) -> Self {
+    pub const fn none(member: T) -> Self {
         Self { member, words: &[], stand_in: None }
     }
 
@@ -66,7 +66,8 @@ impl FinishReasons {
     ///
     /// ```
     /// use deltafold::contract::{ErrorCode, FinishReason};
-    /// use deltafold::facts::{Ending, cohere_chat::FACTS};
+    /// use deltafold::dialect::cohere_chat::facts::FACTS;
+    /// use deltafold::facts::Ending;
     /// assert_eq!(FACTS.finish_reasons.ending("COMPLETE"), Ending::Finish(FinishReason::Stop));
     /// assert_eq!(FACTS.finish_reasons.ending("TIMEOUT"), Ending::Failure(ErrorCode::Timeout));
     /// ```
@@ -83,7 +84,7 @@ impl FinishReasons {
 }
 
 /// Error codes of a protocol: the word of the error object, and the HTTP status.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCodes {
     /// One row for each error code of the contract, with the HTTP status that an encoder writes.
     pub rows: &'static [(Row<ErrorCode>, u16)],

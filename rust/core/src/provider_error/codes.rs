@@ -1,10 +1,10 @@
 //! Error codes of the closed list from evidence: a provider's word, an HTTP status, a phrase of a message.
 //!
-//! The words are those of the tables in [`crate::facts`].
+//! The words of each protocol are in its tables, which the caller passes as [`ErrorTables`].
 //! Source: mapping of error codes (protocols/mapping.md section 6).
 
 use crate::contract::ErrorCode;
-use crate::facts;
+use crate::facts::ErrorCodes;
 
 /// Phrases, in lower case, of messages about a prompt that is too long for the model.
 const TOO_LONG: [&str; 9] = [
@@ -20,13 +20,34 @@ const TOO_LONG: [&str; 9] = [
     "too many tokens:",
 ];
 
-/// Return the code of a provider's word, in any case.
-pub fn from_word(word: &str) -> Option<ErrorCode> {
-    let known = facts::error_code(word);
+/// The error codes of all protocols.
+///
+/// One classifier reads the words of all of them, because gateways copy the error of one protocol into the body of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorTables(pub &'static [&'static ErrorCodes]);
+
+impl ErrorTables {
+    /// Return the error code of a word, in any case, and `None` for an unknown word.
+    ///
+    /// ```
+    /// use deltafold::contract::ErrorCode;
+    /// use deltafold::dialect::ERROR_TABLES;
+    /// assert_eq!(ERROR_TABLES.code("throttlingException"), Some(ErrorCode::RateLimited));
+    /// ```
+    pub fn code(&self, word: &str) -> Option<ErrorCode> {
+        let of_gateway = || {
+            let own = |names: &[&str]| names.iter().any(|own| own.eq_ignore_ascii_case(word));
+            OTHER_ERRORS.iter().find(|(_, names)| own(names)).map(|(code, _)| *code)
+        };
+        let known = self.0.iter().find_map(|table| table.code(word));
+        known.or_else(of_gateway).or_else(|| from_part(word))
+    }
+}
+
+/// Return the code of a word by the part of it that several providers use.
+fn from_part(word: &str) -> Option<ErrorCode> {
     let word = word.to_ascii_lowercase();
-    if known.is_some() {
-        known
-    } else if word.contains("spend_limit") {
+    if word.contains("spend_limit") {
         Some(ErrorCode::QuotaExceeded)
     } else if word.contains("_policy") {
         Some(ErrorCode::ContentBlocked)
@@ -36,6 +57,63 @@ pub fn from_word(word: &str) -> Option<ErrorCode> {
         None
     }
 }
+
+/// Words of gateways, compatible vendors and older versions, which no encoder writes.
+const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
+    (
+        ErrorCode::Authentication,
+        &["invalid_authentication_error", "API_KEY_INVALID", "unauthorized"],
+    ),
+    (ErrorCode::Permission, &["forbidden", "insufficient_permissions"]),
+    (
+        ErrorCode::ContextLengthExceeded,
+        &["context_window_exceeded", "exceed_context_size_error", "exceeds_context_size_error"],
+    ),
+    (
+        ErrorCode::QuotaExceeded,
+        &[
+            "billing_hard_limit_reached",
+            "credit_balance_exhausted",
+            "exceeded_current_quota_error",
+            "organization_usage_limit_exceeded",
+            "payment_required",
+        ],
+    ),
+    (
+        ErrorCode::RateLimited,
+        &["rate_limit_reached_error", "ramp_limit_exceeded", "too_many_requests"],
+    ),
+    (
+        ErrorCode::Overloaded,
+        &[
+            "overloaded",
+            "engine_overloaded_error",
+            "insufficient_system_resource",
+            "service_unavailable",
+        ],
+    ),
+    (ErrorCode::Timeout, &["timeout"]),
+    (ErrorCode::Cancelled, &["canceled"]),
+    (
+        ErrorCode::ContentBlocked,
+        &["content_policy_violation", "content_blocked", "ResponsibleAIPolicyViolation"],
+    ),
+    (
+        ErrorCode::InvalidRequest,
+        &[
+            "invalid_request",
+            "bad_request",
+            "BadRequestError",
+            "FAILED_PRECONDITION",
+            "OUT_OF_RANGE",
+            "tool_use_failed",
+        ],
+    ),
+    (
+        ErrorCode::ServerError,
+        &["internal_server_error", "InternalServerError", "ABORTED", "DATA_LOSS", "unknown"],
+    ),
+];
 
 /// Return the code of an HTTP status; `None` below 400 and above 599.
 pub(super) fn from_status(status: u16) -> Option<ErrorCode> {

@@ -20,7 +20,7 @@ mod refusal;
 mod waits;
 
 pub use body::BODY_BYTES;
-pub use codes::from_word;
+pub use codes::ErrorTables;
 pub use waits::{MAX_WAIT_SECONDS, seconds_until_reset};
 
 use crate::contract::{ErrorCode, Failure};
@@ -40,8 +40,10 @@ pub const REQUEST_ID_HEADERS: [&str; 6] = [
 ];
 
 /// Facts of an HTTP response that are known before its body.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Response {
+    /// The words that name an error.
+    pub tables: ErrorTables,
     /// HTTP status; 0 if unknown.
     pub status: u16,
     /// Id of the request at its provider.
@@ -59,13 +61,28 @@ pub struct Response {
 }
 
 impl Response {
+    /// Build a response with a status and without headers; 0 is an unknown status.
+    pub const fn from_status(tables: ErrorTables, status: u16) -> Self {
+        Self {
+            tables,
+            status,
+            request_id: None,
+            retry_after: None,
+            reset_after: None,
+            should_retry: None,
+            error_type: None,
+            now: None,
+        }
+    }
+
     /// Read the relevant headers; their names may be in any case.
     pub fn new<'a>(
+        tables: ErrorTables,
         status: u16,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
         now: Option<f64>,
     ) -> Self {
-        let mut response = Self { status, now, ..Self::default() };
+        let mut response = Self { now, ..Self::from_status(tables, status) };
         let mut milliseconds = None;
         let mut best_rank = REQUEST_ID_HEADERS.len();
         for (name, value) in headers {
@@ -306,7 +323,7 @@ impl ErrorObject {
         }
         let own = self.message.as_deref().or(self.capital_message.as_deref());
         let message = own.unwrap_or(fallback);
-        let code = self.classify(response.status, message);
+        let code = self.classify(response, message);
         let refused = Some(response.status).filter(|_| response.is_refusal());
         let status = refused.or(self.number.filter(|number| *number >= 400));
         // A number that equals the status is not repeated as the provider code.
@@ -344,8 +361,9 @@ impl ErrorObject {
         [&self.detail, &self.code, &self.kind, &self.status_word].into_iter().flatten()
     }
 
-    fn classify(&self, http: u16, message: &str) -> ErrorCode {
-        let known = self.words().filter_map(|word| codes::from_word(word));
+    fn classify(&self, response: &Response, message: &str) -> ErrorCode {
+        let http = response.status;
+        let known = self.words().filter_map(|word| response.tables.code(word));
         let status = self.number.and_then(codes::from_status).or_else(|| codes::from_status(http));
         let is_client_error = (400..500).contains(&self.number.unwrap_or(http));
         let code = match known.clone().find(|code| *code != ErrorCode::InvalidRequest) {

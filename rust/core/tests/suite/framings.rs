@@ -4,7 +4,7 @@ use crate::support::binary::{chunk, event, exception, frame, headers};
 use crate::support::{Owned, decode, decode_with, decoder, fold};
 use deltafold::contract::{Failure, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::dialect::REGISTRY;
+use deltafold::dialect::{ERROR_TABLES, REGISTRY};
 use deltafold::fold::Terminal;
 
 const CONVERSE: &str = "bedrock-converse";
@@ -190,7 +190,7 @@ fn the_name_of_a_failed_response_may_stand_in_its_headers() {
         let mut options = crate::support::options(CONVERSE);
         let headers = [("X-Amzn-ErrorType", name), ("x-amzn-RequestId", "r-1")];
         options.stream.response =
-            deltafold::provider_error::Response::new(400, headers.into_iter(), None);
+            deltafold::provider_error::Response::new(ERROR_TABLES, 400, headers.into_iter(), None);
         let deltas = decode_with(Decoder::new(options).unwrap(), [&b"{\"message\":\"no\"}"[..]]);
         let failure = failure(&deltas);
         assert_eq!(failure.code.as_str(), code, "{name}");

@@ -4,6 +4,7 @@
 use crate::support::{decode_with, options};
 use deltafold::contract::{ErrorCode, Failure, Payload};
 use deltafold::decoder::Decoder;
+use deltafold::dialect::ERROR_TABLES;
 use deltafold::provider_error::{ErrorObject, Response};
 
 const BOTH: [&str; 2] = ["anthropic-messages", "openai-chat"];
@@ -11,7 +12,7 @@ const BOTH: [&str; 2] = ["anthropic-messages", "openai-chat"];
 type Told<'a> = (&'a str, Option<&'a str>, &'a str);
 
 fn response(status: u16, headers: &[(&str, &str)]) -> Response {
-    Response::new(status, headers.iter().copied(), None)
+    Response::new(ERROR_TABLES, status, headers.iter().copied(), None)
 }
 
 /// The error in which a body ends.
@@ -485,7 +486,7 @@ fn every_signal_of_the_table_has_its_code() {
         for word in words.split(' ') {
             for member in ["code", "type", "status"] {
                 let json = format!("{{\"message\":\"m\",\"{member}\":\"{word}\"}}");
-                let found = ErrorObject::read(&json).unwrap().failure(&Response::default(), "");
+                let found = ErrorObject::read(&json).unwrap().failure(&response(0, &[]), "");
                 assert_eq!(found.code.as_str(), code, "{json}");
                 assert_eq!(found.provider_code.as_deref(), Some(word), "{json}");
                 assert_eq!(found.status, None, "{json}");

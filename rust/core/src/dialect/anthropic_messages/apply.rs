@@ -6,10 +6,10 @@ use super::blocks::{append_member, is_empty_container, provider_block};
 use super::deltas::BlockDelta;
 use super::read::{self, Event, EventTemplate, Message};
 
+use super::facts::FACTS;
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
-use crate::facts::anthropic_messages::FACTS;
 use crate::json::{self, Carry, Reader, Result, Str};
 use crate::sink::DeltaSink;
 

@@ -16,8 +16,24 @@
 mod apply;
 mod blocks;
 mod deltas;
+pub mod facts;
 mod read;
 
 pub use apply::State;
 pub use deltas::{BlockDelta, Facts};
 pub use read::{Event, EventTemplate, Message};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs {
+    types: &[
+        "message_start",
+        "message_delta",
+        "message_stop",
+        "message",
+        "ping",
+        "content_block_*",
+    ],
+    ..Signs::NONE
+};

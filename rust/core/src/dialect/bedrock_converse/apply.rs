@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::blocks::{Image, Opaque};
 use super::read::{self, BlockDelta, Event, EventTemplate};
 
+use super::facts::FACTS;
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
-use crate::facts::bedrock_converse::FACTS;
 use crate::json::{self, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;

@@ -17,8 +17,26 @@
 
 mod apply;
 mod blocks;
+pub mod facts;
 mod read;
 
 pub use apply::State;
 pub(super) use read::member_name;
 pub use read::{Event, EventTemplate};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs {
+    members: &[
+        &["stopReason"],
+        &["contentBlockStart"],
+        &["contentBlockDelta"],
+        &["contentBlockStop"],
+        &["contentBlockIndex"],
+        &["messageStart"],
+        &["messageStop"],
+    ],
+    frames: &["messageStart", "contentBlockStart", "contentBlockDelta"],
+    ..Signs::NONE
+};

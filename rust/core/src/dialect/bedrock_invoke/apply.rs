@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::completion;
+use super::facts::METRICS;
 use super::read::{self, Event, EventTemplate};
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
@@ -10,7 +11,6 @@ use crate::dialect::protocol::{Frame, Protocol, ProtocolDriver, Wanted};
 use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::Counts;
 use crate::error::ErrorKind;
-use crate::facts::bedrock_invoke::METRICS;
 use crate::json::{Reader, Result};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;

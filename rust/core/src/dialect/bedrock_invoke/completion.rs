@@ -12,10 +12,10 @@
 //! Source: docs.aws.amazon.com, "Inference request parameters and response fields for foundation models", and recordings
 //! (Titan).
 
+use super::facts::FACTS;
 use crate::contract::{Failure, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
-use crate::facts::bedrock_invoke::FACTS;
 use crate::facts::{Ending, UsageMember};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;

@@ -14,7 +14,17 @@
 
 mod apply;
 mod completion;
+pub mod facts;
 mod read;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs {
+    common_members: &[&["chunk"], &["bytes"], &["inputTextTokenCount"], &["outputText"]],
+    frames: &["chunk"],
+    ..Signs::NONE
+};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::read::{self, Call, End, Event, EventTemplate};
 
+use super::facts::FACTS;
 use crate::contract::{InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
-use crate::facts::cohere_chat::FACTS;
 use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;

@@ -13,7 +13,25 @@
 //! Fixtures: `tests/fixtures/cohere-chat/`.
 
 mod apply;
+pub mod facts;
 mod read;
 
 pub use apply::State;
 pub use read::{Call, End, Event, EventTemplate};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs {
+    event_types: &["stream-start", "stream-end", "text-generation", "tool-calls-*", "search-*"],
+    types: &[
+        "message-start",
+        "message-end",
+        "tool-plan-delta",
+        "content-*",
+        "citation-*",
+        "tool-call-*",
+    ],
+    common_members: &[&["generation_id"], &["finish_reason", "message"]],
+    ..Signs::NONE
+};

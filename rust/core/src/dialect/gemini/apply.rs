@@ -6,10 +6,10 @@ use super::read::{
 };
 use super::usage::Merged;
 
+use super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
-use crate::facts::gemini::FACTS;
 use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
 

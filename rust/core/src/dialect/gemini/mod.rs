@@ -15,9 +15,18 @@
 //! Fixtures: `tests/fixtures/gemini/`.
 
 mod apply;
+pub mod facts;
 mod partial_args;
 mod read;
 mod usage;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs {
+    members: &[&["candidates"], &["promptFeedback"], &["usageMetadata"], &["modelVersion"]],
+    ..Signs::NONE
+};

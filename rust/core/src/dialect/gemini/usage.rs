@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
+use super::facts::FACTS;
 use crate::emit::Counts;
-use crate::facts::gemini::FACTS;
 use crate::facts::{UsageMember, UsageNumbers};
 use crate::json::{self, Kind, Reader, Result, Str, leading_count};
 

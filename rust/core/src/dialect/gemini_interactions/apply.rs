@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::read::{self, Change, Content, Delta, Event, EventTemplate};
 use super::steps::Step;
 
+use super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::CallEnd;
 use crate::facts::Ending;
-use crate::facts::gemini_interactions::FACTS;
 use crate::json::{Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;

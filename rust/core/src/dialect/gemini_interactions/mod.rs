@@ -13,8 +13,19 @@
 //! Fixtures: `tests/fixtures/gemini-interactions/`.
 
 mod apply;
+pub mod facts;
 mod read;
 mod steps;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs {
+    // Version 1 of Cohere Chat has this member too, with a closed list of values.
+    event_types: &["*"],
+    objects: &["interaction"],
+    ..Signs::NONE
+};

@@ -1,10 +1,10 @@
 //! State of an Ollama stream, and the application of lines to it.
 
+use super::facts::FACTS;
 use super::read::{self, Event, EventTemplate};
 use crate::contract::{InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
-use crate::facts::ollama::FACTS;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
 

@@ -13,7 +13,16 @@
 //! Fixtures: `tests/fixtures/ollama/`.
 
 mod apply;
+pub mod facts;
 mod read;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs {
+    common_members: &[&["done"], &["created_at", "message"], &["created_at", "response"]],
+    ..Signs::NONE
+};

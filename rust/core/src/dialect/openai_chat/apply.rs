@@ -9,11 +9,11 @@ use super::read::{
 };
 use super::reasoning::Thinking;
 
+use super::facts::{FACTS, TIMINGS};
 use crate::contract::{InputFormat, Logprobs, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
-use crate::facts::openai_chat::{FACTS, TIMINGS};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;

@@ -16,6 +16,7 @@
 //! Fixtures: `tests/fixtures/openai-chat/`.
 
 mod apply;
+pub mod facts;
 mod images;
 pub(super) mod logprobs;
 mod read;
@@ -23,3 +24,12 @@ mod reasoning;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs {
+    objects: &["chat.completion", "chat.completion.chunk"],
+    members: &[&["choices"], &["id", "created", "model"]],
+    ..Signs::NONE
+};

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::items::{Actor, Item, ItemMembers};
 use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
+use super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure, FinishReason, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::facts::openai_responses::FACTS;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;

@@ -16,8 +16,14 @@
 //! Fixtures: `tests/fixtures/openai-responses/`.
 
 mod apply;
+pub mod facts;
 mod items;
 mod read;
 
 pub use apply::State;
 pub use read::{Content, Event, EventTemplate, ItemPosition, ResponseStage};
+
+use super::signs::Signs;
+
+/// The signs by which a body of this dialect is detected.
+pub const SIGNS: Signs = Signs { types: &["response.*"], objects: &["response"], ..Signs::NONE };

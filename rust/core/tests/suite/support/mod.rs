@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use deltafold::contract::{Delta, Output, Payload, TextAttributes, Usage};
 use deltafold::decoder::{Decoder, Options};
+use deltafold::dialect::ERROR_TABLES;
 use deltafold::emit::StreamOptions;
 use deltafold::fold::{MessageAssembler, Part};
 use deltafold::framing::Framing;
@@ -53,7 +54,7 @@ pub fn options(specification: &str) -> Options {
         run_id: "run".into(),
         model_id: None,
         request_id: None,
-        response: Response { status: 200, ..Response::default() },
+        response: Response::from_status(ERROR_TABLES, 200),
         choice: 0,
         provider_raw: false,
         logprobs: false,

@@ -4,9 +4,9 @@
 //! `completed`.
 //! Source: platform.openai.com, "Responses: the response object" (protocols/mapping.md sections 4 to 6).
 
-use super::openai_chat;
-use super::table::{ErrorCodes, Facts, FinishReasons, Row};
 use crate::contract::{ErrorCode, FinishReason};
+use crate::dialect::openai_chat::facts as openai_chat;
+use crate::facts::{ErrorCodes, Facts, FinishReasons, Row};
 
 /// The tables.  The usage record has the members of Chat with the prefixes `input` and `output`, which Chat's table lists.
 pub const FACTS: Facts = Facts {

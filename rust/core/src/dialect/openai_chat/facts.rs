@@ -4,10 +4,8 @@
 //! Source: platform.openai.com, "Chat Completions", "Error codes"; the servers' documents and recordings
 //! (protocols/mapping.md sections 4 to 6).
 
-use super::table::{ErrorCodes, Facts, FinishReasons, Row};
-use super::usage::UsageTable;
-use super::usage::usage_rows;
 use crate::contract::{ErrorCode, FinishReason};
+use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};
 
 /// The tables.
 pub const FACTS: Facts = Facts {

@@ -3,11 +3,9 @@
 //! Other bodies of InvokeModel use the protocol of another dialect, and the facts of that dialect.
 //! Source: docs.aws.amazon.com, "Inference request parameters and response fields" (protocols/mapping.md sections 4 and 5).
 
-use super::bedrock_converse;
-use super::table::{Facts, FinishReasons, Row};
-use super::usage::UsageTable;
-use super::usage::usage_rows;
 use crate::contract::{ErrorCode, FinishReason};
+use crate::dialect::bedrock_converse::facts as bedrock_converse;
+use crate::facts::{Facts, FinishReasons, Row, UsageTable, usage_rows};
 
 /// The tables.
 pub const FACTS: Facts = Facts {

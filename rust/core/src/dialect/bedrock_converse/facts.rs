@@ -3,10 +3,8 @@
 //! Source: docs.aws.amazon.com, "ConverseStream: MessageStopEvent, TokenUsage, Errors" (protocols/mapping.md sections 4 to
 //! 6).
 
-use super::table::{ErrorCodes, Facts, FinishReasons, Row};
-use super::usage::UsageTable;
-use super::usage::usage_rows;
 use crate::contract::{ErrorCode, FinishReason};
+use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};
 
 /// The tables.
 pub const FACTS: Facts = Facts {

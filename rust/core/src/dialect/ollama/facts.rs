@@ -3,11 +3,9 @@
 //! Its error bodies hold only a text.
 //! Source: the API document of Ollama's repository (protocols/mapping.md sections 4 to 6).
 
-use super::cohere_chat;
-use super::table::{ErrorCodes, Facts, FinishReasons, Row};
-use super::usage::UsageTable;
-use super::usage::usage_rows;
 use crate::contract::FinishReason;
+use crate::dialect::cohere_chat::facts as cohere_chat;
+use crate::facts::{Facts, FinishReasons, Row, UsageTable, usage_rows};
 
 /// The tables.
 pub const FACTS: Facts = Facts {
@@ -43,5 +41,5 @@ pub const FACTS: Facts = Facts {
         input_excludes_cache: false,
         output_excludes_reasoning: false,
     },
-    errors: ErrorCodes { rows: cohere_chat::STATUS_ONLY },
+    errors: cohere_chat::FACTS.errors,
 };

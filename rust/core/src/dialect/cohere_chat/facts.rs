@@ -3,10 +3,8 @@
 //! Its error bodies contain no code, so that only the HTTP status identifies the error.
 //! Source: docs.cohere.com, "Chat with streaming", "Errors" (protocols/mapping.md sections 4 to 6).
 
-use super::table::{ErrorCodes, Facts, FinishReasons, Row};
-use super::usage::UsageTable;
-use super::usage::usage_rows;
 use crate::contract::{ErrorCode, FinishReason};
+use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};
 
 /// The tables.
 pub const FACTS: Facts = Facts {
@@ -48,7 +46,7 @@ pub const FACTS: Facts = Facts {
 };
 
 /// Error codes of a protocol whose error bodies hold only a text.
-pub(super) const STATUS_ONLY: &[(Row<ErrorCode>, u16)] = &[
+const STATUS_ONLY: &[(Row<ErrorCode>, u16)] = &[
     (Row::none(ErrorCode::Authentication), 401),
     (Row::none(ErrorCode::Permission), 403),
     (Row::none(ErrorCode::NotFound), 404),

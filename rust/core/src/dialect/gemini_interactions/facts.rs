@@ -2,11 +2,9 @@
 //!
 //! Source: ai.google.dev, "Interactions API: Interaction" (protocols/mapping.md sections 4 and 5).
 
-use super::gemini;
-use super::table::{Facts, FinishReasons, Row};
-use super::usage::UsageTable;
-use super::usage::usage_rows;
 use crate::contract::{ErrorCode, FinishReason};
+use crate::dialect::gemini::facts as gemini;
+use crate::facts::{Facts, FinishReasons, Row, UsageTable, usage_rows};
 
 /// The tables.
 pub const FACTS: Facts = Facts {

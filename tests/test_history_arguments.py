@@ -49,7 +49,7 @@ def test_json_inside_a_string_is_read() -> None:
         ('{"q": ["a", 1]}', ("parse_list", "q", str), r"'q\[1\]' needs a string"),
         ("{}", ("parse_list", "q", str), "needs 'q'"),
         ('{"q": "c"}', ("get_choice", "q", ["a", "b"]), "one of a, b, not 'c'"),
-        ('{"q": "{"}', ("parse_json_safely", "q"), "'q' is no JSON"),
+        ('{"q": "{"}', ("parse_json_safely", "q"), "'q' is not valid JSON"),
         ("{}", ("parse_json_safely", "q"), "needs 'q'"),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_wrong_argument_tells_the_model_what_to_do(
 
 @pytest.mark.parametrize("raw", ["{nonsense}", "[1]", "1", '"text"'])
 def test_arguments_that_are_no_object_say_so(raw: str) -> None:
-    with pytest.raises(ArgumentError, match=r"no JSON object.*Call it again"):
+    with pytest.raises(ArgumentError, match=r"not a JSON object.*Call it again"):
         arguments(raw)
 
 

@@ -410,12 +410,12 @@ def test_a_client_of_the_wrong_kind_or_of_none_is_misuse() -> None:
 
     async def main() -> None:
         async with httpx.AsyncClient() as waiting:
-            with pytest.raises(MisuseError, match="synchronous client is needed"):
+            with pytest.raises(MisuseError, match="client must be synchronous"):
                 open_http(waiting, request)
         with httpx.Client() as blocking:
-            with pytest.raises(MisuseError, match="asynchronous client is needed"):
+            with pytest.raises(MisuseError, match="client must be asynchronous"):
                 await open_http_async(blocking, request)
-            with pytest.raises(MisuseError, match="asynchronous client is needed"):
+            with pytest.raises(MisuseError, match="client must be asynchronous"):
                 await aclose_http_client(blocking)
         with pytest.raises(MisuseError, match=r"builtins.str is no HTTP client .*aiohttp"):
             await open_http_async("httpx", request)

@@ -337,7 +337,7 @@ def test_under_trio_it_is_misuse_that_names_the_way_out() -> None:
 
 
 def test_a_client_without_connections_is_misuse() -> None:
-    with pytest.raises(MisuseError, match="max_connections: at least 1 is needed, not 0"):
+    with pytest.raises(MisuseError, match="max_connections must be at least 1, not 0"):
         Http1Client(max_connections=0)
 
 

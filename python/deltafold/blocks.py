@@ -163,7 +163,7 @@ def part_of(block: Block) -> MessagePart:
                 status=block.status,
             )
         case OtherBlock():
-            raise ValueError("part: a block that has no content of its own needs its part")
+            raise ValueError("part: a block without content of its own requires its part")
 
 
 _PARTS: Mapping[

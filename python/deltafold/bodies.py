@@ -30,9 +30,7 @@ def whole_body(body: object, name: str = "body") -> bytes:
     """
     if isinstance(body, bytes | bytearray | memoryview):
         return bytes(cast("bytes", body))  # `bytes` of bytes is the same object
-    raise TypeError(
-        f"{name}: bytes, bytearray or memoryview is needed, not {type(body).__qualname__}"
-    )
+    raise TypeError(f"{name} must be bytes, bytearray or memoryview, not {type(body).__qualname__}")
 
 
 def detect(

@@ -68,7 +68,7 @@ def fold_many(
     one_run = options.get("run_id") is not None
     if isinstance(bodies, bytes | bytearray | memoryview | str):
         raise TypeError(
-            f"bodies: a list of bodies is needed, not one {type(bodies).__name__}; fold() folds one"
+            f"bodies must be a list of bodies, not one {type(bodies).__name__}; fold() folds one"
         )
     whole = [whole_body(body, f"bodies[{place}]") for place, body in enumerate(bodies)]
     return fold_bodies(decoder, whole, one_run=one_run, threads=threads)

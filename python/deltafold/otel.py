@@ -138,7 +138,9 @@ def instrument(
         MisuseError: OpenTelemetry is not installed, or the version is not known.
     """
     if conventions not in CONVENTIONS:
-        raise MisuseError(f"conventions: there are {', '.join(CONVENTIONS)}, not {conventions!r}")
+        raise MisuseError(
+            f"unknown conventions; known: {', '.join(CONVENTIONS)}, not {conventions!r}"
+        )
     made = Instrumentation(
         CONVENTIONS[conventions],
         capture_content=capture_content,

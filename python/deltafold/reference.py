@@ -455,7 +455,7 @@ def _fold_part_end(fold: _Fold, delta: MessageDelta) -> None:
     index = delta.part_index or 0
     found = fold.parts[index] if index < len(fold.parts) else None
     if not isinstance(found, _TextPart):
-        what = f"says part {index}, which is no text or thinking part"
+        what = f"says part {index}, which is not a text or thinking part"
         raise _broken(delta, "partIndex", what)
     if found.ended:
         raise _broken(delta, "partIndex", f"says part {index}, which has ended")

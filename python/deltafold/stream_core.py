@@ -188,7 +188,7 @@ class StreamCore:
     def begin_read(self) -> None:
         """Note that a read begins; the reader resets `busy` at its end."""
         if self.busy:
-            raise MisuseError("this stream is being read already: one reader at a time")
+            raise MisuseError("this stream is already being read; it supports one reader at a time")
         self.busy = True
 
     def step(self, read: Read) -> DeltaBatch:

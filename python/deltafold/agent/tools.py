@@ -190,7 +190,7 @@ class ToolExecutor:
         self._tools: dict[str, ToolDefinition] = {}
         for tool in tools:
             if tool.name in self._tools:
-                raise MisuseError(f"tools: two are named {tool.name!r}")
+                raise MisuseError(f"tools: two tools have the name {tool.name!r}")
             needs = {
                 "approve": tool.requires_approval and approve is None,
                 "runtime": tool.requires_runtime and runtime is None,
@@ -261,7 +261,7 @@ class ToolExecutor:
         if call.incomplete:
             return "The call was cut off before its end. Call again."
         if call.arguments is None:
-            return f"The arguments are no JSON object: {call.parse_error}. Call again."
+            return f"The arguments are not a JSON object: {call.parse_error}. Call again."
         return None
 
     async def _approved(self, tool: ToolDefinition, call: ToolCallPart) -> bool:

@@ -32,7 +32,7 @@ def arguments_of(call: ToolCallPart, place: Place, rendering: Rendering) -> Obje
     if call.arguments is None:
         rendering.note(
             NoteCode.ARGUMENTS_DROPPED,
-            f"the arguments of {call.tool_name} are no object: {call.raw_args_text!r}",
+            f"the arguments of {call.tool_name} are not a JSON object: {call.raw_args_text!r}",
             place,
         )
     return call.arguments or {}

@@ -128,7 +128,7 @@ class ToolArgumentParser:
             return cast("object", json.loads(value))
         except (ValueError, RecursionError) as error:
             raise ArgumentError(
-                f"{self._tool}: {name!r} is no JSON: {error}.", argument=name
+                f"{self._tool}: {name!r} is not valid JSON: {error}.", argument=name
             ) from error
 
     def _typed(self, name: str, kind: type[T]) -> T:
@@ -163,7 +163,7 @@ def parse_tool_call(
     dialect = canonical_specification(specification).partition("+")[0]
     if dialect not in DIALECTS:
         known = ", ".join(DIALECTS)
-        raise ValueError(f"specification: {specification!r} is not known; there are {known}")
+        raise ValueError(f"unknown specification {specification!r}; known: {known}")
     parsed = parse_arguments(raw_arguments, "json")
     return ToolCallRequest(
         tool_name,

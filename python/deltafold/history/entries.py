@@ -113,16 +113,16 @@ def checked_metadata(metadata: Mapping[str, object]) -> FrozenMapping:
     sizes: dict[str, int] = {}
     for key, value in metadata.items():
         if _SNAKE_CASE.fullmatch(str(key)) is None:
-            raise ValueError(f"metadata[{key!r}]: a key in snake_case is needed")
+            raise ValueError(f"metadata[{key!r}]: the key must be in snake_case")
         try:
             sizes[key] = len(json.dumps({key: value}, ensure_ascii=False).encode())
         except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"metadata[{key!r}]: it cannot be written as JSON: {error}") from error
+            raise ValueError(f"metadata[{key!r}] cannot be written as JSON: {error}") from error
     if sum(sizes.values()) > MAX_METADATA_BYTES:
         largest = max(sizes, key=lambda key: sizes[key])
         raise ValueError(
-            f"metadata[{largest!r}]: the largest of {sum(sizes.values())} bytes; metadata takes "
-            f"{MAX_METADATA_BYTES}; put it into an attachment"
+            f"metadata has {sum(sizes.values())} bytes, most of them in {largest!r}; the maximum "
+            f"is {MAX_METADATA_BYTES}; put it into an attachment"
         )
     return FrozenMapping(metadata)
 

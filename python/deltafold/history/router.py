@@ -118,7 +118,7 @@ class ProviderRouter:
 
     def __init__(self, routes: Mapping[str, Route], *, default: str | None = None) -> None:
         if not routes:
-            raise MisuseError("routes: at least one is needed")
+            raise MisuseError("routes must contain at least one route")
         self._routes = dict(routes)
         self._default = next(iter(routes)) if default is None else default
         self.route(self._default)

@@ -48,7 +48,7 @@ def sections_of(pairs: Pairs) -> Sections:
             case (str(key), str(value)):
                 made.append(Section(key, value))
             case _:
-                raise TypeError(f"sections[{place}]: a pair of strings is needed, not {pair!r}")
+                raise TypeError(f"sections[{place}] must be a pair of strings, not {pair!r}")
     return tuple(made)
 
 

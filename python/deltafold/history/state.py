@@ -106,7 +106,7 @@ class AgentState:
             ValueError: the input has no live section.
         """
         if not entry.content_sections.live:
-            raise ValueError("content_sections: at least one live section is needed")
+            raise ValueError("content_sections must contain at least one live section")
         screen = self._live_screen()
         if screen is not None:
             sections = entry.content_sections.with_live_section(LIVE_SCREEN, screen)
@@ -120,7 +120,7 @@ class AgentState:
             ValueError: the output has neither content nor tool calls.
         """
         if not entry.contents and not entry.tool_calls:
-            raise ValueError("contents: an output has content or tool calls")
+            raise ValueError("contents: an output must have content or tool calls")
         return self._append(entry)
 
     def append_tool_results(self, entry: ToolResultsEntry) -> ToolResultsEntry:
@@ -133,7 +133,7 @@ class AgentState:
                 calls of the last answer in their order; the error names the first mismatch.
         """
         if not entry.results and not (entry.execute_error or "").strip():
-            raise ValueError("results: there are results or an execute_error")
+            raise ValueError("pass either results or execute_error")
         self._check_alignment(entry)
         screen = self._live_screen()
         if entry.results and screen is not None:
@@ -219,7 +219,7 @@ class AgentState:
         )
         answer = next(contextual, None)
         if not isinstance(answer, ModelOutputEntry):
-            raise ValueError("results: the entry before is no answer of a model")  # noqa: TRY004 - of the order, not of a type
+            raise ValueError("results must follow an answer of a model")  # noqa: TRY004 - of the order, not of a type
         asked = [call.tool_call_id for call in answer.tool_calls]
         given = [result.tool_call_id for result in entry.results]
         if given and given != asked:
@@ -232,7 +232,7 @@ class AgentState:
                 min(len(given), len(asked)),
             )
             raise ValueError(
-                f"results[{wrong}]: results stand in the order of the calls {asked}, not {given}"
+                f"results[{wrong}]: results must have the order of the calls {asked}, not {given}"
             )
 
     def _append(self, entry: EntryT) -> EntryT:

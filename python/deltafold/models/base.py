@@ -119,7 +119,7 @@ class Model(Messaging, Generic[ConfigT]):
         defaults = {name: value for name, value in self._vendor.defaults.items() if name in known}
         self._config = self._check_config({**defaults, **given})
         if error_mapper is not None and not isinstance(error_mapper, ErrorMapper):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"error_mapper: an ErrorMapper is needed, not {error_mapper!r}")
+            raise TypeError(f"error_mapper must be an ErrorMapper, not {error_mapper!r}")
         self._error_mapper = error_mapper
         self._clients = Clients(
             self._vendor,
@@ -479,7 +479,7 @@ class Model(Messaging, Generic[ConfigT]):
         vendor = VENDORS.get(name or self.row.author)
         if vendor is None:
             known = ", ".join(sorted(VENDORS))
-            raise MisuseError(f"vendor: {name!r} is not known; there are {known}")
+            raise MisuseError(f"unknown vendor {name!r}; known: {known}")
         if self.dialect not in vendor.addresses:
             raise MisuseError(
                 f"vendor: {name} speaks {' and '.join(vendor.addresses)}, "
@@ -523,4 +523,4 @@ def _fields_of(config: object) -> dict[str, object]:
         return config.fields_set()
     if isinstance(config, Mapping):
         return dict(cast("Mapping[str, object]", config))
-    raise TypeError(f"config: a ModelConfig or a mapping is needed, not {type(config).__name__}")
+    raise TypeError(f"config must be a ModelConfig or a mapping, not {type(config).__name__}")

@@ -73,12 +73,14 @@ def conversation_of(
     if isinstance(messages, str):
         conversation = [Message.user(messages)]
     elif isinstance(messages, Message | Mapping):
-        raise MisuseError("messages: a list of messages is needed, or one string, not one message")
+        raise MisuseError("messages must be a list of messages or one string, not one message")
     else:
         conversation = _messages(messages)
     if system_content is not None:
         if isinstance(system_content, str):
-            raise MisuseError("system_prompt_content: parts are needed; a string is system_prompt")
+            raise MisuseError(
+                "system_prompt_content must be a list of parts; pass a string as system_prompt"
+            )
         parts = [
             part if isinstance(part, str | TextPart) else TextPart.model_validate(part)
             for part in system_content
@@ -107,7 +109,7 @@ def _message(message: Message | Mapping[str, object], place: int) -> Message:
         return message
     if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
         raise MisuseError(
-            f"messages[{place}]: a Message or its wire form is needed, not a "
+            f"messages[{place}] must be a Message or its wire form, not a "
             f"{type(message).__qualname__}"
         )
     return Message.from_dict(dict(message))
@@ -146,7 +148,7 @@ def examined(
         MisuseError: `repair` is neither "none" nor "auto".
     """
     if repair not in {"none", "auto"}:
-        raise MisuseError(f'repair: "none" or "auto" is needed, not {repair!r}')
+        raise MisuseError(f'repair must be "none" or "auto", not {repair!r}')
     mended, report = mend(messages, dialect, model_id=model_id)
     if strict and not report.is_clean:
         raise HistoryError(report)
@@ -167,7 +169,7 @@ def tools_of(tools: Tools | None) -> list[ToolSpec]:
     names: set[str] = set()
     for spec in specs:
         if spec.name in names:
-            raise MisuseError(f"tool_specs: two tools are named {spec.name!r}")
+            raise MisuseError(f"tool_specs: two tools have the name {spec.name!r}")
         names.add(spec.name)
     return specs
 

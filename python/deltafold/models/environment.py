@@ -52,7 +52,7 @@ def address_from_environment(vendor: Vendor, dialect: str) -> str | None:
                 path = urlsplit(vendor.addresses[dialect] or "").path
                 return _address_of_host(value, variable) + path
             if not value.startswith(("http://", "https://")):
-                raise MisuseError(f"{variable}: a URL of http or https is needed")
+                raise MisuseError(f"{variable} must be an http or https URL")
             return value
     return None
 
@@ -79,7 +79,7 @@ def _address_of_host(value: str, variable: str) -> str:
     except ValueError:
         port, host, parts = None, "", urlsplit("")
     if port is None:
-        raise MisuseError(f"{variable}: a host, a port or a URL of http or https is needed")
+        raise MisuseError(f"{variable} must be a host, a port, or an http or https URL")
     path = parts.path.strip("/")
     return f"{scheme}://{_bracketed(host)}:{port}{'/' if path else ''}{path}"
 

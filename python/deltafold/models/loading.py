@@ -39,7 +39,7 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
     """
     vendor_name, slash, model_id = name.partition("/")
     if not slash or not model_id:
-        raise MisuseError(f"name: a vendor, a slash and a model are needed, not {name!r}")
+        raise MisuseError(f"name must be a vendor, a slash and a model, not {name!r}")
     if specification is not None:
         specification = canonical_specification(specification)
     dialect, _, markup = (specification or "").partition("+")
@@ -49,7 +49,7 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
     if vendor is None:
         near = difflib.get_close_matches(vendor_name, VENDORS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(VENDORS)}"
-        raise MisuseError(f"name: there is no vendor {vendor_name!r}{hint}")
+        raise MisuseError(f"name: unknown vendor {vendor_name!r}{hint}")
     adapter = adapter_of(dialect or vendor.dialect)
     if adapter is None or (dialect and dialect not in vendor.addresses):
         raise MisuseError(

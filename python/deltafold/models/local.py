@@ -66,7 +66,7 @@ class PipelineTransport:
     def __init__(self, pipeline: object | None = None, model_id: str = "") -> None:
         if pipeline is not None and not hasattr(pipeline, "tokenizer"):
             raise MisuseError(
-                f"client: a text generation pipeline of transformers is needed, not a "
+                f"client must be a text generation pipeline of transformers, not a "
                 f"{type(pipeline).__module__}.{type(pipeline).__qualname__}"
             )
         self.model_id = model_id

@@ -230,7 +230,7 @@ class AsyncEventStream:
 
 def _check(on_error: object) -> None:
     if on_error not in {"raise", "message"}:
-        raise MisuseError(f'on_error: "raise" or "message" is needed, not {on_error!r}')
+        raise MisuseError(f'on_error must be "raise" or "message", not {on_error!r}')
 
 
 def _message_of(error: ModelError, on_error: OnError) -> Message:

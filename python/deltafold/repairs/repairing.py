@@ -428,7 +428,7 @@ class _Mender:
         if call.arguments is None:
             self._found(
                 ProblemCode.ARGUMENTS_NOT_AN_OBJECT,
-                f"the arguments of {call.tool_name} are no object",
+                f"the arguments of {call.tool_name} are not a JSON object",
                 f"what the model wrote is the argument {UNPARSED!r}",
                 piece,
             )

@@ -119,7 +119,9 @@ class Recorder:
             parts = re.findall(r"[A-Za-z0-9.]+", urlsplit(request.url).path)
             path /= f"{number:04}-{'-'.join(parts[-3:]) or 'response'}{SUFFIX}"
         elif number > 1:
-            raise MisuseError(f"{path} is the file of one response: give a folder for more")
+            raise MisuseError(
+                f"{path} is a file and holds one response; pass a folder to record several"
+            )
         return _Take(path, _kept_request(request, self._keep_requests), self._secrets(request))
 
     def _secrets(self, request: HttpRequest) -> tuple[bytes, ...]:

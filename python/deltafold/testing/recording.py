@@ -119,11 +119,11 @@ class Recording:
         lines = list(_lines(Path(path)))
         head = lines[0] if lines else {}
         if head.get("recording") != _VERSION:
-            raise ValueError(f"{path}: no recording of version {_VERSION}")
+            raise ValueError(f"{path}: not a recording of version {_VERSION}")
         last = lines.pop() if "ending" in lines[-1] else {"ending": "cut"}
         ending = last["ending"]
         if ending not in get_args(Ending):
-            raise ValueError(f"{path}: there is no ending {ending!r}")
+            raise ValueError(f"{path}: unknown ending {ending!r}")
         try:
             return cls(
                 pieces=tuple((_seconds(line), _bytes(line)) for line in lines[1:]),
@@ -136,7 +136,7 @@ class Recording:
                 request=_request(head.get("request")),
             )
         except (KeyError, TypeError, ValueError) as wrong:
-            raise ValueError(f"{path}: no recording: {wrong!r}") from wrong
+            raise ValueError(f"{path}: not a recording: {wrong!r}") from wrong
 
     @classmethod
     def load_all(cls, folder: Path | str) -> list[Self]:
@@ -220,9 +220,9 @@ def _lines(path: Path) -> Iterator[dict[str, object]]:
         try:
             members = json_object(json.loads(line))
         except ValueError as wrong:
-            raise ValueError(f"{path}, line {number}: no JSON: {wrong}") from wrong
+            raise ValueError(f"{path}, line {number}: not valid JSON: {wrong}") from wrong
         if members is None:
-            raise ValueError(f"{path}, line {number}: no JSON object")
+            raise ValueError(f"{path}, line {number}: not a JSON object")
         yield dict(members)
 
 

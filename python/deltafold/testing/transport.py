@@ -117,7 +117,9 @@ class _Playing:
         try:
             return self._unzip.decompress(piece)
         except zlib.error as error:
-            raise ContentDecodingError(f"the body is not compressed as it says: {error}") from error
+            raise ContentDecodingError(
+                f"the body is not compressed as its content-encoding says: {error}"
+            ) from error
 
     def wait(self, seconds: float, failure: Exception | None) -> None:
         """Wait in this thread, then raise the failure if there is one."""

@@ -77,7 +77,7 @@ class _BoundedReads:
         if until is not None:
             left = until - time.monotonic()
             if left <= 0:
-                raise LateReadError("the time for this read is over")
+                raise LateReadError("the time limit of this read has passed")
             timeout = left if timeout is None else min(timeout, left)
         stream = self._stream()
         return cast("type[_Stream]", type(stream)).read(cast("_Stream", stream), max_bytes, timeout)

@@ -81,7 +81,9 @@ class Decoded:
             try:
                 unpacked = self._step(packed)
             except zlib.error as error:
-                raise ContentDecodingError(f"the body is no {self._encoding}: {error}") from error
+                raise ContentDecodingError(
+                    f"the body is not valid {self._encoding}: {error}"
+                ) from error
             if unpacked:
                 return unpacked
 

@@ -178,7 +178,7 @@ def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
             it is made outside of the event loop that it needs.
     """
     if transport not in EXTRAS:
-        raise MisuseError(f"transport: {transport!r} is not known; there are {', '.join(EXTRAS)}")
+        raise MisuseError(f"unknown transport {transport!r}; known: {', '.join(EXTRAS)}")
     if transport in {"aiohttp", "httptools"}:
         if kind == "synchronous":
             raise MisuseError(f"transport: {transport} is asynchronous only; httpx is both")
@@ -235,12 +235,12 @@ def _package_of(client: object, kind: ClientKind) -> _Package:
     name = f"{type(client).__module__}.{type(client).__qualname__}"
     if known is None:
         raise MisuseError(
-            f"client: a {name} is no HTTP client that is known; there are "
+            f"client: {name} is not a supported HTTP client; supported: "
             "httpx.Client, httpx.AsyncClient, those of httpx2, aiohttp.ClientSession, and "
             "deltafold's Http1Client"
         )
     if known[0] != kind:
-        raise MisuseError(f"client: a {kind} client is needed, and a {name} is {known[0]}")
+        raise MisuseError(f"client must be {kind}, and a {name} is {known[0]}")
     return known[1]
 
 

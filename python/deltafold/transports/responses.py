@@ -198,7 +198,7 @@ def _plain_chunks(body: object) -> Iterator[bytes]:
         return iter((bytes(cast("bytes", body)),))
     if isinstance(body, Iterable) and not isinstance(body, str | Mapping):
         return iter(cast("Iterable[bytes]", body))
-    raise TypeError(f"bytes or an iterable of bytes is needed, not {name}")
+    raise TypeError(f"the source must be bytes or an iterable of bytes, not {name}")
 
 
 async def _awaited(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:

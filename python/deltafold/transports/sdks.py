@@ -163,7 +163,9 @@ class GeneratedSdk:
         body = request.body
         missing = [name for name in self.named if name not in body and name != "stream"]
         if missing:
-            raise MisuseError(f"the {self.package} SDK wants {' and '.join(missing)} in the body")
+            raise MisuseError(
+                f"the {self.package} SDK requires {' and '.join(missing)} in the body"
+            )
         resource: Any = reduce(getattr, self.resource, client)
         return resource.with_streaming_response.create(
             **{name: body[name] for name in self.named if name in body},

@@ -58,7 +58,7 @@ class Timeouts:
             seconds = cast("float | None", getattr(self, name))
             if seconds is not None and not 0 < seconds <= _LONGEST:
                 raise ValueError(
-                    f"{name}: a limit is above 0 and at most {_LONGEST:,} seconds, or None for no "
+                    f"{name} must be above 0 and at most {_LONGEST:,} seconds, or None for no "
                     f"limit, not {seconds}"
                 )
 

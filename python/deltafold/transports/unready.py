@@ -42,7 +42,7 @@ def refuse_unready(response: object, entry: str) -> None:
     for ending, call in _CALLS:
         if name.endswith(ending):
             given = f"await {call}" if "Async" in name else call
-            raise MisuseError(f"a {name} parses its stream by itself: {entry}({given})")
+            raise MisuseError(f"a {name} parses its stream itself; pass {entry}({given})")
     if getattr(response, "__name__", None) in _LINE_ITERATORS:
         raise lines_without_ends(entry)
     if hasattr(type(response), "model_fields"):

@@ -103,7 +103,7 @@ impl CheckedClass {
     pub(crate) fn checked(class: &Bound<'_, PyAny>) -> PyResult<Self> {
         let Ok(class) = class.cast::<PyType>() else {
             let kind = class.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("a class is needed, not {kind}")));
+            return Err(PyTypeError::new_err(format!("expected a class, not {kind}")));
         };
         class.py().get_type::<PyAny>().call_method1(intern!(class.py(), "__new__"), (class,))?;
         Ok(Self(class.clone().unbind()))
@@ -116,7 +116,7 @@ impl CheckedClass {
         if class.is_subclass(BASE_MODEL.get(class.py())?)? {
             return Ok(checked);
         }
-        Err(PyTypeError::new_err(format!("a pydantic model is needed, not {}", class.name()?)))
+        Err(PyTypeError::new_err(format!("expected a pydantic model, not {}", class.name()?)))
     }
 
     /// Build an instance with `object.__new__(class)`.

@@ -69,7 +69,7 @@ class Http1Client:
             "httptools"
         ).HttpResponseParser
         if max_connections < 1:
-            raise MisuseError(f"max_connections: at least 1 is needed, not {max_connections}")
+            raise MisuseError(f"max_connections must be at least 1, not {max_connections}")
         self._tls = ssl
         self._routes = Routes(proxy, trust_env=trust_env)
         self._max_connections = max_connections
@@ -193,10 +193,10 @@ class Http1Client:
             self._drop(next(iter(self._idle)))
         connection = await connect(route, limits, self._tls_context, self._lost)
         if connection.spoke:
-            raise ProtocolViolationError("the server spoke before it was asked")
+            raise ProtocolViolationError("the server sent bytes before the request")
         if self._closed or not connection.usable:
             connection.transport.abort()
-            raise ConnectionLostError("the connection was closed before it was used")
+            raise ConnectionLostError("the connection was closed before the request")
         self._open.add(connection)
         self._none_open.clear()
         return connection

@@ -132,8 +132,8 @@ async def _start_tls(connection: Connection, context: ssl.SSLContext, host: str)
     agreed = cast("ssl.SSLObject", transport.get_extra_info("ssl_object"))
     if agreed.selected_alpn_protocol() not in {None, "http/1.1"}:
         raise ProtocolViolationError(
-            f"TLS with {host}: {agreed.selected_alpn_protocol()} was agreed upon, as the client's "
-            "context offered it; http/1.1 is spoken here"
+            f"TLS with {host}: {agreed.selected_alpn_protocol()} was negotiated, because the TLS "
+            "context of the client offered it; Http1Client supports HTTP/1.1 only"
         )
 
 
@@ -177,5 +177,5 @@ async def _open_tunnel(connection: Connection, route: Route, proxy: Proxy) -> No
     if not 200 <= number < 300:  # noqa: PLR2004 - what success is in HTTP
         raise ProxyError(f"the proxy {proxy} answered {number} {reason} for {place}", number)
     if more:
-        raise ProtocolViolationError(f"the proxy {proxy} sent bytes of its own into the tunnel")
+        raise ProtocolViolationError(f"the proxy {proxy} sent bytes after its answer to CONNECT")
     transport.set_protocol(connection)

@@ -70,9 +70,9 @@ def target_of(url: str) -> Target:
             path += "?" + quote(parts.query, safe=_RESERVED_AND_ESCAPES)
     except ValueError:
         # The error quotes the text of the port, which may be a password.
-        raise MisuseError(f"url: {shown_url(url)!r} is no URL") from None
+        raise MisuseError(f"url: {shown_url(url)!r} is not a URL") from None
     if parts.scheme not in _PORTS or not _HOST.fullmatch(host):
-        raise MisuseError(f"url: {shown_url(url)!r} is no URL of http or https with a host")
+        raise MisuseError(f"url: {shown_url(url)!r} is not an http or https URL with a host")
     authorization = basic_authorization(parts.username, parts.password)
     return Target(
         parts.scheme, host, _PORTS[parts.scheme] if port is None else port, path, authorization
@@ -108,20 +108,20 @@ def request_head(
         MisuseError: a header would break the head, or frames the body itself.
     """
     if not _TOKEN.fullmatch(method):
-        raise MisuseError(f"method: {method!r} is none")
+        raise MisuseError(f"method: {method!r} is not an HTTP method")
     lines: dict[str, str] = {"host": target.authority, "accept-encoding": "gzip, deflate"}
     if target.authorization is not None:
         lines["authorization"] = target.authorization
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
-            raise MisuseError(f"headers: {name!r} is no name of a header")
+            raise MisuseError(f"headers: {name!r} is not a valid header name")
         if _FORBIDDEN_IN_VALUE.search(value):
             raise MisuseError(
                 f"headers: the value of {name} has a line end, a NUL or half a character"
             )
         lines[name.lower()] = value.strip(" \t")
     if "transfer-encoding" in lines:
-        raise MisuseError("headers: transfer-encoding is not for the caller to say")
+        raise MisuseError("headers: the client sets transfer-encoding itself")
     if lines.get("content-length", str(body_bytes)) != str(body_bytes):
         raise MisuseError(f"headers: content-length is not {body_bytes}, the length of the body")
     if body_bytes or method in {"POST", "PUT", "PATCH"}:

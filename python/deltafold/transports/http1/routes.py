@@ -114,7 +114,7 @@ def proxy_of(url: str) -> Proxy:
             "httpx2's extra: pip install 'httpx2[socks]'"
         )
     if parts.scheme not in {"http", "https"} or not host:
-        raise MisuseError("proxy: a URL of http or https with a host is needed")
+        raise MisuseError("proxy must be an http or https URL with a host")
     if port is None:
         port = 443 if parts.scheme == "https" else 80
     authorization = basic_authorization(parts.username, parts.password)

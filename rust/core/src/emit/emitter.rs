@@ -197,6 +197,12 @@ impl<'a, O: Output> EmitterSink<'a, O> {
         self.failure_of(ErrorObject::read(json).unwrap_or_default())
     }
 
+    /// Return the failure of an error whose name stands outside of its JSON.
+    pub fn named_failure(&self, name: Option<Str<'_>>, json: &str) -> Failure<Box<str>> {
+        let error = ErrorObject::read(json).unwrap_or_default();
+        self.failure_of(error.named(name.map_or("", |name| name.raw), ""))
+    }
+
     /// Return the failure that a provider's error describes.
     pub fn failure_of(&self, error: ErrorObject) -> Failure<Box<str>> {
         error.failure(&self.options().response, "the provider sent an error without a message")

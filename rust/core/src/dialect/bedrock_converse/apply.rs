@@ -10,7 +10,6 @@ use crate::contract::{FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
-use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 
 /// The state of a stream.
@@ -82,9 +81,7 @@ impl Protocol for State {
             }
             Event::Error(name, json) => {
                 self.close(sink);
-                let error = ErrorObject::read(json).unwrap_or_default();
-                let error = error.named(name.map_or("", |name| name.raw), "");
-                sink.error(sink.failure_of(error));
+                sink.error(sink.named_failure(name, json));
             }
             Event::Unknown(name) => {
                 sink.warn_unknown("event", name);

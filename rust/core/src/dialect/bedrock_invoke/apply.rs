@@ -12,7 +12,6 @@ use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::Counts;
 use crate::error::ErrorKind;
 use crate::json::{Reader, Result};
-use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 
 /// Prefix of the members that Bedrock adds to an event of the model, with the opening quote.
@@ -68,9 +67,7 @@ impl Protocol for State {
             Event::Bare(json) => self.event(json, sink),
             Event::Error(name, json) => {
                 self.close(sink);
-                let error = ErrorObject::read(json).unwrap_or_default();
-                let error = error.named(name.map_or("", |name| name.raw), "");
-                sink.error(sink.failure_of(error));
+                sink.error(sink.named_failure(name, json));
             }
             Event::Unknown(name) => {
                 sink.warn_unknown("event", name);

@@ -8,6 +8,7 @@ use super::counts::Counts;
 use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::StreamOptions;
 use super::parts::{Part, PartHandle};
+use super::usage::UsageRecord;
 use crate::contract::{ErrorCode, Failure, FinishReason, Output, Usage, Warnings};
 use crate::json::Str;
 use crate::provider_error::ErrorObject;
@@ -28,7 +29,7 @@ pub struct Emitter {
     /// Counts from outside the message, and their record.
     pub(super) usage_beside: Option<Box<(Counts, String)>>,
     /// Usage records of the provider, merged.
-    pub(super) usage_record: Option<String>,
+    pub(super) usage_record: Option<UsageRecord>,
     pub(super) finish: Option<(FinishReason, String)>,
     pub(super) deferred: Option<Box<Failure<Box<str>>>>,
     pub(super) refused: bool,

@@ -12,9 +12,10 @@
 //! Sources: mapping of finish reasons, usage and error codes (protocols/mapping.md sections 4 to 6), words to write
 //! (protocols/encode.md sections 11 and 12).
 
+mod paths;
 mod table;
 mod usage;
 
 pub use table::{Ending, ErrorCodes, Facts, FinishReasons, Row};
 pub(crate) use usage::usage_rows;
-pub use usage::{UsageMember, UsageNumbers, UsageRow, UsageTable};
+pub use usage::{UsageMember, UsageNumbers, UsageRow, UsageRows, UsageTable};

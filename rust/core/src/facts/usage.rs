@@ -7,6 +7,7 @@
 //!
 //! Laws: if a count has several paths, the first one with a number counts.  Values that are not numbers are ignored.
 
+use super::paths::{PathIndex, Place};
 use crate::json::{Kind, Reader, Result};
 
 /// A count of a usage record, as the provider counts it.
@@ -62,11 +63,26 @@ pub struct UsageRow {
     pub paths: &'static [&'static str],
 }
 
+/// The rows of a table with an index of their paths, which the compiler builds.
+#[derive(Clone, Copy, Debug)]
+pub struct UsageRows {
+    /// The rows, in the order of [`UsageMember::ALL`].
+    pub list: &'static [UsageRow],
+    index: PathIndex,
+}
+
+impl UsageRows {
+    /// Index the paths of the rows.
+    pub const fn new(list: &'static [UsageRow]) -> Self {
+        Self { list, index: PathIndex::new(list) }
+    }
+}
+
 /// The table of a protocol: one row for each member.
 #[derive(Clone, Copy, Debug)]
 pub struct UsageTable {
-    /// The rows, in the order of [`UsageMember::ALL`].
-    pub rows: &'static [UsageRow],
+    /// The rows and their index.
+    pub rows: UsageRows,
     /// `Input` excludes tokens read from or written to a cache (Anthropic, Bedrock).
     pub input_excludes_cache: bool,
     /// `Output` excludes reasoning tokens (Gemini).
@@ -80,6 +96,8 @@ pub struct UsageNumbers {
     /// Position of the path that provided the count.
     ranks: [u8; UsageMember::ALL.len()],
     cost: Option<f64>,
+    /// A path held a cost, or a value that is no count.  Then the numbers of a merged record need a new reading.
+    depends_on_order: bool,
 }
 
 impl UsageNumbers {
@@ -94,6 +112,11 @@ impl UsageNumbers {
         self.cost
     }
 
+    /// Return true if reading a later record into these numbers gives the numbers of the merged record.
+    pub fn can_grow(&self) -> bool {
+        !self.depends_on_order
+    }
+
     /// Set the number of a member, as if its first path had provided it.
     #[inline]
     pub fn set(&mut self, member: UsageMember, count: Option<u64>) {
@@ -102,8 +125,10 @@ impl UsageNumbers {
         }
     }
 
+    #[inline]
     fn take(&mut self, member: UsageMember, rank: u8, count: Option<u64>) {
         let at = member as usize;
+        self.depends_on_order |= count.is_none();
         if let (Some(known), Some(best), Some(_)) =
             (self.counts.get_mut(at), self.ranks.get_mut(at), count)
             && (known.is_none() || rank <= *best)
@@ -117,25 +142,16 @@ impl UsageNumbers {
 impl UsageTable {
     /// Return the first path of a member; `None` if the protocol has no such count.
     pub fn path(&self, member: UsageMember) -> Option<&'static str> {
-        self.rows.iter().find(|row| row.member == member)?.paths.first().copied()
+        self.rows.list.iter().find(|row| row.member == member)?.paths.first().copied()
     }
 
     /// Return the member at a path.
     pub fn member(&self, path: &str) -> Option<UsageMember> {
-        self.find(|own| own == path).map(|(member, _)| member)
-    }
-
-    /// Find the path that `is` accepts: its member, and its position among the member's paths.
-    #[inline]
-    fn find(&self, is: impl Fn(&str) -> bool) -> Option<(UsageMember, u8)> {
-        for row in self.rows {
-            for (path, rank) in row.paths.iter().zip(0..) {
-                if is(path) {
-                    return Some((row.member, rank));
-                }
-            }
-        }
-        None
+        let found = self.rows.index.find(path, |place| place == Place::Whole);
+        found.map(|found| found.member).or_else(|| {
+            let is_at = |row: &&UsageRow| row.paths.contains(&path);
+            self.rows.list.iter().find(is_at).map(|row| row.member)
+        })
     }
 
     /// Read a usage record that was validated before.
@@ -153,20 +169,26 @@ impl UsageTable {
         key: &str,
         numbers: &mut UsageNumbers,
     ) -> Result<()> {
+        let index = &self.rows.index;
+        if !index.has_names_of_length(key) {
+            return reader.skip();
+        }
         let kind = reader.kind()?;
         let found = match kind {
             Kind::Object => return self.read_object(reader, key, numbers),
-            Kind::Array => self.find(|own| own.strip_suffix("[AUDIO]") == Some(key)),
-            _ => self.find(|own| own == key),
+            Kind::Array => index.find(key, |place| place == Place::AudioList),
+            _ => index.find(key, |place| place == Place::Whole),
         };
-        match found {
-            None => reader.skip(),
-            Some((member, rank)) if kind == Kind::Array => {
-                numbers.take(member, rank, audio_tokens(reader)?);
-                Ok(())
-            }
-            Some((member, rank)) => read_number(reader, member, rank, numbers),
+        let Some(path) = found else {
+            // A path names another kind of value at this place.
+            numbers.depends_on_order |= kind != Kind::Null && index.find(key, |_| true).is_some();
+            return reader.skip();
+        };
+        if kind == Kind::Array {
+            numbers.take(path.member, path.rank, audio_tokens(reader)?);
+            return Ok(());
         }
+        read_number(reader, path.member, path.rank, numbers)
     }
 
     /// Read the members of an object that paths `key.inner` name.
@@ -176,16 +198,15 @@ impl UsageTable {
         key: &str,
         numbers: &mut UsageNumbers,
     ) -> Result<()> {
-        let inside = |own: &str| own.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
-        if self.find(inside).is_none() {
+        let index = &self.rows.index;
+        numbers.depends_on_order |=
+            index.find(key, |place| !matches!(place, Place::Inside(_))).is_some();
+        if index.find(key, |place| matches!(place, Place::Inside(_))).is_none() {
             return reader.skip();
         }
         reader.object(|reader, inner| {
-            let path = |own: &str| {
-                own.strip_prefix(key).and_then(|rest| rest.strip_prefix('.')) == Some(inner)
-            };
-            match self.find(path) {
-                Some((member, rank)) => read_number(reader, member, rank, numbers),
+            match index.find(key, |place| place == Place::Inside(inner)) {
+                Some(path) => read_number(reader, path.member, path.rank, numbers),
                 None => reader.skip(),
             }
         })
@@ -199,10 +220,13 @@ fn read_number(
     numbers: &mut UsageNumbers,
 ) -> Result<()> {
     match member {
-        UsageMember::Cost => numbers.cost = reader.float()?.or(numbers.cost),
-        UsageMember::CostTicks => {
-            numbers.cost = reader.float()?.map(|ticks| ticks / 1e10).or(numbers.cost);
+        UsageMember::Cost | UsageMember::CostTicks => {
+            let unit = if member == UsageMember::Cost { 1.0 } else { 1e10 };
+            numbers.cost = reader.float()?.map(|cost| cost / unit).or(numbers.cost);
+            numbers.depends_on_order = true;
         }
+        // A null member of a later record changes nothing.
+        _ if reader.kind()? == Kind::Null => reader.skip()?,
         member => numbers.take(member, rank, reader.count()?),
     }
     Ok(())
@@ -235,7 +259,9 @@ fn audio_tokens(reader: &mut Reader<'_>) -> Result<Option<u64>> {
 /// Shorthand for the rows of a table, in the order of [`UsageMember::ALL`].
 macro_rules! usage_rows {
     ($($member:ident: $paths:expr),* $(,)?) => {
-        &[$(crate::facts::UsageRow { member: crate::facts::UsageMember::$member, paths: &$paths }),*]
+        crate::facts::UsageRows::new(&[$(
+            crate::facts::UsageRow { member: crate::facts::UsageMember::$member, paths: &$paths }
+        ),*])
     };
 }
 pub(crate) use usage_rows;

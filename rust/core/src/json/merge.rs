@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::reader::Reader;
+use super::text::Str;
 use super::write::write_members;
 
 /// Members up to this number are compared one by one.
@@ -75,13 +76,15 @@ pub fn merge_objects(base: &str, patch: &str) -> String {
 
 /// Return an object without white space, as merged objects are; `{}` if the text is not an object.
 pub fn compact(object: &str) -> String {
-    let bytes = object.as_bytes();
-    let spaced =
-        memchr::memchr3(b' ', b'\n', b'\t', bytes).or_else(|| memchr::memchr(b'\r', bytes));
-    if spaced.is_none() && object.starts_with('{') {
+    if !has_space(object) && object.starts_with('{') {
         return object.to_owned();
     }
     merge_objects("{}", object)
+}
+
+fn has_space(json: &str) -> bool {
+    let bytes = json.as_bytes();
+    memchr::memchr3(b' ', b'\n', b'\t', bytes).is_some() || memchr::memchr(b'\r', bytes).is_some()
 }
 
 /// Merge as [`merge_objects`] does, and merge objects under the same key in the same way.
@@ -105,6 +108,89 @@ pub fn merge_deep(base: &str, patch: &str) -> String {
         }
     }
     write_object(&merged.list)
+}
+
+/// Maximum number of members of a [`Patch`].
+const MAX_PATCH: usize = 16;
+
+/// Members of a small object, for [`merge_patch`].
+#[derive(Debug, Default)]
+pub struct Patch<'a> {
+    members: [(&'a str, &'a str); MAX_PATCH],
+    count: usize,
+    /// A member did not fit: it repeats a name, its name has escapes, or there are too many.
+    unfit: bool,
+}
+
+impl<'a> Patch<'a> {
+    /// Add a member; `value` is JSON.
+    #[inline]
+    pub fn add(&mut self, key: Str<'a>, value: &'a str) {
+        let known = self.members.iter().take(self.count).any(|(known, _)| *known == key.raw);
+        match self.members.get_mut(self.count) {
+            Some(place) if !known && !key.escaped => {
+                *place = (key.raw, value);
+                self.count += 1;
+            }
+            _ => self.unfit = true,
+        }
+    }
+}
+
+/// Merge as [`merge_deep`] does, with one copy of `base`; `None` if a name occurs twice, has escapes, or there are many.
+///
+/// `base` has no white space between its members.
+pub fn merge_patch(base: &str, patch: &Patch<'_>) -> Option<String> {
+    let members = patch.members.get(..patch.count).filter(|_| !patch.unfit)?;
+    let bytes = members.iter().map(|(key, value)| key.len() + value.len() + 4);
+    let mut out = String::with_capacity(base.len() + bytes.sum::<usize>());
+    let mut in_base = Patch::default();
+    let (mut found, mut copied) = (0_u32, 0);
+    let read = Reader::trusted(base).entries(|reader, key| {
+        let start = reader.position();
+        let value = reader.raw()?;
+        in_base.add(key, "");
+        let is_here = |(_, (name, _)): &(usize, &(&str, &str))| *name == key.raw;
+        if let Some((at, (_, new))) = members.iter().enumerate().find(is_here) {
+            found |= 1 << at;
+            if *new != "null" {
+                out.push_str(base.get(copied..start).unwrap_or(""));
+                if value.starts_with('{') && new.starts_with('{') {
+                    match merge_inner(value, new) {
+                        Some(inner) => out.push_str(&inner),
+                        None => in_base.unfit = true,
+                    }
+                } else {
+                    out.push_str(new);
+                }
+                copied = reader.position();
+            }
+        }
+        Ok(())
+    });
+    read.ok().filter(|()| !in_base.unfit)?;
+    out.push_str(base.get(copied..base.len().checked_sub(1)?)?);
+    for (at, (key, value)) in members.iter().enumerate() {
+        if found & (1 << at) == 0 {
+            out.push_str(if out.len() > 1 { ",\"" } else { "\"" });
+            out.push_str(key);
+            out.push_str("\":");
+            out.push_str(value);
+        }
+    }
+    out.push('}');
+    Some(out)
+}
+
+/// Merge objects inside objects as [`merge_patch`] does.
+fn merge_inner(base: &str, patch: &str) -> Option<String> {
+    let mut members = Patch::default();
+    let read = Reader::trusted(patch).entries(|reader, key| {
+        members.add(key, reader.raw()?);
+        Ok(())
+    });
+    read.ok().filter(|()| !has_space(base))?;
+    merge_patch(base, &members)
 }
 
 /// Return an object of these members, whose values are JSON.

@@ -13,7 +13,7 @@ mod write;
 
 pub use cursor::Cursor;
 pub(crate) use decimal::leading_count;
-pub use merge::{compact, members, merge_deep, merge_objects, write_object};
+pub use merge::{Patch, compact, members, merge_deep, merge_objects, merge_patch, write_object};
 pub use reader::{Kind, MAX_DEPTH, Reader, Result};
 pub use text::{Carry, Str};
 pub(crate) use tokens::{digit_count, number_end, special, string_end, value_end};

@@ -58,10 +58,10 @@ fn record(path: &str, number: u64) -> String {
 
 fn check_usage(name: &str, facts: &Facts) {
     let table = &facts.usage;
-    let members: Vec<UsageMember> = table.rows.iter().map(|row| row.member).collect();
+    let members: Vec<UsageMember> = table.rows.list.iter().map(|row| row.member).collect();
     assert_eq!(members, UsageMember::ALL, "{name}");
     let mut seen = HashSet::new();
-    for row in table.rows {
+    for row in table.rows.list {
         assert_eq!(table.path(row.member), row.paths.first().copied(), "{name}");
         for path in row.paths {
             assert!(seen.insert(*path), "{name}: {path} stands in two rows");

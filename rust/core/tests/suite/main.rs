@@ -43,4 +43,5 @@ mod support;
 mod tables;
 mod template;
 mod unframed;
+mod usage_records;
 mod vendors;

@@ -3,9 +3,11 @@
 //!
 //! Law: fragments of one entry are joined, so that the resulting list equals that of a whole response.
 
+use std::borrow::Cow;
+
 use crate::contract::Output;
 use crate::emit::PartHandle;
-use crate::json::{self, Kind, Reader};
+use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
 /// The current reasoning part and its provider state.
@@ -29,8 +31,11 @@ struct Detail {
     index: Option<String>,
     /// Members as raw JSON values.  The text members are in `texts`, unescaped and joined.
     members: Vec<(String, String)>,
-    texts: Vec<(String, String)>,
+    texts: Vec<(&'static str, String)>,
 }
+
+/// Names of the text members.
+const TEXTS: [&str; 4] = ["text", "summary", "data", "thinking"];
 
 impl Thinking {
     pub(super) fn add_details<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
@@ -58,30 +63,63 @@ impl Thinking {
     }
 }
 
+/// One entry as it arrives, borrowed from its frame.
+#[derive(Default)]
+struct Fragment<'a> {
+    kind: Option<Str<'a>>,
+    index: Option<&'a str>,
+    members: Vec<(Cow<'a, str>, &'a str)>,
+    texts: Vec<(&'static str, Str<'a>)>,
+}
+
+impl<'a> Fragment<'a> {
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        self.kind = None;
+        self.index = None;
+        self.members.clear();
+        self.texts.clear();
+        if reader.kind()? != Kind::Object {
+            return reader.skip();
+        }
+        reader.entries(|reader, key| {
+            let name = if key.escaped { Cow::Owned(key.text()) } else { Cow::Borrowed(key.raw) };
+            let text = TEXTS.into_iter().find(|text| *text == name);
+            match (name.as_ref(), text, reader.kind()?) {
+                ("type", _, Kind::String) => self.kind = Some(reader.string()?),
+                ("index", _, Kind::Number) => self.index = Some(reader.raw()?),
+                (_, Some(text), Kind::String) => self.texts.push((text, reader.string()?)),
+                _ => self.members.push((name, reader.raw()?)),
+            }
+            Ok(())
+        })
+    }
+
+    fn to_detail(&self) -> Detail {
+        let texts = self.texts.iter().map(|(name, text)| (*name, text.text()));
+        let members = self.members.iter();
+        Detail {
+            kind: self.kind.map_or_else(String::new, |kind| kind.text()),
+            index: self.index.map(str::to_owned),
+            members: members.map(|(name, value)| (name.to_string(), (*value).to_owned())).collect(),
+            texts: texts.collect(),
+        }
+    }
+}
+
 /// Add entries to a list and join each fragment to the entry that it continues.  Returns whether there were any.
 fn join_into(
     details: &mut Vec<Detail>,
     json: &str,
-    continues: fn(&Detail, &Detail) -> bool,
+    continues: fn(&Detail, &Fragment<'_>) -> bool,
 ) -> bool {
     let mut found = false;
+    let mut new = Fragment::default();
     let _ = Reader::trusted(json).maybe_array(|reader| {
-        let mut new = Detail::default();
-        reader.maybe_object(|reader, key| {
-            match (key, reader.kind()?) {
-                ("type", Kind::String) => new.kind = reader.string()?.text(),
-                ("index", Kind::Number) => new.index = Some(reader.raw()?.to_owned()),
-                ("text" | "summary" | "data" | "thinking", Kind::String) => {
-                    new.texts.push((key.to_owned(), reader.string()?.text()));
-                }
-                _ => new.members.push((key.to_owned(), reader.raw()?.to_owned())),
-            }
-            Ok(())
-        })?;
+        new.read(reader)?;
         found = true;
         match details.last_mut() {
-            Some(last) if continues(last, &new) => last.append(new),
-            _ => details.push(new),
+            Some(last) if continues(last, &new) => last.append(&new),
+            _ => details.push(new.to_detail()),
         }
         Ok(())
     });
@@ -90,7 +128,7 @@ fn join_into(
 
 impl Detail {
     /// Return whether `next` continues this block.  A signature ends a block, and redacted blocks always arrive whole.
-    fn continues_block(&self, next: &Self) -> bool {
+    fn continues_block(&self, next: &Fragment<'_>) -> bool {
         let signed = |(name, value): &(String, String)| {
             name == "signature" && !matches!(value.as_str(), "null" | "\"\"")
         };
@@ -98,25 +136,27 @@ impl Detail {
     }
 
     /// Return whether `next` continues this entry.  Fragments are adjacent, and encrypted entries always arrive whole.
-    fn continues(&self, next: &Self) -> bool {
-        self.kind == next.kind
-            && self.index == next.index
+    fn continues(&self, next: &Fragment<'_>) -> bool {
+        next.kind.unwrap_or(Str::plain("")).is(&self.kind)
+            && self.index.as_deref() == next.index
             && self.kind != "reasoning.encrypted"
             && self.members.len() + next.members.len() <= MANY_MEMBERS
     }
 
-    fn append(&mut self, next: Self) {
-        for (name, text) in next.texts {
-            match self.texts.iter_mut().find(|(known, _)| *known == name) {
-                Some(entry) => entry.1.push_str(&text),
-                None => self.texts.push((name, text)),
+    fn append(&mut self, next: &Fragment<'_>) {
+        for (name, text) in &next.texts {
+            let known = self.texts.iter_mut().find(|(known, _)| known == name);
+            match known {
+                Some(entry) if text.escaped => entry.1.push_str(&text.text()),
+                Some(entry) => entry.1.push_str(text.raw),
+                None => self.texts.push((name, text.text())),
             }
         }
-        for (name, value) in next.members {
-            match self.members.iter_mut().find(|(known, _)| *known == name) {
-                Some(entry) if value != "null" => entry.1 = value,
+        for (name, value) in &next.members {
+            match self.members.iter_mut().find(|(known, _)| known == name) {
+                Some(entry) if *value != "null" => (*value).clone_into(&mut entry.1),
                 Some(_) => {}
-                None => self.members.push((name, value)),
+                None => self.members.push((name.to_string(), (*value).to_owned())),
             }
         }
     }
@@ -125,7 +165,7 @@ impl Detail {
         json::write_members(out, |object| {
             object.text("type", &self.kind);
             for (name, text) in &self.texts {
-                object.text_of(name, text);
+                object.text(name, text);
             }
             if let Some(index) = &self.index {
                 object.json("index", index);

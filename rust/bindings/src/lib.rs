@@ -22,8 +22,10 @@ mod delta_from_wire;
 mod errors;
 mod fold;
 mod fold_state;
+mod folded;
 mod imports;
 mod json;
+mod lazy;
 mod limits;
 mod logprobs;
 mod members;
@@ -56,6 +58,8 @@ mod _core {
     #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]
+    use crate::lazy::{LazyDict, LazyField, folded_text, set_lazy_field};
+    #[pymodule_export]
     use crate::limits::Limits;
     #[pymodule_export]
     use crate::logprobs::Logprobs;
@@ -74,6 +78,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)?;
+        module.add("MAX_ARGUMENT_DEPTH", crate::json::MAX_ARGUMENT_DEPTH)?;
         module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
         module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;
         let names = PyTuple::new(module.py(), ::deltafold::provider_error::REQUEST_ID_HEADERS)?;

@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from deltafold._core import LazyDict, Logprobs, folded_text, set_lazy_field
+from deltafold._core import LazyDict, Logprobs, folded_json, folded_text, set_lazy_field
 from deltafold.contract import FinishReason, Usage, WireModel, blueprint, make_lazy
 from deltafold.parts import (
     ContentPart,
@@ -317,7 +317,8 @@ class Message(WireModel):
 
     def to_json(self) -> str:
         """Return the wire form as compact JSON text."""
-        return self.model_dump_json()
+        folded = folded_json(self)
+        return self.model_dump_json() if folded is None else folded
 
     @classmethod
     def from_json(cls, data: str | bytes) -> Self:

@@ -43,11 +43,11 @@ pub(crate) const SOURCE: &str = "_fold";
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct FoldedMessage {
     content: Mutex<Content>,
-    metadata: Arc<Metadata>,
-    logprobs: Option<Arc<Logprobs>>,
-    run_id: Option<Arc<str>>,
-    began: Timestamp,
-    id: Uuid,
+    pub(crate) metadata: Arc<Metadata>,
+    pub(crate) logprobs: Option<Arc<Logprobs>>,
+    pub(crate) run_id: Option<Arc<str>>,
+    pub(crate) began: Timestamp,
+    pub(crate) id: Uuid,
 }
 
 /// Parts of the message.

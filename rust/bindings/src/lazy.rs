@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::contract::USAGE;
 use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, SOURCE};
+use crate::message_json;
 use crate::model::{self, Model};
 use crate::snapshot;
 
@@ -240,4 +241,21 @@ pub(crate) fn folded_text<'py>(
     let py = message.py();
     let Some(source) = source::<FoldedMessage>(&model::dict(message)?)? else { return Ok(None) };
     Ok(source.get().fold().map(|core| folded::joined_text(py, core.parts(), thinking)))
+}
+
+/// Return the JSON of a lazy message; `None` once its parts were made or set, or if pydantic has to write it.
+#[pyfunction]
+#[pyo3(signature = (message, /))]
+pub(crate) fn folded_json(message: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = message.py();
+    let fields = model::dict(message)?;
+    let Some(source) = source::<FoldedMessage>(&fields)? else { return Ok(None) };
+    let Some(fold) = source.get().fold() else { return Ok(None) };
+    // Metadata that was made may have been changed.
+    let meta = match fields.get_item(intern!(py, "meta"))? {
+        Some(meta) => Some(meta.call_method0(intern!(py, "model_dump_json"))?),
+        None => None,
+    };
+    let meta = meta.as_ref().map(|meta| meta.cast::<PyString>()?.to_str()).transpose()?;
+    Ok(message_json::write(source.get(), &fold, meta))
 }

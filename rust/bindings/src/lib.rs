@@ -29,6 +29,7 @@ mod lazy;
 mod limits;
 mod logprobs;
 mod members;
+mod message_json;
 mod model;
 mod partial_json;
 mod partial_tree;
@@ -58,7 +59,7 @@ mod _core {
     #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]
-    use crate::lazy::{LazyDict, LazyField, folded_text, set_lazy_field};
+    use crate::lazy::{LazyDict, LazyField, folded_json, folded_text, set_lazy_field};
     #[pymodule_export]
     use crate::limits::Limits;
     #[pymodule_export]

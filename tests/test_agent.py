@@ -261,7 +261,7 @@ def test_what_goes_wrong_is_a_result_that_says_so() -> None:
     assert {outcome.status for outcome in outcomes} == {ToolExecutionStatus.FAILED}
     for outcome, words in zip(
         outcomes,
-        ["oops", "of its own", "20 ms", "there are: broken", "TypeError", "cut off", "no JSON"],
+        ["oops", "of its own", "20 ms", "there are: broken", "TypeError", "cut off", "not a JSON"],
         strict=True,
     ):
         assert words in outcome.content

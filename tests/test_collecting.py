@@ -15,7 +15,7 @@ import pytest
 import deltafold
 from deltafold import Decoder, Fold, MessageAssembler, PartialJson
 from deltafold._core import StreamTimer
-from deltafold.stream_core import StreamCore
+from deltafold.stream_core import NO_CALL, StreamCore
 from protocol_bodies import CHAT, WHOLE
 
 COUNT: Final = 1000
@@ -70,7 +70,7 @@ def stream_timer(owner: Owner) -> object:
 
 
 def stream_core(owner: Owner) -> object:
-    return StreamCore(CHAT, None, {"clock": owner.now})
+    return StreamCore(CHAT, None, {"clock": owner.now}, NO_CALL)
 
 
 def stream(owner: Owner) -> object:

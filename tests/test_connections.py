@@ -533,7 +533,7 @@ def test_a_recorder_that_may_write_no_second_file_leaves_no_connection_open(
         model = model_for("openai", Recorder(client, tmp_path / "one.jsonl"), server.url)
         model.send_message_sync("Hello")
         stream = model.stream_sync("Hello")
-        with pytest.raises(MisuseError, match="file of one response"):
+        with pytest.raises(MisuseError, match="is a file and holds one response"):
             stream.final_message()
         stream.close()
     wait_until_closed(server)

@@ -306,11 +306,11 @@ def test_results_stand_in_the_order_of_their_calls(ids: list[str], place: int) -
 
 def test_results_follow_an_answer() -> None:
     agent = state()
-    with pytest.raises(ValueError, match="no answer"):
+    with pytest.raises(ValueError, match="must follow an answer"):
         agent.append_tool_results(ToolResultsEntry(results=[result()]))
     agent.append_model_output(answered(call()))
     agent.append_tool_results(ToolResultsEntry(results=[result()]))
-    with pytest.raises(ValueError, match="no answer"):
+    with pytest.raises(ValueError, match="must follow an answer"):
         agent.append_tool_results(ToolResultsEntry(results=[result()]))
 
 

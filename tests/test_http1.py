@@ -115,7 +115,10 @@ ROWS: Final = {
         OK + b"content-encoding: br\r\ncontent-length: 2\r\n\r\nxx", b"", PROTOCOL, "is in br"
     ),
     "no gzip": Row(
-        OK + b"content-encoding: gzip\r\ncontent-length: 2\r\n\r\nxx", b"", PROTOCOL, "no gzip"
+        OK + b"content-encoding: gzip\r\ncontent-length: 2\r\n\r\nxx",
+        b"",
+        PROTOCOL,
+        "not valid gzip",
     ),
     "raw deflate": Row(
         OK + b"content-encoding: deflate\r\n\r\n" + zlib.compress(b"hello")[2:-4], b"hello"
@@ -203,9 +206,9 @@ def test_a_bomb_is_unpacked_in_bounded_steps() -> None:
         ("x-a", "b\nx-evil: 1", "value of x-a"),
         ("x-a", "b\0", "value of x-a"),
         ("x-a", "b\ud800", "value of x-a"),
-        ("x-a\r\nx-evil", "1", r"'x-a\\r\\nx-evil' is no name"),
-        ("x a", "1", "'x a' is no name"),
-        ("", "1", "'' is no name"),
+        ("x-a\r\nx-evil", "1", r"'x-a\\r\\nx-evil' is not a valid header name"),
+        ("x a", "1", "'x a' is not a valid header name"),
+        ("", "1", "'' is not a valid header name"),
         ("Transfer-Encoding", "chunked", "transfer-encoding"),
         ("Content-Length", "7", "content-length is not 2"),
     ],
@@ -223,12 +226,16 @@ def test_a_header_that_would_break_the_head_is_misuse(name: str, value: str, say
 @pytest.mark.parametrize(
     ("method", "url", "says"),
     [
-        ("POST", "ftp://host/", "no URL of http"),
-        ("POST", "http:///path", "no URL of http"),
-        ("POST", "http://host:port/", "no URL"),
-        ("POST", "http://ho%0d%0ast/", "no URL of http"),
-        ("POST", "ftp://me:secret@host/?key=secret", r"^url: 'ftp://host/' is no URL"),
-        ("POST", "http://host/\ud800", "no URL"),
+        ("POST", "ftp://host/", "not an http or https URL"),
+        ("POST", "http:///path", "not an http or https URL"),
+        ("POST", "http://host:port/", "not a URL"),
+        ("POST", "http://ho%0d%0ast/", "not an http or https URL"),
+        (
+            "POST",
+            "ftp://me:secret@host/?key=secret",
+            r"^url: 'ftp://host/' is not an http or https URL",
+        ),
+        ("POST", "http://host/\ud800", "not a URL"),
         ("GET / HTTP/1.1\r\n\r\nPOST", "http://localhost:1/", "method"),
     ],
 )

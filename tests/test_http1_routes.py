@@ -98,7 +98,7 @@ def test_a_context_that_offers_http_2_is_an_error_that_says_so(certificates: Cer
         ):
             answer = await ask(client, request_to(server.url))
             assert code_of(answer) is PROTOCOL
-            assert "h2 was agreed upon" in str(answer.failure)
+            assert "h2 was negotiated" in str(answer.failure)
 
     asyncio.run(main())
 
@@ -240,7 +240,7 @@ def test_http_is_asked_for_in_the_whole() -> None:
         (b"HTTP/1.1 503 Busy\r\n\r\n", ErrorCode.OVERLOADED, "answered 503 Busy"),
         (b"garbage\r\n\r\n", LOST, "does not answer in HTTP"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 99_999, LOST, "does not answer in HTTP"),
-        (b"HTTP/1.1 200 OK\r\n\r\nmore", PROTOCOL, "bytes of its own"),
+        (b"HTTP/1.1 200 OK\r\n\r\nmore", PROTOCOL, "after its answer to CONNECT"),
     ],
 )
 def test_a_proxy_that_refuses_is_named_without_its_password(

@@ -24,9 +24,10 @@ from deltafold import (
     ToolCallPart,
     ToolSpec,
 )
+from deltafold._core import StreamTimer
 from deltafold.history import HistoryError
 from deltafold.testing import Recording, ReplayServer
-from deltafold.timing import Stopwatch
+from deltafold.timing import timing_of
 from wires import ANTHROPIC, CHAT, chat
 
 Ask = Callable[..., Message]
@@ -188,18 +189,18 @@ def test_a_stream_shows_usage_cost_and_time_while_it_runs(server: ReplayServer) 
     assert stream.cost_source is None
 
 
-def test_a_stopwatch_tells_gaps_by_class_and_the_longest_exactly() -> None:
+def test_a_timer_tells_gaps_by_class_and_the_longest_exactly() -> None:
     second = 1_000_000_000
     instants = itertools.accumulate([0, second, second, second, 10 * second, second])
-    stopwatch = Stopwatch(lambda: next(instants))
-    stopwatch.start()
-    stopwatch.read(0)  # at 1 s, no delta yet
-    stopwatch.read(1)  # at 2 s
-    stopwatch.read(2)  # at 3 s
-    stopwatch.text_came()
-    stopwatch.read(1)  # at 13 s
-    stopwatch.end()  # at 14 s
-    timing = stopwatch.timing(output_tokens=22)
+    timer = StreamTimer(lambda: next(instants))
+    timer.start()
+    timer.read(0)  # at 1 s, no delta yet
+    timer.read(1)  # at 2 s
+    timer.read(2)  # at 3 s
+    timer.text_came()
+    timer.read(1)  # at 13 s
+    timer.end()  # at 14 s
+    timing = timing_of(timer.times(), output_tokens=22)
     assert (timing.time_to_first_byte, timing.time_to_first_delta) == (1.0, 2.0)
     assert (timing.time_to_first_text, timing.duration) == (3.0, 14.0)
     assert (timing.gaps.count, timing.gaps.max) == (2, 10.0)
@@ -211,11 +212,11 @@ def test_a_stopwatch_tells_gaps_by_class_and_the_longest_exactly() -> None:
 @pytest.mark.parametrize("gap", [0, 1, 7, 8, 9, 1_000, 12_345, 999_999_999, 10**12])
 def test_a_gap_of_any_length_is_told_within_its_class(gap: int) -> None:
     instants = itertools.accumulate([0, 1, gap, gap, 10 * gap + 1, 0])
-    stopwatch = Stopwatch(lambda: next(instants))
-    stopwatch.start()
+    timer = StreamTimer(lambda: next(instants))
+    timer.start()
     for _ in range(4):
-        stopwatch.read(1)
-    gaps = stopwatch.timing(None).gaps
+        timer.read(1)
+    gaps = timing_of(timer.times(), None).gaps
     assert gaps.count == 3
     assert gaps.p50 == pytest.approx(gap / 1e9, rel=0.07, abs=4e-9)
     assert gaps.max == (10 * gap + 1) / 1e9
@@ -473,7 +474,7 @@ def test_a_name_that_means_nothing_is_an_error_that_says_what_there_is(
         ({"messages": Message.user("x")}, "not one message"),
         ({"messages": [1]}, r"messages\[0\]"),
         ({"messages": [{"role": "nobody"}]}, "role"),
-        ({"messages": "x", "tool_specs": [{"name": "f"}, {"name": "f"}]}, "named 'f'"),
+        ({"messages": "x", "tool_specs": [{"name": "f"}, {"name": "f"}]}, "have the name 'f'"),
         ({"messages": "x", "system_prompt_content": "x"}, "system_prompt_content"),
         ({"messages": "x", "request_metadata": {"run": "r"}}, "run"),
         ({"messages": "x", "tool_choice": "sometimes"}, "tool_choice"),

@@ -385,7 +385,7 @@ def test_a_vendor_brings_its_defaults_and_wants_its_key(monkeypatch: pytest.Monk
     assert model.get_config().max_tokens_member == "max_tokens"
     with pytest.raises(MisuseError, match="DEEPSEEK_API_KEY"):
         model.stream_sync("Hello")
-    with pytest.raises(MisuseError, match="there are alibaba, anthropic, "):
+    with pytest.raises(MisuseError, match="known: alibaba, anthropic, "):
         OpenAIChatModel({"model_id": "m"}, vendor="nobody")
     with pytest.raises(MisuseError, match="speaks openai-chat"):
         AnthropicModel({"model_id": "m"}, vendor="groq")

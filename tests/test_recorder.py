@@ -199,7 +199,7 @@ def test_a_file_is_for_one_response(tmp_path: Path) -> None:
     transport = ReplayTransport({"*": Recording.of(b"a")})
     recorder = Recorder(transport, tmp_path / "one.jsonl")
     recorder.open(request_to(URL)).close()
-    with pytest.raises(MisuseError, match="give a folder"):
+    with pytest.raises(MisuseError, match="pass a folder"):
         recorder.open(request_to(URL))
     assert len(transport.requests) == 1
 
@@ -208,7 +208,7 @@ def test_it_is_a_transport_and_a_tap(tmp_path: Path) -> None:
     recorder = Recorder(object(), tmp_path)
     assert isinstance(recorder, Transport)
     assert isinstance(recorder, Tap)
-    with pytest.raises(MisuseError, match="no HTTP client"):
+    with pytest.raises(MisuseError, match="not a supported HTTP client"):
         recorder.open(request_to(URL))
 
 

@@ -75,7 +75,7 @@ HEAD = '{"recording": 1, "status": 200}'
         (f'{HEAD}\n{{"after": 1}}', "base64"),
         (f'{HEAD}\n{{"base64": "?"}}', "not a recording"),
         (f'{HEAD}\n{{"after": "soon", "text": ""}}', "soon"),
-        (f'{HEAD}\n{{"ending": "boom"}}', "no ending 'boom'"),
+        (f'{HEAD}\n{{"ending": "boom"}}', "unknown ending 'boom'"),
         ('{"recording": 1, "status": 200, "request": {"method": "GET"}}', "path"),
     ],
 )

@@ -183,17 +183,17 @@ def test_a_message_of_another_form_is_refused_in_one_sentence(message: dict[str,
 
 @pytest.mark.parametrize("bodies", [CHAT, bytearray(CHAT), memoryview(CHAT), "text"])
 def test_one_body_is_no_list_of_bodies(bodies: Any) -> None:  # noqa: ANN401 - the mistake
-    with pytest.raises(TypeError, match=r"^bodies: a list .*; fold\(\) folds one$"):
+    with pytest.raises(TypeError, match=r"^bodies must be a list .*; fold\(\) folds one$"):
         deltafold.fold_many(bodies, "openai-chat")
 
 
 @pytest.mark.parametrize("wrong", ["text", 5, None, [CHAT]])
 def test_what_is_no_body_is_named(wrong: Any) -> None:  # noqa: ANN401 - the mistake
-    with pytest.raises(TypeError, match=r"^bodies\[1\]: bytes, bytearray or memoryview"):
+    with pytest.raises(TypeError, match=r"^bodies\[1\] must be bytes, bytearray or memoryview"):
         deltafold.fold_many([CHAT, wrong], "openai-chat")
-    with pytest.raises(TypeError, match=r"^body: bytes, bytearray or memoryview"):
+    with pytest.raises(TypeError, match=r"^body must be bytes, bytearray or memoryview"):
         deltafold.decode_response(wrong, "openai-chat")
-    with pytest.raises(TypeError, match=r"^first_bytes: bytes, bytearray or memoryview"):
+    with pytest.raises(TypeError, match=r"^first_bytes must be bytes, bytearray or memoryview"):
         deltafold.detect(wrong)
 
 
@@ -203,7 +203,7 @@ def test_what_is_no_body_is_named(wrong: Any) -> None:  # noqa: ANN401 - the mis
 @pytest.mark.parametrize("limit", ["connect", "first_byte", "idle", "total"])
 @pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan, 1e300, 3e6, 0, -1])
 def test_a_limit_that_no_clock_can_hold_is_refused(limit: str, seconds: float) -> None:
-    with pytest.raises(ValueError, match=rf"^{limit}: .* or None for no limit, not "):
+    with pytest.raises(ValueError, match=rf"^{limit} must be .* or None for no limit, not "):
         Timeouts(**{limit: seconds})
 
 

@@ -1,20 +1,21 @@
 """Work of a stream between two reads, the same for synchronous and asynchronous streams.
 
-In: the outcome of a read: a chunk, the end, or the failure of the transport.  Out: deltas, and an
-assembler that has folded them.
+In: the outcome of a read: the end, the failure of the transport, or a chunk that needs attention.
+Out: deltas, and an assembler that has folded them.  The extension's `StreamReader` handles all
+other chunks by itself.
 
 Laws: no I/O and no waiting. A failure of the transport becomes an error delta; a mistake of the
 caller does not. The error mapper classifies a refusal, whichever client received it. Nothing
 changes after the end.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 
 from deltafold import _core
-from deltafold._core import Decoder, DeltaBatch, Limits, MessageAssembler, MessageDelta
+from deltafold._core import DeltaBatch, Limits, StreamReader
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.cost import Cost, cost_of
 from deltafold.error_mapping import ErrorFields, ErrorMapper
@@ -22,10 +23,11 @@ from deltafold.errors import ModelError
 from deltafold.exceptions import DeltafoldError, MisuseError
 from deltafold.foreign_text import well_formed
 from deltafold.messages import Message
-from deltafold.timing import Stopwatch, Timing
+from deltafold.timing import Timing, timing_of
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
 from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.unready import refuse_lines
 
 Status: TypeAlias = Literal["idle", "started", "done", "error"]
 
@@ -89,91 +91,64 @@ class CallContext:
     redactor: Callable[[], Redactor] = field(default=lambda: NOTHING_TO_REDACT, repr=False)
 
 
-_NO_CALL: Final = CallContext()
+NO_CALL: Final = CallContext()
+"""Context of bytes that no call of a client brought."""
+
+_OK: Final = 200
+_OWN_MODULES: Final = frozenset({__name__, "deltafold.streams"})
 
 
-class StreamCore:
-    """One stream without its transport.
+class StreamCore(StreamReader):
+    """One stream without its transport: the rare half of `StreamReader`, which reads.
 
     Attributes:
-        pending: deltas of the last batch that were not taken yet.
-        busy: a read is in progress.
-        ended: everything was read.
-        has_rest: the body continues after the terminal event.
-        response: facts of the headers, None before they arrive.
         call: facts about the call.
+        options: the options of the decoder.
+        error_mapper: the caller's mapper of failures.
     """
 
-    __slots__ = (
-        "_cause",
-        "_dialect",
-        "_failure_body",
-        "_mapper",
-        "_observer",
-        "_options",
-        "_redactor",
-        "_refusal",
-        "assembler",
-        "busy",
-        "call",
-        "decoder",
-        "ended",
-        "has_rest",
-        "pending",
-        "response",
-        "stopwatch",
-    )
+    call: CallContext
+    options: DecoderOptions
+    error_mapper: ErrorMapper | None
 
-    def __init__(
-        self,
-        dialect: str,
-        error_mapper: ErrorMapper | None,
-        options: DecoderOptions,
-        call: CallContext | None = None,
-    ) -> None:
-        self.call = call or _NO_CALL
-        self.stopwatch = Stopwatch()
-        self.response: ResponseInfo | None = None
-        self._observer: Observer | None = None
-        self._refusal: bytearray | None = None
-        self._failure_body: str | None = None
-        self._redactor: Redactor | None = None
-        self._cause: Exception | None = None
-        tools = options.get("tools")
-        if isinstance(tools, Iterator):
-            # The decoder is made again when the response is there, and an iterator is read once.
-            options = {**options, "tools": tuple(tools)}
-        self.decoder = Decoder(dialect, **options)
-        self.assembler = MessageAssembler(self.decoder.run_id)
-        self.pending: Iterator[MessageDelta] = iter(())
-        self.busy = False
-        self.ended = False
-        self.has_rest = False
-        self._dialect = dialect
-        self._options: DecoderOptions = {**options, "run_id": self.decoder.run_id}
-        clock = options.get("clock")
-        self._mapper = error_mapper or (
-            ErrorMapper() if clock is None else ErrorMapper(clock=clock)
-        )
+    # Most streams set none of these.
+    _cause: Exception | None = None
+    _failure_body: str | None = None
+    _head: tuple[int, Mapping[str, str]] | None = None
+    _observer: Observer | None = None
+    _own_mapper: ErrorMapper | None = None
+    _own_redactor: Redactor | None = None
+    _refusal: bytearray | None = None
+    _response: ResponseInfo | None = None
 
     def begin_request(self) -> None:
         """Note that the request is sent."""
-        self.stopwatch.start()
         if self.call.begin is not None:
             self._observer = self.call.begin()
+            self.observe()
 
     def opened(self, source: Source | AsyncSource) -> None:
-        """Start over with the response's status and headers, now that they are known."""
-        options: DecoderOptions = {**self._options}
-        options.setdefault("status", source.status)
-        given = options.get("headers", source.headers) or {}
-        headers = {well_formed(name): well_formed(value) for name, value in given.items()}
-        options["headers"] = headers
-        self.decoder = Decoder(self._dialect, **options)
+        """Take the response's status and headers, now that they are known."""
+        options = self.options
         status = options.get("status", source.status)
-        self.response = ResponseInfo(status, headers, self.call.invocation_state)
+        headers = options.get("headers", source.headers) or {}
+        self._head = status, headers
+        if status != _OK or headers:
+            self.decoder.set_response(status, headers)
+        if source.lines:
+            self.watch_lines()
         if status >= _core.FIRST_REFUSAL:
             self._refusal = bytearray()
+            self.divert()
+
+    @property
+    def response(self) -> ResponseInfo | None:
+        """Facts of the headers, None before they arrive."""
+        if self._response is None and (self._head is not None or self.attached):
+            status, given = self._head or (_OK, self.options.get("headers") or {})
+            headers = {well_formed(name): well_formed(value) for name, value in given.items()}
+            self._response = ResponseInfo(status, headers, self.call.invocation_state)
+        return self._response
 
     def after_headers(self) -> Awaitable[None] | None:
         """Call the caller's hook with the response, and return its result."""
@@ -184,12 +159,6 @@ class StreamCore:
             return hook(self.response)
         except Exception as exception:
             raise CallerError from exception
-
-    def begin_read(self) -> None:
-        """Note that a read begins; the reader resets `busy` at its end."""
-        if self.busy:
-            raise MisuseError("this stream is already being read; it supports one reader at a time")
-        self.busy = True
 
     def step(self, read: Read) -> DeltaBatch:
         """Decode and fold the outcome of a read, and return the deltas."""
@@ -202,38 +171,25 @@ class StreamCore:
         if isinstance(read, Exception):
             self._note_cause(read)
             return self._fail(self._mapper.map(read))
+        decoder = self.decoder
         try:
-            batch = self.decoder.close() if read is None else self.decoder.feed(read)
+            batch = decoder.close() if read is None else decoder.feed(read)
         except BaseException as raised:
             self._interrupted(raised)
             raise
-        if self.decoder.finished:
+        if decoder.finished:
             batch = self._without_secrets(batch)
         self.assembler.consume(batch)
-        self._note_read(len(batch))
-        self._note_end(read)
+        self.note_read(len(batch))
+        if read is None or decoder.finished:
+            self.end(has_rest=read is not None)
         return batch
-
-    def step_into(self, read: Read) -> None:
-        """Decode the outcome of a read straight into the assembler, without Python objects."""
-        if read is None or isinstance(read, Exception) or self._refusal is not None:
-            self.step(read)
-            return
-        try:
-            count = self.decoder.feed_into(self.assembler, read)
-        except BaseException as raised:
-            self._interrupted(raised)
-            raise
-        self._note_read(count)
-        if self.decoder.finished:
-            self.has_rest = True
-            self._end()
 
     def cancel(self, message: str) -> None:
         """End the stream at the caller's wish, unless it has ended by itself."""
         if not self.ended:
             self.assembler.consume(self.decoder.fail(ErrorCode.CANCELLED, message))
-            self._end()
+            self.end(has_rest=False)
 
     def misuse(self, exception: Exception) -> Exception | None:
         """Return an exception that reports a mistake of the caller, without secrets.
@@ -274,14 +230,22 @@ class StreamCore:
     def timing(self) -> Timing:
         """Speed of the stream so far."""
         usage = self.assembler.usage
-        return self.stopwatch.timing(None if usage is None else usage.output_tokens)
+        return timing_of(self.times(), None if usage is None else usage.output_tokens)
 
     @property
     def redactor(self) -> Redactor:
         """Redactor of the call's secrets; made after a failure."""
-        if self._redactor is None:
-            self._redactor = self.call.redactor()
-        return self._redactor
+        if self._own_redactor is None:
+            self._own_redactor = self.call.redactor()
+        return self._own_redactor
+
+    @property
+    def _mapper(self) -> ErrorMapper:
+        if self._own_mapper is None:
+            clock = self.options.get("clock")
+            own = ErrorMapper() if clock is None else ErrorMapper(clock=clock)
+            self._own_mapper = self.error_mapper or own
+        return self._own_mapper
 
     def _completed(self, error: ModelError) -> ModelError:
         # An error within the stream came as the provider wrote it.
@@ -308,28 +272,33 @@ class StreamCore:
     def _note_cause(self, failure: Exception) -> None:
         """Keep the exception of the client, without secrets, as the cause of later `ModelError`s.
 
-        Its traceback begins below the frame that caught it. That frame holds this stream, and a
+        Its traceback begins below the frames of the stream. Those frames hold this stream, and a
         reference cycle would keep both until the garbage collector runs.
         """
         traceback = failure.__traceback__
-        failure = failure.with_traceback(traceback and traceback.tb_next)
+        while (
+            traceback is not None and traceback.tb_frame.f_globals.get("__name__") in _OWN_MODULES
+        ):
+            traceback = traceback.tb_next
+        failure = failure.with_traceback(traceback)
         self._cause = self.redactor.exception(failure)
 
     def _refused(self, body: bytearray, read: bytes | None) -> DeltaBatch:
         """Collect the body of a refusal, which contains the error."""
         if read is not None:
-            self._note_read(0)
+            self.note_read(0)
             body += read[: _core.MAX_REFUSAL_BYTES - len(body)]
             if len(body) < _core.MAX_REFUSAL_BYTES:
                 return self.decoder.feed(b"")
-            self.has_rest = True
+        has_rest = read is not None
         status = None if self.response is None else self.response.status
         headers: Mapping[str, str] = {} if self.response is None else self.response.headers
         redactor = self.redactor
         known = {name: redactor.text(value) for name, value in headers.items()}
-        return self._fail(self._mapper.map_response(status, known, redactor.content(bytes(body))))
+        fields = self._mapper.map_response(status, known, redactor.content(bytes(body)))
+        return self._fail(fields, has_rest=has_rest)
 
-    def _fail(self, failure: ErrorFields) -> DeltaBatch:
+    def _fail(self, failure: ErrorFields, *, has_rest: bool = False) -> DeltaBatch:
         failure = _redacted(failure, self.redactor)
         self._failure_body = failure.body
         batch = self.decoder.fail(
@@ -342,7 +311,7 @@ class StreamCore:
             http_request_id=failure.http_request_id,
         )
         self.assembler.consume(batch)
-        self._end()
+        self.end(has_rest=has_rest)
         return batch
 
     def _interrupted(self, raised: BaseException) -> None:
@@ -350,20 +319,10 @@ class StreamCore:
         if not isinstance(raised, (DeltafoldError, TypeError)):
             self.cancel("reading was interrupted")
 
-    def _note_read(self, deltas: int) -> None:
-        stopwatch = self.stopwatch
-        stopwatch.read(deltas)
-        if stopwatch.wants_text and deltas and self.assembler.text:
-            stopwatch.text_came()
+    def _refuse_lines(self, first: bytes, second: bytes) -> None:
+        refuse_lines(first, second)
 
-    def _note_end(self, read: bytes | None) -> None:
-        if read is None or self.decoder.finished:
-            self.has_rest = read is not None
-            self._end()
-
-    def _end(self) -> None:
-        self.ended = True
-        self.stopwatch.end()
+    def _show_end(self) -> None:
         if self._observer is not None:
             self._observer.ended(self)
 
@@ -385,10 +344,3 @@ def _is_misuse(exception: Exception) -> bool:
     if isinstance(exception, MisuseError | TypeError | AttributeError):
         return True
     return any(base.__name__ in _MISUSE_NAMES for base in type(exception).__mro__)
-
-
-def text_of(deltas: Iterator[MessageDelta]) -> Iterator[str]:
-    """Yield the text of the text deltas."""
-    for delta in deltas:
-        if delta.kind == DeltaKind.TEXT and (text := delta.text):
-            yield text

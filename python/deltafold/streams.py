@@ -21,25 +21,37 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Self, TypeAlias, TypeVar, Unpack
 
-from deltafold._core import DeltaBatch, MessageDelta
+from deltafold._core import (
+    AsyncStreamIterator,
+    DeltaBatch,
+    MessageDelta,
+    StreamAwaitable,
+    StreamIterator,
+)
 from deltafold.contract import Usage
 from deltafold.cost import CostSource
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.messages import Message
 from deltafold.stream_core import (
+    NO_CALL,
     CallContext,
     CallerError,
     DecoderOptions,
-    Read,
     Status,
     StreamCore,
-    text_of,
 )
 from deltafold.timing import Timing
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.response_info import ResponseInfo
-from deltafold.transports.responses import async_source_of, dialect_of, http_response, source_of
+from deltafold.transports.responses import (
+    async_source_of,
+    dialect_of,
+    http_response,
+    plain_chunks,
+    source_of,
+    source_of_chunks,
+)
 from deltafold.transports.secrets import Redactor, secrets_of_response
 from deltafold.transports.sources import AsyncSource, Source
 
@@ -55,8 +67,7 @@ class _Stream:
 
     __slots__ = ("__weakref__", "_core")
 
-    def __init__(self, core: StreamCore) -> None:
-        self._core = core
+    _core: StreamCore
 
     def __repr__(self) -> str:
         core = self._core
@@ -135,7 +146,7 @@ class DeltaStream(_Stream):
 
     def __init__(
         self,
-        open_source: Callable[[], Source],
+        origin: Callable[[], Source] | Iterator[bytes],
         dialect: str,
         *,
         error_mapper: ErrorMapper | None = None,
@@ -144,33 +155,31 @@ class DeltaStream(_Stream):
         **options: Unpack[DecoderOptions],
     ) -> None:
         self._source: Source | None = None
-        self._open = open_source
         self._tee = tee
-        super().__init__(StreamCore(dialect, error_mapper, options, call))
+        core = self._core = StreamCore(dialect, error_mapper, options, call or NO_CALL)
+        if tee is not None:
+            core.divert()
+        if callable(origin):
+            self._open = origin
+        else:
+            source = self._source = source_of_chunks(origin)
+            core.watch_lines()
+            core.attach(origin, closes=source is not None)
 
     def __iter__(self) -> Iterator[MessageDelta]:
-        core = self._core
-        yield from core.pending
-        while (batch := self._next_batch()) is not None:
-            core.pending = iter(batch)
-            yield from core.pending
+        return StreamIterator.deltas(self._core, self)
 
     def batches(self) -> Iterator[DeltaBatch]:
-        """Yield the deltas of each read together, the cheapest way to see all of them."""
-        while (batch := self._next_batch()) is not None:
-            yield batch
+        """Return an iterator over the deltas of each read, the cheapest way to see all of them."""
+        return StreamIterator.batches(self._core, self)
 
     def text(self) -> Iterator[str]:
-        """Yield the text of the answer as it arrives.
+        """Return an iterator over the text of the answer as it arrives.
 
         Raises:
             ModelError: the stream ended in an error; all received text was yielded before.
         """
-        yield from text_of(self._core.pending)
-        while (batch := self._next_batch()) is not None:
-            if text := batch.text:
-                yield text
-        self._core.final_message()
+        return StreamIterator.texts(self._core, self)
 
     def final_message(self) -> Message:
         """Read to the end and return the message.
@@ -180,9 +189,7 @@ class DeltaStream(_Stream):
                 before.
         """
         core = self._core
-        while not core.ended:
-            core.step_into(self._read())
-        self._finish()
+        StreamIterator.read_to_end(core, self)
         return core.final_message()
 
     def close(self) -> None:
@@ -190,11 +197,13 @@ class DeltaStream(_Stream):
 
         A stream that has not ended becomes `cancelled`, and its connection is closed.
         """
-        self._core.cancel("the stream was closed before its end")
-        self._core.pending = iter(())
-        if self._core.busy:
-            self._release()
-        self._finish()
+        core = self._core
+        if not core.settle():
+            core.cancel("the stream was closed before its end")
+        if self._source is not None:
+            if core.busy:
+                self._release()
+            self._finish()
 
     def __enter__(self) -> Self:
         return self
@@ -208,54 +217,51 @@ class DeltaStream(_Stream):
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_source", None) is not None:
+        if getattr(self, "_source", None) is not None and self._core.started:
             warnings.warn(
                 f"abandoned {self!r}: close it", ResourceWarning, stacklevel=2, source=self
             )
             self._release()
 
-    def _next_batch(self) -> DeltaBatch | None:
-        core = self._core
-        while not core.ended:
-            batch = core.step(self._read())
-            if len(batch):
-                return batch
-        self._finish()
-        return None
+    def _begin(self) -> Iterator[bytes]:
+        """Open the source."""
+        if self._source is None:
+            core = self._core
+            core.begin_request()
+            self._source = self._open()
+            core.opened(self._source)
+            core.after_headers()
+        return self._source.chunks
 
-    def _read(self) -> Read:
-        core = self._core
-        core.begin_read()
-        try:
-            if self._source is None:
-                core.begin_request()
-                self._source = self._open()
-                core.opened(self._source)
-                core.after_headers()
-            chunk = next(self._source.chunks, None)
-            if chunk is None:
-                self._release()
-            elif self._tee is not None:
+    def _received(self, chunk: bytes | None) -> DeltaBatch:
+        """Handle the end of the body, or a chunk that goes elsewhere too."""
+        if chunk is None:
+            self._release()
+        elif self._tee is not None:
+            try:
                 _call(self._tee, chunk)
-            return chunk  # noqa: TRY300 - an `else` would leave the guard against the caller's errors
-        except CallerError as carried:
+            except BaseException as exception:  # noqa: BLE001 - raised again
+                return self._failed(exception)
+        return self._core.step(chunk)
+
+    def _failed(self, failure: BaseException) -> DeltaBatch:
+        """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
+        core = self._core
+        if isinstance(failure, CallerError):
             core.cancel("the caller's own code raised")
             self._release()
-            raise carried.__cause__ or carried from None
-        except Exception as exception:
-            misuse = core.misuse(exception)
-            if misuse is exception:
-                raise
-            if misuse is not None:
-                raise misuse from misuse.__cause__
-            self._release()
-            return exception
-        except BaseException:
+            raise failure.__cause__ or failure from None
+        if not isinstance(failure, Exception):
             core.cancel("reading was interrupted")
             self._release()
-            raise
-        finally:
-            core.busy = False
+            raise failure
+        misuse = core.misuse(failure)
+        if misuse is failure:
+            raise failure
+        if misuse is not None:
+            raise misuse from misuse.__cause__
+        self._release()
+        return core.step(failure)
 
     def _finish(self) -> None:
         """Read the rest of the body after the terminal event, to reuse the connection."""
@@ -273,9 +279,12 @@ class DeltaStream(_Stream):
     def _release(self) -> None:
         source, self._source = self._source, None
         if source is not None:
+            self._core.detach()
             # A failure while the connection is released does not affect the received parts.
-            with contextlib.suppress(Exception):
+            try:  # noqa: SIM105 - contextlib.suppress costs as much as decoding an event
                 source.close()
+            except Exception:  # noqa: BLE001, S110 - as said
+                pass
 
 
 class AsyncDeltaStream(_Stream):
@@ -306,32 +315,27 @@ class AsyncDeltaStream(_Stream):
         self._source: AsyncSource | None = None
         self._open = open_source
         self._tee = tee
-        super().__init__(StreamCore(dialect, error_mapper, options, call))
+        self._core = StreamCore(dialect, error_mapper, options, call or NO_CALL)
+        if tee is not None:
+            self._core.divert()
 
-    def __aiter__(self) -> Self:
-        return self
+    def __aiter__(self) -> AsyncIterator[MessageDelta]:
+        return AsyncStreamIterator.deltas(self._core, self)
 
-    async def __anext__(self) -> MessageDelta:
-        # Not an async generator: one that is left early would wait for the event loop to close it.
-        core = self._core
-        while (delta := next(core.pending, None)) is None:
-            batch = await self._next_batch()
-            if batch is None:
-                raise StopAsyncIteration
-            core.pending = iter(batch)
-        return delta
+    def __anext__(self) -> Awaitable[MessageDelta]:
+        return StreamAwaitable.delta(self._core, self)
 
     def batches(self) -> AsyncIterator[DeltaBatch]:
-        """Yield the deltas of each read together, the cheapest way to see all of them."""
-        return _Batches(self._next_batch)
+        """Return an iterator over the deltas of each read, the cheapest way to see all of them."""
+        return AsyncStreamIterator.batches(self._core, self)
 
     def text(self) -> AsyncIterator[str]:
-        """Yield the text of the answer as it arrives.
+        """Return an iterator over the text of the answer as it arrives.
 
         Raises:
             ModelError: the stream ended in an error; all received text was yielded before.
         """
-        return _Texts(self._core, self._next_batch)
+        return AsyncStreamIterator.texts(self._core, self)
 
     async def final_message(self) -> Message:
         """Read to the end and return the message.
@@ -341,9 +345,7 @@ class AsyncDeltaStream(_Stream):
                 before.
         """
         core = self._core
-        while not core.ended:
-            core.step_into(await self._read())
-        await self._finish()
+        await StreamAwaitable.read_to_end(core, self)
         return core.final_message()
 
     async def aclose(self) -> None:
@@ -351,9 +353,10 @@ class AsyncDeltaStream(_Stream):
 
         A stream that has not ended becomes `cancelled`, and its connection is closed.
         """
-        self._core.cancel("the stream was closed before its end")
-        self._core.pending = iter(())
-        if self._core.busy:
+        core = self._core
+        if not core.settle():
+            core.cancel("the stream was closed before its end")
+        if core.busy:
             await self._release()
         await self._finish()
 
@@ -374,53 +377,46 @@ class AsyncDeltaStream(_Stream):
                 f"abandoned {self!r}: aclose it", ResourceWarning, stacklevel=2, source=self
             )
 
-    async def _next_batch(self) -> DeltaBatch | None:
-        core = self._core
-        while not core.ended:
-            batch = core.step(await self._read())
-            if len(batch):
-                return batch
-        await self._finish()
-        return None
+    async def _begin(self) -> AsyncIterator[bytes]:
+        """Open the source."""
+        if self._source is None:
+            core = self._core
+            core.begin_request()
+            self._source = await self._open()
+            core.opened(self._source)
+            await _finished(core.after_headers())
+        return self._source.chunks
 
-    async def _read(self) -> Read:
-        core = self._core
-        core.begin_read()
-        try:
-            if self._source is None:
-                core.begin_request()
-                self._source = await self._open()
-                core.opened(self._source)
-                await _finished(core.after_headers())
+    async def _received(self, chunk: bytes | None) -> DeltaBatch:
+        """Handle the end of the body, or a chunk that goes elsewhere too."""
+        if chunk is None:
+            await self._release()
+        elif self._tee is not None:
             try:
-                chunk = await self._source.chunks.__anext__()
-            except StopAsyncIteration:
-                await self._release()
-                return None
-            if self._tee is not None:
                 await _finished(_call(self._tee, chunk))
-            return chunk  # noqa: TRY300 - an `else` would leave the guard against the caller's errors
-        except CallerError as carried:
+            except BaseException as exception:  # noqa: BLE001 - raised again
+                return await self._failed(exception)
+        return self._core.step(chunk)
+
+    async def _failed(self, failure: BaseException) -> DeltaBatch:
+        """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
+        core = self._core
+        if isinstance(failure, CallerError):
             core.cancel("the caller's own code raised")
             await self._release()
-            raise carried.__cause__ or carried from None
-        except Exception as exception:
-            misuse = core.misuse(exception)
-            if misuse is exception:
-                raise
-            if misuse is not None:
-                raise misuse from misuse.__cause__
-            await self._release()
-            return exception
-        except GeneratorExit:  # Nobody waits any more, so that nothing can be awaited.
-            core.cancel("the task that read was given up")
-            raise
-        except BaseException:
+            raise failure.__cause__ or failure from None
+        if not isinstance(failure, Exception):
             core.cancel("the task that read was cancelled")
-            await self._release()
-            raise
-        finally:
-            core.busy = False
+            if not isinstance(failure, GeneratorExit):  # nobody waits any more
+                await self._release()
+            raise failure
+        misuse = core.misuse(failure)
+        if misuse is failure:
+            raise failure
+        if misuse is not None:
+            raise misuse from misuse.__cause__
+        await self._release()
+        return core.step(failure)
 
     async def _finish(self) -> None:
         """Read the rest of the body after the terminal event, to reuse the connection."""
@@ -447,51 +443,10 @@ class AsyncDeltaStream(_Stream):
     async def _release(self) -> None:
         source, self._source = self._source, None
         if source is not None:
+            self._core.detach()
             # A failure while the connection is released does not affect the received parts.
             with contextlib.suppress(Exception):
                 await source.close()
-
-
-class _Batches:
-    """The batches of an `AsyncDeltaStream`."""
-
-    __slots__ = ("_next_batch",)
-
-    def __init__(self, next_batch: Callable[[], Awaitable[DeltaBatch | None]]) -> None:
-        self._next_batch = next_batch
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> DeltaBatch:
-        batch = await self._next_batch()
-        if batch is None:
-            raise StopAsyncIteration
-        return batch
-
-
-class _Texts:
-    """The text of an `AsyncDeltaStream`."""
-
-    __slots__ = ("_core", "_next_batch")
-
-    def __init__(
-        self, core: StreamCore, next_batch: Callable[[], Awaitable[DeltaBatch | None]]
-    ) -> None:
-        self._core = core
-        self._next_batch = next_batch
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> str:
-        for text in text_of(self._core.pending):
-            return text
-        while (batch := await self._next_batch()) is not None:
-            if text := batch.text:
-                return text
-        self._core.final_message()
-        raise StopAsyncIteration
 
 
 _T = TypeVar("_T")
@@ -538,6 +493,8 @@ def stream(
             determine it.
         MisuseError: the response can only be awaited.
     """
+    if dialect is not None and (chunks := plain_chunks(response)) and "status" not in options:
+        return DeltaStream(chunks, dialect, error_mapper=error_mapper, tee=tee, **options)
     source = source_of(response)
 
     def opened() -> Source:

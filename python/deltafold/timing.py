@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from deltafold._core import StreamTimer
+from deltafold._core import StreamTimes
 
 # Classes of gaps, as `StreamTimer` counts them.
 _CLASSES_A_DOUBLING: Final = 8
@@ -53,32 +53,26 @@ class Timing:
     tokens_per_second: float | None = None
 
 
-class Stopwatch(StreamTimer):
-    """Timer of one stream that computes its `Timing`; `clock` counts nanoseconds."""
+def timing_of(times: StreamTimes, output_tokens: int | None) -> Timing:
+    """Compute the timing of a stream from its times and the number of its output tokens."""
+    started, first_delta, last_delta = times.started, times.first_delta, times.last_delta
+    if started is None:
+        return Timing()
 
-    __slots__ = ()
+    def since_start(instant: int | None) -> float | None:
+        return None if instant is None else (instant - started) / 1e9
 
-    def timing(self, output_tokens: int | None) -> Timing:
-        """Return the timing so far."""
-        times = self.times()
-        started, first_delta, last_delta = times.started, times.first_delta, times.last_delta
-        if started is None:
-            return Timing()
-
-        def since_start(instant: int | None) -> float | None:
-            return None if instant is None else (instant - started) / 1e9
-
-        tokens_per_second = None
-        if output_tokens is not None and first_delta is not None and last_delta > first_delta:
-            tokens_per_second = output_tokens / ((last_delta - first_delta) / 1e9)
-        return Timing(
-            time_to_first_byte=since_start(times.first_byte),
-            time_to_first_delta=since_start(first_delta),
-            time_to_first_text=since_start(times.first_text),
-            duration=since_start(times.until),
-            gaps=_gaps(times.gaps, times.longest_gap),
-            tokens_per_second=tokens_per_second,
-        )
+    tokens_per_second = None
+    if output_tokens is not None and first_delta is not None and last_delta > first_delta:
+        tokens_per_second = output_tokens / ((last_delta - first_delta) / 1e9)
+    return Timing(
+        time_to_first_byte=since_start(times.first_byte),
+        time_to_first_delta=since_start(first_delta),
+        time_to_first_text=since_start(times.first_text),
+        duration=since_start(times.until),
+        gaps=_gaps(times.gaps, times.longest_gap),
+        tokens_per_second=tokens_per_second,
+    )
 
 
 def _gaps(classes: list[tuple[int, int]], longest: int) -> Gaps:

@@ -55,7 +55,7 @@ class ToolArgumentParser:
     def __init__(self, call: ToolCallRequest) -> None:
         if call.arguments is None:
             raise ArgumentError(
-                f"The arguments of {call.tool_name} are no JSON object: "
+                f"The arguments of {call.tool_name} are not a JSON object: "
                 f"{call.parse_error or 'nothing was parsed'}. Call it again with an object."
             )
         self._tool = call.tool_name

@@ -9,6 +9,7 @@ unchanged, in their original pieces. Nothing is read before it is requested.
 """
 
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Awaitable,
@@ -21,15 +22,16 @@ from collections.abc import (
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain
 from time import monotonic
-from typing import Protocol, cast, runtime_checkable
+from types import AsyncGeneratorType, GeneratorType, MappingProxyType
+from typing import Final, Protocol, TypeGuard, cast
 
 from deltafold.exceptions import MisuseError, UnknownDialectError
 from deltafold.transports.deadlines import bound_reads, rest_within
 from deltafold.transports.encodings import decoded
 from deltafold.transports.sources import AsyncSource, Source
-from deltafold.transports.unready import CheckedChunks, LineCheck, refuse_begun, refuse_unready
+from deltafold.transports.unready import is_line_iterator, refuse_begun, refuse_unready
 
 # Package of the SDK, the ends of the request paths that stream the dialect, and the dialect.
 # Another path of the same SDK (openai's /responses) is another dialect, so that the package alone
@@ -41,8 +43,21 @@ SDK_DIALECTS = (
 
 _HTTP_STATUSES = range(100, 1000)
 
-_CHECKED_CHUNKS = 4
-"""Of a plain iterable: `LineCheck` compares the first two that are not empty."""
+_OK: Final = 200
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+_BUILT_IN: Final = frozenset(
+    {
+        GeneratorType,
+        chain,
+        list,
+        map,
+        tuple,
+        type(iter(())),
+        type(iter([])),
+    }
+)
+"""Types that hold or yield chunks, and nothing else."""
 
 
 def _nothing() -> None:
@@ -53,26 +68,22 @@ async def _nothing_async() -> None:
     """Do nothing: there are no resources."""
 
 
-@runtime_checkable
 class _SyncBody(Protocol):
     def iter_bytes(self) -> Iterator[bytes]: ...
     def close(self) -> object: ...
 
 
-@runtime_checkable
 class _AsyncBody(Protocol):
     def aiter_bytes(self) -> AsyncIterator[bytes]: ...
     def aclose(self) -> Awaitable[object]: ...
 
 
-@runtime_checkable
 class _AsyncHttpxBody(_AsyncBody, Protocol):
     @property
     def is_stream_consumed(self) -> bool: ...
     def aiter_raw(self) -> AsyncIterator[bytes]: ...
 
 
-@runtime_checkable
 class _RequestsBody(Protocol):
     def iter_content(self, chunk_size: int | None) -> Iterator[bytes]: ...
     def close(self) -> object: ...
@@ -82,11 +93,27 @@ class _AiohttpContent(Protocol):
     def iter_any(self) -> AsyncIterator[bytes]: ...
 
 
+def _is_sync_body(response: object) -> TypeGuard[_SyncBody]:
+    return hasattr(response, "iter_bytes") and hasattr(response, "close")
+
+
+def _is_async_body(response: object) -> TypeGuard[_AsyncBody]:
+    return hasattr(response, "aiter_bytes") and hasattr(response, "aclose")
+
+
+def _is_async_httpx_body(response: object) -> TypeGuard[_AsyncHttpxBody]:
+    return hasattr(response, "is_stream_consumed") and hasattr(response, "aiter_raw")
+
+
+def _is_requests_body(response: object) -> TypeGuard[_RequestsBody]:
+    return hasattr(response, "iter_content") and hasattr(response, "close")
+
+
 def http_response(response: object) -> object:
     """Return the HTTP response inside an SDK's object, else the object itself."""
     for holder in ("http_response", "response", "_response"):  # the last: openai's helpers
         inner = cast("object | None", getattr(response, holder, None))
-        if isinstance(inner, _SyncBody):
+        if _is_sync_body(inner):
             return inner
     return response
 
@@ -127,10 +154,10 @@ def source_of(response: object) -> Source:
     response = http_response(response)
     refuse_begun(response, "stream")
     name = type(response).__qualname__
-    if isinstance(response, _SyncBody) and _offers(response, "__iter__"):
+    if _is_sync_body(response) and _offers(response, "__iter__"):
         status, headers, rest = _status(response), _headers(response), rest_of(response)
         return Source(response.iter_bytes(), response.close, status, headers, rest)
-    if isinstance(response, _RequestsBody):
+    if _is_requests_body(response):
         chunks = response.iter_content(None)
         rest = rest_of_urllib3(getattr(response, "raw", None))
         return Source(chunks, response.close, _status(response), _headers(response), rest)
@@ -138,9 +165,21 @@ def source_of(response: object) -> Source:
         raise MisuseError(f"the body of this {name} is asynchronous: use astream()")
     plain = _plain_chunks(response)
     close = cast("Callable[[], object]", getattr(plain, "close", _nothing))
-    # Only the first chunks are checked, so that the others cost no call.
-    checked = chain(map(LineCheck("stream"), islice(plain, _CHECKED_CHUNKS)), plain)
-    return Source(checked, close, _status(response), _headers(response))
+    return Source(plain, close, _status(response), _headers(response), lines=True)
+
+
+def plain_chunks(chunks: object) -> Iterator[bytes] | None:
+    """Return the chunks of bytes or of a built-in iterable; None for other objects."""
+    kind = type(chunks)
+    if kind in _BUILT_IN and not is_line_iterator(chunks):
+        return iter(cast("Iterable[bytes]", chunks))
+    return iter((cast("bytes", chunks),)) if kind is bytes else None
+
+
+def source_of_chunks(chunks: Iterator[bytes]) -> Source | None:
+    """Return the source of built-in chunks; None if there is nothing to close."""
+    close = cast("Callable[[], object] | None", getattr(chunks, "close", None))
+    return None if close is None else Source(chunks, close, _OK, _NO_HEADERS, lines=True)
 
 
 def async_source_of(response: object) -> AsyncSource:
@@ -154,8 +193,8 @@ def async_source_of(response: object) -> AsyncSource:
     response = http_response(response)
     refuse_begun(response, "astream")
     name = type(response).__qualname__
-    if isinstance(response, _AsyncBody) and _offers(response, "__aiter__"):
-        if isinstance(response, _AsyncHttpxBody) and _is_of_connection(response):
+    if _is_async_body(response) and _offers(response, "__aiter__"):
+        if _is_async_httpx_body(response) and _is_of_connection(response):
             return _source_of_connection(response)
         chunks = response.aiter_bytes()
         close, over_connection = (
@@ -163,7 +202,7 @@ def async_source_of(response: object) -> AsyncSource:
             _connection(response) is not None,
         )
         return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
-    if isinstance(response, _SyncBody | _RequestsBody) and not isinstance(response, AsyncIterable):
+    if _is_blocking(response):
         raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     content = cast("object | None", getattr(response, "content", None))
     if hasattr(content, "iter_any"):  # aiohttp
@@ -175,8 +214,16 @@ def async_source_of(response: object) -> AsyncSource:
         chunks = aiter(cast("AsyncIterable[bytes]", response))
     else:
         chunks = _awaited(_plain_chunks(response))
-    checked = CheckedChunks(chunks, LineCheck("astream"))
-    return AsyncSource(checked, _closing(chunks, _nothing_async), status, headers)
+    closing = _closing(chunks, _nothing_async)
+    return AsyncSource(chunks, closing, status, headers, lines=True)
+
+
+def async_source_of_plain(chunks: object) -> AsyncSource | None:
+    """Return the source of an asynchronous generator of chunks; None for other objects."""
+    if type(chunks) is not AsyncGeneratorType:
+        return None
+    generator = cast("AsyncGenerator[bytes]", chunks)
+    return AsyncSource(generator, generator.aclose, _OK, _NO_HEADERS, lines=True)
 
 
 def _offers(response: object, method: str) -> bool:
@@ -185,11 +232,21 @@ def _offers(response: object, method: str) -> bool:
     return stream is None or callable(stream) or hasattr(stream, method)
 
 
+def _is_async_iterable(response: object) -> bool:
+    return isinstance(response, AsyncIterable)
+
+
+def _is_blocking(response: object) -> bool:
+    """Return whether a body can only be read by blocking."""
+    blocking = _is_sync_body(response) or _is_requests_body(response)
+    return blocking and not _is_async_iterable(response)
+
+
 def _is_awaited(response: object) -> bool:
     """Return whether a body can only be awaited; a body with both iterators can also be read."""
     if isinstance(response, Iterable):
         return False
-    return isinstance(response, _AsyncBody | AsyncIterable) or hasattr(response, "content")
+    return _is_async_body(response) or _is_async_iterable(response) or hasattr(response, "content")
 
 
 def _plain_chunks(body: object) -> Iterator[bytes]:

@@ -24,6 +24,8 @@ class Source:
         rest: while it is entered, limits the reads of this thread by a deadline of
             `time.monotonic()`; None if the body has no connection of its own, or its reads cannot
             be limited.
+        lines: whether the chunks are an argument of the caller, which may be lines that have lost
+            their ends.
     """
 
     chunks: Iterator[bytes]
@@ -31,6 +33,7 @@ class Source:
     status: int
     headers: Mapping[str, str]
     rest: Callable[[float], AbstractContextManager[None]] | None = None
+    lines: bool = False
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class AsyncSource:
     status: int
     headers: Mapping[str, str]
     over_connection: bool = False
+    lines: bool = False
 
 
 @runtime_checkable

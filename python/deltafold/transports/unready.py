@@ -8,8 +8,8 @@ Python does not warn that it was never awaited.
 """
 
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Coroutine, Iterable, Mapping
-from typing import Final, Self, cast
+from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
+from typing import Final, cast
 
 from deltafold.exceptions import MisuseError
 
@@ -43,8 +43,8 @@ def refuse_unready(response: object, entry: str) -> None:
         if name.endswith(ending):
             given = f"await {call}" if "Async" in name else call
             raise MisuseError(f"a {name} parses its stream itself; pass {entry}({given})")
-    if getattr(response, "__name__", None) in _LINE_ITERATORS:
-        raise lines_without_ends(entry)
+    if is_line_iterator(response):
+        raise lines_without_ends()
     if hasattr(type(response), "model_fields"):
         raise MisuseError(
             f"a {name} is parsed already: ask for the stream, {entry}(client.…(..., stream=True))"
@@ -58,6 +58,11 @@ def refuse_unready(response: object, entry: str) -> None:
             raise MisuseError(
                 f"a {name} that was not entered: {keyword} … as response: {entry}(response)"
             )
+
+
+def is_line_iterator(response: object) -> bool:
+    """Return whether an object is a generator that httpx or requests makes for lines."""
+    return getattr(response, "__name__", None) in _LINE_ITERATORS
 
 
 def _has_status(response: object) -> bool:
@@ -92,64 +97,28 @@ def _was_begun(response: object) -> bool:
     return False
 
 
-def lines_without_ends(entry: str) -> MisuseError:
+def lines_without_ends() -> MisuseError:
     """Make the error for the lines of a body that have lost their ends."""
     return MisuseError(
-        "lines without their ends, as iter_lines() returns them, cannot be decoded: "
-        f"{entry}(response) reads the response itself"
+        "lines without their ends, as iter_lines() returns them, cannot be decoded: pass the "
+        "response itself to stream() or astream()"
     )
 
 
-class LineCheck:
-    """Check of the first two chunks of a body, which finds lines without line ends.
+def refuse_lines(first: bytes, second: bytes) -> None:
+    """Raise if the first two chunks of a body are lines without their ends.
 
     A chunk may end anywhere. But no line begins directly after a complete line without a line end.
+
+    Raises:
+        MisuseError: both are lines.
     """
-
-    __slots__ = ("_entry", "_first", "_over")
-
-    def __init__(self, entry: str) -> None:
-        self._entry = entry
-        self._first: bytes | bytearray | None = None
-        self._over = False
-
-    def __call__(self, chunk: bytes) -> bytes:
-        """Return the chunk.
-
-        Raises:
-            MisuseError: it is a line without its end, like the one before it.
-        """
-        if self._over or not chunk or not isinstance(chunk, bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
-            return chunk
-        first = self._first
-        if first is None:
-            self._first = chunk
-            return chunk
-        self._over = True
-        self._first = None
-        begins = _FIELDS if first.startswith(_FIELDS) else b"{"
-        if chunk.startswith(begins) and _is_whole_line(first):
-            raise lines_without_ends(self._entry)
-        return chunk
+    begins = _FIELDS if first.startswith(_FIELDS) else b"{"
+    if second.startswith(begins) and _is_whole_line(first):
+        raise lines_without_ends()
 
 
-class CheckedChunks:
-    """Chunks that are awaited, each shown to a check."""
-
-    __slots__ = ("_check", "_chunks")
-
-    def __init__(self, chunks: AsyncIterator[bytes], check: LineCheck) -> None:
-        self._chunks = chunks
-        self._check = check
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        return self._check(await anext(self._chunks))
-
-
-def _is_whole_line(chunk: bytes | bytearray) -> bool:
+def _is_whole_line(chunk: bytes) -> bool:
     """Return whether a chunk is one complete line of events or of JSON, without its end."""
     if b"\n" in chunk or b"\r" in chunk:
         return False

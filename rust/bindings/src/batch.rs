@@ -42,15 +42,22 @@ impl DeltaBatch {
         py: Python<'py>,
         position: usize,
     ) -> PyResult<Option<Bound<'py, MessageDelta>>> {
-        let (core, now) = (&self.core, self.now);
-        if let Some(delta) = core.text_only(position) {
-            return MessageDelta::from_text_only(py, &self.run_id, core.seq(position), delta, now)
-                .map(Some);
-        }
-        core.get(position)
-            .map(|delta| MessageDelta::from_core(py, &self.run_id, &delta, now))
-            .transpose()
+        delta(py, &self.core, &self.run_id, position, self.now)
     }
+}
+
+/// Build the delta at a position of a batch.
+pub(crate) fn delta<'py>(
+    py: Python<'py>,
+    batch: &Core,
+    run_id: &Py<PyString>,
+    position: usize,
+    now: Timestamp,
+) -> PyResult<Option<Bound<'py, MessageDelta>>> {
+    if let Some(delta) = batch.text_only(position) {
+        return MessageDelta::from_text_only(py, run_id, batch.seq(position), delta, now).map(Some);
+    }
+    batch.get(position).map(|delta| MessageDelta::from_core(py, run_id, &delta, now)).transpose()
 }
 
 #[pymethods]

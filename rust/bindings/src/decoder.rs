@@ -21,7 +21,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
@@ -155,12 +155,22 @@ fn wanted(
 }
 
 impl Decoder {
-    /// Build a decoder with default options.
-    pub(crate) fn from_dialect(py: Python<'_>, dialect: &str) -> PyResult<Self> {
-        Self::new(
+    /// Build a decoder with the options of a mapping.
+    pub(crate) fn from_options(
+        dialect: &Bound<'_, PyAny>,
+        options: &Bound<'_, PyDict>,
+    ) -> PyResult<Py<Self>> {
+        let py = dialect.py();
+        if !options.is_empty() {
+            let made = py.get_type::<Self>().call((dialect,), Some(options))?;
+            return Ok(made.cast_into::<Self>()?.unbind());
+        }
+        let dialect = dialect.extract()?;
+        let made = Self::new(
             py, dialect, None, None, None, 200, None, None, None, false, None, 0, false, false,
             None, None,
-        )
+        )?;
+        Py::new(py, made)
     }
 
     pub(crate) fn run_id_text(&self, py: Python<'_>) -> Py<PyString> {
@@ -199,10 +209,44 @@ impl Decoder {
         py: Python<'_>,
         f: impl FnOnce(&mut Core, &mut CoreBatch) -> PyResult<()>,
     ) -> PyResult<DeltaBatch> {
+        let (batch, now) = self.core_batch(py, f)?;
+        Ok(DeltaBatch::new(batch, self.run_id_text(py), now))
+    }
+
+    fn core_batch(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Core, &mut CoreBatch) -> PyResult<()>,
+    ) -> PyResult<(CoreBatch, Timestamp)> {
         let now = self.now(py)?;
         let mut batch = CoreBatch::default();
         errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))??;
-        Ok(DeltaBatch::new(batch, self.run_id_text(py), now))
+        Ok((batch, now))
+    }
+
+    /// Decode the next bytes as `feed` does, and return the deltas and their time.
+    pub(crate) fn decode(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<(CoreBatch, Timestamp)> {
+        self.check_open(py)?;
+        with_bytes(data, |bytes| {
+            self.core_batch(py, |core, batch| {
+                if bytes.len() <= SLICE {
+                    core.feed(bytes, batch);
+                    return Ok(());
+                }
+                let before = core.clone();
+                signals::in_slices(bytes, |slice| core.feed(slice, batch), || py.check_signals())
+                    .inspect_err(|_| *core = before)
+            })
+        })
+    }
+
+    /// Return true after the terminal.
+    pub(crate) fn has_finished(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(errors::lock(py, &self.core, "decoder")?.finished())
     }
 
     fn fold(
@@ -313,7 +357,28 @@ impl Decoder {
     /// True after the terminal delta (`done` or `error`).
     #[getter]
     fn finished(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(errors::lock(py, &self.core, "decoder")?.finished())
+        self.has_finished(py)
+    }
+
+    /// Set the status and the headers of the response, which arrive after the request.
+    ///
+    /// Raises:
+    ///     MisuseError: bytes of the body were fed already.
+    #[pyo3(signature = (status, headers, /))]
+    fn set_response(
+        &self,
+        py: Python<'_>,
+        status: u16,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let now = (status >= FIRST_REFUSAL).then(|| self.now(py)).transpose()?;
+        let response = refusal::response(status, Some(headers), now.map(Timestamp::seconds))?;
+        let accepted =
+            errors::guarded(py, &self.core, "decoder", |core| core.set_response(response))?;
+        if accepted {
+            return Ok(());
+        }
+        Err(errors::misuse(py, "set_response after feed(): the response comes before its body"))
     }
 
     /// Decode the next bytes of the body, in any chunking, and return the completed deltas, oldest first.
@@ -326,18 +391,8 @@ impl Decoder {
     ///     TypeError: `data` is not bytes, bytearray or memoryview.
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
-        self.check_open(py)?;
-        with_bytes(data, |bytes| {
-            self.batch(py, |core, batch| {
-                if bytes.len() <= SLICE {
-                    core.feed(bytes, batch);
-                    return Ok(());
-                }
-                let before = core.clone();
-                signals::in_slices(bytes, |slice| core.feed(slice, batch), || py.check_signals())
-                    .inspect_err(|_| *core = before)
-            })
-        })
+        let (batch, now) = self.decode(py, data)?;
+        Ok(DeltaBatch::new(batch, self.run_id_text(py), now))
     }
 
     /// Decode the next bytes into an assembler, and return the number of deltas.

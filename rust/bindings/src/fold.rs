@@ -33,6 +33,17 @@ pub(crate) struct Fold {
     assembler: Py<MessageAssembler>,
 }
 
+/// Build a decoder with the options of a mapping, and the assembler of its deltas.
+pub(crate) fn decoder_and_assembler(
+    dialect: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<(Py<Decoder>, Py<MessageAssembler>)> {
+    let decoder = Decoder::from_options(dialect, options)?;
+    let state = FoldState::new(Some(Arc::clone(decoder.get().run())));
+    let assembler = Py::new(dialect.py(), MessageAssembler::from_state(state))?;
+    Ok((decoder, assembler))
+}
+
 #[pymethods]
 impl Fold {
     #[new]
@@ -42,13 +53,8 @@ impl Fold {
         dialect: &Bound<'_, PyAny>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let decoder = if options.is_some() {
-            py.get_type::<Decoder>().call((dialect,), options)?.cast_into::<Decoder>()?.unbind()
-        } else {
-            Py::new(py, Decoder::from_dialect(py, dialect.extract()?)?)?
-        };
-        let state = FoldState::new(Some(Arc::clone(decoder.get().run())));
-        let assembler = Py::new(py, MessageAssembler::from_state(state))?;
+        let options = options.map_or_else(|| PyDict::new(py), Clone::clone);
+        let (decoder, assembler) = decoder_and_assembler(dialect, &options)?;
         Ok(Self { decoder, assembler })
     }
 

@@ -37,6 +37,9 @@ mod payload;
 mod refusal;
 mod signals;
 mod snapshot;
+mod stream_awaitable;
+mod stream_iterator;
+mod stream_reader;
 mod stream_timer;
 mod text;
 mod tools;
@@ -70,6 +73,12 @@ mod _core {
     use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
+    #[pymodule_export]
+    use crate::stream_awaitable::{AsyncStreamIterator, StreamAwaitable};
+    #[pymodule_export]
+    use crate::stream_iterator::StreamIterator;
+    #[pymodule_export]
+    use crate::stream_reader::StreamReader;
     #[pymodule_export]
     use crate::stream_timer::{StreamTimer, StreamTimes};
 

@@ -27,7 +27,7 @@ const CLASS_BITS: u32 = 3;
 ///     >>> timer = StreamTimer()
 ///     >>> timer.start()
 ///     >>> timer.read(2)
-#[pyclass(frozen, subclass, module = "deltafold._core")]
+#[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct StreamTimer {
     clock: Callback,
     made: Instant,
@@ -85,6 +85,55 @@ fn class(gap: u64) -> u32 {
 }
 
 impl StreamTimer {
+    pub(crate) fn new(clock: Option<Py<PyAny>>) -> Self {
+        Self { clock: Callback::new(clock), made: Instant::now(), state: Mutex::default() }
+    }
+
+    /// Record the start, as `start` does.
+    pub(crate) fn note_start(&self, py: Python<'_>) -> PyResult<()> {
+        let now = self.now(py)?;
+        self.with(py, |state| {
+            state.times.started.get_or_insert(now);
+        })
+    }
+
+    /// Record a read, as `read` does, and return true until the first text.
+    pub(crate) fn read_by(&self, py: Python<'_>, deltas: usize) -> PyResult<bool> {
+        let now = self.now(py)?;
+        self.with(py, |state| {
+            state.read(now, deltas);
+            state.times.first_text.is_none()
+        })
+    }
+
+    /// Record the first text, as `text_came` does.
+    pub(crate) fn note_text(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |state| state.times.first_text = Some(state.times.last_delta))
+    }
+
+    /// Record the end, as `end` does.
+    pub(crate) fn note_end(&self, py: Python<'_>) -> PyResult<()> {
+        let now = self.now(py)?;
+        self.with(py, |state| {
+            if state.times.started.is_some() {
+                state.ended.get_or_insert(now);
+            }
+        })
+    }
+
+    /// Return the times so far.
+    pub(crate) fn times_so_far(&self, py: Python<'_>) -> PyResult<StreamTimes> {
+        let until = match self.with(py, |state| (state.times.started, state.ended))? {
+            (Some(_), None) => self.now(py)?,
+            (_, ended) => ended.unwrap_or(0),
+        };
+        self.with(py, |state| StreamTimes {
+            until,
+            gaps: state.gaps.iter().map(|(class, count)| (*class, *count)).collect(),
+            ..state.times.clone()
+        })
+    }
+
     fn now(&self, py: Python<'_>) -> PyResult<u64> {
         match self.clock.get(py) {
             Some(clock) => clock.call0()?.extract(),
@@ -101,8 +150,8 @@ impl StreamTimer {
 impl StreamTimer {
     #[new]
     #[pyo3(signature = (clock=None))]
-    fn new(clock: Option<Py<PyAny>>) -> Self {
-        Self { clock: Callback::new(clock), made: Instant::now(), state: Mutex::default() }
+    fn py_new(clock: Option<Py<PyAny>>) -> Self {
+        Self::new(clock)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -115,50 +164,27 @@ impl StreamTimer {
 
     /// Record that the request is sent.  Only the first call has an effect.
     fn start(&self, py: Python<'_>) -> PyResult<()> {
-        let now = self.now(py)?;
-        self.with(py, |state| {
-            state.times.started.get_or_insert(now);
-        })
+        self.note_start(py)
     }
 
     /// Record that bytes arrived, and the number of deltas that they completed.
     #[pyo3(signature = (deltas, /))]
     fn read(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
-        let now = self.now(py)?;
-        self.with(py, |state| state.read(now, deltas))
+        self.read_by(py, deltas).map(drop)
     }
 
     /// Record that the deltas of the last read contained the first text.
     fn text_came(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |state| state.times.first_text = Some(state.times.last_delta))
+        self.note_text(py)
     }
 
     /// Record the end.  Only the first call has an effect.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
-        let now = self.now(py)?;
-        self.with(py, |state| {
-            if state.times.started.is_some() {
-                state.ended.get_or_insert(now);
-            }
-        })
-    }
-
-    /// True until the first text.
-    #[getter]
-    fn wants_text(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, |state| state.times.first_text.is_none())
+        self.note_end(py)
     }
 
     /// Return the times so far.
     fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
-        let until = match self.with(py, |state| (state.times.started, state.ended))? {
-            (Some(_), None) => self.now(py)?,
-            (_, ended) => ended.unwrap_or(0),
-        };
-        self.with(py, |state| StreamTimes {
-            until,
-            gaps: state.gaps.iter().map(|(class, count)| (*class, *count)).collect(),
-            ..state.times.clone()
-        })
+        self.times_so_far(py)
     }
 }

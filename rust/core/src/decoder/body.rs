@@ -12,7 +12,7 @@ use crate::dialect;
 use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
 use crate::framing::{Framer, Framing};
 use crate::markup::Wanted;
-use crate::provider_error::BODY_BYTES;
+use crate::provider_error::{BODY_BYTES, Response};
 
 /// Bytes in any chunking → deltas.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +58,17 @@ impl Decoder {
     /// Return the options of this decoder.
     pub fn options(&self) -> Options {
         Options { stream: self.core.options().clone(), markup: self.markup.clone() }
+    }
+
+    /// Set the status and the headers of the response.  Return false, without an effect, after the first byte.
+    pub fn set_response(&mut self, response: Response) -> bool {
+        let mut options = self.options();
+        options.stream.response = response;
+        match Self::new(options) {
+            Some(fresh) if !self.fed_anything => *self = fresh,
+            _ => return false,
+        }
+        true
     }
 
     /// Return true after the terminal.

@@ -12,8 +12,7 @@ fn folders() -> BTreeSet<String> {
     std::fs::read_dir(folder)
         .expect("a folder")
         .map(|entry| entry.unwrap().path())
-        // The files beside them are the registry and the trait that every dialect implements.
-        .filter(|path| !matches!(path.file_name(), Some(name) if name == "mod.rs" || name == "protocol.rs"))
+        .filter(|path| path.is_dir())
         .map(|path| path.file_name().unwrap().to_string_lossy().replace('_', "-"))
         .collect()
 }

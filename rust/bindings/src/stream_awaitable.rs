@@ -1,0 +1,397 @@
+//! `StreamAwaitable`: one step of an asynchronous stream, without a coroutine of Python.
+//!
+//! In: the awaitable of the source's next chunk, or a coroutine of the Python half for what is rare.  Out: the next value of a
+//! stream.  The Python half has the methods that [`crate::stream_reader`] names, as coroutine functions.
+//!
+//! Laws: what the source yields to the event loop is passed on unchanged, and so is what the event loop throws.  A step that is
+//! closed before its end, or dropped, ends its read; the stream becomes `cancelled`.
+
+use std::sync::Mutex;
+
+use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use pyo3::types::iterator::PySendResult;
+
+use crate::batch::DeltaBatch;
+use crate::errors;
+use crate::stream_reader::{Form, StreamReader};
+
+/// What a step waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// `_begin`: the iterator of the source's chunks.
+    Opening,
+    /// The next chunk of the source.
+    Chunk,
+    /// `_received` or `_failed`: a batch that the Python half has folded.
+    Handling,
+    /// `_finish`: nothing.
+    Finishing,
+}
+
+enum Phase {
+    Fresh,
+    Waiting(Wait, Py<PyAny>),
+    Over,
+}
+
+/// Outcome of driving an awaitable until it waits or ends.
+enum Outcome<'py> {
+    /// It yielded this to the event loop.
+    Yielded(Bound<'py, PyAny>),
+    Returned(Bound<'py, PyAny>),
+    Raised(PyErr),
+}
+
+/// What a step does next.
+enum Next<'py> {
+    Wait(Wait, Bound<'py, PyAny>),
+    Value(Bound<'py, PyAny>),
+    End,
+}
+
+/// One step of an asynchronous stream, to be awaited once.
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct StreamAwaitable {
+    reader: Py<StreamReader>,
+    stream: Py<PyAny>,
+    form: Form,
+    phase: Mutex<Phase>,
+}
+
+impl StreamAwaitable {
+    fn new(reader: Py<StreamReader>, stream: Py<PyAny>, form: Form) -> Self {
+        Self { reader, stream, form, phase: Mutex::new(Phase::Fresh) }
+    }
+
+    fn swap(&self, py: Python<'_>, phase: Phase) -> PyResult<Phase> {
+        Ok(std::mem::replace(&mut *errors::lock(py, &self.phase, "stream")?, phase))
+    }
+
+    /// Run until something has to be waited for, and return what the event loop waits for.  The end is an exception: the value
+    /// in a `StopIteration`, the end of the stream, or an error.
+    fn drive<'py>(
+        &self,
+        py: Python<'py>,
+        input: PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (mut wait, mut inner, mut outcome) = match self.swap(py, Phase::Over)? {
+            Phase::Over => {
+                return Err(PyRuntimeError::new_err("a step of a stream is awaited only once"));
+            }
+            Phase::Fresh => match input.and_then(|_| self.begin(py))? {
+                Next::Wait(wait, inner) => {
+                    let outcome = resumed(&inner, py.None().bind(py));
+                    (wait, inner, outcome)
+                }
+                next => return Err(self.done(py, next)),
+            },
+            Phase::Waiting(wait, inner) => {
+                let inner = inner.into_bound(py);
+                let outcome = match input {
+                    Ok(value) => resumed(&inner, &value),
+                    Err(error) => thrown_into(&inner, error),
+                };
+                (wait, inner, outcome)
+            }
+        };
+        loop {
+            let next = match outcome {
+                Outcome::Yielded(value) => {
+                    self.swap(py, Phase::Waiting(wait, inner.unbind()))?;
+                    return Ok(value);
+                }
+                Outcome::Returned(value) => self.returned(py, wait, value),
+                Outcome::Raised(error) => self.raised(py, wait, error),
+            };
+            match next {
+                Ok(Next::Wait(next_wait, next_inner)) => {
+                    (wait, inner) = (next_wait, next_inner);
+                    outcome = resumed(&inner, py.None().bind(py));
+                }
+                Ok(next) => return Err(self.done(py, next)),
+                Err(error) => {
+                    self.end_read(py);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn end_read(&self, py: Python<'_>) {
+        self.reader.bind(py).get().set_reading(false);
+    }
+
+    /// Begin the next read, or the end.
+    fn begin<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
+        let reader = self.reader.bind(py).get();
+        if let Some(value) = reader.pending_value(py, self.form)? {
+            return Ok(Next::Value(value));
+        }
+        self.read(py)
+    }
+
+    fn read<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
+        let (reader, stream) = (self.reader.bind(py).get(), self.stream.bind(py));
+        if reader.has_ended() {
+            if !reader.let_go(py)? {
+                return Ok(Next::End);
+            }
+            let finish = stream.call_method0(intern!(py, "_finish"))?;
+            return Ok(Next::Wait(Wait::Finishing, awaited(finish)?));
+        }
+        // The read ends in `end_read`, after any number of waits.
+        std::mem::forget(reader.begin(py)?);
+        if let Some(chunks) = reader.chunks(py)? {
+            return self.next_chunk(py, &chunks);
+        }
+        let begin = stream.call_method0(intern!(py, "_begin"))?;
+        Ok(Next::Wait(Wait::Opening, awaited(begin)?))
+    }
+
+    fn next_chunk<'py>(&self, py: Python<'py>, chunks: &Bound<'py, PyAny>) -> PyResult<Next<'py>> {
+        match chunks.call_method0(intern!(py, "__anext__")).and_then(awaited) {
+            Ok(chunk) => Ok(Next::Wait(Wait::Chunk, chunk)),
+            Err(error) => self.raised(py, Wait::Chunk, error),
+        }
+    }
+
+    fn returned<'py>(
+        &self,
+        py: Python<'py>,
+        wait: Wait,
+        value: Bound<'py, PyAny>,
+    ) -> PyResult<Next<'py>> {
+        let (this, stream) = (self.reader.bind(py), self.stream.bind(py));
+        let reader = this.get();
+        if wait == Wait::Chunk {
+            StreamReader::check_lines(this, &value)?;
+        }
+        let found = match wait {
+            Wait::Finishing => return Ok(Next::End),
+            Wait::Opening => {
+                reader.set_chunks(py, Some(value.clone().unbind()))?;
+                return self.next_chunk(py, &value);
+            }
+            Wait::Chunk if reader.is_diverted() => {
+                let received = stream.call_method1(intern!(py, "_received"), (value,))?;
+                return Ok(Next::Wait(Wait::Handling, awaited(received)?));
+            }
+            Wait::Chunk => {
+                self.end_read(py);
+                StreamReader::absorb(this, self.form, &value)?
+            }
+            Wait::Handling => {
+                self.end_read(py);
+                StreamReader::deliver_batch(this, self.form, value.cast::<DeltaBatch>()?)?
+            }
+        };
+        found.map_or_else(|| self.read(py), |value| Ok(Next::Value(value)))
+    }
+
+    fn raised<'py>(&self, py: Python<'py>, wait: Wait, error: PyErr) -> PyResult<Next<'py>> {
+        let stream = self.stream.bind(py);
+        let handled = match wait {
+            Wait::Finishing | Wait::Handling => return Err(error),
+            Wait::Chunk if error.is_instance_of::<PyStopAsyncIteration>(py) => {
+                stream.call_method1(intern!(py, "_received"), (py.None(),))?
+            }
+            Wait::Chunk | Wait::Opening => {
+                stream.call_method1(intern!(py, "_failed"), (error.into_value(py),))?
+            }
+        };
+        Ok(Next::Wait(Wait::Handling, awaited(handled)?))
+    }
+
+    /// Return the exception that ends this step.
+    fn done(&self, py: Python<'_>, next: Next<'_>) -> PyErr {
+        match next {
+            Next::Value(value) => PyStopIteration::new_err((value.unbind(),)),
+            Next::Wait(..) | Next::End => self.ended(py).err().unwrap_or_else(|| {
+                if self.form == Form::Folded {
+                    PyStopIteration::new_err((py.None(),))
+                } else {
+                    PyStopAsyncIteration::new_err(())
+                }
+            }),
+        }
+    }
+
+    /// Raise the error of a stream whose text was read to the end.
+    fn ended(&self, py: Python<'_>) -> PyResult<()> {
+        let reader = self.reader.bind(py);
+        if self.form == Form::Texts && reader.get().has_failed(py)? {
+            reader.call_method0(intern!(py, "final_message"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Return the iterator that drives an awaitable.
+fn awaited(awaitable: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let py = awaitable.py();
+    match awaitable.getattr_opt(intern!(py, "__await__"))? {
+        Some(method) => method.call0(),
+        // A coroutine that is a generator is its own iterator.
+        None => Ok(awaitable),
+    }
+}
+
+fn resumed<'py>(inner: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> Outcome<'py> {
+    let sent = inner.cast::<PyIterator>().map_err(PyErr::from);
+    match sent.and_then(|inner| inner.send(value)) {
+        Ok(PySendResult::Next(value)) => Outcome::Yielded(value),
+        Ok(PySendResult::Return(value)) => Outcome::Returned(value),
+        Err(error) => Outcome::Raised(error),
+    }
+}
+
+fn thrown_into<'py>(inner: &Bound<'py, PyAny>, error: PyErr) -> Outcome<'py> {
+    let py = inner.py();
+    let throw = match inner.getattr_opt(intern!(py, "throw")) {
+        Ok(Some(throw)) => throw,
+        Ok(None) => return Outcome::Raised(error),
+        Err(other) => return Outcome::Raised(other),
+    };
+    match throw.call1((error.into_value(py),)) {
+        Ok(value) => Outcome::Yielded(value),
+        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
+            let value = error.value(py).getattr(intern!(py, "value"));
+            value.map_or_else(Outcome::Raised, Outcome::Returned)
+        }
+        Err(error) => Outcome::Raised(error),
+    }
+}
+
+#[pymethods]
+impl StreamAwaitable {
+    /// Await the next delta.
+    #[staticmethod]
+    fn delta(reader: Py<StreamReader>, stream: Py<PyAny>) -> Self {
+        Self::new(reader, stream, Form::Deltas)
+    }
+
+    /// Fold the stream to its end.
+    #[staticmethod]
+    fn read_to_end(reader: Py<StreamReader>, stream: Py<PyAny>) -> Self {
+        Self::new(reader, stream, Form::Folded)
+    }
+
+    fn __await__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.drive(py, Ok(py.None().into_bound(py)))
+    }
+
+    /// Resume the step with the event loop's answer to what the step yielded.
+    fn send<'py>(&self, py: Python<'py>, value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.drive(py, Ok(value))
+    }
+
+    /// Raise an exception where the step waits.
+    #[pyo3(signature = (kind, value=None, traceback=None, /))]
+    fn throw<'py>(
+        &self,
+        py: Python<'py>,
+        kind: Bound<'py, PyAny>,
+        value: Option<Bound<'py, PyAny>>,
+        traceback: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let exception = match value {
+            Some(value) if !value.is_none() && !kind.is_instance(&value.get_type())? => value,
+            _ if kind.is_callable() && !kind.hasattr(intern!(py, "__traceback__"))? => {
+                kind.call0()?
+            }
+            _ => kind,
+        };
+        if let Some(traceback) = traceback.filter(|traceback| !traceback.is_none()) {
+            exception.setattr(intern!(py, "__traceback__"), traceback)?;
+        }
+        self.drive(py, Err(PyErr::from_value(exception)))
+    }
+
+    /// End the step before its end: nothing can be awaited any more.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let Phase::Waiting(wait, inner) = self.swap(py, Phase::Over)? else { return Ok(()) };
+        let inner = inner.into_bound(py);
+        let closed = match inner.getattr_opt(intern!(py, "close"))? {
+            Some(close) => close.call0().map(drop),
+            None => Ok(()),
+        };
+        let cancelled = if wait == Wait::Finishing {
+            Ok(())
+        } else {
+            let reason = "the task that read was given up";
+            self.reader.bind(py).call_method1(intern!(py, "cancel"), (reason,)).map(drop)
+        };
+        self.end_read(py);
+        closed.and(cancelled)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.reader)?;
+        visit.call(&self.stream)?;
+        match self.phase.try_lock().as_deref() {
+            Ok(Phase::Waiting(_, inner)) => visit.call(inner),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let phase =
+            self.phase.try_lock().ok().map(|mut phase| std::mem::replace(&mut *phase, Phase::Over));
+        drop(phase);
+    }
+}
+
+/// Asynchronous iterator over a stream.
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct AsyncStreamIterator {
+    reader: Py<StreamReader>,
+    stream: Py<PyAny>,
+    form: Form,
+}
+
+#[pymethods]
+impl AsyncStreamIterator {
+    /// Iterate over the deltas.
+    #[staticmethod]
+    fn deltas(reader: Py<StreamReader>, stream: Py<PyAny>) -> Self {
+        Self { reader, stream, form: Form::Deltas }
+    }
+
+    /// Iterate over the deltas of each read.
+    #[staticmethod]
+    fn batches(reader: Py<StreamReader>, stream: Py<PyAny>) -> Self {
+        Self { reader, stream, form: Form::Batches }
+    }
+
+    /// Iterate over the text.
+    #[staticmethod]
+    fn texts(reader: Py<StreamReader>, stream: Py<PyAny>) -> Self {
+        Self { reader, stream, form: Form::Texts }
+    }
+
+    fn __aiter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __anext__(&self, py: Python<'_>) -> StreamAwaitable {
+        let (reader, stream) = (self.reader.clone_ref(py), self.stream.clone_ref(py));
+        StreamAwaitable::new(reader, stream, self.form)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.reader)?;
+        visit.call(&self.stream)
+    }
+}

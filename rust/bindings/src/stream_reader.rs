@@ -1,0 +1,512 @@
+//! `StreamReader`: one stream behind one call per read: decoder, assembler, timer and the deltas that were not taken yet.
+//!
+//! In: chunks of a source, pulled here, and rare events from the Python half.  Out: deltas, batches, texts, the folded message.
+//!
+//! The Python half opens the source and handles what is rare.  It is an object with four methods:
+//! - `_begin()` opens the source, and returns the iterator of its chunks;
+//! - `_received(chunk)` handles the end of the body (`None`), and each chunk of a diverted stream;
+//! - `_failed(exception)` handles an exception of one of these calls or of the source;
+//! - `_finish()` reads the rest of the body and releases the source.
+//!
+//! The second and the third return a `DeltaBatch`, or raise.
+//!
+//! Laws: one reader at a time; a second one gets a `MisuseError`.  Deltas are folded before they are returned.  The ways of
+//! reading share one position.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use deltafold::contract::{DeltaBatch as CoreBatch, DeltaKind, Payload};
+use deltafold::fold::{Part, Status};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+
+use crate::assembler::MessageAssembler;
+use crate::batch::{self, DeltaBatch};
+use crate::bytes::with_bytes;
+use crate::clock::Timestamp;
+use crate::decoder::Decoder;
+use crate::errors;
+use crate::fold;
+use crate::fold_state::FoldState;
+use crate::stream_timer::{StreamTimer, StreamTimes};
+
+/// What a reader of a stream takes from each read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Each delta.
+    Deltas,
+    /// The deltas of a read together.
+    Batches,
+    /// The text of a read.
+    Texts,
+    /// Nothing: the deltas are only folded.
+    Folded,
+}
+
+/// Deltas of one read that were not taken yet.
+struct Pending {
+    batch: CoreBatch,
+    now: Timestamp,
+    next: usize,
+}
+
+/// State of one stream.
+///
+/// Args:
+///     dialect: the wire protocol.
+///     error_mapper: maps failures of the transport, or None.
+///     options: the options of `Decoder`.
+///     call: facts about the call.
+#[pyclass(frozen, subclass, module = "deltafold._core")]
+pub(crate) struct StreamReader {
+    #[pyo3(get)]
+    decoder: Py<Decoder>,
+    #[pyo3(get)]
+    assembler: Py<MessageAssembler>,
+    #[pyo3(get)]
+    error_mapper: Py<PyAny>,
+    #[pyo3(get)]
+    options: Py<PyDict>,
+    #[pyo3(get)]
+    call: Py<PyAny>,
+    timer: StreamTimer,
+    /// Iterator of the source's chunks while the source is open.
+    chunks: Mutex<Option<Py<PyAny>>>,
+    pending: Mutex<Option<Pending>>,
+    /// A read is in progress.
+    busy: AtomicBool,
+    /// The first read has begun.
+    started: AtomicBool,
+    ended: AtomicBool,
+    /// The body continues after the terminal.
+    has_rest: AtomicBool,
+    /// The Python half handles each chunk.
+    diverted: AtomicBool,
+    /// The Python half learns of the end.
+    observed: AtomicBool,
+    /// The Python half releases the source at the end.
+    closes: AtomicBool,
+    /// The chunks have no response.
+    attached: AtomicBool,
+    /// The first two chunks are compared.
+    lines: AtomicBool,
+    /// The first chunk, if it has no line end.
+    first_line: Mutex<Option<Py<PyAny>>>,
+}
+
+/// A read in progress.
+pub(crate) struct Reading<'a>(&'a AtomicBool);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl StreamReader {
+    /// Begin a read.  It ends when the result is dropped.
+    pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<Reading<'_>> {
+        if self.busy.swap(true, Ordering::Acquire) {
+            let message = "this stream is already being read; it supports one reader at a time";
+            return Err(errors::misuse(py, message));
+        }
+        if !self.started.swap(true, Ordering::Relaxed) {
+            self.timer.note_start(py)?;
+        }
+        Ok(Reading(&self.busy))
+    }
+
+    /// Set whether a read is in progress.
+    pub(crate) fn set_reading(&self, reading: bool) {
+        self.busy.store(reading, Ordering::Release);
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_diverted(&self) -> bool {
+        self.diverted.load(Ordering::Relaxed)
+    }
+
+    /// Return the iterator of the chunks; `None` before the source is open and after its release.
+    pub(crate) fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(errors::lock(py, &self.chunks, "stream")?.as_ref().map(|chunks| chunks.bind(py).clone()))
+    }
+
+    /// Forget chunks at their end.  Return true if the Python half has to release a source.
+    pub(crate) fn let_go(&self, py: Python<'_>) -> PyResult<bool> {
+        if errors::lock(py, &self.chunks, "stream")?.is_none() {
+            return Ok(false);
+        }
+        if self.closes.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        self.set_chunks(py, None)?;
+        Ok(false)
+    }
+
+    pub(crate) fn set_chunks(&self, py: Python<'_>, chunks: Option<Py<PyAny>>) -> PyResult<()> {
+        let before = std::mem::replace(&mut *errors::lock(py, &self.chunks, "stream")?, chunks);
+        drop(before);
+        Ok(())
+    }
+
+    /// Take the next value of a form from the pending deltas.
+    pub(crate) fn pending_value<'py>(
+        &self,
+        py: Python<'py>,
+        form: Form,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !matches!(form, Form::Deltas | Form::Texts) {
+            return Ok(None);
+        }
+        let Some(mut pending) = errors::lock(py, &self.pending, "stream")?.take() else {
+            return Ok(None);
+        };
+        let mut value = None;
+        while value.is_none() && pending.next < pending.batch.len() {
+            let position = pending.next;
+            pending.next += 1;
+            value = self.value_of(py, form, &pending, position)?;
+        }
+        if pending.next < pending.batch.len() {
+            *errors::lock(py, &self.pending, "stream")? = Some(pending);
+        }
+        Ok(value)
+    }
+
+    fn value_of<'py>(
+        &self,
+        py: Python<'py>,
+        form: Form,
+        pending: &Pending,
+        position: usize,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Pending { batch, now, .. } = pending;
+        if form == Form::Deltas {
+            let run_id = self.decoder.get().run_id_text(py);
+            return Ok(batch::delta(py, batch, &run_id, position, *now)?.map(Bound::into_any));
+        }
+        let text = match batch.get(position).map(|delta| delta.payload) {
+            Some(Payload::Text { text, .. }) if !text.is_empty() => text,
+            _ => return Ok(None),
+        };
+        Ok(Some(PyString::new(py, text).into_any()))
+    }
+
+    /// Turn the deltas of a read, which were folded, into the next value of a form.
+    fn deliver<'py>(
+        &self,
+        py: Python<'py>,
+        form: Form,
+        batch: CoreBatch,
+        now: Timestamp,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        match form {
+            Form::Folded => Ok(None),
+            Form::Batches => {
+                let batch = DeltaBatch::new(batch, self.decoder.get().run_id_text(py), now);
+                Ok(Some(Bound::new(py, batch)?.into_any()))
+            }
+            Form::Texts => {
+                let text = batch.text();
+                Ok((!text.is_empty()).then(|| PyString::new(py, &text).into_any()))
+            }
+            Form::Deltas => {
+                let pending = Pending { batch, now, next: 1 };
+                let value = self.value_of(py, form, &pending, 0)?;
+                if pending.batch.len() > 1 {
+                    *errors::lock(py, &self.pending, "stream")? = Some(pending);
+                }
+                Ok(value)
+            }
+        }
+    }
+
+    /// Decode and fold a chunk, and return the next value of a form; `None` if the chunk brought none.
+    pub(crate) fn absorb<'py>(
+        this: &Bound<'py, Self>,
+        form: Form,
+        chunk: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, reader) = (this.py(), this.get());
+        let interrupted = |error: PyErr| {
+            let told = this.call_method1(intern!(py, "_interrupted"), (error.value(py),));
+            told.map_or_else(|other| other, |_| error)
+        };
+        let decoder = reader.decoder.get();
+        if form == Form::Folded {
+            let assembler = reader.assembler.bind(py);
+            let count = decoder.feed_into(py, assembler, chunk).map_err(interrupted)?;
+            reader.note_read(py, count)?;
+            if decoder.has_finished(py)? {
+                Self::end(this, true)?;
+            }
+            return Ok(None);
+        }
+        let (batch, now) = decoder.decode(py, chunk).map_err(interrupted)?;
+        let finished = decoder.has_finished(py)?;
+        if finished && batch.kind(batch.len().saturating_sub(1)) == Some(DeltaKind::Error) {
+            // The error may repeat a secret, which the Python half removes before anything keeps it.
+            let batch = DeltaBatch::new(batch, decoder.run_id_text(py), now);
+            let safe = this.call_method1(intern!(py, "_without_secrets"), (batch,))?;
+            return Self::absorb_last(this, form, safe.cast::<DeltaBatch>()?);
+        }
+        reader.fold(py, &batch, now)?;
+        if finished {
+            Self::end(this, true)?;
+        }
+        reader.deliver(py, form, batch, now)
+    }
+
+    /// Compare the first two chunks that are not empty: both may be lines that have lost their ends.
+    #[inline]
+    pub(crate) fn check_lines(this: &Bound<'_, Self>, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
+        if this.get().lines.load(Ordering::Relaxed) {
+            Self::compare_lines(this, chunk)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn compare_lines(this: &Bound<'_, Self>, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, reader) = (this.py(), this.get());
+        if !chunk.is_instance_of::<PyBytes>() && !chunk.is_instance_of::<PyByteArray>() {
+            return Ok(());
+        }
+        let (is_empty, has_line_end) = with_bytes(chunk, |bytes| {
+            Ok((bytes.is_empty(), bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'))))
+        })?;
+        if is_empty {
+            return Ok(());
+        }
+        let first = errors::lock(py, &reader.first_line, "stream")?.take();
+        if let Some(first) = first {
+            reader.lines.store(false, Ordering::Relaxed);
+            this.call_method1(intern!(py, "_refuse_lines"), (first, chunk))?;
+        } else if has_line_end {
+            reader.lines.store(false, Ordering::Relaxed);
+        } else {
+            *errors::lock(py, &reader.first_line, "stream")? = Some(chunk.clone().unbind());
+        }
+        Ok(())
+    }
+
+    fn absorb_last<'py>(
+        this: &Bound<'py, Self>,
+        form: Form,
+        batch: &Bound<'py, DeltaBatch>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let DeltaBatch { core, now, .. } = batch.get();
+        this.get().fold(this.py(), core, *now)?;
+        Self::end(this, true)?;
+        Self::deliver_batch(this, form, batch)
+    }
+
+    /// Return the next value of a form from a batch that the Python half has folded.
+    pub(crate) fn deliver_batch<'py>(
+        this: &Bound<'py, Self>,
+        form: Form,
+        batch: &Bound<'py, DeltaBatch>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let DeltaBatch { core, now, .. } = batch.get();
+        if form == Form::Batches && !core.is_empty() {
+            return Ok(Some(batch.clone().into_any()));
+        }
+        this.get().deliver(this.py(), form, core.clone(), *now)
+    }
+
+    fn fold(&self, py: Python<'_>, batch: &CoreBatch, now: Timestamp) -> PyResult<()> {
+        let run_id = self.decoder.get().run();
+        let folded = errors::guarded(py, self.assembler.get().state(), "assembler", |state| {
+            state.receive_batch(run_id, now, batch)
+        })?;
+        folded.map_err(|violation| errors::contract_violation(py, &violation))?;
+        self.note_read(py, batch.len())
+    }
+
+    fn note_read(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
+        let wants_text = self.timer.read_by(py, deltas)?;
+        if wants_text && deltas > 0 {
+            let state = errors::lock(py, self.assembler.get().state(), "assembler")?;
+            let has_text = has_text(&state);
+            drop(state);
+            if has_text {
+                self.timer.note_text(py)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(this: &Bound<'_, Self>, has_rest: bool) -> PyResult<()> {
+        let (py, reader) = (this.py(), this.get());
+        reader.has_rest.store(has_rest, Ordering::Relaxed);
+        reader.ended.store(true, Ordering::Relaxed);
+        reader.timer.note_end(py)?;
+        if reader.observed.load(Ordering::Relaxed) {
+            this.call_method0(intern!(py, "_show_end"))?;
+        }
+        Ok(())
+    }
+
+    /// Return true if the stream ended in an error.
+    pub(crate) fn has_failed(&self, py: Python<'_>) -> PyResult<bool> {
+        let state = errors::lock(py, self.assembler.get().state(), "assembler")?;
+        Ok(state.core().status() == Status::Error)
+    }
+}
+
+fn has_text(state: &FoldState) -> bool {
+    state
+        .core()
+        .parts()
+        .iter()
+        .any(|part| matches!(part, Part::Text(text) if !text.text.is_empty()))
+}
+
+#[pymethods]
+impl StreamReader {
+    #[new]
+    #[pyo3(signature = (dialect, error_mapper, options, call))]
+    fn new(
+        py: Python<'_>,
+        dialect: &Bound<'_, PyAny>,
+        error_mapper: Py<PyAny>,
+        options: Py<PyDict>,
+        call: Py<PyAny>,
+    ) -> PyResult<Self> {
+        let (decoder, assembler) = fold::decoder_and_assembler(dialect, options.bind(py))?;
+        Ok(Self {
+            decoder,
+            assembler,
+            error_mapper,
+            options,
+            call,
+            timer: StreamTimer::new(None),
+            chunks: Mutex::new(None),
+            pending: Mutex::new(None),
+            busy: AtomicBool::new(false),
+            started: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            has_rest: AtomicBool::new(false),
+            diverted: AtomicBool::new(false),
+            observed: AtomicBool::new(false),
+            closes: AtomicBool::new(true),
+            attached: AtomicBool::new(false),
+            lines: AtomicBool::new(false),
+            first_line: Mutex::new(None),
+        })
+    }
+
+    /// True during a read; the Python half sets it while it reads the rest of the body.
+    #[getter]
+    fn busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_busy(&self, busy: bool) {
+        self.set_reading(busy);
+    }
+
+    /// True if chunks without a response are being read, or were.
+    #[getter]
+    fn attached(&self) -> bool {
+        self.attached.load(Ordering::Relaxed) && self.started()
+    }
+
+    /// True after the beginning of the first read.
+    #[getter]
+    fn started(&self) -> bool {
+        self.started.load(Ordering::Relaxed)
+    }
+
+    /// True after the end of the stream.
+    #[getter]
+    fn ended(&self) -> bool {
+        self.has_ended()
+    }
+
+    /// True if the body continues after the terminal.
+    #[getter]
+    fn has_rest(&self) -> bool {
+        self.has_rest.load(Ordering::Relaxed)
+    }
+
+    /// Let the Python half handle each chunk.
+    fn divert(&self) {
+        self.diverted.store(true, Ordering::Relaxed);
+    }
+
+    /// Call `_show_end` at the end.
+    fn observe(&self) {
+        self.observed.store(true, Ordering::Relaxed);
+    }
+
+    /// Call `_refuse_lines` with the first two chunks if the first one has no line end.
+    fn watch_lines(&self) {
+        self.lines.store(true, Ordering::Relaxed);
+    }
+
+    /// Return the times so far.
+    fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
+        self.timer.times_so_far(py)
+    }
+
+    /// Record a read that the Python half handled, and the number of its deltas.
+    #[pyo3(name = "note_read")]
+    fn py_note_read(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
+        self.note_read(py, deltas)
+    }
+
+    /// End the stream.
+    #[pyo3(name = "end")]
+    fn py_end(this: &Bound<'_, Self>, has_rest: bool) -> PyResult<()> {
+        Self::end(this, has_rest)
+    }
+
+    /// Read these chunks instead of opening a source.  `_finish` is called at their end if something has to be closed.
+    #[pyo3(signature = (chunks, /, *, closes))]
+    fn attach(&self, py: Python<'_>, chunks: Py<PyAny>, closes: bool) -> PyResult<()> {
+        self.attached.store(true, Ordering::Relaxed);
+        self.closes.store(closes, Ordering::Relaxed);
+        self.set_chunks(py, Some(chunks))
+    }
+
+    /// Forget the source, which was released.
+    fn detach(&self, py: Python<'_>) -> PyResult<()> {
+        self.set_chunks(py, None)
+    }
+
+    /// Drop the deltas that were not taken, and return whether the stream has ended.
+    fn settle(&self, py: Python<'_>) -> PyResult<bool> {
+        let pending = errors::lock(py, &self.pending, "stream")?.take();
+        drop(pending);
+        Ok(self.has_ended())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.decoder)?;
+        visit.call(&self.assembler)?;
+        visit.call(&self.error_mapper)?;
+        visit.call(&self.options)?;
+        visit.call(&self.call)?;
+        match self.chunks.try_lock() {
+            Ok(chunks) => visit.call(&*chunks),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let chunks = self.chunks.try_lock().ok().and_then(|mut chunks| chunks.take());
+        drop(chunks);
+    }
+}

@@ -379,7 +379,7 @@ _WHOLE_PART: Final[TypeAdapter[ImagePart | FileRefPart | ProviderPart]] = TypeAd
 
 def joined_text(parts: Iterable[MessagePart], kind: type[TextPart] | type[ThinkingPart]) -> str:
     """Return the texts of all parts of one kind, joined without a separator."""
-    return "".join(part.text for part in parts if isinstance(part, kind))
+    return "".join([part.text for part in parts if isinstance(part, kind)])
 
 
 def part_from_wire(part: Mapping[str, object]) -> MessagePart:

@@ -112,7 +112,8 @@ impl FoldedMessage {
             "meta" => META.lazy(intern!(py, SOURCE), this.as_any())?,
             "parts" => match fold.fold() {
                 Some(core) => {
-                    return fold.keep_parts(name, &snapshot::parts(py, core.parts())?, fields);
+                    let parts = snapshot::parts(py, core.parts())?;
+                    return fold.keep_parts(name, &core, &parts, fields);
                 }
                 // Another thread has made the list and kept it since `fields` were looked at.
                 None => PyList::empty(py).into_any(),
@@ -126,20 +127,19 @@ impl FoldedMessage {
     fn keep_parts<'py>(
         &self,
         name: &Bound<'py, PyString>,
+        core: &MessageAssembler,
         parts: &Bound<'py, PyList>,
         fields: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = parts.py();
         let kept = keep(fields, name, parts.as_any().clone())?;
         if kept.is(parts) {
-            let kind = intern!(py, "kind");
-            let mut calls = Vec::new();
-            for part in parts {
-                if part.getattr(kind)?.eq(intern!(py, "tool_call"))? {
-                    calls.push(part);
-                }
-            }
-            let made = Content::Made(PyTuple::new(py, calls)?.unbind());
+            let made = parts.iter().zip(core.parts());
+            let calls = made.filter_map(|(made, part)| match part {
+                Part::ToolCall(_) => Some(made),
+                _ => None,
+            });
+            let made = Content::Made(PyTuple::new(py, calls.collect::<Vec<_>>())?.unbind());
             let unmade = std::mem::replace(&mut *self.content(), made);
             drop(unmade);
         }

@@ -3,7 +3,8 @@
 //! Laws:
 //! - No Python object is built, dropped or called while a lock is held.  Signal handlers between the slices of a huge feed
 //!   are the exception; they find the object busy.
-//! - A busy lock raises `MisuseError` and never waits.
+//! - A busy lock raises `MisuseError` and never waits.  The lock of a lazy message is the exception: it is held for a few
+//!   instructions, and a message is data that threads may share.
 //! - A panic becomes `InternalError` and poisons its object.
 
 use pyo3::prelude::*;

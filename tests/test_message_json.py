@@ -94,15 +94,14 @@ VALUES: Final = st.recursive(
 )
 OBJECTS: Final = st.dictionaries(st.text(max_size=4), VALUES, max_size=5)
 SEPARATORS: Final = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n", "\t: ")])
+
+
+def written(value: object, ascii_only: bool, separators: tuple[str, str]) -> str:
+    return json.dumps(value, ensure_ascii=ascii_only, separators=separators)
+
+
 TEXTS: Final = (
-    st.builds(
-        lambda value, ascii_only, separators: json.dumps(
-            value, ensure_ascii=ascii_only, separators=separators
-        ),
-        OBJECTS | VALUES,
-        st.booleans(),
-        SEPARATORS,
-    )
+    st.builds(written, OBJECTS | VALUES, st.booleans(), SEPARATORS)
     | st.text(alphabet='{}[]":,\\u0123456789deE.-+ ntrf', max_size=30)
     | st.sampled_from(
         [

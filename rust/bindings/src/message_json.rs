@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use deltafold::contract::InputFormat;
 use deltafold::fold::{MessageAssembler, Metadata, Part, Terminal, TextPart, ToolCall};
-use deltafold::json::{Kind, ObjectWriter, Reader, write_list, write_members, write_string};
+use deltafold::json::{Carry, Kind, ObjectWriter, Reader, write_list, write_members, write_string};
 
 use crate::folded::FoldedMessage;
 
@@ -193,7 +193,7 @@ impl Value {
             object.object("payload", |object| {
                 for (name, value) in known.iter().zip(members) {
                     if let Some(value) = value.filter(|value| *value != "null") {
-                        object.value(*name, |out| self.json(out, value));
+                        object.value(name, |out| self.json(out, value));
                     }
                 }
             });
@@ -333,8 +333,7 @@ impl Value {
 
     fn string(&mut self, out: &mut String, token: deltafold::json::Str<'_>) {
         if token.escaped {
-            let (mut text, mut carry) =
-                (String::with_capacity(token.raw.len()), Default::default());
+            let (mut text, mut carry) = (String::with_capacity(token.raw.len()), Carry::default());
             token.decode_into(&mut text, &mut carry);
             carry.flush(&mut text);
             self.doubtful |= carry.lone > 0;

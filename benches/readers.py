@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from deltafold import Decoder, Fold, Message, MessageAssembler
+from deltafold import Decoder, Fold, Message, MessageAssembler, stream
 
 Said: TypeAlias = str | dict[str, object]
 Read: TypeAlias = Callable[[], Said]
@@ -21,6 +21,50 @@ MakeRead: TypeAlias = Callable[[str, Sequence[bytes]], Read]
 def said_by(message: Message) -> Said:
     """Return the text of a message, or else the arguments of its tool call."""
     return message.text or message.tool_calls[0].arguments or {}
+
+
+def all_of(message: Message) -> Said:
+    """Read what every caller reads: text, usage, finish reason and the arguments of the calls."""
+    said: Said = message.text
+    for call in message.tool_calls:
+        said = call.arguments or {}
+    if message.meta.usage is None or message.meta.finish_reason is None:
+        raise ValueError("the stream brought no usage or no finish reason")
+    return said
+
+
+def stream_deltas(dialect: str, chunks: Sequence[bytes]) -> Read:
+    """The public path: each delta and its text, then the message."""
+
+    def read() -> Said:
+        with stream(iter(chunks), dialect) as deltas:
+            for delta in deltas:
+                _ = delta.text
+            return all_of(deltas.final_message())
+
+    return read
+
+
+def stream_text(dialect: str, chunks: Sequence[bytes]) -> Read:
+    """The public path: the text as it arrives, then the message."""
+
+    def read() -> Said:
+        with stream(iter(chunks), dialect) as deltas:
+            for _ in deltas.text():
+                pass
+            return all_of(deltas.final_message())
+
+    return read
+
+
+def stream_message(dialect: str, chunks: Sequence[bytes]) -> Read:
+    """The public path: the message."""
+
+    def read() -> Said:
+        with stream(iter(chunks), dialect) as deltas:
+            return all_of(deltas.final_message())
+
+    return read
 
 
 def fold(dialect: str, chunks: Sequence[bytes]) -> Read:
@@ -124,6 +168,15 @@ OURS: Final[dict[str, MakeRead]] = {
     FOLD_TEXT: fold_text,
     BATCHES: batches,
     DELTAS: deltas,
+}
+STREAM_MESSAGE: Final = "stream(), final_message()"
+STREAM_TEXT: Final = "stream(), text()"
+STREAM_DELTAS: Final = "stream(), every delta"
+
+PUBLIC: Final[dict[str, MakeRead]] = {
+    STREAM_MESSAGE: stream_message,
+    STREAM_TEXT: stream_text,
+    STREAM_DELTAS: stream_deltas,
 }
 HAND_WRITTEN: Final[dict[str, MakeRead]] = {
     ORJSON: _hand_written(orjson.loads, as_str=False),

@@ -49,15 +49,20 @@ class Row(NamedTuple):
         """Return the microseconds for each of what the row has so many of."""
         return self.seconds / self.number(unit) * 1e6
 
+    def rounds(self, other: "Row") -> list[float]:
+        """Return how many times as long as the other it took, round by round; maybe empty."""
+        if not self.samples or self.bench != other.bench:
+            return []
+        pairs = zip(self.samples, other.samples, strict=True)
+        return [mine / theirs for mine, theirs in pairs]
+
     def times(self, other: "Row") -> float:
         """Return how many times as long as the other it takes.
 
         Rows that were measured by turns are compared round by round.
         """
-        if self.samples and self.bench == other.bench:
-            pairs = zip(self.samples, other.samples, strict=True)
-            return statistics.median(mine / theirs for mine, theirs in pairs)
-        return self.seconds / other.seconds
+        rounds = self.rounds(other)
+        return statistics.median(rounds) if rounds else self.seconds / other.seconds
 
 
 class Results:
@@ -76,6 +81,11 @@ class Results:
     def one(self, group: str, **about: object) -> Row | None:
         """Return the only row that is about this, None where it was not measured."""
         return next(self.all(group, **about), None)
+
+    def beside(self, row: Row, reader: str) -> Row | None:
+        """Return the row of another reader of the same bench, None where it was not measured."""
+        about = {name: row.about[name] for name in row.about if name not in {"group", "failed"}}
+        return self.one(str(row.about["group"]), **{**about, "reader": reader})
 
     def ratio(self, group: str, slow: str, fast: str, **about: object) -> float | None:
         """Return how many times as long as the fast reader the slow one takes."""

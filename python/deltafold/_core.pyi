@@ -1,6 +1,6 @@
 """Types of the compiled extension, held true by stubtest; its documentation is on the objects."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final, type_check_only
@@ -358,7 +358,7 @@ class AsyncStreamIterator(Generic[_ValueT_co]):
     def __anext__(self) -> StreamAwaitable[_ValueT_co]: ...
 
 @final
-class StreamAwaitable(Generic[_ValueT_co]):
+class StreamAwaitable(Coroutine[object, None, _ValueT_co]):
     @staticmethod
     def delta(reader: StreamReader, stream: object) -> StreamAwaitable[MessageDelta]: ...
     @staticmethod

@@ -17,7 +17,7 @@ Laws:
 
 import contextlib
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Self, TypeAlias, TypeVar, Unpack
 
@@ -322,7 +322,7 @@ class AsyncDeltaStream(_Stream):
     def __aiter__(self) -> AsyncIterator[MessageDelta]:
         return AsyncStreamIterator.deltas(self._core, self)
 
-    def __anext__(self) -> Awaitable[MessageDelta]:
+    def __anext__(self) -> Coroutine[object, None, MessageDelta]:
         return StreamAwaitable.delta(self._core, self)
 
     def batches(self) -> AsyncIterator[DeltaBatch]:

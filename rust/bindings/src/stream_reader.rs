@@ -161,12 +161,17 @@ impl StreamReader {
         py: Python<'py>,
         form: Form,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if !matches!(form, Form::Deltas | Form::Texts) {
+        if form == Form::Folded {
             return Ok(None);
         }
         let Some(mut pending) = errors::lock(py, &self.pending, "stream")?.take() else {
             return Ok(None);
         };
+        if form == Form::Batches {
+            let rest = pending.batch.rest(pending.next);
+            let batch = DeltaBatch::new(rest, self.decoder.get().run_id_text(py), pending.now);
+            return Ok(Some(Bound::new(py, batch)?.into_any()));
+        }
         let mut value = None;
         while value.is_none() && pending.next < pending.batch.len() {
             let position = pending.next;

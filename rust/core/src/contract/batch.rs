@@ -134,9 +134,21 @@ impl DeltaBatch {
         (0..self.len()).filter_map(|position| self.get(position))
     }
 
+    /// Return the deltas from `position` on, as a batch of their own.
+    #[must_use]
+    pub fn rest(&self, position: usize) -> Self {
+        let mut rest = Self::default();
+        self.replay_from(position, &mut rest);
+        rest
+    }
+
     /// Send all deltas to `out`, oldest first.
     pub fn replay(&self, out: &mut impl Output) {
-        for position in 0..self.len() {
+        self.replay_from(0, out);
+    }
+
+    fn replay_from(&self, start: usize, out: &mut impl Output) {
+        for position in start..self.len() {
             if let Some(plain) = self.text_only(position) {
                 out.text_only(self.seq(position), plain);
             } else if let Some(delta) = self.get(position) {

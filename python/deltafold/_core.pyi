@@ -17,6 +17,7 @@ from deltafold.stream_core import CallContext, DecoderOptions, Status
 __all__ = [
     "CONTRACT_VERSION",
     "FIRST_REFUSAL",
+    "MAX_ARGUMENT_DEPTH",
     "MAX_REFUSAL_BYTES",
     "REQUEST_ID_HEADERS",
     "AsyncStreamIterator",
@@ -25,6 +26,8 @@ __all__ = [
     "DeltaBatchIterator",
     "Fold",
     "JsonDefect",
+    "LazyDict",
+    "LazyField",
     "Limits",
     "Logprobs",
     "MessageAssembler",
@@ -43,15 +46,19 @@ __all__ = [
     "dialect_names",
     "error_code_from_word",
     "fold_bodies",
+    "folded_json",
+    "folded_text",
     "markup_names",
     "read_json",
     "seconds_until_reset",
+    "set_lazy_field",
 ]
 
 _ValueT_co = TypeVar("_ValueT_co", covariant=True)
 
 __version__: Final[str]
 CONTRACT_VERSION: Final[str]
+MAX_ARGUMENT_DEPTH: Final[int]
 MAX_REFUSAL_BYTES: Final[int]
 FIRST_REFUSAL: Final[int]
 REQUEST_ID_HEADERS: Final[tuple[str, ...]]
@@ -461,6 +468,21 @@ class MessageAssembler:
     def reset(self) -> None: ...
     def get_error(self) -> ModelError | None: ...
 
+@final
+class LazyField:
+    def __new__(cls, owner: str, name: str, /) -> Self: ...
+    def __get__(self, instance: object, owner: type | None = None, /) -> object: ...
+
+@final
+class LazyDict:
+    def __new__(cls, owner: str, /) -> Self: ...
+    def __get__(self, instance: object, owner: type | None = None, /) -> object: ...
+    def __set__(self, instance: object, value: dict[str, object], /) -> None: ...
+    def __delete__(self, instance: object, /) -> None: ...
+
+def set_lazy_field(meta: object, name: str, value: object, /) -> bool: ...
+def folded_json(message: object, /) -> str | None: ...
+def folded_text(message: object, thinking: bool, /) -> str | None: ...
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
 def dialect_names() -> list[str]: ...

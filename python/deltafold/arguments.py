@@ -12,7 +12,7 @@ import math
 import re
 from typing import Final, Literal, NamedTuple
 
-from deltafold._core import read_json
+from deltafold._core import MAX_ARGUMENT_DEPTH, read_json
 from deltafold.contract import json_object
 
 InputFormat = Literal["json", "text"]
@@ -20,7 +20,7 @@ InputFormat = Literal["json", "text"]
 MAX_INTEGER_DIGITS: Final = 4300
 """CPython's default bound for int(str), held here too in a process that lifts it."""
 
-MAX_DEPTH: Final = 128
+MAX_DEPTH: Final = MAX_ARGUMENT_DEPTH
 """Open objects and arrays: the decoder's default, below pydantic's 200 for reading JSON."""
 
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")

@@ -7,9 +7,9 @@ Laws: the wire uses camelCase, Python uses snake_case. A closed list grows only 
 Source: `contract.schema.json` at the root of the project is the same contract in JSON Schema.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, cast
 
 from pydantic import (
     BaseModel,
@@ -21,6 +21,8 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
+
+from deltafold._core import LazyDict, LazyField
 
 CONTRACT_VERSION: Final = "1.2"
 """Version of the delta contract.
@@ -78,56 +80,41 @@ class ErrorCode(StrEnum):
     CANCELLED = "cancelled"
 
 
+_SLOTS: Final = ("__pydantic_extra__", "__pydantic_private__", "__pydantic_fields_set__")
+
+_SET_FIELDS: Final[Callable[[BaseModel, object], None]] = BaseModel.__dict__["__dict__"].__set__
+
+
 class Blueprint(NamedTuple):
     """Builder of pydantic models from fields that are known to be valid, at the cost of one dict.
 
-    A pydantic 2 model consists of four slots. `model_construct` sets the same slots after a walk
-    over all aliases and defaults, which costs more than the whole fold of a short message. The
-    extension fills the same blueprints for the messages that it folds.
+    `model_construct` walks over all aliases and defaults, which costs more than the whole fold of a
+    short message. The extension builds the models that it folds from the same blueprints.
     """
 
     cls: type[BaseModel]
-    new: Callable[[type[BaseModel]], BaseModel]
-    set_fields: Callable[[BaseModel, object], None]
-    set_names: Callable[[BaseModel, object], None]
-    set_extra: Callable[[BaseModel, object], None]
-    set_private: Callable[[BaseModel, object], None]
     fields: dict[str, object]
     """Default values of the fields, without the fields that are computed when first read."""
-    names: set[str]
 
-    def build(
-        self,
-        fields: dict[str, Any],
-        *,
-        extra: dict[str, Any] | None = None,
-        private: dict[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - a model of `cls`
-        """Make the model; the dicts belong to it from then on."""
-        model = self.new(self.cls)
-        self.set_fields(model, {**self.fields, **fields})
-        self.set_names(model, self.names.copy())
-        self.set_extra(model, extra)
-        self.set_private(model, private)
+    def build(self, fields: dict[str, Any]) -> Any:  # noqa: ANN401 - a model of `cls`
+        """Make the model; the dict belongs to it from then on."""
+        model = self.cls.__new__(self.cls)
+        _SET_FIELDS(model, {**self.fields, **fields})
         return model
 
 
 def blueprint(cls: type[BaseModel], **fields: object) -> Blueprint:
     """Return the blueprint of a model class, given the default values of its fields."""
+    return Blueprint(cls, {name: fields[name] for name in cls.model_fields if name in fields})
 
-    def slot(name: str) -> Callable[[BaseModel, object], None]:
-        return cast("Callable[[BaseModel, object], None]", BaseModel.__dict__[name].__set__)
 
-    return Blueprint(
-        cls,
-        cls.__new__,
-        slot("__dict__"),
-        slot("__pydantic_fields_set__"),
-        slot("__pydantic_extra__"),
-        slot("__pydantic_private__"),
-        fields,
-        set(fields),
-    )
+def make_lazy(cls: type[BaseModel], names: Iterable[str]) -> None:
+    """Let the fields of a class be made when they are first read, if the extension made the model.
+
+    The class also has a `LazyDict` as its `__dict__`, so that pydantic sees all fields.
+    """
+    for name in names:
+        setattr(cls, name, LazyField(cls.__name__, name))
 
 
 class WireModel(BaseModel):
@@ -136,6 +123,19 @@ class WireModel(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
     )
+
+    if not TYPE_CHECKING:  # a checker would take the method as leave for any attribute
+
+        def __getattr__(self, name: str) -> object:
+            """Fill pydantic's slots, which a folded model leaves empty until they are read."""
+            if name not in _SLOTS:
+                return super().__getattr__(name)
+            allows_extra = self.model_config.get("extra") == "allow"
+            set_slot = object.__setattr__
+            set_slot(self, "__pydantic_extra__", {} if allows_extra else None)
+            set_slot(self, "__pydantic_private__", None)
+            set_slot(self, "__pydantic_fields_set__", set(type(self).model_fields))
+            return object.__getattribute__(self, name)
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -172,6 +172,9 @@ class Usage(WireModel):
     reasoning_tokens: int | None = Field(default=None, ge=0)
     details: dict[str, object] | None = None
 
+    if not TYPE_CHECKING:  # a checker would take the attribute as leave for any
+        __dict__ = LazyDict("Usage")
+
     @model_serializer(mode="plain")
     def _to_wire(self) -> dict[str, object]:
         wire: dict[str, object] = {
@@ -192,6 +195,8 @@ class Usage(WireModel):
 
 USAGE_BLUEPRINT: Final = blueprint(Usage, **dict.fromkeys(Usage.model_fields))
 """A usage record that a fold has counted."""
+
+make_lazy(Usage, Usage.model_fields)
 
 
 def json_object(value: object) -> Mapping[str, object] | None:

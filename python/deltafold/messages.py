@@ -20,15 +20,14 @@ from pydantic import (
     AwareDatetime,
     ConfigDict,
     Field,
-    PrivateAttr,
     SerializationInfo,
     model_serializer,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
 
-from deltafold._core import Logprobs
-from deltafold.contract import FinishReason, Usage, WireModel, blueprint
+from deltafold._core import LazyDict, Logprobs, folded_json, folded_text, set_lazy_field
+from deltafold.contract import FinishReason, Usage, WireModel, blueprint, make_lazy
 from deltafold.parts import (
     ContentPart,
     FileRefPart,
@@ -40,6 +39,7 @@ from deltafold.parts import (
     ToolCallPart,
     ToolResultPart,
     joined_text,
+    parse_errors_from_fold,
     part_from_wire,
     parts_from_fold,
 )
@@ -115,22 +115,18 @@ class Meta(WireModel):
     trace: dict[str, object] | None = None
     approvals: list[dict[str, object]] = Field(default_factory=list)
 
-    _folded_parts: Sequence[MessagePart] = PrivateAttr(default=())
+    if not TYPE_CHECKING:  # a checker would take the methods as leave for any attribute
+        __dict__ = LazyDict("Meta")
 
-    if not TYPE_CHECKING:  # a checker would take the method as leave for any attribute
+        def __setattr__(self, name: str, value: object) -> None:
+            """Set a field, without making the others of lazy metadata."""
+            if not set_lazy_field(self, name, value):
+                super().__setattr__(name, value)
 
-        def __getattr__(self, name: str) -> object:
-            """Collect the parse errors when they are first read."""
-            if name != "parse_errors":
-                return super().__getattr__(name)
-            calls = [part for part in self._folded_parts if part.kind == "tool_call"]
-            found = [
-                {"toolCallId": call.tool_call_id, "message": call.parse_error}
-                for call in calls
-                if call.parse_error is not None
-            ]
-            self.__dict__["parse_errors"] = found
-            return found
+        def __delattr__(self, name: str) -> None:
+            """Delete a field, after all fields of lazy metadata are made."""
+            _ = self.__dict__
+            super().__delattr__(name)
 
     def __eq__(self, other: object) -> bool:
         """Compare the values, whether they are computed yet or not."""
@@ -176,6 +172,14 @@ class Message(WireModel):
     """
 
     model_config = ConfigDict(extra="forbid")
+
+    if not TYPE_CHECKING:  # a checker would take the method as leave for any attribute
+        __dict__ = LazyDict("Message")
+
+        def __delattr__(self, name: str) -> None:
+            """Delete a field, after all fields of a lazy message are made."""
+            _ = self.__dict__
+            super().__delattr__(name)
 
     id: UUID = Field(default_factory=uuid4)
     run_id: str | None = None
@@ -258,12 +262,14 @@ class Message(WireModel):
     @property
     def text(self) -> str:
         """All text parts, joined without a separator; refusals are text."""
-        return joined_text(self.parts, TextPart)
+        folded = folded_text(self, False)  # noqa: FBT003 - not thinking
+        return joined_text(self.parts, TextPart) if folded is None else folded
 
     @property
     def thinking(self) -> str:
         """All thinking parts, joined without a separator."""
-        return joined_text(self.parts, ThinkingPart)
+        folded = folded_text(self, True)  # noqa: FBT003 - thinking
+        return joined_text(self.parts, ThinkingPart) if folded is None else folded
 
     @property
     def tool_calls(self) -> list[ToolCallPart]:
@@ -311,7 +317,8 @@ class Message(WireModel):
 
     def to_json(self) -> str:
         """Return the wire form as compact JSON text."""
-        return self.model_dump_json()
+        folded = folded_json(self)
+        return self.model_dump_json() if folded is None else folded
 
     @classmethod
     def from_json(cls, data: str | bytes) -> Self:
@@ -328,15 +335,17 @@ def _format_timestamp(instant: datetime) -> str:
 
 
 META_BLUEPRINT: Final = blueprint(
-    Meta,
-    **{name: field.default for name, field in Meta.model_fields.items() if name != "parse_errors"},
+    Meta, **{name: field.default for name, field in Meta.model_fields.items()}
 )
-"""Make the metadata of a folded message; the lists of each message are separate."""
+"""Metadata of a folded message; the lists of each message are separate."""
 
 MESSAGE_BLUEPRINT: Final = blueprint(
     Message, **{**dict.fromkeys(Message.model_fields), "role": Role.ASSISTANT}
 )
 """A message that was folded."""
+
+make_lazy(Meta, Meta.model_fields)
+make_lazy(Message, Message.model_fields)
 
 
 def message_from_fold(
@@ -364,6 +373,7 @@ def message_from_fold(
         "model_id": meta.get("model_id") or None,
         "finish_reason": finish_reason,
         "warnings": meta.get("warnings") or [],
+        "parse_errors": parse_errors_from_fold(parts),
         "approvals": [],
     }
     fields = {
@@ -371,6 +381,6 @@ def message_from_fold(
         "run_id": run_id,
         "parts": built,
         "timestamp": timestamp,
-        "meta": META_BLUEPRINT.build(known, extra={}, private={"_folded_parts": tuple(built)}),
+        "meta": META_BLUEPRINT.build(known),
     }
     return cast("Message", MESSAGE_BLUEPRINT.build(fields))

@@ -30,8 +30,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
+from deltafold._core import LazyDict
 from deltafold.arguments import InputFormat, parse_arguments
-from deltafold.contract import WireModel, blueprint, json_object
+from deltafold.contract import WireModel, blueprint, json_object, make_lazy
 from deltafold.exceptions import ContractError
 
 
@@ -173,15 +174,8 @@ class ToolCallPart(_Part):
             input_format: InputFormat = ...,
             provider_state: dict[str, object] | None = ...,
         ) -> None: ...
-    else:  # a checker would take the method as leave for any attribute
-
-        def __getattr__(self, name: str) -> object:
-            """Parse the arguments on the first access to them or to their error."""
-            if name not in _PARSED_FIELDS:
-                return super().__getattr__(name)
-            parsed = parse_arguments(self.raw_args_text, self.input_format)
-            self.__dict__.update(zip(_PARSED_FIELDS, parsed, strict=True))
-            return self.__dict__[name]
+    else:
+        __dict__ = LazyDict("ToolCallPart")
 
     def __eq__(self, other: object) -> bool:
         """Compare the content, whether the arguments are parsed yet or not."""
@@ -190,11 +184,6 @@ class ToolCallPart(_Part):
     def __hash__(self) -> int:
         """Hash by id: equal calls have equal ids."""
         return hash(self.tool_call_id)
-
-    def __repr_args__(self) -> Any:  # noqa: ANN401 - pydantic's own hook
-        """Show the arguments too, parsed already or not."""
-        _ = self.arguments
-        return super().__repr_args__()
 
     @model_validator(mode="before")
     @classmethod
@@ -226,7 +215,9 @@ class ToolCallPart(_Part):
 
 
 _PARSED_FIELDS: Final = ("arguments", "parse_error", "parse_warning")
-"""In the order of `ParsedArguments`."""
+"""Fields that are made of the raw text when first read, in the order of `ParsedArguments`."""
+
+make_lazy(ToolCallPart, _PARSED_FIELDS)
 
 _SNAKE_CASE: Final = {to_camel(name): name for name in ToolCallPart.model_fields}
 
@@ -388,7 +379,7 @@ _WHOLE_PART: Final[TypeAdapter[ImagePart | FileRefPart | ProviderPart]] = TypeAd
 
 def joined_text(parts: Iterable[MessagePart], kind: type[TextPart] | type[ThinkingPart]) -> str:
     """Return the texts of all parts of one kind, joined without a separator."""
-    return "".join(part.text for part in parts if isinstance(part, kind))
+    return "".join([part.text for part in parts if isinstance(part, kind)])
 
 
 def part_from_wire(part: Mapping[str, object]) -> MessagePart:
@@ -440,6 +431,17 @@ def _build_tool_call(part: dict[str, Any]) -> ToolCallPart:
     if part["incomplete"] or not part["ended"]:
         fields.update(dict.fromkeys(_PARSED_FIELDS))
     return cast("ToolCallPart", TOOL_CALL_BLUEPRINT.build(fields))
+
+
+def parse_errors_from_fold(parts: list[dict[str, Any]]) -> list[dict[str, object]]:
+    """List the ended calls whose arguments are not an object, as `{toolCallId, message}`."""
+    calls = [part for part in parts if part["kind"] == "tool_call"]
+    ended = [call for call in calls if call["ended"] and not call["incomplete"]]
+    found = [
+        (call["tool_call_id"], parse_arguments(call["raw_args_text"], call["input_format"]).error)
+        for call in ended
+    ]
+    return [{"toolCallId": name, "message": error} for name, error in found if error is not None]
 
 
 def _build_whole(part: dict[str, Any]) -> MessagePart:

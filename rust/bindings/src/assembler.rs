@@ -2,56 +2,27 @@
 //!
 //! In: deltas, batches, or bytes through a `Decoder`.  Out: the Python message, its parts, usage and error.
 //!
-//! Law: the state is copied out of its lock before a Python object is made from it.
+//! Law: the state is shared out of its lock before a Python object is made from it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use deltafold::contract::{Logprobs, Usage};
-use deltafold::fold::{Part, Status, Terminal, ToolCall};
+use deltafold::fold::{MessageAssembler as Core, Status, Terminal};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyString};
 use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
-use crate::clock::{self, Timestamp};
-use crate::contract;
+use crate::clock::Timestamp;
 use crate::delta::MessageDelta;
 use crate::errors;
 use crate::fold_state::FoldState;
-use crate::imports::{MAPPING, MAPPING_PROXY, UUID};
-use crate::json;
-use crate::logprobs;
-use crate::model::{self, CheckedClass, Fields, Model};
+use crate::folded::{self, FoldedMessage};
+use crate::imports::{MAPPING, MAPPING_PROXY};
 use crate::partial_json::PartialJson;
 use crate::snapshot::{self, ToolCallBuffer};
-
-static META: Model = Model::new("deltafold.messages", "META_BLUEPRINT");
-static MESSAGE: Model = Model::new("deltafold.messages", "MESSAGE_BLUEPRINT");
-
-static UUID_CLASS: PyOnceLock<CheckedClass> = PyOnceLock::new();
-
-/// `uuid.SafeUUID.unknown`.
-static SAFETY_UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-
-/// Make a random `uuid.UUID`.
-///
-/// The constructor of the Python class is avoided.  Its checks cost more than the fold of a short message.
-fn message_id(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let unknown = SAFETY_UNKNOWN.get_or_try_init(py, || {
-        py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown").map(Bound::unbind)
-    })?;
-    let class = UUID_CLASS.get_or_try_init(py, || CheckedClass::checked(UUID.get(py)?))?;
-    let id = class.instance(py)?;
-    let number = Uuid::new_v4().as_u128().into_pyobject(py)?;
-    model::set(&id, intern!(py, "int"), &number)?;
-    model::set(&id, intern!(py, "is_safe"), unknown.bind(py))?;
-    Ok(id)
-}
 
 /// Folds the deltas of one stream into a `Message`: `idle → started → done | error`.
 ///
@@ -77,24 +48,9 @@ pub(crate) struct MessageAssembler {
     state: Arc<Mutex<FoldState>>,
     /// Readers of the calls' arguments that were requested, by generation and part.
     tool_args: Mutex<BTreeMap<(u64, usize), Py<PartialJson>>>,
-    /// Built at the first snapshot after `start`, and again after a reset.
-    message_id: Mutex<Option<Py<PyAny>>>,
+    /// Chosen at the first snapshot after `start`, and again after a reset.
+    message_id: Mutex<Option<Uuid>>,
     given_run_id: Option<Arc<str>>,
-}
-
-/// Copy of the state that a message is made from.
-struct FoldView {
-    parts: Vec<Part>,
-    usage: Option<Usage<String>>,
-    terminal: Option<Terminal>,
-    warnings: Option<Box<str>>,
-    details: Option<Box<str>>,
-    logprobs: Option<Arc<Logprobs>>,
-    status: Status,
-    model_id: Box<str>,
-    request_id: Box<str>,
-    run_id: Option<Arc<str>>,
-    began: Option<Timestamp>,
 }
 
 impl MessageAssembler {
@@ -116,107 +72,30 @@ impl MessageAssembler {
         Ok(f(&*errors::lock(py, &self.state, "assembler")?))
     }
 
-    fn view(&self, py: Python<'_>) -> PyResult<FoldView> {
-        self.read(py, |state| FoldView {
-            parts: state.core().parts().to_vec(),
-            usage: state.core().usage().map(|usage| usage.map(|text| (*text).to_owned())),
-            terminal: state.core().terminal().cloned(),
-            warnings: state.core().warnings().map(Into::into),
-            details: state.core().details().map(Into::into),
-            logprobs: state.core().logprobs().cloned(),
-            status: state.core().status(),
-            model_id: state.core().model_id().into(),
-            request_id: state.core().request_id().into(),
-            run_id: state.run_id().cloned(),
-            began: state.began(),
-        })
+    fn message_id(&self, py: Python<'_>, status: Status) -> PyResult<Uuid> {
+        if status == Status::Idle {
+            return Ok(Uuid::new_v4());
+        }
+        let mut id = errors::lock(py, &self.message_id, "assembler")?;
+        Ok(*id.get_or_insert_with(Uuid::new_v4))
     }
 
-    fn message_id<'py>(&self, py: Python<'py>, status: Status) -> PyResult<Bound<'py, PyAny>> {
-        if status != Status::Idle {
-            let known = errors::lock(py, &self.message_id, "assembler")?
-                .as_ref()
-                .map(|id| id.clone_ref(py));
-            if let Some(known) = known {
-                return Ok(known.into_bound(py));
-            }
-        }
-        let made = message_id(py)?;
-        if status != Status::Idle {
-            let kept = made.clone().unbind();
-            let mut place = errors::lock(py, &self.message_id, "assembler")?;
-            if place.is_none() {
-                *place = Some(kept);
-            }
-        }
-        Ok(made)
-    }
-
-    fn message<'py>(&self, py: Python<'py>, view: &FoldView) -> PyResult<Bound<'py, PyAny>> {
-        let parts = snapshot::parts(py, &view.parts)?;
-        let folded = PyDict::new(py);
-        folded.set_item(intern!(py, "_folded_parts"), parts.to_tuple())?;
-        let meta = META.make_with(
-            py,
-            |fields| Self::meta(py, fields, view),
-            Some(PyDict::new(py)),
-            Some(folded),
-        )?;
-        let began = view.began.unwrap_or_else(Timestamp::now);
-        MESSAGE.make(py, |fields| {
-            fields.set(intern!(py, "id"), self.message_id(py, view.status)?)?;
-            fields.set(intern!(py, "run_id"), view.run_id.as_deref())?;
-            fields.set(intern!(py, "parts"), parts)?;
-            fields.set(intern!(py, "timestamp"), clock::to_datetime(py, began)?)?;
-            fields.set(intern!(py, "meta"), meta)
-        })
-    }
-
-    fn meta<'py>(py: Python<'py>, fields: &Fields<'py>, view: &FoldView) -> PyResult<()> {
-        if let Some(usage) = &view.usage {
-            fields.set(intern!(py, "usage"), contract::usage(py, &usage.map(AsRef::as_ref))?)?;
-        }
-        for (name, id) in [
-            (intern!(py, "response_id"), &view.request_id),
-            (intern!(py, "model_id"), &view.model_id),
-        ] {
-            // An empty id means an unknown id.
-            if !id.is_empty() {
-                fields.set(name, &**id)?;
-            }
-        }
-        match &view.terminal {
-            Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-                let reason = contract::finish_reason(py, *finish_reason)?;
-                fields.set(intern!(py, "finish_reason"), reason)?;
-                fields.set(intern!(py, "raw_finish_reason"), raw_finish_reason.as_deref())?;
-            }
-            Some(Terminal::Error(_)) => fields.set(intern!(py, "is_api_error_message"), true)?,
-            None => {}
-        }
-        if let Some(details) = &view.details {
-            fields.set(intern!(py, "details"), json::to_python(py, details)?)?;
-        }
-        let warnings = match &view.warnings {
-            Some(warnings) => json::to_python(py, warnings)?,
-            None => PyList::empty(py).into_any(),
-        };
-        fields.set(intern!(py, "warnings"), warnings)?;
-        fields.set(intern!(py, "approvals"), PyList::empty(py))?;
-        if let Some(logprobs) = &view.logprobs {
-            let logprobs = logprobs::Logprobs::new(Arc::clone(logprobs));
-            fields.set(intern!(py, "logprobs"), Bound::new(py, logprobs)?)?;
-        }
-        Ok(())
+    /// Return the state so far for a message, which shares it.
+    fn folded(&self, py: Python<'_>) -> PyResult<(Arc<Core>, FoldedMessage)> {
+        let (core, run_id, began) = self
+            .read(py, |state| (Arc::clone(state.core()), state.run_id().cloned(), state.began()))?;
+        let id = self.message_id(py, core.status())?;
+        let folded = FoldedMessage::new(&core, run_id, began.unwrap_or_else(Timestamp::now), id);
+        Ok((core, folded))
     }
 
     fn model_error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let view = self.view(py)?;
-        let Some(Terminal::Error(failure)) = &view.terminal else {
+        let (core, folded) = self.folded(py)?;
+        let Some(Terminal::Error(failure)) = core.terminal() else {
             return Ok(None);
         };
-        let partial = self.message(py, &view)?;
-        errors::model_error(py, failure, view.warnings.as_deref(), Some(partial)).map(Some)
+        let partial = folded.into_message(py)?;
+        errors::model_error(py, failure, core.warnings(), Some(partial)).map(Some)
     }
 }
 
@@ -249,19 +128,17 @@ impl MessageAssembler {
     /// Parts so far, as copies.
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let parts = self.read(py, |state| state.core().parts().to_vec())?;
-        snapshot::parts(py, &parts).map(Bound::into_any)
+        let core = self.read(py, |state| Arc::clone(state.core()))?;
+        snapshot::parts(py, core.parts()).map(Bound::into_any)
     }
 
     /// Tool calls so far, by id.
     #[getter]
     fn tool_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let calls: Vec<(usize, ToolCall)> = self.read(py, |state| {
-            state.core().tool_calls().map(|(at, call)| (at, call.clone())).collect()
-        })?;
+        let core = self.read(py, |state| Arc::clone(state.core()))?;
         let dict = PyDict::new(py);
-        for (part_index, call) in &calls {
-            dict.set_item(&*call.id, Bound::new(py, ToolCallBuffer::new(*part_index, call))?)?;
+        for (part_index, call) in core.tool_calls() {
+            dict.set_item(&*call.id, Bound::new(py, ToolCallBuffer::new(part_index, call))?)?;
         }
         MAPPING_PROXY.get(py)?.call1((dict,))
     }
@@ -299,10 +176,8 @@ impl MessageAssembler {
     /// Token counts, `None` before the first ones.
     #[getter]
     pub(crate) fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let usage = self.read(py, |state| {
-            state.core().usage().map(|usage| usage.map(|text| Box::<str>::from(*text)))
-        })?;
-        usage.map(|usage| contract::usage(py, &usage.map(AsRef::as_ref))).transpose()
+        let metadata = self.read(py, |state| Arc::clone(state.core().metadata()))?;
+        folded::usage(py, &metadata)
     }
 
     /// Failure of a stream that ended in `error`, with the partial message; `None` otherwise.
@@ -313,8 +188,9 @@ impl MessageAssembler {
 
     /// Visible text so far.
     #[getter]
-    pub(crate) fn text(&self, py: Python<'_>) -> PyResult<String> {
-        self.read(py, |state| state.core().text())
+    pub(crate) fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        let core = self.read(py, |state| Arc::clone(state.core()))?;
+        Ok(folded::joined_text(py, core.parts(), false))
     }
 
     /// Consume a delta, a batch, or a mapping in wire names.
@@ -356,8 +232,7 @@ impl MessageAssembler {
 
     /// Return the message so far; in `idle` an empty assistant message.
     pub(crate) fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let view = self.view(py)?;
-        self.message(py, &view)
+        self.folded(py)?.1.into_message(py)
     }
 
     /// Return the message after `done`.
@@ -366,15 +241,15 @@ impl MessageAssembler {
     ///     ModelError: the stream ended in `error`; `.partial_message` holds the message so far.
     ///     MisuseError: the stream has not ended.
     pub(crate) fn build_final_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let view = self.view(py)?;
-        match view.status {
-            Status::Done => self.message(py, &view),
+        let (core, folded) = self.folded(py)?;
+        match core.status() {
+            Status::Done => folded.into_message(py),
             Status::Error => match self.model_error(py)? {
                 Some(error) => Err(PyErr::from_value(error)),
                 None => Err(errors::misuse(py, "the assembler was reset meanwhile")),
             },
             Status::Idle | Status::Started => {
-                let status = view.status.as_str();
+                let status = core.status().as_str();
                 let message = format!(
                     "no final message while the stream is {status}; snapshot() shows what came so far"
                 );
@@ -393,8 +268,7 @@ impl MessageAssembler {
         drop(old);
         let old = std::mem::take(&mut *errors::lock(py, &self.tool_args, "assembler")?);
         drop(old);
-        let old = errors::lock(py, &self.message_id, "assembler")?.take();
-        drop(old);
+        errors::lock(py, &self.message_id, "assembler")?.take();
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 use std::hash::{Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDelta, PyDict, PyString};
@@ -39,6 +39,30 @@ impl Timestamp {
     /// Return the seconds since 1970.
     pub(crate) fn seconds(self) -> f64 {
         self.0.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    }
+
+    /// Return RFC 3339 text in UTC with milliseconds; `None` after the year 9999, which Python cannot hold.
+    ///
+    /// Source: days to a date in the proleptic Gregorian calendar, <https://howardhinnant.github.io/date_algorithms.html>.
+    pub(crate) fn to_rfc3339(self) -> Option<String> {
+        let milliseconds = self.milliseconds();
+        let (seconds, fraction) = (milliseconds / 1_000, milliseconds % 1_000);
+        let (days, second) = (seconds / DAY_SECONDS + 719_468, seconds % DAY_SECONDS);
+        let (era, day_of_era) = (days / 146_097, days % 146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        // Months count from March.
+        let from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+        let year = era * 400 + year_of_era + u64::from(month <= 2);
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        (year <= 9_999).then(|| {
+            format!(
+                "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z"
+            )
+        })
     }
 
     fn milliseconds(self) -> u64 {
@@ -81,11 +105,9 @@ pub(crate) fn to_datetime(py: Python<'_>, timestamp: Timestamp) -> PyResult<Boun
 }
 
 /// Return the timestamp as RFC 3339 text in UTC with milliseconds.
-pub(crate) fn to_text(py: Python<'_>, timestamp: Timestamp) -> PyResult<String> {
-    let fields = PyDict::new(py);
-    fields.set_item("timespec", "milliseconds")?;
-    let text = to_datetime(py, timestamp)?.call_method("isoformat", (), Some(&fields))?;
-    Ok(text.cast::<PyString>()?.to_str()?.replace("+00:00", "Z"))
+pub(crate) fn to_text(timestamp: Timestamp) -> PyResult<String> {
+    let text = timestamp.to_rfc3339();
+    text.ok_or_else(|| PyOverflowError::new_err("the timestamp lies after the year 9999"))
 }
 
 /// Read an aware datetime or RFC 3339 text, to the millisecond.

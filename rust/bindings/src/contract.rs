@@ -3,16 +3,16 @@
 //! In: values of the core.  Out: enum members, which are looked up once, and models.
 
 use deltafold::contract::{DeltaKind, ErrorCode, FinishReason, Usage};
-use pyo3::exceptions::PyIndexError;
-use pyo3::intern;
+use pyo3::exceptions::{PyAttributeError, PyIndexError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
 
 use crate::imports::LazyImport;
 use crate::json;
 use crate::model::Model;
 
-static USAGE: Model = Model::new("deltafold.contract", "USAGE_BLUEPRINT");
+pub(crate) static USAGE: Model = Model::new("deltafold.contract", "USAGE_BLUEPRINT");
 
 /// A Python enum of the contract, with its members in the order of the core's enum.
 struct ClosedList {
@@ -64,24 +64,33 @@ pub(crate) fn error_code(py: Python<'_>, code: ErrorCode) -> PyResult<Bound<'_, 
 /// Build the Python `Usage` of token counts.
 pub(crate) fn usage<'py>(py: Python<'py>, counts: &Usage<&str>) -> PyResult<Bound<'py, PyAny>> {
     USAGE.make(py, |fields| {
-        fields.set(intern!(py, "input_tokens"), counts.input)?;
-        fields.set(intern!(py, "output_tokens"), counts.output)?;
-        fields.set(intern!(py, "total_tokens"), counts.total)?;
-        if let Some(cost) = counts.cost {
-            fields.set(intern!(py, "cost"), cost)?;
-        }
-        if let Some(cache_read) = counts.cache_read {
-            fields.set(intern!(py, "cache_read_tokens"), cache_read)?;
-        }
-        if let Some(cache_write) = counts.cache_write {
-            fields.set(intern!(py, "cache_write_tokens"), cache_write)?;
-        }
-        if let Some(reasoning) = counts.reasoning {
-            fields.set(intern!(py, "reasoning_tokens"), reasoning)?;
-        }
-        if let Some(details) = counts.details {
-            fields.set(intern!(py, "details"), json::to_python(py, details)?)?;
+        for name in USAGE.names(py)? {
+            let name = name.cast::<PyString>()?;
+            fields.set(name, usage_field(counts, name)?)?;
         }
         Ok(())
     })
+}
+
+/// Return a field of the Python `Usage` of token counts.
+pub(crate) fn usage_field<'py>(
+    counts: &Usage<&str>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = name.py();
+    let count = match name.to_str()? {
+        "input_tokens" => counts.input,
+        "output_tokens" => counts.output,
+        "total_tokens" => counts.total,
+        "cache_read_tokens" => counts.cache_read,
+        "cache_write_tokens" => counts.cache_write,
+        "reasoning_tokens" => counts.reasoning,
+        "cost" => return Ok(counts.cost.into_pyobject(py)?),
+        "details" => match counts.details {
+            Some(details) => return json::to_python(py, details),
+            None => None,
+        },
+        _ => return Err(PyAttributeError::new_err(name.clone().unbind())),
+    };
+    Ok(count.into_pyobject(py)?)
 }

@@ -481,7 +481,7 @@ impl MessageDelta {
         dict.set_item("seq", self.seq)?;
         dict.set_item("kind", self.core_kind().as_str())?;
         dict.set_item("payload", self.payload(py)?)?;
-        dict.set_item("timestamp", clock::to_text(py, self.now)?)?;
+        dict.set_item("timestamp", clock::to_text(self.now)?)?;
         if let Some(raw) = self.provider_raw(py)? {
             dict.set_item("providerRaw", raw)?;
         }

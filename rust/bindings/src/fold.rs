@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::assembler::MessageAssembler;
 use crate::decoder::Decoder;
@@ -89,7 +89,7 @@ impl Fold {
 
     /// Text of the answer so far.
     #[getter]
-    fn text(&self, py: Python<'_>) -> PyResult<String> {
+    fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         self.assembler.get().text(py)
     }
 

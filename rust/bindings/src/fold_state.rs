@@ -15,7 +15,8 @@ use crate::clock::Timestamp;
 
 /// State of a message under construction.
 pub(crate) struct FoldState {
-    core: MessageAssembler,
+    /// Shared with messages.  A feed copies it only while a message of an earlier state has not made its parts.
+    core: Arc<MessageAssembler>,
     run_id: Option<Arc<str>>,
     /// Timestamp of the first delta.
     began: Option<Timestamp>,
@@ -33,7 +34,7 @@ pub(crate) struct UnreadArguments {
 impl FoldState {
     /// Build an empty state.  Without a run id, the run of the first delta is used.
     pub(crate) fn new(run_id: Option<Arc<str>>) -> Self {
-        Self { core: MessageAssembler::default(), run_id, began: None, generation: 0 }
+        Self { core: Arc::default(), run_id, began: None, generation: 0 }
     }
 
     /// Build the empty state that follows this one after a reset.
@@ -41,7 +42,7 @@ impl FoldState {
         Self { generation: self.generation + 1, ..Self::new(run_id) }
     }
 
-    pub(crate) fn core(&self) -> &MessageAssembler {
+    pub(crate) fn core(&self) -> &Arc<MessageAssembler> {
         &self.core
     }
 
@@ -99,7 +100,7 @@ impl FoldState {
             self.run_id = Some(run_id.into());
         }
         self.began.get_or_insert_with(now);
-        let mut output = FoldingOutput::new(&mut self.core);
+        let mut output = FoldingOutput::new(Arc::make_mut(&mut self.core));
         let produced = produce(&mut output);
         let outcome = output.finish().map(|count| (count, produced));
         if outcome.is_err() && self.core.last_seq() == seq_before {

@@ -37,6 +37,15 @@ pub(crate) fn read_json<'py>(
         .whole(Reader::new(text, max_depth))
 }
 
+/// Bound on the open objects and arrays of a tool call's arguments: the decoder's default, below pydantic's 200 for reading
+/// JSON.
+pub(crate) const MAX_ARGUMENT_DEPTH: usize = 128;
+
+/// Return the object of a tool call's arguments; `None` if the text is not an object, or is ambiguous.
+pub(crate) fn arguments<'py>(py: Python<'py>, text: &str) -> Option<Bound<'py, PyDict>> {
+    read_json(py, text, MAX_ARGUMENT_DEPTH).ok()?.cast_into::<PyDict>().ok()
+}
+
 type Read<T> = deltafold::json::Result<T>;
 
 /// Default bound of CPython on the number of digits of an `int`.

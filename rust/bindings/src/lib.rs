@@ -3,7 +3,8 @@
 //! Laws:
 //! - No Python object is built, dropped or called while a lock is held.  Signal handlers between the slices of a huge feed
 //!   are the exception; they find the object busy.
-//! - A busy lock raises `MisuseError` and never waits.
+//! - A busy lock raises `MisuseError` and never waits.  The lock of a lazy message is the exception: it is held for a few
+//!   instructions, and a message is data that threads may share.
 //! - A panic becomes `InternalError` and poisons its object.
 
 use pyo3::prelude::*;
@@ -22,11 +23,14 @@ mod delta_from_wire;
 mod errors;
 mod fold;
 mod fold_state;
+mod folded;
 mod imports;
 mod json;
+mod lazy;
 mod limits;
 mod logprobs;
 mod members;
+mod message_json;
 mod model;
 mod partial_json;
 mod partial_tree;
@@ -59,6 +63,8 @@ mod _core {
     #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]
+    use crate::lazy::{LazyDict, LazyField, folded_json, folded_text, set_lazy_field};
+    #[pymodule_export]
     use crate::limits::Limits;
     #[pymodule_export]
     use crate::logprobs::Logprobs;
@@ -83,6 +89,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)?;
+        module.add("MAX_ARGUMENT_DEPTH", crate::json::MAX_ARGUMENT_DEPTH)?;
         module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
         module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;
         let names = PyTuple::new(module.py(), ::deltafold::provider_error::REQUEST_ID_HEADERS)?;

@@ -1,15 +1,18 @@
 //! `Model`: builds pydantic models from valid fields, without pydantic's validation.
 //!
 //! In: a blueprint of the pure-Python half (`deltafold.contract.Blueprint`), and the fields that differ from it.  Out: the
-//! model.  A pydantic 2 model consists of four slots, whose content the Python half defines.
+//! model, or a lazy model whose fields are made when they are first read.
 //!
-//! No other module calls Python's C API directly.  Calls through Python callables take 0.4 µs more for each model, and the
-//! message of a short stream consists of four models.
+//! Law: only `__dict__` is filled.  The Python half fills pydantic's other slots when they are first read.
+//!
+//! No other module calls Python's C API directly.  Calls through Python callables take 0.4 µs more for each model.
+
+use std::ptr;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{ffi, intern};
 
 use crate::imports::{BASE_MODEL, LazyImport};
@@ -17,13 +20,13 @@ use crate::imports::{BASE_MODEL, LazyImport};
 /// Blueprint of a model, looked up once.
 pub(crate) struct Model {
     blueprint: LazyImport,
-    slots: PyOnceLock<Slots>,
+    plan: PyOnceLock<Plan>,
 }
 
-struct Slots {
+struct Plan {
     class: CheckedClass,
     fields: Py<PyDict>,
-    names: Py<PyAny>,
+    names: Py<PyTuple>,
 }
 
 /// Fields of a model under construction.
@@ -42,18 +45,34 @@ impl<'py> Fields<'py> {
 
 impl Model {
     pub(crate) const fn new(module: &'static str, name: &'static str) -> Self {
-        Self { blueprint: LazyImport::new(module, name), slots: PyOnceLock::new() }
+        Self { blueprint: LazyImport::new(module, name), plan: PyOnceLock::new() }
     }
 
-    fn slots(&self, py: Python<'_>) -> PyResult<&Slots> {
-        self.slots.get_or_try_init(py, || {
+    fn plan(&self, py: Python<'_>) -> PyResult<&Plan> {
+        self.plan.get_or_try_init(py, || {
             let blueprint = self.blueprint.get(py)?;
-            Ok(Slots {
-                class: CheckedClass::model(&blueprint.getattr("cls")?)?,
+            let class = blueprint.getattr("cls")?;
+            Ok(Plan {
+                class: CheckedClass::model(&class)?,
+                names: class
+                    .getattr("model_fields")?
+                    .cast_into::<PyDict>()?
+                    .keys()
+                    .to_tuple()
+                    .unbind(),
                 fields: blueprint.getattr("fields")?.cast_into::<PyDict>()?.unbind(),
-                names: blueprint.getattr("names")?.unbind(),
             })
         })
+    }
+
+    /// Return the names of all fields in the order of the model.
+    pub(crate) fn names<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
+        Ok(self.plan(py)?.names.bind(py))
+    }
+
+    /// Return the fields of the blueprint with their default values.
+    pub(crate) fn fields<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
+        Ok(self.plan(py)?.fields.bind(py))
     }
 
     /// Build a model.  Fields that `fill` does not set have the values of the blueprint.
@@ -62,31 +81,50 @@ impl Model {
         py: Python<'py>,
         fill: impl FnOnce(&Fields<'py>) -> PyResult<()>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.make_with(py, fill, None, None)
-    }
-
-    /// Build a model as [`Model::make`] does, with members beyond the fields and with private attributes.
-    pub(crate) fn make_with<'py>(
-        &self,
-        py: Python<'py>,
-        fill: impl FnOnce(&Fields<'py>) -> PyResult<()>,
-        extra: Option<Bound<'py, PyDict>>,
-        private: Option<Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let slots = self.slots(py)?;
-        let fields = Fields(slots.fields.bind(py).copy()?);
+        let plan = self.plan(py)?;
+        let fields = Fields(plan.fields.bind(py).copy()?);
         fill(&fields)?;
-        let model = slots.class.instance(py)?;
-        set(&model, intern!(py, "__dict__"), &fields.0)?;
-        set(&model, intern!(py, "__pydantic_fields_set__"), &set_of(slots.names.bind(py))?)?;
-        let none = py.None();
-        let none = none.bind(py);
-        let or_none =
-            |dict: Option<Bound<'py, PyDict>>| dict.map_or_else(|| none.clone(), Bound::into_any);
-        set(&model, intern!(py, "__pydantic_extra__"), &or_none(extra))?;
-        set(&model, intern!(py, "__pydantic_private__"), &or_none(private))?;
+        let model = plan.class.instance(py)?;
+        set_dict(&model, Some(&fields.0))?;
         Ok(model)
     }
+
+    /// Build a model that has a single entry in its `__dict__`: the source of its fields.
+    pub(crate) fn lazy<'py>(
+        &self,
+        name: &Bound<'py, PyString>,
+        source: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = source.py();
+        let entries = PyDict::new(py);
+        entries.set_item(name, source)?;
+        let model = self.plan(py)?.class.instance(py)?;
+        set_dict(&model, Some(&entries))?;
+        Ok(model)
+    }
+}
+
+/// Return the `__dict__` of an instance, whatever descriptor of that name its class has.
+#[expect(unsafe_code, reason = "the class may hide its dict behind a descriptor of ours")]
+pub(crate) fn dict<'py>(model: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    // SAFETY: the reference is live.  The function returns a new reference, or null with an exception set.
+    let dict = unsafe {
+        let dict = ffi::PyObject_GenericGetDict(model.as_ptr(), ptr::null_mut());
+        Bound::from_owned_ptr_or_err(model.py(), dict)?
+    };
+    Ok(dict.cast_into::<PyDict>()?)
+}
+
+/// Replace or delete the `__dict__` of an instance, whatever descriptor of that name its class has.
+#[expect(unsafe_code, reason = "the class may hide its dict behind a descriptor of ours")]
+pub(crate) fn set_dict<'py>(
+    model: &Bound<'py, PyAny>,
+    dict: Option<&Bound<'py, PyDict>>,
+) -> PyResult<()> {
+    let dict = dict.map_or(ptr::null_mut(), Bound::as_ptr);
+    // SAFETY: the references are live, and the call steals none of them.  A null dict deletes the old one.
+    let code = unsafe { ffi::PyObject_GenericSetDict(model.as_ptr(), dict, ptr::null_mut()) };
+    if code == 0 { Ok(()) } else { Err(PyErr::fetch(model.py())) }
 }
 
 /// Class whose instances `object.__new__` can build, checked once.
@@ -140,11 +178,4 @@ pub(crate) fn set<'py>(
     let code =
         unsafe { ffi::PyObject_GenericSetAttr(model.as_ptr(), name.as_ptr(), value.as_ptr()) };
     if code == 0 { Ok(()) } else { Err(PyErr::fetch(model.py())) }
-}
-
-/// Build `set(names)`.
-#[expect(unsafe_code, reason = "the call is half of what making a model costs")]
-fn set_of<'py>(names: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: the reference is live and is not stolen.  The function returns a new one, or null with an exception set.
-    unsafe { Bound::from_owned_ptr_or_err(names.py(), ffi::PySet_New(names.as_ptr())) }
 }

@@ -13,7 +13,7 @@ use crate::model::{Fields, Model};
 
 static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
 static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");
-static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
+pub(crate) static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
 
 /// Build the Python models of the parts of a message.
 pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py, PyList>> {

@@ -115,6 +115,37 @@ pub enum Terminal {
     Error(Failure<Box<str>>),
 }
 
+/// Metadata of a message: everything but its parts and log probabilities.
+///
+/// An assembler shares it with the messages that were made of the fold, so that a message can outlive the text of its parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metadata {
+    /// Id of the model that answers, as the stream named it last.
+    pub model_id: Box<str>,
+    /// Id of the response.
+    pub request_id: Box<str>,
+    /// Token counts, if the stream had any.
+    pub usage: Option<Usage<String>>,
+    /// End of the message, if it has ended.
+    pub terminal: Option<Terminal>,
+    /// JSON array of the terminal's warnings.
+    pub warnings: Option<Box<str>>,
+    /// JSON object of the terminal's details, under the provider's names.
+    pub details: Option<Box<str>>,
+}
+
+impl Metadata {
+    /// Return the finish reason of a normal end, with the provider's own word.
+    pub fn done(&self) -> Option<(FinishReason, Option<&str>)> {
+        match &self.terminal {
+            Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
+                Some((*finish_reason, raw_finish_reason.as_deref()))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Initial capacity of a text.  Growth from a few bytes would copy a short answer five times.
 const FIRST_BYTES: usize = 128;
 
@@ -135,16 +166,12 @@ impl PartialEq for InterleavedCalls {
 pub struct MessageAssembler {
     laws: Laws,
     status: Status,
-    model_id: Box<str>,
-    request_id: Box<str>,
+    /// Shared with snapshots.  The record is copied only if it changes while a snapshot is alive.
+    metadata: Arc<Metadata>,
     parts: Vec<Part>,
     /// Part numbers of the tool calls, in order.
     calls: Vec<usize>,
     interleaved: InterleavedCalls,
-    usage: Option<Usage<String>>,
-    terminal: Option<Terminal>,
-    warnings: Option<Box<str>>,
-    details: Option<Box<str>>,
     /// Shared with snapshots.  The list is copied only if tokens arrive while a snapshot is alive.
     logprobs: Option<Arc<Logprobs>>,
 }
@@ -160,14 +187,19 @@ impl MessageAssembler {
         self.laws.last_seq()
     }
 
+    /// Return the metadata so far.
+    pub fn metadata(&self) -> &Arc<Metadata> {
+        &self.metadata
+    }
+
     /// Return the id of the model that answers, as the stream named it last.
     pub fn model_id(&self) -> &str {
-        &self.model_id
+        &self.metadata.model_id
     }
 
     /// Return the id of the response.
     pub fn request_id(&self) -> &str {
-        &self.request_id
+        &self.metadata.request_id
     }
 
     /// Return the parts in order.
@@ -185,7 +217,7 @@ impl MessageAssembler {
 
     /// Return the token counts, if the stream had any.
     pub fn usage(&self) -> Option<Usage<&str>> {
-        self.usage.as_ref().map(|usage| usage.map(AsRef::as_ref))
+        self.metadata.usage.as_ref().map(|usage| usage.map(AsRef::as_ref))
     }
 
     /// Return the log probabilities of all tokens, text and thinking, in the order of the stream.
@@ -195,17 +227,17 @@ impl MessageAssembler {
 
     /// Return the end of the message, if it has ended.
     pub fn terminal(&self) -> Option<&Terminal> {
-        self.terminal.as_ref()
+        self.metadata.terminal.as_ref()
     }
 
     /// Return the JSON object of the terminal's details, under the provider's names.
     pub fn details(&self) -> Option<&str> {
-        self.details.as_deref()
+        self.metadata.details.as_deref()
     }
 
     /// Return the JSON array of the terminal's warnings.
     pub fn warnings(&self) -> Option<&str> {
-        self.warnings.as_deref()
+        self.metadata.warnings.as_deref()
     }
 
     /// Return the visible text received so far, with all parts joined.
@@ -300,8 +332,9 @@ impl MessageAssembler {
         match (delta.payload, destination) {
             (Payload::Start { model_id, request_id }, _) => {
                 self.status = Status::Started;
-                self.model_id = model_id.into();
-                self.request_id = request_id.into();
+                let metadata = self.metadata_mut();
+                metadata.model_id = model_id.into();
+                metadata.request_id = request_id.into();
             }
             (
                 Payload::Text { text, attributes, .. } | Payload::Thinking { text, attributes, .. },
@@ -339,26 +372,28 @@ impl MessageAssembler {
                 }
             }
             (Payload::Usage(usage), _) => {
-                self.usage.get_or_insert_default().replace(&usage);
+                self.metadata_mut().usage.get_or_insert_default().replace(&usage);
             }
             (
                 Payload::Done { finish_reason, raw_finish_reason, model_id, details, warnings },
                 _,
             ) => {
                 self.status = Status::Done;
-                self.details = details.map(Into::into);
-                self.warnings = warnings.map(Into::into);
+                let metadata = self.metadata_mut();
+                metadata.details = details.map(Into::into);
+                metadata.warnings = warnings.map(Into::into);
                 if let Some(model_id) = model_id {
-                    self.model_id = model_id.into();
+                    metadata.model_id = model_id.into();
                 }
                 let raw_finish_reason = raw_finish_reason.map(Into::into);
-                self.terminal = Some(Terminal::Done { finish_reason, raw_finish_reason });
+                metadata.terminal = Some(Terminal::Done { finish_reason, raw_finish_reason });
             }
             (Payload::Error(failure), _) => {
                 self.status = Status::Error;
-                self.warnings = failure.warnings.map(Into::into);
+                let metadata = self.metadata_mut();
+                metadata.warnings = failure.warnings.map(Into::into);
                 let failure = failure.map(&mut |text| Box::<str>::from(*text));
-                self.terminal = Some(Terminal::Error(failure));
+                metadata.terminal = Some(Terminal::Error(failure));
             }
             (Payload::Part { part, .. }, _) => self.parts.push(Part::Whole(part.into())),
             // The laws guarantee a part for the arguments and the end of a call.  The end of a text part does not change the
@@ -371,6 +406,10 @@ impl MessageAssembler {
             ) => {}
         }
         Ok(())
+    }
+
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        Arc::make_mut(&mut self.metadata)
     }
 
     fn text_part(

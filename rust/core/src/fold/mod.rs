@@ -4,5 +4,5 @@ mod assembler;
 mod output;
 pub mod partial_json;
 
-pub use assembler::{MessageAssembler, Part, Status, Terminal, TextPart, ToolCall};
+pub use assembler::{MessageAssembler, Metadata, Part, Status, Terminal, TextPart, ToolCall};
 pub use output::FoldingOutput;

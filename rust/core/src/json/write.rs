@@ -32,6 +32,8 @@ pub fn write_text(out: &mut String, text: &str) {
             Some('\n') => out.push_str("\\n"),
             Some('\r') => out.push_str("\\r"),
             Some('\t') => out.push_str("\\t"),
+            Some('\u{8}') => out.push_str("\\b"),
+            Some('\u{c}') => out.push_str("\\f"),
             Some(other) => {
                 use std::fmt::Write as _;
                 // Writing to a String cannot fail.

@@ -1,0 +1,261 @@
+//! Descriptors of lazy models: a field is made when it is first read, all fields when `__dict__` is.
+//!
+//! In: a model whose `__dict__` has the source of its fields.  Out: the fields, which are kept in `__dict__`.
+//!
+//! Laws: a model without a source is an ordinary pydantic model.  Reading `__dict__` removes the source; pydantic sees all
+//! fields in the order of the model.  A set field is never made.
+
+use pyo3::PyClass;
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
+use pyo3::types::{PyDict, PyString, PyType};
+
+use crate::contract::USAGE;
+use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, SOURCE};
+use crate::message_json;
+use crate::model::{self, Model};
+use crate::snapshot;
+
+/// Class with lazy fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Message,
+    Meta,
+    Usage,
+    ToolCall,
+}
+
+impl Owner {
+    fn named(name: &str) -> PyResult<Self> {
+        match name {
+            "Message" => Ok(Self::Message),
+            "Meta" => Ok(Self::Meta),
+            "Usage" => Ok(Self::Usage),
+            "ToolCallPart" => Ok(Self::ToolCall),
+            _ => Err(PyValueError::new_err(format!("{name} has no lazy fields"))),
+        }
+    }
+
+    /// Make a field and keep it in `fields`; `None` if the fields have no source.
+    fn make<'py>(
+        self,
+        name: &Bound<'py, PyString>,
+        fields: &Bound<'py, PyDict>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self {
+            Self::Message => source::<FoldedMessage>(fields)?
+                .map(|source| FoldedMessage::message_field(&source, name, fields)),
+            Self::Meta => source::<FoldedMessage>(fields)?
+                .map(|source| FoldedMessage::meta_field(&source, name, fields)),
+            Self::Usage => {
+                source::<FoldedUsage>(fields)?.map(|source| source.get().field(name, fields))
+            }
+            Self::ToolCall => parse(name, fields).transpose(),
+        }
+        .transpose()
+    }
+
+    fn model(self) -> &'static Model {
+        match self {
+            Self::Message => &folded::MESSAGE,
+            Self::Meta => &folded::META,
+            Self::Usage => &USAGE,
+            Self::ToolCall => &snapshot::TOOL_CALL,
+        }
+    }
+
+    /// Make all fields that are not set, and remove their source.
+    fn complete(self, fields: &Bound<'_, PyDict>) -> PyResult<()> {
+        let py = fields.py();
+        if self == Self::ToolCall {
+            let name = intern!(py, "arguments");
+            if !fields.contains(name)? {
+                parse(name, fields)?;
+            }
+            return with_critical_section(fields, || self.sort(fields));
+        }
+        if !fields.contains(intern!(py, SOURCE))? {
+            return Ok(());
+        }
+        for name in self.model().names(py)? {
+            let name = name.cast::<PyString>()?;
+            if !fields.contains(name)? {
+                self.make(name, fields)?;
+            }
+        }
+        with_critical_section(fields, || {
+            if fields.contains(intern!(py, SOURCE))? {
+                fields.del_item(intern!(py, SOURCE))?;
+                self.sort(fields)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Bring the fields to the order of the model.
+    fn sort(self, fields: &Bound<'_, PyDict>) -> PyResult<()> {
+        let names = self.model().names(fields.py())?;
+        if fields.keys().eq(names.to_list())? {
+            return Ok(());
+        }
+        for name in names {
+            if let Some(value) = fields.get_item(&name)? {
+                fields.del_item(&name)?;
+                fields.set_item(name, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn source<'py, T: PyClass>(fields: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, T>>> {
+    let found = fields.get_item(intern!(fields.py(), SOURCE))?;
+    Ok(found.and_then(|source| source.cast_into::<T>().ok()))
+}
+
+/// Parse the arguments of a call, and keep the three fields that parsing gives.
+fn parse<'py>(
+    name: &Bound<'py, PyString>,
+    fields: &Bound<'py, PyDict>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = fields.py();
+    let Some(raw) = fields.get_item(intern!(py, "raw_args_text"))? else { return Ok(None) };
+    let Some(format) = fields.get_item(intern!(py, "input_format"))? else { return Ok(None) };
+    let parsed = Arguments::parse(&raw, &format)?;
+    folded::keep(fields, intern!(py, "arguments"), parsed.value)?;
+    folded::keep(fields, intern!(py, "parse_error"), parsed.error)?;
+    folded::keep(fields, intern!(py, "parse_warning"), parsed.warning)?;
+    fields.get_item(name)
+}
+
+/// Non-data descriptor of a field that is made when it is first read.
+///
+/// Args:
+///     owner: name of the class: `Message`, `Meta`, `Usage` or `ToolCallPart`.
+///     name: name of the field.
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct LazyField {
+    owner: Owner,
+    name: Py<PyString>,
+}
+
+#[pymethods]
+impl LazyField {
+    #[new]
+    #[pyo3(signature = (owner, name, /))]
+    fn new(owner: &str, name: Bound<'_, PyString>) -> PyResult<Self> {
+        Ok(Self { owner: Owner::named(owner)?, name: name.unbind() })
+    }
+
+    /// Make the field.  A class has no such attribute, as it has none for any field of a pydantic model.
+    fn __get__<'py>(
+        &self,
+        py: Python<'py>,
+        instance: Option<&Bound<'py, PyAny>>,
+        owner: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = owner;
+        let name = self.name.bind(py);
+        let made = match instance {
+            Some(model) => self.owner.make(name, &model::dict(model)?)?,
+            None => None,
+        };
+        made.ok_or_else(|| PyAttributeError::new_err(self.name.clone_ref(py)))
+    }
+}
+
+/// Data descriptor of the `__dict__` of a lazy model: reading it makes all fields.
+///
+/// Args:
+///     owner: name of the class: `Message`, `Meta`, `Usage` or `ToolCallPart`.
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct LazyDict {
+    owner: Owner,
+}
+
+#[pymethods]
+impl LazyDict {
+    #[new]
+    #[pyo3(signature = (owner, /))]
+    fn new(owner: &str) -> PyResult<Self> {
+        Ok(Self { owner: Owner::named(owner)? })
+    }
+
+    fn __get__<'py>(
+        this: &Bound<'py, Self>,
+        instance: Option<&Bound<'py, PyAny>>,
+        owner: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = owner;
+        let Some(model) = instance else { return Ok(this.as_any().clone()) };
+        let fields = model::dict(model)?;
+        this.get().owner.complete(&fields)?;
+        Ok(fields.into_any())
+    }
+
+    #[expect(clippy::unused_self, reason = "the protocol of descriptors")]
+    fn __set__(&self, instance: &Bound<'_, PyAny>, fields: &Bound<'_, PyAny>) -> PyResult<()> {
+        replace(instance, Some(fields.cast::<PyDict>()?))
+    }
+
+    #[expect(clippy::unused_self, reason = "the protocol of descriptors")]
+    fn __delete__(&self, instance: &Bound<'_, PyAny>) -> PyResult<()> {
+        replace(instance, None)
+    }
+}
+
+fn replace<'py>(instance: &Bound<'py, PyAny>, fields: Option<&Bound<'py, PyDict>>) -> PyResult<()> {
+    if instance.is_instance_of::<PyType>() {
+        return Err(PyTypeError::new_err("the __dict__ of a class cannot be replaced"));
+    }
+    model::set_dict(instance, fields)
+}
+
+/// Set a field of lazy metadata without making the others.  Return false for other models and names.
+#[pyfunction]
+#[pyo3(signature = (meta, name, value, /))]
+pub(crate) fn set_lazy_field(
+    meta: &Bound<'_, PyAny>,
+    name: &Bound<'_, PyString>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let fields = model::dict(meta)?;
+    if source::<FoldedMessage>(&fields)?.is_none()
+        || !folded::META.fields(meta.py())?.contains(name)?
+    {
+        return Ok(false);
+    }
+    fields.set_item(name, value)?;
+    Ok(true)
+}
+
+/// Return the text of a lazy message, or its thinking; `None` once its parts were made or set.
+#[pyfunction]
+#[pyo3(signature = (message, thinking, /))]
+pub(crate) fn folded_text<'py>(
+    message: &Bound<'py, PyAny>,
+    thinking: bool,
+) -> PyResult<Option<Bound<'py, PyString>>> {
+    let py = message.py();
+    let Some(source) = source::<FoldedMessage>(&model::dict(message)?)? else { return Ok(None) };
+    Ok(source.get().fold().map(|core| folded::joined_text(py, core.parts(), thinking)))
+}
+
+/// Return the JSON of a lazy message; `None` once its parts were made or set, or if pydantic has to write it.
+#[pyfunction]
+#[pyo3(signature = (message, /))]
+pub(crate) fn folded_json(message: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = message.py();
+    let fields = model::dict(message)?;
+    let Some(source) = source::<FoldedMessage>(&fields)? else { return Ok(None) };
+    let Some(fold) = source.get().fold() else { return Ok(None) };
+    // Metadata that was made may have been changed.
+    let meta = match fields.get_item(intern!(py, "meta"))? {
+        Some(meta) => Some(meta.call_method0(intern!(py, "model_dump_json"))?),
+        None => None,
+    };
+    let meta = meta.as_ref().map(|meta| meta.cast::<PyString>()?.to_str()).transpose()?;
+    Ok(message_json::write(source.get(), &fold, meta))
+}

@@ -99,17 +99,7 @@ _OWN_MODULES: Final = frozenset({__name__, "deltafold.streams"})
 
 
 class StreamCore(StreamReader):
-    """One stream without its transport: the rare half of `StreamReader`, which reads.
-
-    Attributes:
-        call: facts about the call.
-        options: the options of the decoder.
-        error_mapper: the caller's mapper of failures.
-    """
-
-    call: CallContext
-    options: DecoderOptions
-    error_mapper: ErrorMapper | None
+    """One stream without its transport: the rare half of `StreamReader`, which reads."""
 
     # Most streams set none of these.
     _cause: Exception | None = None

@@ -8,7 +8,7 @@ use super::counts::Counts;
 use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::StreamOptions;
 use super::parts::{Part, PartHandle};
-use super::usage::UsageRecord;
+use super::usage_record::UsageRecord;
 use crate::contract::{ErrorCode, Failure, FinishReason, Output, Usage, Warnings};
 use crate::json::Str;
 use crate::provider_error::ErrorObject;

@@ -18,6 +18,7 @@ mod parts;
 mod terminal;
 mod text;
 mod usage;
+mod usage_record;
 mod whole_parts;
 
 pub use call::{CallEnd, CallHandle};

@@ -4,43 +4,14 @@
 
 use super::counts::Counts;
 use super::emitter::{Emitter, EmitterSink};
+use super::usage_record::UsageRecord;
 use crate::contract::{Output, Payload};
-use crate::facts::{UsageNumbers, UsageTable};
-use crate::json::{self, Patch, Reader, Result};
+use crate::facts::UsageTable;
 
 /// Cost of one repeated byte of a usage record, in bytes of provider state.
 ///
 /// Merging reads and writes each byte several times.  Known records have at most 2 KB and are repeated once or twice.
 const REPEATED_BYTE_COST: usize = 16;
-
-/// The merged usage records of a stream.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct UsageRecord {
-    json: String,
-    /// The numbers of `json`; `None` if it cannot be read.
-    numbers: Option<UsageNumbers>,
-}
-
-impl UsageRecord {
-    fn new(json: String, table: &UsageTable) -> Self {
-        Self { numbers: table.read(&json).ok(), json }
-    }
-
-    /// Merge a record and read its numbers in one pass; `None` for records that need another reading of the result.
-    fn merged_in_one_pass(&self, record: &str, table: &UsageTable) -> Option<Self> {
-        let mut numbers = self.numbers?;
-        let mut patch = Patch::default();
-        let read = Reader::trusted(record).entries(|reader, key| {
-            let start = reader.position();
-            table.read_member(reader, key.raw, &mut numbers)?;
-            patch.add(key, reader.since(start));
-            Result::Ok(())
-        });
-        read.ok()?;
-        let json = json::merge_patch(&self.json, &patch).filter(|_| numbers.can_grow())?;
-        Some(Self { json, numbers: Some(numbers) })
-    }
-}
 
 impl<O: Output> EmitterSink<'_, O> {
     /// Merge a usage record into the earlier ones and send the counts if they changed.
@@ -48,18 +19,16 @@ impl<O: Output> EmitterSink<'_, O> {
     /// The last value of each member that is not null wins.  `None` changes nothing.
     pub fn merge_usage(&mut self, record: Option<&str>, table: &UsageTable) {
         let Some(record) = record else { return };
-        let known = self.emitter.usage_record.as_ref().map_or(0, |known| known.json.len());
+        let known = self.emitter.usage_record.as_ref().map_or(0, |known| known.json().len());
         if !self.take_repeated_bytes(known, record.len()) {
             return;
         }
         let merged = match &self.emitter.usage_record {
-            Some(known) => known
-                .merged_in_one_pass(record, table)
-                .unwrap_or_else(|| UsageRecord::new(json::merge_deep(&known.json, record), table)),
-            None => UsageRecord::new(json::compact(record), table),
+            Some(known) => known.merged(record, table),
+            None => UsageRecord::first(record, table),
         };
-        if let Some(numbers) = &merged.numbers {
-            self.usage(&Counts::from_numbers(table, numbers), &merged.json);
+        if let Some(numbers) = merged.numbers() {
+            self.usage(&Counts::from_numbers(table, numbers), merged.json());
         }
         self.emitter.usage_record = Some(merged);
     }

@@ -12,10 +12,12 @@
 //! Sources: mapping of finish reasons, usage and error codes (protocols/mapping.md sections 4 to 6), words to write
 //! (protocols/encode.md sections 11 and 12).
 
+mod members;
 mod paths;
 mod table;
 mod usage;
 
+pub use members::{UsageMember, UsageRow};
 pub use table::{Ending, ErrorCodes, Facts, FinishReasons, Row};
 pub(crate) use usage::usage_rows;
-pub use usage::{UsageMember, UsageNumbers, UsageRow, UsageRows, UsageTable};
+pub use usage::{UsageNumbers, UsageRows, UsageTable};

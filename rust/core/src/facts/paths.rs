@@ -5,7 +5,7 @@
 //! Laws: the rows stay the only source; the index holds positions in them.  A lookup compares only names of the same length,
 //! so that members without a path cost one test.
 
-use super::usage::{UsageMember, UsageRow};
+use super::members::{UsageMember, UsageRow};
 
 /// Maximum number of paths of a table.
 const MAX_PATHS: usize = 32;

@@ -8,8 +8,11 @@ use deltafold::dialect::openai_chat::facts::FACTS;
 use deltafold::emit::Counts;
 use deltafold::json;
 
+/// Input, output and cached tokens, and the record.
+type Counted = (Option<u64>, Option<u64>, Option<u64>, String);
+
 /// Decode a stream of these records, and return its last usage delta: input, output, cached and raw record.
-fn decoded(records: &[String]) -> Option<(Option<u64>, Option<u64>, Option<u64>, String)> {
+fn decoded(records: &[String]) -> Option<Counted> {
     let mut body: String = records
         .iter()
         .map(|record| {
@@ -31,7 +34,7 @@ fn decoded(records: &[String]) -> Option<(Option<u64>, Option<u64>, Option<u64>,
 }
 
 /// Merge the records one after the other, and read each result anew.
-fn merged(records: &[String]) -> Option<(Option<u64>, Option<u64>, Option<u64>, String)> {
+fn merged(records: &[String]) -> Option<Counted> {
     let mut known: Option<String> = None;
     let mut last = None;
     for record in records {

@@ -29,7 +29,7 @@ pub struct Emitter {
     /// Counts from outside the message, and their record.
     pub(super) usage_beside: Option<Box<(Counts, String)>>,
     /// Usage records of the provider, merged.
-    pub(super) usage_record: Option<UsageRecord>,
+    pub(super) usage_record: Option<Box<UsageRecord>>,
     pub(super) finish: Option<(FinishReason, String)>,
     pub(super) deferred: Option<Box<Failure<Box<str>>>>,
     pub(super) refused: bool,

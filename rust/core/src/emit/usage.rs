@@ -30,7 +30,7 @@ impl<O: Output> EmitterSink<'_, O> {
         if let Some(numbers) = merged.numbers() {
             self.usage(&Counts::from_numbers(table, numbers), merged.json());
         }
-        self.emitter.usage_record = Some(merged);
+        self.emitter.usage_record = Some(Box::new(merged));
     }
 
     /// Return true after the first record of [`Self::merge_usage`].

@@ -16,6 +16,9 @@ import os, signal, sys, time
 import deltafold
 from deltafold import Decoder, Fold, MessageAssembler, PartialJson
 
+# A shell starts what it puts into the background with the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 EVENT = b'data: {"choices":[{"delta":{"content":"%s"}}]}\\n\\n' % (b"x" * 30)
 HUGE = EVENT * ((128 << 20) // len(EVENT))
 # Work for the decoder alone: nothing is made of it afterwards.

@@ -150,7 +150,7 @@ def test_a_source_that_reads_its_own_stream_is_misuse() -> None:
 
 
 def test_threads_that_share_a_stream_take_each_delta_once_or_are_refused() -> None:
-    chunks = pieces(CHAT, 5) * 1
+    chunks = pieces(CHAT, 5)
     whole = [delta.seq for delta in chat_stream(chunks)]
     for _ in range(20):
         stream, seen, refused = chat_stream(iter(chunks)), list[int](), list[MisuseError]()

@@ -27,7 +27,6 @@ from deltafold.timing import Timing, timing_of
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
 from deltafold.transports.sources import AsyncSource, Source
-from deltafold.transports.unready import refuse_lines
 
 Status: TypeAlias = Literal["idle", "started", "done", "error"]
 
@@ -233,8 +232,9 @@ class StreamCore(StreamReader):
     def _mapper(self) -> ErrorMapper:
         if self._own_mapper is None:
             clock = self.options.get("clock")
-            own = ErrorMapper() if clock is None else ErrorMapper(clock=clock)
-            self._own_mapper = self.error_mapper or own
+            self._own_mapper = self.error_mapper or (
+                ErrorMapper() if clock is None else ErrorMapper(clock=clock)
+            )
         return self._own_mapper
 
     def _completed(self, error: ModelError) -> ModelError:
@@ -308,9 +308,6 @@ class StreamCore(StreamReader):
         """End the stream where a signal handler raised: the rest of the chunk is lost."""
         if not isinstance(raised, (DeltafoldError, TypeError)):
             self.cancel("reading was interrupted")
-
-    def _refuse_lines(self, first: bytes, second: bytes) -> None:
-        refuse_lines(first, second)
 
     def _show_end(self) -> None:
         if self._observer is not None:

@@ -32,6 +32,8 @@ pub(crate) static LOGPROBS_SCHEMA: LazyImport =
 pub(crate) static PARSE_ARGUMENTS: LazyImport =
     LazyImport::new("deltafold.arguments", "parse_arguments");
 pub(crate) static PART_FROM_WIRE: LazyImport = LazyImport::new("deltafold.parts", "part_from_wire");
+pub(crate) static REFUSE_LINES: LazyImport =
+    LazyImport::new("deltafold.transports.unready", "refuse_lines");
 pub(crate) static WELL_FORMED: LazyImport =
     LazyImport::new("deltafold.foreign_text", "well_formed");
 pub(crate) static JSON_DUMPS: LazyImport = LazyImport::new("json", "dumps");

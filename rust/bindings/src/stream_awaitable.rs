@@ -4,7 +4,7 @@
 //! stream.  The Python half has the methods that [`crate::stream_reader`] names, as coroutine functions.
 //!
 //! Laws: what the source yields to the event loop is passed on unchanged, and so is what the event loop throws.  A step that is
-//! closed before its end, or dropped, ends its read; the stream becomes `cancelled`.
+//! closed before its end cancels the stream; one that is dropped only ends its read.
 
 use std::sync::Mutex;
 
@@ -19,7 +19,7 @@ use crate::batch::DeltaBatch;
 use crate::errors;
 use crate::stream_reader::{Form, StreamReader};
 
-/// What a step waits for.
+/// Reason for which a step waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     /// `_begin`: the iterator of the source's chunks.
@@ -46,7 +46,7 @@ enum Outcome<'py> {
     Raised(PyErr),
 }
 
-/// What a step does next.
+/// Next action of a step.
 enum Next<'py> {
     Wait(Wait, Bound<'py, PyAny>),
     Value(Bound<'py, PyAny>),
@@ -180,15 +180,12 @@ impl StreamAwaitable {
                 let received = stream.call_method1(intern!(py, "_received"), (value,))?;
                 return Ok(Next::Wait(Wait::Handling, awaited(received)?));
             }
-            Wait::Chunk => {
-                self.end_read(py);
-                StreamReader::absorb(this, self.form, &value)?
-            }
+            Wait::Chunk => StreamReader::absorb(this, self.form, &value)?,
             Wait::Handling => {
-                self.end_read(py);
                 StreamReader::deliver_batch(this, self.form, value.cast::<DeltaBatch>()?)?
             }
         };
+        self.end_read(py);
         found.map_or_else(|| self.read(py), |value| Ok(Next::Value(value)))
     }
 
@@ -227,6 +224,14 @@ impl StreamAwaitable {
             reader.call_method0(intern!(py, "final_message"))?;
         }
         Ok(())
+    }
+}
+
+impl Drop for StreamAwaitable {
+    fn drop(&mut self) {
+        if let Ok(Phase::Waiting(..)) = self.phase.get_mut() {
+            self.reader.get().set_reading(false);
+        }
     }
 }
 

@@ -49,7 +49,6 @@ impl StreamIterator {
             }
             let slow = match read {
                 Ok(Some(chunk)) if !reader.is_diverted() => {
-                    drop(reading);
                     if let Some(value) = StreamReader::absorb(this, form, &chunk)? {
                         return Ok(Some(value));
                     }

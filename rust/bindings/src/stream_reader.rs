@@ -13,8 +13,8 @@
 //! Laws: one reader at a time; a second one gets a `MisuseError`.  Deltas are folded before they are returned.  The ways of
 //! reading share one position.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use deltafold::contract::{DeltaBatch as CoreBatch, DeltaKind, Payload};
 use deltafold::fold::{Part, Status};
@@ -31,9 +31,10 @@ use crate::decoder::Decoder;
 use crate::errors;
 use crate::fold;
 use crate::fold_state::FoldState;
+use crate::imports::REFUSE_LINES;
 use crate::stream_timer::{StreamTimer, StreamTimes};
 
-/// What a reader of a stream takes from each read.
+/// Kind of value that a reader of a stream takes from each read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Each delta.
@@ -50,7 +51,8 @@ pub(crate) enum Form {
 struct Pending {
     batch: CoreBatch,
     now: Timestamp,
-    next: usize,
+    /// Position of the next delta.  Read and written under the lock of the stream's pending deltas.
+    next: AtomicUsize,
 }
 
 /// State of one stream.
@@ -75,7 +77,7 @@ pub(crate) struct StreamReader {
     timer: StreamTimer,
     /// Iterator of the source's chunks while the source is open.
     chunks: Mutex<Option<Py<PyAny>>>,
-    pending: Mutex<Option<Pending>>,
+    pending: Mutex<Option<Arc<Pending>>>,
     /// A read is in progress.
     busy: AtomicBool,
     /// The first read has begun.
@@ -114,7 +116,7 @@ impl StreamReader {
             return Err(errors::misuse(py, message));
         }
         if !self.started.swap(true, Ordering::Relaxed) {
-            self.timer.note_start(py)?;
+            self.timer.start(py)?;
         }
         Ok(Reading(&self.busy))
     }
@@ -164,24 +166,30 @@ impl StreamReader {
         if form == Form::Folded {
             return Ok(None);
         }
-        let Some(mut pending) = errors::lock(py, &self.pending, "stream")?.take() else {
-            return Ok(None);
-        };
         if form == Form::Batches {
-            let rest = pending.batch.rest(pending.next);
+            let Some(pending) = errors::lock(py, &self.pending, "stream")?.take() else {
+                return Ok(None);
+            };
+            let rest = pending.batch.rest(pending.next.load(Ordering::Relaxed));
             let batch = DeltaBatch::new(rest, self.decoder.get().run_id_text(py), pending.now);
             return Ok(Some(Bound::new(py, batch)?.into_any()));
         }
-        let mut value = None;
-        while value.is_none() && pending.next < pending.batch.len() {
-            let position = pending.next;
-            pending.next += 1;
-            value = self.value_of(py, form, &pending, position)?;
+        while let Some((pending, position)) = self.next_pending(py)? {
+            if let Some(value) = self.value_of(py, form, &pending, position)? {
+                return Ok(Some(value));
+            }
         }
-        if pending.next < pending.batch.len() {
-            *errors::lock(py, &self.pending, "stream")? = Some(pending);
-        }
-        Ok(value)
+        Ok(None)
+    }
+
+    /// Claim the next pending delta: its batch, and its position.  The object is built after the lock is released.
+    fn next_pending(&self, py: Python<'_>) -> PyResult<Option<(Arc<Pending>, usize)>> {
+        let mut slot = errors::lock(py, &self.pending, "stream")?;
+        let Some(pending) = slot.as_ref() else { return Ok(None) };
+        let position = pending.next.fetch_add(1, Ordering::Relaxed);
+        let is_last = position + 1 >= pending.batch.len();
+        let pending = if is_last { slot.take() } else { Some(Arc::clone(pending)) };
+        Ok(pending.map(|pending| (pending, position)))
     }
 
     fn value_of<'py>(
@@ -225,10 +233,10 @@ impl StreamReader {
                 Ok((!text.is_empty()).then(|| PyString::new(py, &text).into_any()))
             }
             Form::Deltas => {
-                let pending = Pending { batch, now, next: 1 };
+                let pending = Pending { batch, now, next: AtomicUsize::new(1) };
                 let value = self.value_of(py, form, &pending, 0)?;
                 if pending.batch.len() > 1 {
-                    *errors::lock(py, &self.pending, "stream")? = Some(pending);
+                    *errors::lock(py, &self.pending, "stream")? = Some(Arc::new(pending));
                 }
                 Ok(value)
             }
@@ -296,7 +304,7 @@ impl StreamReader {
         let first = errors::lock(py, &reader.first_line, "stream")?.take();
         if let Some(first) = first {
             reader.lines.store(false, Ordering::Relaxed);
-            this.call_method1(intern!(py, "_refuse_lines"), (first, chunk))?;
+            REFUSE_LINES.get(py)?.call1((first, chunk))?;
         } else if has_line_end {
             reader.lines.store(false, Ordering::Relaxed);
         } else {
@@ -339,13 +347,13 @@ impl StreamReader {
     }
 
     fn note_read(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
-        let wants_text = self.timer.read_by(py, deltas)?;
+        let wants_text = self.timer.read(py, deltas)?;
         if wants_text && deltas > 0 {
             let state = errors::lock(py, self.assembler.get().state(), "assembler")?;
             let has_text = has_text(&state);
             drop(state);
             if has_text {
-                self.timer.note_text(py)?;
+                self.timer.text_came(py)?;
             }
         }
         Ok(())
@@ -355,7 +363,7 @@ impl StreamReader {
         let (py, reader) = (this.py(), this.get());
         reader.has_rest.store(has_rest, Ordering::Relaxed);
         reader.ended.store(true, Ordering::Relaxed);
-        reader.timer.note_end(py)?;
+        reader.timer.end(py)?;
         if reader.observed.load(Ordering::Relaxed) {
             this.call_method0(intern!(py, "_show_end"))?;
         }
@@ -388,7 +396,7 @@ impl StreamReader {
         options: Py<PyDict>,
         call: Py<PyAny>,
     ) -> PyResult<Self> {
-        let (decoder, assembler) = fold::decoder_and_assembler(dialect, options.bind(py))?;
+        let (decoder, assembler) = fold::decoder_and_assembler(dialect, Some(options.bind(py)))?;
         Ok(Self {
             decoder,
             assembler,
@@ -456,14 +464,14 @@ impl StreamReader {
         self.observed.store(true, Ordering::Relaxed);
     }
 
-    /// Call `_refuse_lines` with the first two chunks if the first one has no line end.
+    /// Refuse the first two chunks if they are lines that have lost their ends.
     fn watch_lines(&self) {
         self.lines.store(true, Ordering::Relaxed);
     }
 
     /// Return the times so far.
     fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
-        self.timer.times_so_far(py)
+        self.timer.times(py)
     }
 
     /// Record a read that the Python half handled, and the number of its deltas.

@@ -89,51 +89,6 @@ impl StreamTimer {
         Self { clock: Callback::new(clock), made: Instant::now(), state: Mutex::default() }
     }
 
-    /// Record the start, as `start` does.
-    pub(crate) fn note_start(&self, py: Python<'_>) -> PyResult<()> {
-        let now = self.now(py)?;
-        self.with(py, |state| {
-            state.times.started.get_or_insert(now);
-        })
-    }
-
-    /// Record a read, as `read` does, and return true until the first text.
-    pub(crate) fn read_by(&self, py: Python<'_>, deltas: usize) -> PyResult<bool> {
-        let now = self.now(py)?;
-        self.with(py, |state| {
-            state.read(now, deltas);
-            state.times.first_text.is_none()
-        })
-    }
-
-    /// Record the first text, as `text_came` does.
-    pub(crate) fn note_text(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |state| state.times.first_text = Some(state.times.last_delta))
-    }
-
-    /// Record the end, as `end` does.
-    pub(crate) fn note_end(&self, py: Python<'_>) -> PyResult<()> {
-        let now = self.now(py)?;
-        self.with(py, |state| {
-            if state.times.started.is_some() {
-                state.ended.get_or_insert(now);
-            }
-        })
-    }
-
-    /// Return the times so far.
-    pub(crate) fn times_so_far(&self, py: Python<'_>) -> PyResult<StreamTimes> {
-        let until = match self.with(py, |state| (state.times.started, state.ended))? {
-            (Some(_), None) => self.now(py)?,
-            (_, ended) => ended.unwrap_or(0),
-        };
-        self.with(py, |state| StreamTimes {
-            until,
-            gaps: state.gaps.iter().map(|(class, count)| (*class, *count)).collect(),
-            ..state.times.clone()
-        })
-    }
-
     fn now(&self, py: Python<'_>) -> PyResult<u64> {
         match self.clock.get(py) {
             Some(clock) => clock.call0()?.extract(),
@@ -163,28 +118,48 @@ impl StreamTimer {
     }
 
     /// Record that the request is sent.  Only the first call has an effect.
-    fn start(&self, py: Python<'_>) -> PyResult<()> {
-        self.note_start(py)
+    pub(crate) fn start(&self, py: Python<'_>) -> PyResult<()> {
+        let now = self.now(py)?;
+        self.with(py, |state| {
+            state.times.started.get_or_insert(now);
+        })
     }
 
-    /// Record that bytes arrived, and the number of deltas that they completed.
+    /// Record that bytes arrived, and the number of deltas that they completed.  Return true until the first text.
     #[pyo3(signature = (deltas, /))]
-    fn read(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
-        self.read_by(py, deltas).map(drop)
+    pub(crate) fn read(&self, py: Python<'_>, deltas: usize) -> PyResult<bool> {
+        let now = self.now(py)?;
+        self.with(py, |state| {
+            state.read(now, deltas);
+            state.times.first_text.is_none()
+        })
     }
 
     /// Record that the deltas of the last read contained the first text.
-    fn text_came(&self, py: Python<'_>) -> PyResult<()> {
-        self.note_text(py)
+    pub(crate) fn text_came(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |state| state.times.first_text = Some(state.times.last_delta))
     }
 
     /// Record the end.  Only the first call has an effect.
-    fn end(&self, py: Python<'_>) -> PyResult<()> {
-        self.note_end(py)
+    pub(crate) fn end(&self, py: Python<'_>) -> PyResult<()> {
+        let now = self.now(py)?;
+        self.with(py, |state| {
+            if state.times.started.is_some() {
+                state.ended.get_or_insert(now);
+            }
+        })
     }
 
     /// Return the times so far.
-    fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
-        self.times_so_far(py)
+    pub(crate) fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
+        let until = match self.with(py, |state| (state.times.started, state.ended))? {
+            (Some(_), None) => self.now(py)?,
+            (_, ended) => ended.unwrap_or(0),
+        };
+        self.with(py, |state| StreamTimes {
+            until,
+            gaps: state.gaps.iter().map(|(class, count)| (*class, *count)).collect(),
+            ..state.times.clone()
+        })
     }
 }

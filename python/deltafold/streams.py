@@ -493,7 +493,8 @@ def stream(
             determine it.
         MisuseError: the response can only be awaited.
     """
-    if dialect is not None and (chunks := plain_chunks(response)) and "status" not in options:
+    chunks = None if dialect is None or "status" in options else plain_chunks(response)
+    if dialect is not None and chunks is not None:
         return DeltaStream(chunks, dialect, error_mapper=error_mapper, tee=tee, **options)
     source = source_of(response)
 

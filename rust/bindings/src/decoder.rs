@@ -158,11 +158,11 @@ impl Decoder {
     /// Build a decoder with the options of a mapping.
     pub(crate) fn from_options(
         dialect: &Bound<'_, PyAny>,
-        options: &Bound<'_, PyDict>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Self>> {
         let py = dialect.py();
-        if !options.is_empty() {
-            let made = py.get_type::<Self>().call((dialect,), Some(options))?;
+        if options.is_some_and(|options| !options.is_empty()) {
+            let made = py.get_type::<Self>().call((dialect,), options)?;
             return Ok(made.cast_into::<Self>()?.unbind());
         }
         let dialect = dialect.extract()?;

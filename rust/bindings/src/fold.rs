@@ -36,7 +36,7 @@ pub(crate) struct Fold {
 /// Build a decoder with the options of a mapping, and the assembler of its deltas.
 pub(crate) fn decoder_and_assembler(
     dialect: &Bound<'_, PyAny>,
-    options: &Bound<'_, PyDict>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(Py<Decoder>, Py<MessageAssembler>)> {
     let decoder = Decoder::from_options(dialect, options)?;
     let state = FoldState::new(Some(Arc::clone(decoder.get().run())));
@@ -48,13 +48,8 @@ pub(crate) fn decoder_and_assembler(
 impl Fold {
     #[new]
     #[pyo3(signature = (dialect, **options))]
-    fn new(
-        py: Python<'_>,
-        dialect: &Bound<'_, PyAny>,
-        options: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
-        let options = options.map_or_else(|| PyDict::new(py), Clone::clone);
-        let (decoder, assembler) = decoder_and_assembler(dialect, &options)?;
+    fn new(dialect: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let (decoder, assembler) = decoder_and_assembler(dialect, options)?;
         Ok(Self { decoder, assembler })
     }
 

@@ -11,6 +11,7 @@ test.  The rows alone import no model of pydantic; a folder is imported when its
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
@@ -139,8 +140,13 @@ class Dialect:
         return {"authorization": f"Bearer {token}", **self.headers}
 
     def _module(self, name: str) -> ModuleType:
-        folder = self.folder or self.name.replace("-", "_")
-        return import_module(f"{__name__}.{folder}.{name}")
+        return _module_of(self.folder or self.name.replace("-", "_"), name)
+
+
+@cache
+def _module_of(folder: str, name: str) -> ModuleType:
+    # `import_module` takes a microsecond for a module that is loaded.
+    return import_module(f"{__name__}.{folder}.{name}")
 
 
 DIALECTS: Final[Mapping[str, Dialect]] = {

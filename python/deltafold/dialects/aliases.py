@@ -28,7 +28,7 @@ class Aliases:
 
     def __init__(self, pattern: str, stand_in: Callable[[str, str], str]) -> None:
         """`stand_in` makes one of a name and a digest of it."""
-        self._fits = re.compile(pattern)
+        self._pattern = pattern
         self._stand_in = stand_in
         self._known: dict[str, str] = {}
         self.changed: dict[str, str] = {}
@@ -74,7 +74,7 @@ class Aliases:
         if known is not None:
             return known
         alias = name
-        if not self._fits.fullmatch(name):
+        if not re.fullmatch(self._pattern, name):
             digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
             alias = self._stand_in(name, digest)
             self.changed[alias] = name

@@ -97,9 +97,10 @@ COMMON: Final[SettingTable] = {
 def write_settings(table: SettingTable, config: ModelConfig) -> Object:
     """Return the body members of all copied settings that are set."""
     body: Object = {}
-    for name, setting in table.items():
-        value: object = getattr(config, name) if setting.form is Form.COPIED else None
-        if value is None:
+    # Most settings are None. The dictionary has the fields in their order, as the table has.
+    for name, value in vars(config).items():
+        setting = None if value is None else table.get(name)
+        if setting is None or setting.form is not Form.COPIED:
             continue
         members = body
         for outer in setting.path[:-1]:

@@ -9,7 +9,7 @@ Clients that are made here do not retry, because retries are the caller's decisi
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -350,13 +350,6 @@ class Model(Messaging, Generic[ConfigT]):
             for name, source in sources.items():
                 refuse_no_json(source, name)
             raise
-        request = PreparedRequest(
-            self._path(config, stream=streamed),
-            rendered.body,
-            config.extra_headers,
-            config.extra_query,
-            streamed,
-        )
         said = _Said(
             conversation,
             tools,
@@ -365,7 +358,8 @@ class Model(Messaging, Generic[ConfigT]):
             rendered.tool_names,
             sources,
         )
-        return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
+        metadata = metadata_of(request_metadata)
+        return self._prepared(kind, config, rendered.body, said, metadata, streamed=streamed)
 
     def _prepare_body(
         self,
@@ -379,27 +373,30 @@ class Model(Messaging, Generic[ConfigT]):
         if isinstance(named, str):
             config = self._changed({"model_id": named})
         streamed = body.get("stream") is not False
+        said = _Said([], [], (), invocation_state or {}, {}, {"body": dict(body)})
+        metadata = metadata_of(request_metadata)
+        return self._prepared(kind, config, body, said, metadata, streamed=streamed)
+
+    def _prepared(
+        self,
+        kind: ClientKind,
+        config: ConfigT,
+        body: Mapping[str, object],
+        said: "_Said",
+        metadata: RequestMetadata,
+        *,
+        streamed: bool,
+    ) -> Prepared:
+        caller = self._clients.caller(kind)
+        model_id = config.model_id
         request = PreparedRequest(
             self._path(config, stream=streamed),
             body,
             config.extra_headers,
             config.extra_query,
             streamed,
+            encoded(body, said.sources, opaque=caller.sdk is not None),
         )
-        said = _Said([], [], (), invocation_state or {}, {}, {"body": dict(body)})
-        return self._prepared(kind, request, config.model_id, said, metadata_of(request_metadata))
-
-    def _prepared(
-        self,
-        kind: ClientKind,
-        request: PreparedRequest,
-        model_id: str,
-        said: "_Said",
-        metadata: RequestMetadata,
-    ) -> Prepared:
-        caller = self._clients.caller(kind)
-        content = encoded(request.body, said.sources, opaque=caller.sdk is not None)
-        request = replace(request, content=content)
         facts = CallFacts(
             self._vendor.name,
             self.row,

@@ -182,10 +182,13 @@ def schemas_of(tools: Sequence[ToolSpec]) -> dict[str, object]:
     }
 
 
+_NO_METADATA: Final = RequestMetadata()
+
+
 def metadata_of(metadata: Metadata | None) -> RequestMetadata:
     """Return the request metadata as an object."""
     if metadata is None:
-        return RequestMetadata()
+        return _NO_METADATA
     if isinstance(metadata, RequestMetadata):
         return metadata
     return RequestMetadata.model_validate(metadata)

@@ -171,6 +171,7 @@ class Clients:
         self._client = client
         self._kinds = _BOTH if client is None else self._kinds_of(client)
         self._made: dict[ClientKind, tuple[object, object]] = {}
+        self._recognised: tuple[object, bool] = (None, False)
         if transport == "sdk" and sdk is None:
             raise MisuseError(
                 f"transport: {model} has no SDK that gives bytes; leave it out, or name an HTTP "
@@ -194,7 +195,7 @@ class Clients:
                 f"{call} needs a {kind} client, and this Model has the {other} "
                 f"{type(client).__name__}: give it the other kind, or call the other method"
             )
-        sdk = self._sdk if self._sdk is not None and self._sdk.kinds(client) else None
+        sdk = self._sdk_of(client)
         if sdk is not None:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
@@ -226,6 +227,14 @@ class Clients:
                 await closing
         elif made is not None:
             await aclose_http_client(made[0])
+
+    def _sdk_of(self, client: object) -> Sdk | None:
+        """Return the SDK if the client is one of its clients."""
+        known, is_sdk = self._recognised
+        if known is not client:
+            is_sdk = self._sdk is not None and bool(self._sdk.kinds(client))
+            self._recognised = (client, is_sdk)
+        return self._sdk if is_sdk else None
 
     def _kinds_of(self, client: object) -> frozenset[ClientKind]:
         if self._sdk is not None and (kinds := self._sdk.kinds(client)):
@@ -262,8 +271,11 @@ class Clients:
         return self._sdk.make_client(kind, settings)
 
     def _address(self) -> str:
-        moved = address_from_environment(self._vendor, self._dialect)
-        base_url = self._base_url or moved or self._vendor.addresses[self._dialect]
+        base_url = (
+            self._base_url
+            or address_from_environment(self._vendor, self._dialect)
+            or self._vendor.addresses[self._dialect]
+        )
         if base_url is None:
             raise MisuseError(
                 f"{self._vendor.name} is called through a client of its SDK: pass one, or a "

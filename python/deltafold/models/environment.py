@@ -35,7 +35,8 @@ def token_from_environment(vendor: Vendor) -> str | None:
 
 def headers_from_environment(vendor: Vendor) -> dict[str, str]:
     """Return the headers that variables set, such as OpenAI's organization."""
-    values = {name: environ.get(variable, "") for name, variable in vendor.header_variables.items()}
+    variables = vendor.header_variables.items()
+    values = {name: value for name, variable in variables if (value := environ.get(variable))}
     return {name: value for name, value in clean_headers(values).items() if value}
 
 

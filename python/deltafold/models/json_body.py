@@ -37,13 +37,7 @@ def encoded(
         ValueError: JSON cannot hold a member; the error names its path and the reason.
     """
     try:
-        return json.dumps(
-            body,
-            ensure_ascii=False,
-            allow_nan=False,
-            separators=(",", ":"),
-            default=_null if opaque else None,
-        ).encode()
+        return (_OPAQUE if opaque else _COMPACT).encode(body).encode()
     except (ValueError, TypeError, RecursionError) as error:
         for name, source in {**(sources or {}), "the request body": body}.items():
             refuse_no_json(source, name)
@@ -129,3 +123,10 @@ def _shown(key: object) -> str:
 
 def _null(_value: object) -> None:
     """Return null for an object that only an SDK can encode."""
+
+
+_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_OPAQUE: Final = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_null
+)
+"""Encoders that every request uses: `json.dumps` with options makes a new one each time."""

@@ -92,10 +92,27 @@ def repair(
         The messages, unchanged where they had no problem, and the report on the problems.
     """
     dialect_of(dialect)
+    if _is_plain(messages):
+        return list(messages), Report(dialect, ())
     mender = _Mender(dialect, policy or RepairPolicy(), model_id)
     mended = mender.mend(messages)
     found = sorted(mender.problems, key=lambda problem: problem.message_index)
     return mended, Report(dialect, tuple(found))
+
+
+def _is_plain(messages: Sequence[Message]) -> bool:
+    """Return whether the history is text that the user begins, which cannot have a problem."""
+    is_begun = False
+    for message in messages:
+        if message.role is Role.USER:
+            is_begun = True
+        elif message.role is Role.TOOL or (message.role is Role.ASSISTANT and not is_begun):
+            return False
+        if not message.parts or not all(
+            type(part) is TextPart and part.text.strip() for part in message.parts
+        ):
+            return False
+    return is_begun
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
@@ -104,7 +104,7 @@ def open_http(client: object, request: HttpRequest) -> Source:
         RedirectError: the server redirects to another origin, or asks for another method.
         Exception: any exception of the client when it cannot reach the server.
     """
-    if isinstance(client, Transport):
+    if _known(client) is None and isinstance(client, Transport):
         return client.open(request)
     _package_of(client, "synchronous")
     limits = Limits(request.timeouts)
@@ -134,7 +134,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     Raises:
         MisuseError: the client is synchronous, not an HTTP client, or made for another event loop.
     """
-    if isinstance(client, Transport):
+    if _known(client) is None and isinstance(client, Transport):
         return await client.open_async(request)
     package = _package_of(client, "asynchronous")
     limits = Limits(request.timeouts)
@@ -222,7 +222,13 @@ async def aclose_http_client(client: object) -> None:
 
 
 def _known(client: object) -> tuple[ClientKind, _Package] | None:
-    for base in type(client).__mro__:
+    kind: type = type(client)
+    return _known_class(kind)
+
+
+@lru_cache(maxsize=128)
+def _known_class(kind: type) -> tuple[ClientKind, _Package] | None:
+    for base in kind.__mro__:
         package = base.__module__.partition(".")[0]
         known = _CLIENTS.get((package, base.__name__))
         if known is not None:

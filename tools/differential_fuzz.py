@@ -7,7 +7,7 @@ Laws that `check` holds every input to:
 - nothing raises but `ModelError`, and that only where a stream ended in an error;
 - every stream has exactly one terminal delta, the last one, and `seq` rises by 1 from 1;
 - decoder, `Fold`, `fold_many`, `DeltaStream`, `AsyncDeltaStream` and the reference assembler
-  agree, in any chunking;
+  agree, in any chunking; so do the ways of reading a stream, and their mixtures;
 - every delta and every message survives JSON and pickle.
 
 usage: python tools/differential_fuzz.py [--seconds 60] [--seed 0] [--processes 2]
@@ -26,14 +26,25 @@ import traceback
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 import deltafold
-from deltafold import Decoder, Fold, Limits, Message, MessageAssembler, MessageDelta, ModelError
+from deltafold import (
+    Decoder,
+    DeltaBatch,
+    Fold,
+    Limits,
+    Message,
+    MessageAssembler,
+    MessageDelta,
+    ModelError,
+)
 from deltafold._core import FIRST_REFUSAL
 from deltafold.reference import MessageAssembler as Reference
 
@@ -392,6 +403,41 @@ def _check_streams(
     awaited, message = asyncio.run(_awaited(dialect, pieces, given))
     _hold(awaited == deltas, "AsyncDeltaStream differs")
     _hold(_outcome(message) == expected, "the message of AsyncDeltaStream differs")
+    _check_mixed(dialect, pieces, given, deltas, expected)
+
+
+def _check_mixed(
+    dialect: str,
+    pieces: Sequence[bytes],
+    given: dict[str, Any],
+    deltas: list[MessageDelta],
+    expected: object,
+) -> None:
+    """Read a stream by deltas and by batches in turns, and the rest of it as text."""
+    chance = random.Random(zlib.crc32(b"".join(pieces)))  # noqa: S311 - no secret
+    turns = [(chance.random() < 0.5, chance.randrange(4)) for _ in range(4)]
+    stream = deltafold.stream(iter(pieces), dialect, **given)
+    seen: list[MessageDelta] = []
+    for by_batch, count in turns:
+        if by_batch:
+            seen.extend(chain.from_iterable(islice(stream.batches(), count)))
+        else:
+            seen.extend(islice(stream, count))
+    _hold(seen == deltas[: len(seen)], "mixed reading of DeltaStream loses or repeats deltas")
+    text = ""
+    with suppress(ModelError):
+        for piece in stream.text():
+            text += piece
+    _hold(text == _text_of(deltas[len(seen) :]), "the text after mixed reading differs")
+    _hold(_outcome(_final(stream)) == expected, "the message after mixed reading differs")
+    awaited, text, message = asyncio.run(_awaited_in_turns(dialect, pieces, given, turns))
+    _hold(awaited == seen, "mixed reading of AsyncDeltaStream differs")
+    _hold(text == _text_of(deltas[len(seen) :]), "the awaited text after mixed reading differs")
+    _hold(_outcome(message) == expected, "the awaited message after mixed reading differs")
+
+
+def _text_of(deltas: Sequence[MessageDelta]) -> str:
+    return "".join(delta.text or "" for delta in deltas if delta.kind == "text")
 
 
 def _without_raw(delta: MessageDelta) -> MessageDelta:
@@ -403,14 +449,37 @@ def _without_raw(delta: MessageDelta) -> MessageDelta:
 async def _awaited(
     dialect: str, pieces: Sequence[bytes], given: dict[str, Any]
 ) -> tuple[list[MessageDelta], Message | ModelError]:
-    async def chunks() -> AsyncIterator[bytes]:
-        for piece in pieces:
-            yield piece
-
-    stream = deltafold.astream(chunks(), dialect, **given)
-    async with stream:
+    async with deltafold.astream(_awaited_pieces(pieces), dialect, **given) as stream:
         deltas = [delta async for delta in stream]
         return deltas, _built(stream)
+
+
+async def _awaited_in_turns(
+    dialect: str,
+    pieces: Sequence[bytes],
+    given: dict[str, Any],
+    turns: Sequence[tuple[bool, int]],
+) -> tuple[list[MessageDelta], str, Message | ModelError]:
+    async with deltafold.astream(_awaited_pieces(pieces), dialect, **given) as stream:
+        seen: list[MessageDelta] = []
+        for by_batch, count in turns:
+            batches, one_by_one = stream.batches(), aiter(stream)
+            for _ in range(count):
+                found = await (anext(batches, None) if by_batch else anext(one_by_one, None))
+                seen.extend(found if isinstance(found, DeltaBatch) else [found] if found else [])
+        text = ""
+        with suppress(ModelError):
+            async for piece in stream.text():
+                text += piece
+        try:
+            return seen, text, await stream.final_message()
+        except ModelError as error:
+            return seen, text, error
+
+
+async def _awaited_pieces(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
 
 
 def _built(holder: Any) -> Message | ModelError:  # noqa: ANN401 - assemblers and streams

@@ -12,10 +12,11 @@ import pytest
 
 from deltafold import _core, reference
 from deltafold._core import Decoder, MessageDelta
-from deltafold.contract import ErrorCode, FinishReason, Usage
+from deltafold.contract import ErrorCode, FinishReason
 from deltafold.errors import ModelError
 from deltafold.exceptions import ContractError, MisuseError
 from deltafold.messages import Message, ProviderPart, Role, TextPart, ThinkingPart
+from deltafold.usage import Usage
 from wire_deltas import (
     PROVIDER_PART,
     STATE,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
 from deltafold._core import Logprobs, MessageDelta
-from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
+from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
 from deltafold.exceptions import ContractError
 from deltafold.messages import KINDS_OF_ROLE, Message, Meta, Role
 from deltafold.parts import (
@@ -23,6 +23,7 @@ from deltafold.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from deltafold.usage import Usage
 
 SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "contract.schema.json").read_text(encoding="utf-8")

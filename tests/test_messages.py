@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from deltafold.contract import FinishReason, Usage
+from deltafold.contract import FinishReason
 from deltafold.messages import (
     KINDS_OF_ROLE,
     FileRefPart,
@@ -27,6 +27,7 @@ from deltafold.messages import (
     message_from_fold,
     parts_from_fold,
 )
+from deltafold.usage import Usage
 from sample_parts import PARTS, STATE
 
 ID = UUID("0f5cba8a-1d0f-4a3c-9a94-6f6a38d3a1b2")

@@ -8,11 +8,12 @@ from typing import Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, fi
 from pydantic_core import CoreSchema
 from typing_extensions import disjoint_base
 
-from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage
+from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart
 from deltafold.stream_core import CallContext, DecoderOptions, Status
+from deltafold.usage import Usage
 
 __all__ = [
     "CONTRACT_VERSION",

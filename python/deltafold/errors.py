@@ -17,15 +17,13 @@ survives pickling. `retryable` describes the failure; it does not consider text 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from deltafold import data_types
 from deltafold.contract import ErrorCode
 from deltafold.error_causes import DNS_FAILURE, REFUSED, UNTRUSTED
 from deltafold.error_mapping import RETRYABLE, ErrorFields
 from deltafold.exceptions import DeltafoldError
-
-if TYPE_CHECKING:
-    from deltafold.messages import Message
 
 _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.AUTHENTICATION: "check the API key and the account it belongs to",
@@ -77,7 +75,7 @@ class ModelError(DeltafoldError):
         provider_code: str | None = None,
         http_request_id: str | None = None,
         warnings: Iterable[Mapping[str, object]] = (),
-        partial_message: "Message | None" = None,
+        partial_message: "data_types.Message | None" = None,
         body: str | None = None,
     ) -> None:
         """Keep the fields; `message` is the provider's own text."""
@@ -90,12 +88,12 @@ class ModelError(DeltafoldError):
         self.provider_code: str | None = provider_code
         self.http_request_id: str | None = http_request_id
         self.warnings: list[dict[str, object]] = [dict(warning) for warning in warnings]
-        self.partial_message: Message | None = partial_message
+        self.partial_message: data_types.Message | None = partial_message
         self.body: str | None = body
 
     @classmethod
     def from_fields(
-        cls, fields: ErrorFields, *, partial_message: "Message | None" = None
+        cls, fields: ErrorFields, *, partial_message: "data_types.Message | None" = None
     ) -> "ModelError":
         """Make the error from the fields of an `ErrorMapper`."""
         return cls(
@@ -153,7 +151,7 @@ def model_error_from_fold(
     provider_code: str | None = None,
     http_request_id: str | None = None,
     warnings: Iterable[Mapping[str, object]] | None = None,
-    partial_message: "Message | None" = None,
+    partial_message: "data_types.Message | None" = None,
 ) -> ModelError:
     """Make the error of an assembler in state `error`, from the members of its error delta.
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from deltafold._core import MessageDelta
-from deltafold.contract import DeltaKind, FinishReason, Usage
+from deltafold.contract import DeltaKind, FinishReason
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart, ToolCallPart, part_from_wire
+from deltafold.usage import Usage
 
 
 class StreamEventKind(StrEnum):

@@ -8,9 +8,9 @@ Laws: those of `streams.py`; a body in one piece is folded with the GIL released
 from collections.abc import AsyncIterable, Iterable
 from typing import Unpack
 
+from deltafold import data_types
 from deltafold._core import Decoder, Fold, MessageAssembler, fold_bodies
 from deltafold.bodies import whole_body
-from deltafold.messages import Message
 from deltafold.stream_core import DecoderOptions
 from deltafold.streams import astream, stream
 
@@ -21,7 +21,7 @@ def fold(
     body: bytes | bytearray | memoryview | Iterable[bytes],
     dialect: str,
     **options: Unpack[DecoderOptions],
-) -> Message:
+) -> "data_types.Message":
     """Fold a whole body, or its chunks, into the message.
 
     A body in one piece is folded with the GIL released.
@@ -78,7 +78,7 @@ async def afold(
     chunks: bytes | bytearray | memoryview | AsyncIterable[bytes] | Iterable[bytes],
     dialect: str,
     **options: Unpack[DecoderOptions],
-) -> Message:
+) -> "data_types.Message":
     """Fold a whole body, or its asynchronous chunks, into the message; raises as `fold()` does."""
     async with astream(chunks, dialect, **options) as opened:
         return await opened.final_message()

@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from deltafold._core import LazyDict, Logprobs, folded_json, folded_text, set_lazy_field
-from deltafold.contract import FinishReason, Usage, WireModel, blueprint, make_lazy
+from deltafold.contract import FinishReason
 from deltafold.parts import (
     ContentPart,
     FileRefPart,
@@ -43,6 +43,8 @@ from deltafold.parts import (
     part_from_wire,
     parts_from_fold,
 )
+from deltafold.usage import Usage
+from deltafold.wire_models import WireModel, blueprint, make_lazy
 
 __all__ = [
     "ContentPart",

@@ -32,8 +32,9 @@ from pydantic_core import CoreSchema
 
 from deltafold._core import LazyDict
 from deltafold.arguments import InputFormat, parse_arguments
-from deltafold.contract import WireModel, blueprint, json_object, make_lazy
+from deltafold.contract import json_object
 from deltafold.exceptions import ContractError
+from deltafold.wire_models import WireModel, blueprint, make_lazy
 
 
 def _check_unicode(text: str) -> str:

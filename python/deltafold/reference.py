@@ -18,7 +18,7 @@ from typing import Final, Literal, cast
 from uuid import UUID, uuid4
 
 from deltafold._core import DeltaBatch, Logprobs, MessageDelta, PartialJson
-from deltafold.contract import DeltaKind, ErrorCode, FinishReason, Usage, json_array
+from deltafold.contract import DeltaKind, ErrorCode, FinishReason, json_array
 from deltafold.errors import ModelError, model_error_from_fold
 from deltafold.exceptions import ContractError, MisuseError
 from deltafold.messages import (
@@ -28,6 +28,7 @@ from deltafold.messages import (
     part_from_wire,
     parts_from_fold,
 )
+from deltafold.usage import Usage
 
 Status = Literal["idle", "started", "done", "error"]
 InputFormat = Literal["json", "text"]

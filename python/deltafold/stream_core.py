@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 
-from deltafold import _core
+from deltafold import _core, data_types
 from deltafold._core import DeltaBatch, Limits, StreamReader
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.cost import Cost, cost_of
@@ -22,7 +22,6 @@ from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.exceptions import DeltafoldError, MisuseError
 from deltafold.foreign_text import well_formed
-from deltafold.messages import Message
 from deltafold.timing import Timing, timing_of
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
@@ -189,7 +188,7 @@ class StreamCore(StreamReader):
             return None
         return self.redactor.exception(exception)
 
-    def final_message(self) -> Message:
+    def final_message(self) -> "data_types.Message":
         """Return the message, with the notes of rendering.
 
         Raises:

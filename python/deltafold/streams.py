@@ -21,6 +21,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from types import TracebackType
 from typing import Self, TypeAlias, TypeVar, Unpack
 
+from deltafold import data_types
 from deltafold._core import (
     AsyncStreamIterator,
     DeltaBatch,
@@ -28,11 +29,9 @@ from deltafold._core import (
     StreamAwaitable,
     StreamIterator,
 )
-from deltafold.contract import Usage
 from deltafold.cost import CostSource
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.messages import Message
 from deltafold.stream_core import (
     NO_CALL,
     CallContext,
@@ -73,7 +72,7 @@ class _Stream:
         core = self._core
         return f"<{type(self).__name__} {core.decoder.dialect} {core.assembler.status}>"
 
-    def snapshot(self) -> Message:
+    def snapshot(self) -> "data_types.Message":
         """Return the message with everything that was received so far.
 
         It is readable at any time, also after closing.
@@ -81,7 +80,7 @@ class _Stream:
         return self._core.assembler.snapshot()
 
     @property
-    def usage(self) -> Usage | None:
+    def usage(self) -> "data_types.Usage | None":
         """The usage record in force, None before the first one."""
         return self._core.assembler.usage
 
@@ -120,7 +119,7 @@ class _Stream:
         """Error that ended the stream; None while it runs and after success."""
         return self._core.error()
 
-    def ended_message(self) -> Message:
+    def ended_message(self) -> "data_types.Message":
         """Return the message of a stream that was read to its end.
 
         Raises:
@@ -181,7 +180,7 @@ class DeltaStream(_Stream):
         """
         return StreamIterator.texts(self._core, self)
 
-    def final_message(self) -> Message:
+    def final_message(self) -> "data_types.Message":
         """Read to the end and return the message.
 
         Raises:
@@ -337,7 +336,7 @@ class AsyncDeltaStream(_Stream):
         """
         return AsyncStreamIterator.texts(self._core, self)
 
-    async def final_message(self) -> Message:
+    async def final_message(self) -> "data_types.Message":
         """Read to the end and return the message.
 
         Raises:

@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from deltafold.contract import Usage
 from deltafold.exceptions import DeltafoldError
+from deltafold.usage import Usage
 
 
 class LoopConfig(BaseModel):

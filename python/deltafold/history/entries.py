@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar, Final, Self, cast
 
-from deltafold.contract import Usage
 from deltafold.history.sections import LevelOfDetailSections, Section, sections_of
 from deltafold.messages import FileRefPart, ImagePart, Message, TextPart, ToolCallPart
 from deltafold.models.vendors import canonical_specification
+from deltafold.usage import Usage
 
 MAX_METADATA_BYTES: Final = 2048
 """Limit of the metadata of an entry, as JSON; larger data belongs into an attachment."""

@@ -1,4 +1,4 @@
-//! Enumerations and `Usage` of the contract as Python objects of `deltafold.contract`.
+//! Enumerations of `deltafold.contract` and `deltafold.usage.Usage` as Python objects.
 //!
 //! In: values of the core.  Out: enum members, which are looked up once, and models.
 
@@ -12,7 +12,7 @@ use crate::imports::LazyImport;
 use crate::json;
 use crate::model::Model;
 
-pub(crate) static USAGE: Model = Model::new("deltafold.contract", "USAGE_BLUEPRINT");
+pub(crate) static USAGE: Model = Model::new("deltafold.usage", "USAGE_BLUEPRINT");
 
 /// A Python enum of the contract, with its members in the order of the core's enum.
 struct ClosedList {

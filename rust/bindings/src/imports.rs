@@ -26,9 +26,9 @@ impl LazyImport {
 }
 
 pub(crate) static DELTA_SCHEMA: LazyImport =
-    LazyImport::new("deltafold.contract", "delta_core_schema");
+    LazyImport::new("deltafold.wire_fields", "delta_core_schema");
 pub(crate) static LOGPROBS_SCHEMA: LazyImport =
-    LazyImport::new("deltafold.contract", "logprobs_core_schema");
+    LazyImport::new("deltafold.wire_fields", "logprobs_core_schema");
 pub(crate) static PARSE_ARGUMENTS: LazyImport =
     LazyImport::new("deltafold.arguments", "parse_arguments");
 pub(crate) static PART_FROM_WIRE: LazyImport = LazyImport::new("deltafold.parts", "part_from_wire");

@@ -4,16 +4,13 @@
 >>> message = deltafold.fold(body, "anthropic-messages")
 >>> print(message.text, message.meta.usage)
 
-Models load on first use: importing this package imports no SDK and no HTTP client.
+Importing this package imports the extension alone. Each other name is imported on first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-from deltafold import models as _models
 from deltafold._core import (
     Decoder,
     DeltaBatch,
+    Fold,
     JsonDefect,
     Limits,
     Logprobs,
@@ -25,46 +22,93 @@ from deltafold._core import (
     dialect_names,
     markup_names,
 )
-from deltafold.bodies import Detection, decode_response, detect
-from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason, Usage
-from deltafold.error_mapping import ErrorMapper
-from deltafold.errors import ModelError
-from deltafold.events import StreamEvent, StreamEventKind
-from deltafold.exceptions import (
-    ContractError,
-    DeltafoldError,
-    InternalError,
-    MisuseError,
-    UnknownDialectError,
-)
-from deltafold.folds import Fold, afold, fold, fold_many
-from deltafold.messages import (
-    FileRefPart,
-    ImagePart,
-    Message,
-    MessagePart,
-    Meta,
-    ProviderPart,
-    Role,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolResultPart,
-)
-from deltafold.streams import AsyncDeltaStream, DeltaStream, astream, stream
-from deltafold.timing import Gaps, Timing
+from deltafold.lazy_names import names_on_first_use
 
+TYPE_CHECKING = False  # type checkers take it as true; importing `typing` costs more than Fold
 if TYPE_CHECKING:
     from deltafold import otel, testing
+    from deltafold.bodies import Detection, decode_response, detect
+    from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
     from deltafold.dialects import parse_request
     from deltafold.dialects.reader import ParsedRequest
     from deltafold.dialects.rendered import NoteCode, Rendered
-    from deltafold.models import *  # noqa: F403 - the names are there
-    from deltafold.models.adapters import *  # noqa: F403 - the names are there
+    from deltafold.error_mapping import ErrorMapper
+    from deltafold.errors import ModelError
+    from deltafold.events import StreamEvent, StreamEventKind
+    from deltafold.exceptions import (
+        ContractError,
+        DeltafoldError,
+        InternalError,
+        MisuseError,
+        UnknownDialectError,
+    )
+    from deltafold.folds import afold, fold, fold_many
+    from deltafold.messages import (
+        FileRefPart,
+        ImagePart,
+        Message,
+        MessagePart,
+        Meta,
+        ProviderPart,
+        Role,
+        TextPart,
+        ThinkingPart,
+        ToolCallPart,
+        ToolResultPart,
+    )
+    from deltafold.models import (
+        VENDORS,
+        AnthropicConfig,
+        AnthropicModel,
+        BedrockConverseConfig,
+        BedrockConverseModel,
+        CacheConfig,
+        Capability,
+        CohereChatConfig,
+        CohereChatModel,
+        GeminiConfig,
+        GeminiModel,
+        Hooks,
+        Http1Client,
+        LocalConfig,
+        LocalModel,
+        MistralConfig,
+        MistralModel,
+        Model,
+        ModelConfig,
+        ModelInfo,
+        OllamaConfig,
+        OllamaModel,
+        OpenAIChatConfig,
+        OpenAIChatModel,
+        OpenAIResponsesConfig,
+        OpenAIResponsesModel,
+        RateLimit,
+        RequestContext,
+        RequestMetadata,
+        ResponseInfo,
+        Timeouts,
+        ToolChoice,
+        ToolSpec,
+        Vendor,
+        load_model,
+    )
+    from deltafold.streams import AsyncDeltaStream, DeltaStream, astream, stream
+    from deltafold.timing import Gaps, Timing
+    from deltafold.usage import Usage
 
 __all__ = [
     "CONTRACT_VERSION",
+    "VENDORS",
+    "AnthropicConfig",
+    "AnthropicModel",
     "AsyncDeltaStream",
+    "BedrockConverseConfig",
+    "BedrockConverseModel",
+    "CacheConfig",
+    "Capability",
+    "CohereChatConfig",
+    "CohereChatModel",
     "ContractError",
     "Decoder",
     "DeltaBatch",
@@ -78,34 +122,59 @@ __all__ = [
     "FinishReason",
     "Fold",
     "Gaps",
+    "GeminiConfig",
+    "GeminiModel",
+    "Hooks",
+    "Http1Client",
     "ImagePart",
     "InternalError",
     "JsonDefect",
     "Limits",
+    "LocalConfig",
+    "LocalModel",
     "Logprobs",
     "Message",
     "MessageAssembler",
     "MessageDelta",
     "MessagePart",
     "Meta",
+    "MistralConfig",
+    "MistralModel",
     "MisuseError",
+    "Model",
+    "ModelConfig",
     "ModelError",
+    "ModelInfo",
     "NoteCode",
+    "OllamaConfig",
+    "OllamaModel",
+    "OpenAIChatConfig",
+    "OpenAIChatModel",
+    "OpenAIResponsesConfig",
+    "OpenAIResponsesModel",
     "ParsedRequest",
     "PartialJson",
     "ProviderPart",
+    "RateLimit",
     "Rendered",
+    "RequestContext",
+    "RequestMetadata",
+    "ResponseInfo",
     "Role",
     "StreamEvent",
     "StreamEventKind",
     "TextPart",
     "ThinkingPart",
+    "Timeouts",
     "Timing",
     "ToolCallBuffer",
     "ToolCallPart",
+    "ToolChoice",
     "ToolResultPart",
+    "ToolSpec",
     "UnknownDialectError",
     "Usage",
+    "Vendor",
     "__version__",
     "afold",
     "astream",
@@ -114,28 +183,114 @@ __all__ = [
     "dialect_names",
     "fold",
     "fold_many",
+    "load_model",
     "markup_names",
     "otel",
     "parse_request",
     "stream",
     "testing",
 ]
-__all__ += _models.__all__
 
-_SUBMODULES = ("otel", "testing")
-_MODULES = {
-    "NoteCode": "deltafold.dialects.rendered",
-    "ParsedRequest": "deltafold.dialects.reader",
-    "Rendered": "deltafold.dialects.rendered",
-    "parse_request": "deltafold.dialects",
-    **dict.fromkeys(_models.__all__, "deltafold.models"),
+_NAMES = {
+    "deltafold.bodies": ("Detection", "decode_response", "detect"),
+    "deltafold.contract": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
+    "deltafold.dialects": ("parse_request",),
+    "deltafold.dialects.reader": ("ParsedRequest",),
+    "deltafold.dialects.rendered": ("NoteCode", "Rendered"),
+    "deltafold.error_mapping": ("ErrorMapper",),
+    "deltafold.errors": ("ModelError",),
+    "deltafold.events": ("StreamEvent", "StreamEventKind"),
+    "deltafold.exceptions": (
+        "ContractError",
+        "DeltafoldError",
+        "InternalError",
+        "MisuseError",
+        "UnknownDialectError",
+    ),
+    "deltafold.folds": ("afold", "fold", "fold_many"),
+    "deltafold.messages": (
+        "FileRefPart",
+        "ImagePart",
+        "Message",
+        "MessagePart",
+        "Meta",
+        "ProviderPart",
+        "Role",
+        "TextPart",
+        "ThinkingPart",
+        "ToolCallPart",
+        "ToolResultPart",
+    ),
+    "deltafold.models": (
+        "VENDORS",
+        "AnthropicConfig",
+        "AnthropicModel",
+        "BedrockConverseConfig",
+        "BedrockConverseModel",
+        "CacheConfig",
+        "Capability",
+        "CohereChatConfig",
+        "CohereChatModel",
+        "GeminiConfig",
+        "GeminiModel",
+        "Hooks",
+        "Http1Client",
+        "LocalConfig",
+        "LocalModel",
+        "MistralConfig",
+        "MistralModel",
+        "Model",
+        "ModelConfig",
+        "ModelInfo",
+        "OllamaConfig",
+        "OllamaModel",
+        "OpenAIChatConfig",
+        "OpenAIChatModel",
+        "OpenAIResponsesConfig",
+        "OpenAIResponsesModel",
+        "RateLimit",
+        "RequestContext",
+        "RequestMetadata",
+        "ResponseInfo",
+        "Timeouts",
+        "ToolChoice",
+        "ToolSpec",
+        "Vendor",
+        "load_model",
+    ),
+    "deltafold.streams": ("AsyncDeltaStream", "DeltaStream", "astream", "stream"),
+    "deltafold.timing": ("Gaps", "Timing"),
+    "deltafold.usage": ("Usage",),
 }
+"""Names that are imported on first use, by module."""
+
+_SUBMODULES = (
+    "arguments",
+    "bodies",
+    "contract",
+    "cost",
+    "dialects",
+    "error_causes",
+    "error_mapping",
+    "errors",
+    "events",
+    "exceptions",
+    "folds",
+    "foreign_text",
+    "messages",
+    "models",
+    "otel",
+    "parts",
+    "stream_core",
+    "streams",
+    "testing",
+    "timing",
+    "transports",
+)
+"""Modules that `import deltafold` alone gives access to."""
+
+__getattr__ = names_on_first_use(__name__, _NAMES, _SUBMODULES)
 
 
-def __getattr__(name: str) -> object:
-    if name in _SUBMODULES:
-        return import_module(f"{__name__}.{name}")
-    if name in _MODULES:
-        value: object = getattr(import_module(_MODULES[name]), name)
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

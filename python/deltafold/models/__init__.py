@@ -3,10 +3,10 @@
 Names load on first use, so that importing deltafold imports no SDK.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from deltafold.dialects import DIALECTS
+from deltafold.lazy_names import names_on_first_use
 
 if TYPE_CHECKING:
     from deltafold.dialects.capability import Capability
@@ -51,32 +51,22 @@ _ADAPTERS: Final = [name for row in DIALECTS.values() for name in (row.config, r
 if not TYPE_CHECKING:  # type checkers read the names in adapters.py
     __all__ += list(_ADAPTERS)
 
-_MODULES: Final = {
-    **dict.fromkeys(_ADAPTERS, "deltafold.models.adapters"),
-    "CacheConfig": "deltafold.dialects.settings",
-    "Capability": "deltafold.dialects.capability",
-    "Hooks": "deltafold.models.hooks",
-    "Http1Client": "deltafold.transports.http1",
-    "LocalConfig": "deltafold.dialects.local.settings",
-    "LocalModel": "deltafold.models.local",
-    "Model": "deltafold.models.base",
-    "ModelConfig": "deltafold.dialects.settings",
-    "ModelInfo": "deltafold.models.info",
-    "RateLimit": "deltafold.transports.response_info",
-    "RequestContext": "deltafold.models.hooks",
-    "RequestMetadata": "deltafold.models.info",
-    "ResponseInfo": "deltafold.transports.response_info",
-    "Timeouts": "deltafold.transports.timeouts",
-    "ToolChoice": "deltafold.tool_specs",
-    "ToolSpec": "deltafold.tool_specs",
-    "VENDORS": "deltafold.models.vendors",
-    "Vendor": "deltafold.models.vendors",
-    "load_model": "deltafold.models.loading",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_MODULES[name]), name)
-    return value
+__getattr__: Final = names_on_first_use(
+    __name__,
+    {
+        "deltafold.dialects.capability": ("Capability",),
+        "deltafold.dialects.local.settings": ("LocalConfig",),
+        "deltafold.dialects.settings": ("CacheConfig", "ModelConfig"),
+        "deltafold.models.adapters": _ADAPTERS,
+        "deltafold.models.base": ("Model",),
+        "deltafold.models.hooks": ("Hooks", "RequestContext"),
+        "deltafold.models.info": ("ModelInfo", "RequestMetadata"),
+        "deltafold.models.loading": ("load_model",),
+        "deltafold.models.local": ("LocalModel",),
+        "deltafold.models.vendors": ("VENDORS", "Vendor"),
+        "deltafold.tool_specs": ("ToolChoice", "ToolSpec"),
+        "deltafold.transports.http1": ("Http1Client",),
+        "deltafold.transports.response_info": ("RateLimit", "ResponseInfo"),
+        "deltafold.transports.timeouts": ("Timeouts",),
+    },
+)

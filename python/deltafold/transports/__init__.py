@@ -2,3 +2,20 @@
 
 Law: a transport knows bytes and headers, no messages.
 """
+
+from deltafold.lazy_names import names_on_first_use
+
+__getattr__ = names_on_first_use(
+    __name__,
+    {},
+    (
+        "deadlines",
+        "draining",
+        "encodings",
+        "response_info",
+        "responses",
+        "secrets",
+        "sources",
+        "unready",
+    ),
+)

@@ -12,6 +12,7 @@ import base64
 import json
 import mimetypes
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
@@ -373,9 +374,13 @@ MessagePart: TypeAlias = Annotated[
 ]
 """Union of all parts, discriminated by `kind`."""
 
-_WHOLE_PART: Final[TypeAdapter[ImagePart | FileRefPart | ProviderPart]] = TypeAdapter(
-    Annotated[ImagePart | FileRefPart | ProviderPart, Field(discriminator="kind")]
-)
+
+@cache
+def _whole_part() -> TypeAdapter[ImagePart | FileRefPart | ProviderPart]:
+    """Return the validator of whole parts, which few streams have."""
+    return TypeAdapter(
+        Annotated[ImagePart | FileRefPart | ProviderPart, Field(discriminator="kind")]
+    )
 
 
 def joined_text(parts: Iterable[MessagePart], kind: type[TextPart] | type[ThinkingPart]) -> str:
@@ -391,7 +396,7 @@ def part_from_wire(part: Mapping[str, object]) -> MessagePart:
             `field` is "part".
     """
     try:
-        return _WHOLE_PART.validate_python(part)
+        return _whole_part().validate_python(part)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(["part", *(str(step) for step in first["loc"])])

@@ -2,18 +2,25 @@
 
 In: a model class.  Out: a blueprint, from which the extension builds the models that it folds.
 
-Laws: a model that a fold has built equals a validated one. pydantic makes the validator and the
-serializer of a class when one of them is first used.
+Laws: a model that a fold has built equals a validated one. With pydantic 2.14 or later, the
+validator and the serializer of a class are made when one of them is first used.
 """
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic import VERSION, BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
 from deltafold._core import LazyField
+
+DEFER_BUILD: Final = tuple(int(number) for number in VERSION.split(".")[:2]) >= (2, 14)
+"""Whether pydantic makes validators and serializers when they are first used.
+
+Earlier versions cannot write a model inside another value before its class was used by itself
+(`MockValSer`), and two threads that use a class first at the same moment break it.
+"""
 
 _SLOTS: Final = ("__pydantic_extra__", "__pydantic_private__", "__pydantic_fields_set__")
 
@@ -56,7 +63,10 @@ class WireModel(BaseModel):
     """Model with camelCase names on the wire, and a serializer that leaves out default values."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        defer_build=DEFER_BUILD,
     )
 
     if not TYPE_CHECKING:  # a checker would take the method as leave for any attribute

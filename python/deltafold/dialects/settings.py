@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from deltafold.tool_specs import ToolChoice
+from deltafold.wire_models import DEFER_BUILD
 
 Whole = Annotated[int, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]
@@ -30,7 +31,7 @@ class CacheConfig(BaseModel):
         lifetime: time for which the provider keeps the prompt; None is the provider's default.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=DEFER_BUILD)
 
     strategy: Literal["auto", "none"] = "auto"
     lifetime: Literal["5m", "1h"] | None = None
@@ -60,7 +61,7 @@ class ModelConfig(BaseModel):
         extra_query: query parameters of the request.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=DEFER_BUILD)
 
     model_id: str = Field(min_length=1)
     temperature: Temperature | None = None

@@ -15,8 +15,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
-from deltafold import data_types
 from deltafold.contract import json_object
+from deltafold.usage import Usage
 
 CostSource: TypeAlias = Literal["provider", "genai-prices"]
 
@@ -64,7 +64,7 @@ class ListedModel:
     context_window_tokens: int | None
 
 
-def cost_of(usage: "data_types.Usage | None", vendor: str, model_id: str) -> Cost:
+def cost_of(usage: Usage | None, vendor: str, model_id: str) -> Cost:
     """Return the cost of a call.
 
     Input tokens include cached tokens, as in every `Usage`. Tokens that are read from or written to
@@ -122,7 +122,7 @@ def listed_model(vendor: str, model_id: str) -> ListedModel | None:
     return ListedModel(prices, priced.model.context_window)
 
 
-def _counts(usage: "data_types.Usage") -> dict[str, int]:
+def _counts(usage: Usage) -> dict[str, int]:
     details = usage.details
     counted = {
         "input_tokens": usage.input_tokens,
@@ -137,7 +137,7 @@ def _counts(usage: "data_types.Usage") -> dict[str, int]:
     return {name: count for name, count in counted.items() if isinstance(count, int) and count}
 
 
-def _written_for_an_hour(usage: "data_types.Usage") -> object:
+def _written_for_an_hour(usage: Usage) -> object:
     """Return Anthropic's count of cache writes that live for an hour, which cost more.
 
     Source: the Messages API reference, `usage.cache_creation` (read 2026-11).

@@ -1,10 +1,10 @@
-"""Pydantic models as names in annotations: a model is imported when its annotation is evaluated.
+"""Types as names in annotations: a type is imported when its annotation is evaluated.
 
-In: the name of a model.  Out: its class.
+In: the name of a type.  Out: the type.
 
-A stream that is read as deltas or text needs no pydantic.  Its methods are annotated
-`"data_types.Message"`: type checkers read the imports below, and `typing.get_type_hints` finds the
-class in this module.
+A stream that is read as deltas or text needs no pydantic, no cost and no timing.  Its methods are
+annotated `"data_types.Message"`: type checkers read the imports below, and `typing.get_type_hints`
+finds the class in this module.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -12,11 +12,19 @@ from typing import TYPE_CHECKING, Final
 from deltafold.lazy_names import names_on_first_use
 
 if TYPE_CHECKING:
+    from deltafold.cost import Cost, CostSource
     from deltafold.messages import Message
+    from deltafold.timing import Timing
     from deltafold.usage import Usage
 
-__all__ = ["Message", "Usage"]
+__all__ = ["Cost", "CostSource", "Message", "Timing", "Usage"]
 
 __getattr__: Final = names_on_first_use(
-    __name__, {"deltafold.messages": ("Message",), "deltafold.usage": ("Usage",)}
+    __name__,
+    {
+        "deltafold.cost": ("Cost", "CostSource"),
+        "deltafold.messages": ("Message",),
+        "deltafold.timing": ("Timing",),
+        "deltafold.usage": ("Usage",),
+    },
 )

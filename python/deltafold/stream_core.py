@@ -17,12 +17,10 @@ from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 from deltafold import _core, data_types
 from deltafold._core import DeltaBatch, Limits, StreamReader
 from deltafold.contract import DeltaKind, ErrorCode
-from deltafold.cost import Cost, cost_of
 from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.exceptions import DeltafoldError, MisuseError
 from deltafold.foreign_text import well_formed
-from deltafold.timing import Timing, timing_of
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
 from deltafold.transports.sources import AsyncSource, Source
@@ -210,13 +208,17 @@ class StreamCore(StreamReader):
         return None if error is None else self._completed(error)
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> "data_types.Cost":
         """Cost of the call so far."""
+        from deltafold.cost import cost_of  # noqa: PLC0415 - few streams are asked for it
+
         return cost_of(self.assembler.usage, self.call.vendor, self.call.model_id)
 
     @property
-    def timing(self) -> Timing:
+    def timing(self) -> "data_types.Timing":
         """Speed of the stream so far."""
+        from deltafold.timing import timing_of  # noqa: PLC0415 - as above
+
         usage = self.assembler.usage
         return timing_of(self.times(), None if usage is None else usage.output_tokens)
 

@@ -29,7 +29,6 @@ from deltafold._core import (
     StreamAwaitable,
     StreamIterator,
 )
-from deltafold.cost import CostSource
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.stream_core import (
@@ -40,7 +39,6 @@ from deltafold.stream_core import (
     Status,
     StreamCore,
 )
-from deltafold.timing import Timing
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.responses import (
@@ -100,7 +98,7 @@ class _Stream:
         return self._core.response
 
     @property
-    def timing(self) -> Timing:
+    def timing(self) -> "data_types.Timing":
         """Timing so far, in seconds."""
         return self._core.timing
 
@@ -110,7 +108,7 @@ class _Stream:
         return self._core.cost.usd
 
     @property
-    def cost_source(self) -> CostSource | None:
+    def cost_source(self) -> "data_types.CostSource | None":
         """Source of the cost: the provider, or the price list of genai-prices."""
         return self._core.cost.source
 

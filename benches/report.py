@@ -16,6 +16,7 @@ from typing import cast
 from bodies import DIALECTS, STAGED_TOO
 from chart import bars
 from documents import SHAPES
+from imports import PYDANTIC
 from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER, SDKS
 from readers import FOLD, HAND_WRITTEN, ORJSON, OURS, PUBLIC, STREAM_MESSAGE
 from results import Results, machine, read_benchmarks, read_stages, versions
@@ -46,6 +47,7 @@ FIRST = {
     "fold_many": "two threads",
     "loopback": "bytes only",
     "other dialects": FOLD,
+    "importing": PYDANTIC,
 }
 
 
@@ -175,9 +177,18 @@ def tables(results: Results) -> Iterator[str]:
         for row in results.all("corpus")
     ]
     yield from table(["ends in an error", "streams"], rows)
-    yield from ("## Importing", "")
-    rows = [[row.reader, cell(row.number("milliseconds"))] for row in results.all("importing")]
-    yield from table(["a new interpreter and", "ms, wall"], rows)
+    yield from (
+        "## Importing",
+        "",
+        "CPU time of a new interpreter over that of an empty one.",
+        "",
+    )
+    first = results.one("importing", reader=FIRST["importing"])
+    rows = [
+        [row.reader, cell(row.seconds * 1e3, None if first is None else row.times(first))]
+        for row in results.all("importing")
+    ]
+    yield from table(["a new interpreter and", "ms"], rows)
     yield from ("## Processes", "")
     rows = [
         [f"{row.about['dialect']}, {row.reader}", cell(row.number("kib"))]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from bodies import DIALECTS, STAGED_TOO
+from imports import BUILD_FOLD, PYDANTIC
 from peers import SDK_CREATE, SDK_HELPER
 from readers import (
     BATCHES,
@@ -150,6 +151,13 @@ def _logprobs(results: Results) -> Iterator[Target]:
         yield Target(what, "at least", bound, measured)
 
 
+def _importing(results: Results) -> Iterator[Target]:
+    """Yield the start of a program that folds, against the base of its models alone."""
+    measured = results.ratio("importing", BUILD_FOLD, PYDANTIC)
+    what = f"new interpreter: {BUILD_FOLD}, against {PYDANTIC}"
+    yield Target(what, "at most", 0.6, measured)
+
+
 def _processes(results: Results, dialect: str) -> Iterator[Target]:
     row = results.one("held", dialect=dialect, reader="deltafold")
     if row is not None:
@@ -194,6 +202,7 @@ def targets(results: Results) -> list[Target]:
         found.extend(_stages(results, dialect))
     found.extend(_views(results))
     found.extend(_logprobs(results))
+    found.extend(_importing(results))
     for dialect in DIALECTS:
         found.extend(_processes(results, dialect))
     return found

@@ -1,32 +1,54 @@
-"""How long `import deltafold` takes, beside the `import pydantic` that is most of it."""
+"""CPU time of a new interpreter for the first fold, stream and message, beside its peers.
 
-import statistics
+In: the programs of `imports.py`.  Out: for each one the CPU seconds over an empty interpreter.
+
+Law: each round runs every program once, with one empty interpreter, and subtracts the latter.
+"""
+
+import os
+import resource
 import subprocess
 import sys
-import time
+from collections.abc import Mapping
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from imports import EMPTY, OURS, PEERS
 from measuring import note, run
 
-ROUNDS = 9
+# Without a cache of bytecode, the compiler would be measured.
+ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+}
 
 
-@pytest.mark.parametrize("package", ["pydantic", "deltafold"])
-def test_importing(benchmark: BenchmarkFixture, package: str) -> None:
-    # The class makes pydantic load what it loads lazily, which deltafold's own models need too.
-    program = "from pydantic import BaseModel\nclass One(BaseModel):\n    a: int = 1\n"
-    if package == "deltafold":
-        program = "import deltafold"
-    seconds: list[float] = []
+def cpu_seconds(program: str) -> float:
+    """Return the CPU time of a new interpreter that runs a program."""
 
-    def load() -> None:
-        begun = time.perf_counter()
-        subprocess.run([sys.executable, "-c", program], check=True)
-        seconds.append(time.perf_counter() - begun)
+    def used() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
 
-    run(benchmark, load, ROUNDS)
-    # The time of another process is no CPU time of this one.
-    wall = statistics.median(seconds)
-    note(benchmark, group="importing", reader=f"import {package}", milliseconds=wall * 1e3)
+    before = used()
+    subprocess.run([sys.executable, "-c", program], check=True, env=ENVIRONMENT)
+    return used() - before
+
+
+@pytest.mark.parametrize(
+    ("programs", "rounds"),
+    [pytest.param(OURS, 21, id="deltafold"), pytest.param(PEERS, 5, id="peers")],
+)
+def test_importing(benchmark: BenchmarkFixture, programs: Mapping[str, str], rounds: int) -> None:
+    samples: dict[str, list[float]] = {name: [] for name in programs}
+    for program in (EMPTY, *programs.values()):
+        cpu_seconds(program)
+
+    def measured() -> None:
+        for _ in range(rounds):
+            empty = cpu_seconds(EMPTY)
+            for name, program in programs.items():
+                samples[name].append(cpu_seconds(program) - empty)
+
+    run(benchmark, measured, 1)
+    note(benchmark, group="importing", samples=samples)

@@ -10,6 +10,12 @@ import pytest
 import deltafold
 import import_order
 
+LAZY = """TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pack.left.one import x
+_NAMES = {"pack.left.one": ("x",)}
+"""
+
 LAYERS = '[["bottom"], ["left", "right"]]'
 
 CLEAN = {
@@ -32,10 +38,11 @@ def write_package(root: Path, sources: dict[str, str]) -> None:
         file.write_text(source)
 
 
+@pytest.mark.parametrize("init", [CLEAN["__init__"], LAZY], ids=["at once", "on first use"])
 def test_a_package_without_cycles_passes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], init: str
 ) -> None:
-    write_package(tmp_path, CLEAN)
+    write_package(tmp_path, {**CLEAN, "__init__": init})
     assert import_order.main(["--root", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "pack: the imports have no cycle\n"
 
@@ -70,6 +77,11 @@ def test_a_package_without_cycles_passes(
             {"left.one": "from pack import x\n"},
             "cycle of files: pack -> pack.left.one -> pack",
             id="the package itself",
+        ),
+        pytest.param(
+            {"__init__": LAZY, "left.one": "from pack import x\n"},
+            "cycle of files: pack -> pack.left.one -> pack",
+            id="the package itself, which imports its names on first use",
         ),
         pytest.param(
             {"bottom": "import pack.right\n", "right": ""},

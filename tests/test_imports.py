@@ -1,11 +1,23 @@
-"""What importing deltafold loads: no SDK, no HTTP client, no event loop."""
+"""Imports: what is loaded at which moment, and that every public name is found."""
 
+import ast
+import importlib
 import json
 import subprocess
 import sys
+import typing
+from inspect import signature
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+import deltafold
+from deltafold import lazy_names, models, transports
 
 # Beside the standard library, deltafold imports pydantic and what pydantic imports.
-ALLOWED = {
+ALLOWED: Final = {
     "annotated_types",
     "deltafold",
     "pydantic",
@@ -13,30 +25,98 @@ ALLOWED = {
     "typing_extensions",
     "typing_inspection",
 }
+BODY: Final = (
+    'data: {"id":"a","model":"m","choices":[{"delta":{"reasoning_content":"H","content":"Hi",'
+    '"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]},'
+    '"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}'
+    "\n\ndata: [DONE]\n\n"
+)
+SUBMODULES: Final = [
+    "arguments",
+    "bodies",
+    "contract",
+    "cost",
+    "dialects",
+    "dialects.capability",
+    "error_causes",
+    "error_mapping",
+    "errors",
+    "events",
+    "exceptions",
+    "folds",
+    "foreign_text",
+    "messages",
+    "models",
+    "otel",
+    "parts",
+    "stream_core",
+    "streams",
+    "testing",
+    "timing",
+    "transports",
+    "transports.deadlines",
+    "transports.draining",
+    "transports.encodings",
+    "transports.response_info",
+    "transports.responses",
+    "transports.secrets",
+    "transports.sources",
+    "transports.unready",
+]
+"""Modules that are attributes after `import deltafold` alone."""
 
-REPORT = """
-import json, sys
-before = set(sys.modules)
-import deltafold
-print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
-"""
+NAMES: Final[dict[str, tuple[str, ...]]] = vars(deltafold)["_NAMES"]
+"""Names that are imported on first use, by module."""
 
 
-def loaded() -> set[str]:
-    answer = subprocess.run([sys.executable, "-c", REPORT], capture_output=True, check=True)
-    return set(json.loads(answer.stdout))
+def run(program: str, *arguments: str) -> str:
+    answer = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
 
 
-def test_importing_loads_pydantic_and_nothing_else_that_is_installed() -> None:
-    names = loaded()
-    assert "deltafold" in names
+def loaded(program: str) -> set[str]:
+    """Return the modules that a program loads."""
+    report = "print(json.dumps(sorted(set(sys.modules) - before)))"
+    code = f"import json, sys\nbefore = set(sys.modules)\n{program}\n{report}"
+    return set(json.loads(run(code)))
+
+
+def test_every_name_loads_pydantic_and_nothing_else_that_is_installed() -> None:
+    names = {name.partition(".")[0] for name in loaded("from deltafold import *")}
+    assert "pydantic" in names
     # The interpreter's own build facts, which are named after the platform.
     others = {name for name in names if not name.startswith("_sysconfigdata")}
     assert others - sys.stdlib_module_names <= ALLOWED
 
 
-def test_importing_loads_nothing_that_talks_to_a_network() -> None:
-    assert not loaded() & {"asyncio", "ssl"}
+def test_a_fold_loads_the_extension_alone() -> None:
+    names = loaded("import deltafold; deltafold.Fold('openai-chat')")
+    ours = {"deltafold", "deltafold._core", "deltafold.lazy_names"}
+    assert {name for name in names if name.partition(".")[0] in ALLOWED} == ours
+    assert not names & {"asyncio", "dataclasses", "inspect", "re", "typing"}
+
+
+@pytest.mark.parametrize(
+    "read",
+    ["list(stream)", "''.join(stream.text())", "list(stream.batches())", "stream.close()"],
+)
+def test_a_stream_without_a_message_loads_no_pydantic(read: str) -> None:
+    program = f"import deltafold\nstream = deltafold.stream([{BODY.encode()!r}], 'openai-chat')\n"
+    names = loaded(program + read)
+    assert "deltafold.streams" in names
+    assert not names & {"asyncio", "deltafold.messages", "pydantic", "pydantic_core", "ssl"}
+
+
+def test_a_message_loads_nothing_that_talks_to_a_network() -> None:
+    program = f"import deltafold; deltafold.fold({BODY.encode()!r}, 'openai-chat').parts"
+    assert not loaded(program) & {"asyncio", "ssl"}
 
 
 def test_the_parser_of_http_is_loaded_when_a_client_is_made() -> None:
@@ -47,5 +127,153 @@ def test_the_parser_of_http_is_loaded_when_a_client_is_made() -> None:
         "Http1Client()\n"
         "print(before, 'httptools' in sys.modules)"
     )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert answer.stdout.split() == [b"False", b"True"]
+    assert run(code).split() == ["False", "True"]
+
+
+def names_of_block() -> dict[str, set[str]]:
+    """Return the names that type checkers see, by module."""
+    tree = ast.parse(Path(deltafold.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    assert ast.unparse(block.test) == "TYPE_CHECKING"
+    found: dict[str, set[str]] = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        found[node.module or ""] = {alias.name for alias in node.names}
+    return found
+
+
+def test_type_checkers_see_the_names_that_are_imported_on_first_use() -> None:
+    block = names_of_block()
+    assert block.pop("deltafold") == {"otel", "testing"}
+    assert block == {module: set(names) for module, names in NAMES.items()}
+
+
+def test_all_public_names_are_listed() -> None:
+    listed = [name for names in NAMES.values() for name in names]
+    assert len(set(listed)) == len(listed)
+    at_once = {
+        name
+        for name in dir(deltafold)
+        if getattr(getattr(deltafold, name), "__module__", "") == "deltafold._core"
+    }
+    assert sorted(deltafold.__all__) == sorted(
+        {*listed, *at_once, "__version__", "otel", "testing"}
+    )
+    assert set(models.__all__) == set(NAMES["deltafold.models"])
+    assert len(set(deltafold.__all__)) == len(deltafold.__all__)
+
+
+def test_dir_lists_all_public_names_and_modules_alone() -> None:
+    names = set(run("import deltafold; print(*dir(deltafold))").split())
+    assert names >= set(deltafold.__all__)
+    others = {name for name in names - set(deltafold.__all__) if not name.startswith("_")}
+    assert others == {"lazy_names", "names_on_first_use", "TYPE_CHECKING"}
+
+
+@pytest.mark.parametrize("name", deltafold.__all__)
+def test_a_name_is_found_in_a_fresh_interpreter(name: str) -> None:
+    program = (
+        "import sys\nfrom importlib import import_module\nimport deltafold\n"
+        "name, module = sys.argv[1:]\nvalue = getattr(deltafold, name)\n"
+        "assert value is getattr(deltafold, name)\n"
+        "if module: assert value is getattr(import_module(module), name)\n"
+        "print(name in vars(deltafold))"
+    )
+    origin = next((module for module, names in NAMES.items() if name in names), "")
+    assert run(program, name, origin) == "True\n"
+
+
+@pytest.mark.parametrize("name", SUBMODULES)
+def test_a_module_is_found_in_a_fresh_interpreter(name: str) -> None:
+    program = f"import deltafold; print(deltafold.{name}.__name__)"
+    assert run(program) == f"deltafold.{name}\n"
+
+
+def test_the_star_imports_every_public_name() -> None:
+    program = "from deltafold import *; print(*(name for name in globals()))"
+    assert set(run(program).split()) >= set(deltafold.__all__)
+
+
+@pytest.mark.parametrize("package", [deltafold, models, transports])
+def test_an_unknown_name_is_an_attribute_error(package: ModuleType) -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        package.nonsense  # noqa: B018 - the attribute itself is tested
+
+
+def test_a_reloaded_package_has_the_same_names() -> None:
+    program = (
+        "import importlib, deltafold\n"
+        "before = deltafold.Message\n"
+        "assert importlib.reload(deltafold) is deltafold\n"
+        "print(deltafold.Message is before, deltafold.stream.__module__, deltafold.Fold.__name__)"
+    )
+    assert run(program) == "True deltafold.streams Fold\n"
+
+
+def test_threads_that_use_a_name_first_get_the_same_object() -> None:
+    program = f"""
+import random, sys, threading
+import deltafold
+
+def use(seed):
+    names = random.Random(seed % 4).sample(deltafold.__all__, len(deltafold.__all__))
+    start.wait()
+    found[seed] = {{name: getattr(deltafold, name) for name in names}}
+    message = deltafold.fold({BODY.encode()!r}, "openai-chat")
+    written[seed] = message.model_dump_json(exclude={{"id"}}), deltafold.Message.user("x").text
+    assert deltafold.Message.from_json(message.to_json()) == message
+
+sys.setswitchinterval(1e-5)
+start, found, written = threading.Barrier(8), {{}}, {{}}
+threads = [threading.Thread(target=use, args=(seed,), daemon=True) for seed in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(50)
+assert len(found) == len(written) == 8
+for names in found.values():
+    assert all(names[name] is found[0][name] for name in names)
+print("same")
+"""
+    assert run(program) == "same\n"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        deltafold.fold,
+        deltafold.afold,
+        deltafold.fold_many,
+        deltafold.stream,
+        deltafold.astream,
+        deltafold.DeltaStream.final_message,
+        deltafold.DeltaStream.snapshot,
+        deltafold.DeltaStream.text,
+        deltafold.AsyncDeltaStream.final_message,
+        vars(deltafold.DeltaStream.__base__)["usage"].fget,
+        vars(deltafold.DeltaStream.__base__)["timing"].fget,
+        vars(deltafold.DeltaStream.__base__)["cost_source"].fget,
+        deltafold.ModelError.__init__,
+        deltafold.ModelError.from_fields,
+    ],
+)
+def test_the_types_of_a_function_are_found(function: typing.Any) -> None:  # noqa: ANN401 - any function
+    hints = typing.get_type_hints(function)
+    assert "return" in hints
+    assert "data_types" not in str(hints)
+    assert "data_types" not in str(signature(function, eval_str=True))
+
+
+def test_the_message_of_a_function_is_the_public_class() -> None:
+    assert typing.get_type_hints(deltafold.fold)["return"] is deltafold.Message
+
+
+def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("names_of_a_test")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    vars(module)["__getattr__"] = lazy_names.names_on_first_use(
+        module.__name__, {"json": ("dumps",)}
+    )
+    assert module.dumps is json.dumps
+    monkeypatch.setattr(json, "dumps", None)
+    assert importlib.import_module(module.__name__).dumps is not None

@@ -7,6 +7,8 @@
 Importing this package imports the extension alone. Each other name is imported on first use.
 """
 
+from importlib import import_module
+
 from deltafold._core import (
     Decoder,
     DeltaBatch,
@@ -26,6 +28,7 @@ from deltafold.lazy_names import names_on_first_use
 
 TYPE_CHECKING = False  # type checkers take it as true; importing `typing` costs more than Fold
 if TYPE_CHECKING:
+    import deltafold.models.adapters as _adapters
     from deltafold import otel, testing
     from deltafold.bodies import Detection, decode_response, detect
     from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
@@ -58,31 +61,15 @@ if TYPE_CHECKING:
     )
     from deltafold.models import (
         VENDORS,
-        AnthropicConfig,
-        AnthropicModel,
-        BedrockConverseConfig,
-        BedrockConverseModel,
         CacheConfig,
         Capability,
-        CohereChatConfig,
-        CohereChatModel,
-        GeminiConfig,
-        GeminiModel,
         Hooks,
         Http1Client,
         LocalConfig,
         LocalModel,
-        MistralConfig,
-        MistralModel,
         Model,
         ModelConfig,
         ModelInfo,
-        OllamaConfig,
-        OllamaModel,
-        OpenAIChatConfig,
-        OpenAIChatModel,
-        OpenAIResponsesConfig,
-        OpenAIResponsesModel,
         RateLimit,
         RequestContext,
         RequestMetadata,
@@ -93,105 +80,107 @@ if TYPE_CHECKING:
         Vendor,
         load_model,
     )
+    from deltafold.models.adapters import *  # noqa: F403 - the names are there
     from deltafold.streams import AsyncDeltaStream, DeltaStream, astream, stream
     from deltafold.timing import Gaps, Timing
     from deltafold.usage import Usage
 
-__all__ = [
-    "CONTRACT_VERSION",
-    "VENDORS",
-    "AnthropicConfig",
-    "AnthropicModel",
-    "AsyncDeltaStream",
-    "BedrockConverseConfig",
-    "BedrockConverseModel",
-    "CacheConfig",
-    "Capability",
-    "CohereChatConfig",
-    "CohereChatModel",
-    "ContractError",
-    "Decoder",
-    "DeltaBatch",
-    "DeltaKind",
-    "DeltaStream",
-    "DeltafoldError",
-    "Detection",
-    "ErrorCode",
-    "ErrorMapper",
-    "FileRefPart",
-    "FinishReason",
-    "Fold",
-    "Gaps",
-    "GeminiConfig",
-    "GeminiModel",
-    "Hooks",
-    "Http1Client",
-    "ImagePart",
-    "InternalError",
-    "JsonDefect",
-    "Limits",
-    "LocalConfig",
-    "LocalModel",
-    "Logprobs",
-    "Message",
-    "MessageAssembler",
-    "MessageDelta",
-    "MessagePart",
-    "Meta",
-    "MistralConfig",
-    "MistralModel",
-    "MisuseError",
-    "Model",
-    "ModelConfig",
-    "ModelError",
-    "ModelInfo",
-    "NoteCode",
-    "OllamaConfig",
-    "OllamaModel",
-    "OpenAIChatConfig",
-    "OpenAIChatModel",
-    "OpenAIResponsesConfig",
-    "OpenAIResponsesModel",
-    "ParsedRequest",
-    "PartialJson",
-    "ProviderPart",
-    "RateLimit",
-    "Rendered",
-    "RequestContext",
-    "RequestMetadata",
-    "ResponseInfo",
-    "Role",
-    "StreamEvent",
-    "StreamEventKind",
-    "TextPart",
-    "ThinkingPart",
-    "Timeouts",
-    "Timing",
-    "ToolCallBuffer",
-    "ToolCallPart",
-    "ToolChoice",
-    "ToolResultPart",
-    "ToolSpec",
-    "UnknownDialectError",
-    "Usage",
-    "Vendor",
-    "__version__",
-    "afold",
-    "astream",
-    "decode_response",
-    "detect",
-    "dialect_names",
-    "fold",
-    "fold_many",
-    "load_model",
-    "markup_names",
-    "otel",
-    "parse_request",
-    "stream",
-    "testing",
-]
+    __all__: list[str] = [
+        "CONTRACT_VERSION",
+        "VENDORS",
+        "AsyncDeltaStream",
+        "CacheConfig",
+        "Capability",
+        "ContractError",
+        "Decoder",
+        "DeltaBatch",
+        "DeltaKind",
+        "DeltaStream",
+        "DeltafoldError",
+        "Detection",
+        "ErrorCode",
+        "ErrorMapper",
+        "FileRefPart",
+        "FinishReason",
+        "Fold",
+        "Gaps",
+        "Hooks",
+        "Http1Client",
+        "ImagePart",
+        "InternalError",
+        "JsonDefect",
+        "Limits",
+        "LocalConfig",
+        "LocalModel",
+        "Logprobs",
+        "Message",
+        "MessageAssembler",
+        "MessageDelta",
+        "MessagePart",
+        "Meta",
+        "MisuseError",
+        "Model",
+        "ModelConfig",
+        "ModelError",
+        "ModelInfo",
+        "NoteCode",
+        "ParsedRequest",
+        "PartialJson",
+        "ProviderPart",
+        "RateLimit",
+        "Rendered",
+        "RequestContext",
+        "RequestMetadata",
+        "ResponseInfo",
+        "Role",
+        "StreamEvent",
+        "StreamEventKind",
+        "TextPart",
+        "ThinkingPart",
+        "Timeouts",
+        "Timing",
+        "ToolCallBuffer",
+        "ToolCallPart",
+        "ToolChoice",
+        "ToolResultPart",
+        "ToolSpec",
+        "UnknownDialectError",
+        "Usage",
+        "Vendor",
+        "__version__",
+        "afold",
+        "astream",
+        "decode_response",
+        "detect",
+        "dialect_names",
+        "fold",
+        "fold_many",
+        "load_model",
+        "markup_names",
+        "otel",
+        "parse_request",
+        "stream",
+        "testing",
+    ]
+    __all__ += _adapters.__all__  # type: ignore[has-type]  # mypy, of an import below this file
 
 _NAMES = {
+    "deltafold": ("otel", "testing"),
+    "deltafold._core": (
+        "Decoder",
+        "DeltaBatch",
+        "Fold",
+        "JsonDefect",
+        "Limits",
+        "Logprobs",
+        "MessageAssembler",
+        "MessageDelta",
+        "PartialJson",
+        "ToolCallBuffer",
+        "__version__",
+        "dialect_names",
+        "markup_names",
+    ),
     "deltafold.bodies": ("Detection", "decode_response", "detect"),
     "deltafold.contract": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
     "deltafold.dialects": ("parse_request",),
@@ -223,31 +212,15 @@ _NAMES = {
     ),
     "deltafold.models": (
         "VENDORS",
-        "AnthropicConfig",
-        "AnthropicModel",
-        "BedrockConverseConfig",
-        "BedrockConverseModel",
         "CacheConfig",
         "Capability",
-        "CohereChatConfig",
-        "CohereChatModel",
-        "GeminiConfig",
-        "GeminiModel",
         "Hooks",
         "Http1Client",
         "LocalConfig",
         "LocalModel",
-        "MistralConfig",
-        "MistralModel",
         "Model",
         "ModelConfig",
         "ModelInfo",
-        "OllamaConfig",
-        "OllamaModel",
-        "OpenAIChatConfig",
-        "OpenAIChatModel",
-        "OpenAIResponsesConfig",
-        "OpenAIResponsesModel",
         "RateLimit",
         "RequestContext",
         "RequestMetadata",
@@ -262,7 +235,7 @@ _NAMES = {
     "deltafold.timing": ("Gaps", "Timing"),
     "deltafold.usage": ("Usage",),
 }
-"""Names that are imported on first use, by module."""
+"""Public names without those of the adapters, by module."""
 
 _SUBMODULES = (
     "arguments",
@@ -289,8 +262,26 @@ _SUBMODULES = (
 )
 """Modules that `import deltafold` alone gives access to."""
 
-__getattr__ = names_on_first_use(__name__, _NAMES, _SUBMODULES)
+_named = names_on_first_use(__name__, _NAMES, _SUBMODULES)
+
+
+def _all() -> list[str]:
+    listed = [name for names in _NAMES.values() for name in names]
+    return sorted({*listed, *import_module("deltafold.models").__all__})
+
+
+def __getattr__(name: str) -> object:
+    # The registry of dialects derives the names of the adapters, so that no table here has them.
+    if name == "__all__":
+        return _all()
+    if name.endswith(("Config", "Model")):
+        models = import_module("deltafold.models")
+        if name in models.__all__:
+            value: object = getattr(models, name)
+            globals()[name] = value
+            return value
+    return _named(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_all()})

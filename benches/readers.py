@@ -5,7 +5,7 @@ or the arguments of the tool call, so that a bench can check that everybody did 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
@@ -125,7 +125,7 @@ def deltas(dialect: str, chunks: Sequence[bytes]) -> Read:
 
 
 def hand_written_message(
-    loads: Callable[..., object], dialect: str, chunks: Sequence[bytes], *, as_str: bool
+    loads: Callable[..., object], dialect: str, chunks: Iterable[bytes], *, as_str: bool
 ) -> dict[str, Any]:
     """Run the hand-written assembler and return its message; raises for an error in the stream."""
     # The baseline is untyped and stays as it was measured.

@@ -38,6 +38,7 @@ SIZES = ((1_000, 12), (10_000, 12), (100_000, 12), (1_000_000, 12), (1_000, 1), 
 # Whom the others of a group are compared with.
 FIRST = {
     "public": STREAM_MESSAGE,
+    "sdk response": STREAM_MESSAGE,
     "text": FOLD,
     "arguments": FOLD,
     "stages": "scan",
@@ -110,6 +111,14 @@ def tables(results: Results) -> Iterator[str]:
         for count in (2_000, 20)
     }
     yield from compared_table(results, "public", "µs an event", "events", columns)
+    yield from (
+        "## The response of an SDK",
+        "",
+        "The same over a response of the openai and the anthropic SDK, from a server on loopback",
+        "that writes once an event. Most of the time is the HTTP client's.",
+        "",
+    )
+    yield from compared_table(results, "sdk response", "µs an event", "events", columns)
     yield from ("## Text", "")
     for dialect in DIALECTS:
         columns = {

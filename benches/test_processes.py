@@ -6,10 +6,8 @@ starting and running them, and means nothing.
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, cast
 
 import pytest
@@ -19,8 +17,7 @@ from bodies import DIALECTS, feeds, text
 from deltafold import fold_many
 from measuring import note, run
 from processes import CLIENTS, HELD_DELTAS
-
-COMMAND = (sys.executable, str(Path(__file__).parent / "processes.py"))
+from serving import COMMAND, line, serving
 
 # The SDKs are too slow to begin ten thousand streams, and too large to hold them.
 HELD = {"deltafold": 10_000, "hand-written": 2_000, "SDK helper": 100}
@@ -50,10 +47,6 @@ def test_held_memory(benchmark: BenchmarkFixture, dialect: str, reader: str) -> 
     note(benchmark, group="held", dialect=dialect, reader=reader, kib=kib, text_bytes=said)
 
 
-def _line(process: subprocess.Popen[str]) -> object:
-    return json.loads(cast("IO[str]", process.stdout).readline())
-
-
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_fold_many(benchmark: BenchmarkFixture, dialect: str) -> None:
     """Two threads of one process against two processes, on the same number of bodies."""
@@ -62,7 +55,7 @@ def test_fold_many(benchmark: BenchmarkFixture, dialect: str) -> None:
     command = [*COMMAND, "fold", dialect, str(BODIES // 2)]
     pipe = subprocess.PIPE
     others = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
-    assert [_line(other) for other in others] == ["ready", "ready"]
+    assert [line(other) for other in others] == ["ready", "ready"]
     seconds: dict[str, list[float]] = {"two threads": [], "two processes": [], "one thread": []}
 
     def rounds() -> None:
@@ -78,7 +71,7 @@ def test_fold_many(benchmark: BenchmarkFixture, dialect: str) -> None:
                 stdin.write("\n")
                 stdin.flush()
             for other in others:
-                _line(other)
+                line(other)
             seconds["two processes"].append(time.perf_counter() - begun)
             begun = time.perf_counter()
             fold_many(work, dialect, threads=1)
@@ -92,10 +85,8 @@ def test_fold_many(benchmark: BenchmarkFixture, dialect: str) -> None:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    server = subprocess.Popen([*COMMAND, "serve"], stdout=subprocess.PIPE, text=True)
-    yield cast("int", _line(server))
-    server.terminate()
-    server.communicate()
+    with serving() as port:
+        yield port
 
 
 @pytest.mark.parametrize("writes", ["few", "each"])

@@ -1,0 +1,27 @@
+"""The processes of the measurements: their command, their lines, the loopback server."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final, cast
+
+COMMAND: Final = (sys.executable, str(Path(__file__).parent / "processes.py"))
+
+
+def line(process: subprocess.Popen[str]) -> object:
+    """Return the next line that a process prints, from JSON."""
+    return json.loads(cast("IO[str]", process.stdout).readline())
+
+
+@contextmanager
+def serving() -> Iterator[int]:
+    """Run the loopback server, and yield its port."""
+    server = subprocess.Popen([*COMMAND, "serve"], stdout=subprocess.PIPE, text=True)
+    try:
+        yield cast("int", line(server))
+    finally:
+        server.terminate()
+        server.communicate()

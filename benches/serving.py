@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final, cast
@@ -17,7 +17,7 @@ def line(process: subprocess.Popen[str]) -> object:
 
 
 @contextmanager
-def serving() -> Iterator[int]:
+def serving() -> Generator[int]:
     """Run the loopback server, and yield its port."""
     server = subprocess.Popen([*COMMAND, "serve"], stdout=subprocess.PIPE, text=True)
     try:

@@ -194,6 +194,12 @@ impl<'a, O: Output> DeltaSink<'a, O> {
         self.below.open_call(format)
     }
 
+    /// Open a tool call whose protocol repeats the whole arguments at their end.
+    pub fn open_repeated_call(&mut self, format: InputFormat) -> CallHandle {
+        self.end_markup(CallEnd::Provider);
+        self.below.open_repeated_call(format)
+    }
+
     /// Open a tool call of a whole body, whose arguments come in one chunk.
     pub fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
         self.end_markup(CallEnd::Provider);

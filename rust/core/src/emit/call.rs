@@ -44,6 +44,17 @@ impl CallEnd {
     }
 }
 
+/// The form in which the arguments of a call arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArgumentForm {
+    /// Chunks.  A chunk may repeat or replace others.
+    Chunks,
+    /// Chunks, which the protocol repeats as a whole at their end.  Chunks that cannot be JSON wait for the whole.
+    Repeated,
+    /// Text, or one value of a whole body.  No chunk repeats or replaces others.
+    Verbatim,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) id: CallId,
@@ -54,11 +65,10 @@ pub(super) struct Call {
     pub(super) scan: JsonScan,
     pub(super) said: Digest,
     pub(super) carry: Carry,
-    /// Arguments that wait for a name, or a `{}` that later arguments replace.
+    /// Arguments that wait for a name, or that later arguments may replace; see [`Self::holds`].
     pub(super) pending: String,
     pub(super) sent: bool,
-    /// The arguments come from text or a whole body, so no chunk repeats or replaces others.
-    pub(super) verbatim: bool,
+    pub(super) form: ArgumentForm,
     pub(super) provider_state: Option<String>,
 }
 
@@ -76,13 +86,32 @@ impl Call {
         self.take(text);
     }
 
+    /// Return true if later arguments may replace the pending ones: `{}`, or possible ciphertext.
+    pub(super) fn holds(&self) -> bool {
+        self.format == InputFormat::Json
+            && (self.pending == "{}" || self.may_be_ciphertext(&self.pending))
+    }
+
+    /// Return true if the arguments may be ciphertext, if `text` begins them.
+    ///
+    /// GitHub Copilot streams ciphertext and repeats the arguments in plain text.  Ciphertext does not begin like an object,
+    /// an array or a string.  A number or a literal looks like ciphertext until its end.
+    #[inline]
+    pub(super) fn may_be_ciphertext(&self, text: &str) -> bool {
+        self.form == ArgumentForm::Repeated
+            && self.format == InputFormat::Json
+            && !self.sent
+            && !text.is_empty()
+            && !text.trim_ascii_start().starts_with(['{', '[', '"'])
+    }
+
     /// Return true if `text` repeats the whole arguments, raw or encoded as a JSON string.
     ///
     /// Some gateways close a call with its whole arguments.
     #[inline]
     pub(super) fn repeats(&self, text: &str) -> bool {
         self.scan.verdict() == Verdict::Complete
-            && !self.verbatim
+            && self.form != ArgumentForm::Verbatim
             && self.format == InputFormat::Json
             && self.says_again(text)
     }

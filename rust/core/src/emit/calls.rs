@@ -4,12 +4,12 @@
 //!
 //! Laws: a call starts once it has a name and an id, at its first arguments after its name, or at its end.  Arguments before
 //! the name wait for it.  A first fragment that is exactly `{}` waits for the next one, because some servers send it before
-//! the real arguments.  The end states whether the arguments are whole.
+//! the real arguments.  Possible ciphertext waits for the plain text.  The end states whether the arguments are whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::call::{Call, CallEnd, CallHandle, CallStage};
+use super::call::{ArgumentForm, Call, CallEnd, CallHandle, CallStage};
 use super::digest::Digest;
 use super::emitter::{Emitter, EmitterSink};
 use crate::contract::{CallId, InputFormat, Output, Payload, TextOnlyDelta};
@@ -19,15 +19,20 @@ use crate::json::{Carry, Str};
 impl<O: Output> EmitterSink<'_, O> {
     /// Open a tool call.  It starts once it has a name and an id, at its first arguments, or at its end.
     pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
-        self.add_call(format, false)
+        self.add_call(format, ArgumentForm::Chunks)
+    }
+
+    /// Open a tool call whose protocol repeats the whole arguments at their end.  See [`Self::args_whole`].
+    pub(crate) fn open_repeated_call(&mut self, format: InputFormat) -> CallHandle {
+        self.add_call(format, ArgumentForm::Repeated)
     }
 
     /// Open a tool call of text or of a whole body, where no chunk of the arguments repeats or replaces others.
     pub(crate) fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
-        self.add_call(format, true)
+        self.add_call(format, ArgumentForm::Verbatim)
     }
 
-    fn add_call(&mut self, format: InputFormat, verbatim: bool) -> CallHandle {
+    fn add_call(&mut self, format: InputFormat, form: ArgumentForm) -> CallHandle {
         let bound = self.options().limits.tool_calls;
         let used = self.emitter.calls.len() + 1;
         if self.emitter.deltas.within("tool_calls", used, bound) {
@@ -42,7 +47,7 @@ impl<O: Output> EmitterSink<'_, O> {
                 carry: Carry::default(),
                 pending: String::new(),
                 sent: false,
-                verbatim,
+                form,
                 provider_state: None,
             });
         }
@@ -139,13 +144,26 @@ impl<O: Output> EmitterSink<'_, O> {
             state.pending.push_str(plain);
         } else if state.format == InputFormat::Json
             && !state.sent
-            && !state.verbatim
+            && state.form != ArgumentForm::Verbatim
             && state.pending.is_empty()
             && plain == "{}"
         {
             state.pending.push_str(plain);
             if state.stage == CallStage::Waiting {
                 self.start_call(call);
+            }
+        } else if state.may_be_ciphertext(if state.pending.is_empty() {
+            plain
+        } else {
+            &state.pending
+        }) {
+            state.pending.push_str(plain);
+            if state.stage == CallStage::Waiting {
+                self.start_call(call);
+            } else if !state.may_be_ciphertext(&state.pending) {
+                // Only white space was held.
+                let text = std::mem::take(&mut state.pending);
+                self.send_args(call, &text);
             }
         } else if state.stage == CallStage::Waiting {
             let held = plain.to_owned();
@@ -166,7 +184,8 @@ impl<O: Output> EmitterSink<'_, O> {
 
     /// Take the whole arguments after their chunks, and emit the suffix that was not streamed.
     ///
-    /// On a mismatch the streamed arguments stay, with a warning.
+    /// On a mismatch the streamed arguments stay, with a warning.  Arguments that were not emitted yet are replaced, but
+    /// possible ciphertext only by JSON.
     pub fn args_whole(&mut self, call: CallHandle, whole: Str<'_>) {
         let text = whole.text();
         if !self.is_open() {
@@ -177,13 +196,23 @@ impl<O: Output> EmitterSink<'_, O> {
         else {
             return;
         };
-        match state.said.rest_of(&text).map(str::to_owned) {
+        let rest = state.said.rest_of(&text).map(str::to_owned);
+        if state.may_be_ciphertext(&state.pending) {
+            if rest.is_none() && !is_json(&text) {
+                return;
+            }
+            state.form = ArgumentForm::Chunks;
+            state.carry.high = None;
+            state.pending.clear();
+            state.take_instead("");
+            return self.call_args(call, Str::plain(&text));
+        }
+        match rest {
             Some(rest) => {
                 // The suffix contains both halves of a pending surrogate pair.
                 state.carry.high = None;
                 self.call_args(call, Str::plain(&rest));
             }
-            // Arguments that were not emitted yet are replaced.
             None if !state.sent => {
                 state.pending.clear();
                 state.take_instead("");
@@ -251,10 +280,8 @@ impl<O: Output> EmitterSink<'_, O> {
                 provider_state: provider_state.as_deref(),
             },
         );
-        let pending = std::mem::take(&mut state.pending);
-        if pending == "{}" && state.format == InputFormat::Json {
-            state.pending = pending;
-        } else {
+        if !state.holds() {
+            let pending = std::mem::take(&mut state.pending);
             self.send_args(call, &pending);
         }
     }
@@ -280,7 +307,14 @@ impl<O: Output> EmitterSink<'_, O> {
             return;
         };
         state.stage = CallStage::Ended;
-        let held = std::mem::take(&mut state.pending);
+        let mut held = std::mem::take(&mut state.pending);
+        let unreadable = state.may_be_ciphertext(&held)
+            && !(how.says_done() && state.scan.verdict() == Verdict::Complete);
+        if unreadable {
+            held.clear();
+            state.carry.high = None;
+            state.take_instead("");
+        }
         scratch.clear();
         scratch.push_str(&held);
         let lone = state.carry.lone;
@@ -298,7 +332,8 @@ impl<O: Output> EmitterSink<'_, O> {
             || state.format == InputFormat::Text
             || state.scan.verdict() == Verdict::Empty;
         let open = state.format == InputFormat::Json && state.scan.verdict() == Verdict::Open;
-        let incomplete = how == CallEnd::Abandoned || open || (unsure && !how.says_done());
+        let incomplete =
+            how == CallEnd::Abandoned || open || unreadable || (unsure && !how.says_done());
         let provider_state = state.provider_state.take();
         deltas.send(
             self.out,
@@ -312,6 +347,10 @@ impl<O: Output> EmitterSink<'_, O> {
         if carry.lone > lone {
             self.warn_lone(carry);
         }
+        if unreadable {
+            let message = "a tool call's arguments came only as ciphertext and were dropped";
+            self.warn("unreadable_arguments", message, None);
+        }
     }
 
     /// End all open calls, in the order in which they were opened.
@@ -321,6 +360,12 @@ impl<O: Output> EmitterSink<'_, O> {
         }
         self.emitter.first_open = self.emitter.calls.len();
     }
+}
+
+fn is_json(text: &str) -> bool {
+    let mut scan = JsonScan::default();
+    scan.feed(text.as_bytes());
+    scan.verdict() == Verdict::Complete
 }
 
 /// Generate the id of a call without one.  The same run, response and ordinal give the same id.

@@ -35,6 +35,7 @@ mod markup_parts;
 mod memory;
 mod mutated;
 mod partial_json;
+mod placing;
 mod provider_error;
 mod registry;
 mod repeating;

@@ -1,8 +1,7 @@
 //! State of a Responses stream, and the application of events to it.
 
-use std::collections::HashMap;
-
 use super::items::{Actor, Item, ItemMembers};
+use super::places::Places;
 use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
 use super::facts::FACTS;
@@ -15,11 +14,7 @@ use crate::sink::DeltaSink;
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    items: Vec<Item>,
-    by_index: HashMap<i64, usize>,
-    by_id: HashMap<String, usize>,
-    /// The item of the latest event, with its `output_index`.
-    recent: Option<(Option<i64>, usize)>,
+    places: Places,
     /// The custom tools that the request declared, if the response repeats them.
     declared: Option<Vec<String>>,
     /// The caller must act on an item that is not a tool call.
@@ -42,23 +37,21 @@ impl Protocol for State {
             Event::More { content, position, text, ref logprobs } => {
                 self.take(content, position, text, false, sink);
                 if let Some(logprobs) = logprobs
-                    && let Some(Item::Message { last: Some((_, part)), .. }) = self.last()
+                    && let Some(Item::Message(message)) = self.places.recent()
+                    && let Some(part) = message.last_part()
                 {
-                    sink.logprobs(*part, logprobs);
+                    sink.logprobs(part, logprobs);
                 }
             }
             Event::Whole { content, position, text } => {
                 self.take(content, position, text, true, sink);
             }
             Event::Annotation { position, annotation } => {
-                let at = self.find(position);
-                if let Some(Item::Message { contents, last }) = at.and_then(|at| self.items.get(at))
+                let at = self.places.of_content(Content::Text, position, true);
+                if let Some(Item::Message(message)) = at.and_then(|at| self.places.get(at))
+                    && let Some(part) = message.part_at(position.index)
                 {
-                    let named = position.index.and_then(|index| contents.get(&(index, false)));
-                    let part = named.copied().or(last.map(|(_, part)| part));
-                    if let Some(part) = part {
-                        sink.annotate(part, annotation);
-                    }
+                    sink.annotate(part, annotation);
                 }
             }
             Event::ItemAdded { position, item } => self.add(position, item, sink),
@@ -85,7 +78,7 @@ impl Protocol for State {
     }
 
     fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
-        for item in &mut self.items {
+        for item in self.places.items() {
             item.close(sink);
         }
         if !self.audio.is_empty() {
@@ -101,46 +94,6 @@ impl Protocol for State {
 }
 
 impl State {
-    fn last(&self) -> Option<&Item> {
-        self.recent.and_then(|(_, at)| self.items.get(at))
-    }
-
-    /// Return the item at a position, if it is known.  Without a position this is the latest item.
-    #[inline]
-    fn find(&self, position: ItemPosition<'_>) -> Option<usize> {
-        match (position.output_index, position.item_id) {
-            (Some(index), _) => match self.recent {
-                Some((Some(recent), at)) if recent == index => Some(at),
-                _ => self.by_index.get(&index).copied(),
-            },
-            (None, Some(id)) => self.by_id.get(&id.text()).copied(),
-            (None, None) => self.recent.map(|(_, at)| at),
-        }
-    }
-
-    fn insert<O: Output>(
-        &mut self,
-        position: ItemPosition<'_>,
-        item: Item,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
-        if !Item::count(position.item_id, sink) {
-            return;
-        }
-        let at = self.items.len();
-        self.items.push(item);
-        self.recent = Some((position.output_index, at));
-        match (position.output_index, position.item_id) {
-            (Some(index), _) => {
-                self.by_index.insert(index, at);
-            }
-            (None, Some(id)) => {
-                self.by_id.insert(id.text(), at);
-            }
-            (None, None) => {}
-        }
-    }
-
     #[inline]
     fn take<O: Output>(
         &mut self,
@@ -156,16 +109,12 @@ impl State {
             }
             return;
         }
-        let known = self.find(position).or_else(|| {
+        let known = self.places.of_content(content, position, whole).or_else(|| {
             let item = Item::from_content(content, sink)?;
-            self.insert(position, item, sink);
-            self.find(position)
+            self.places.insert(position, None, item, sink)
         });
-        if let Some(at) = known
-            && let Some(item) = self.items.get_mut(at)
-        {
+        if let Some(item) = known.and_then(|at| self.places.get(at)) {
             item.take(content, position.index, text, whole, sink);
-            self.recent = Some((position.output_index, at));
         }
     }
 
@@ -177,18 +126,13 @@ impl State {
     ) {
         let Ok(members) = ItemMembers::read(item) else { return };
         let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
-        if self.known_item(position).is_some() {
+        if let Some(at) = self.places.of_item(position, &members, false) {
+            self.places.announce(at, position, &members, sink);
             sink.warn("repeated_item", "an output item was announced twice", None);
             return;
         }
         let opened = Item::open(&members, item, self.declared.as_deref(), sink);
-        self.insert(position, opened, sink);
-    }
-
-    /// Return the item that an event about a whole item names.  An event without a name never gets the latest item.
-    fn known_item(&self, position: ItemPosition<'_>) -> Option<usize> {
-        let named = position.output_index.is_some() || position.item_id.is_some();
-        self.find(position).filter(|_| named)
+        self.places.insert(position, Some(&members), opened, sink);
     }
 
     fn done<O: Output>(
@@ -199,20 +143,57 @@ impl State {
     ) -> Result<()> {
         let members = ItemMembers::read(json)?;
         let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
-        if self.known_item(position).is_none() {
+        let at = if let Some(at) = self.places.of_item(position, &members, true) {
+            self.places.announce(at, position, &members, sink);
+            Some(at)
+        } else {
             let opened = Item::open(&members, json, self.declared.as_deref(), sink);
-            self.insert(position, opened, sink);
+            self.places.insert(position, Some(&members), opened, sink)
+        };
+        if let Some(at) = at {
+            self.end_item(at, &members, json, sink);
         }
-        let at = self.known_item(position).or(self.recent.map(|(_, at)| at));
-        if let Some(item) = at.and_then(|at| self.items.get_mut(at)) {
+        Ok(())
+    }
+
+    fn end_item<O: Output>(
+        &mut self,
+        at: usize,
+        members: &ItemMembers<'_>,
+        json: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        if let Some(item) = self.places.get(at) {
             if matches!(item, Item::Provider { .. }) {
                 let actor = members.actor();
                 self.caller_acts |= actor == Actor::Caller;
                 self.approval |= actor == Actor::Approver;
             }
-            item.finish(&members, json, sink);
+            item.finish(members, json, sink);
         }
-        Ok(())
+    }
+
+    /// Handle the items of a whole body, or those that the end of a stream repeats.
+    fn output<O: Output>(&mut self, output: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+        let streamed = self.places.kinds();
+        let mut index = 0;
+        Reader::trusted(output).maybe_array(|reader| {
+            let json = reader.raw()?;
+            let members = ItemMembers::read(json)?;
+            if streamed.is_empty() {
+                let position =
+                    ItemPosition { output_index: Some(index), ..ItemPosition::default() };
+                index += 1;
+                self.done(position, json, sink)?;
+            } else if let Some(at) = self.places.open_by_id(&members) {
+                // The `done` event of the item is missing.
+                self.end_item(at, &members, json, sink);
+            } else if !streamed.iter().any(|kind| members.fits(*kind)) {
+                // No event was about an item of this kind.
+                self.done(ItemPosition::default(), json, sink)?;
+            }
+            Ok(())
+        })
     }
 
     fn response<O: Output>(
@@ -260,14 +241,8 @@ impl State {
         }
         // The first events repeat the requested tier; the last one holds the tier that served the request.
         sink.text_detail("service_tier", service_tier);
-        if let (true, Some(output)) = (self.items.is_empty(), output) {
-            let mut index = 0;
-            Reader::trusted(output).maybe_array(|reader| {
-                let position =
-                    ItemPosition { output_index: Some(index), ..ItemPosition::default() };
-                index += 1;
-                self.done(position, reader.raw()?, sink)
-            })?;
+        if let Some(output) = output {
+            self.output(output, sink)?;
         }
         sink.merge_usage(usage, &FACTS.usage);
         self.close(sink);

@@ -7,12 +7,11 @@
 //! - Every other item becomes one provider part when it is done.  If the stream ends before, the part holds the content
 //!   that arrived.
 
-use std::collections::BTreeMap;
-
+use super::contents::{Message, Reasoning, without};
 use super::read::Content;
 use crate::contract::{FinishReason, InputFormat, Output};
-use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
-use crate::json::{self, Kind, Reader, Result, Str};
+use crate::emit::{CallEnd, CallHandle};
+use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
 /// Bytes that count for an item beside its text.
@@ -21,17 +20,8 @@ const ITEM_BYTES: usize = 256;
 /// An item of the output.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
-    Message {
-        contents: BTreeMap<(i64, bool), PartHandle>,
-        /// The content that received text last.
-        last: Option<((i64, bool), PartHandle)>,
-    },
-    Reasoning {
-        part: Option<PartHandle>,
-        /// The first source of text: the summary or the reasoning itself.  The other one stays in the provider state.
-        source: Option<Content>,
-        paragraph: i64,
-    },
+    Message(Message),
+    Reasoning(Reasoning),
     Call(CallHandle),
     Provider {
         begun: String,
@@ -43,12 +33,36 @@ pub(super) enum Item {
     Done,
 }
 
+/// The kinds of items, by the content that they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    Message,
+    Reasoning,
+    Call,
+    Provider,
+}
+
+impl ItemKind {
+    /// Return whether items of this kind take the content.
+    #[inline]
+    pub(super) fn takes(self, content: Content) -> bool {
+        match content {
+            Content::Text | Content::Refusal | Content::Transcript => self == Self::Message,
+            Content::Summary | Content::Reasoning => self == Self::Reasoning,
+            Content::Arguments => self == Self::Call,
+            Content::Input => matches!(self, Self::Call | Self::Provider),
+            Content::Member(_) => self == Self::Provider,
+            Content::Audio => false,
+        }
+    }
+}
+
 /// The members of an item that the decoder interprets.
 #[derive(Default)]
 pub(super) struct ItemMembers<'a> {
     pub(super) kind: Option<Str<'a>>,
     pub(super) id: Option<Str<'a>>,
-    pub(super) call_id: Option<Str<'a>>,
+    call_id: Option<Str<'a>>,
     name: Option<Str<'a>>,
     arguments: Option<Str<'a>>,
     content: Option<&'a str>,
@@ -97,6 +111,23 @@ impl<'a> ItemMembers<'a> {
         Ok(found)
     }
 
+    /// Return the id of the call.  Some servers write `"null"` instead of a missing id.
+    pub(super) fn call_id(&self) -> Option<Str<'a>> {
+        self.call_id.filter(|id| id.raw != "null")
+    }
+
+    /// Return whether the item may be of a kind.  The server may run a custom tool itself.
+    pub(super) fn fits(&self, kind: ItemKind) -> bool {
+        match self.kind.map_or("", |kind| kind.raw) {
+            "" => true,
+            "message" => kind == ItemKind::Message,
+            "reasoning" => kind == ItemKind::Reasoning,
+            "function_call" => kind == ItemKind::Call,
+            "custom_tool_call" => matches!(kind, ItemKind::Call | ItemKind::Provider),
+            _ => kind == ItemKind::Provider,
+        }
+    }
+
     /// Return the party that acts on an item that is not a function call, by the documentation's table of item types.
     pub(super) fn actor(&self) -> Actor {
         match self.kind.map_or("", |kind| kind.raw) {
@@ -142,13 +173,13 @@ impl Item {
         sink: &mut DeltaSink<'_, O>,
     ) -> Self {
         let call = |format, sink: &mut DeltaSink<'_, O>| {
-            let call = sink.open_call(format);
+            let call = sink.open_repeated_call(format);
             sink.name_call(call, members.call_id.or(members.id), members.name);
             Self::Call(call)
         };
         match members.kind.map_or("", |kind| kind.raw) {
-            "message" => Self::message(),
-            "reasoning" => Self::reasoning(),
+            "message" => Self::Message(Message::default()),
+            "reasoning" => Self::Reasoning(Reasoning::default()),
             "function_call" => call(InputFormat::Json, sink),
             "custom_tool_call" if !members.is_provider_run(declared) => {
                 call(InputFormat::Text, sink)
@@ -167,25 +198,30 @@ impl Item {
         sink: &mut DeltaSink<'_, O>,
     ) -> Option<Self> {
         match content {
-            Content::Text | Content::Refusal | Content::Transcript => Some(Self::message()),
-            Content::Summary | Content::Reasoning => Some(Self::reasoning()),
-            Content::Arguments => Some(Self::Call(sink.open_call(InputFormat::Json))),
-            Content::Input => Some(Self::Call(sink.open_call(InputFormat::Text))),
+            Content::Text | Content::Refusal | Content::Transcript => {
+                Some(Self::Message(Message::default()))
+            }
+            Content::Summary | Content::Reasoning => Some(Self::Reasoning(Reasoning::default())),
+            Content::Arguments => Some(Self::Call(sink.open_repeated_call(InputFormat::Json))),
+            Content::Input => Some(Self::Call(sink.open_repeated_call(InputFormat::Text))),
             Content::Audio | Content::Member(_) => None,
         }
     }
 
-    fn message() -> Self {
-        Self::Message { contents: BTreeMap::new(), last: None }
+    /// Return the kind of an item that was just opened.
+    pub(super) fn kind(&self) -> ItemKind {
+        match self {
+            Self::Message(_) => ItemKind::Message,
+            Self::Reasoning(_) => ItemKind::Reasoning,
+            Self::Call(_) => ItemKind::Call,
+            Self::Provider { .. } | Self::Done => ItemKind::Provider,
+        }
     }
 
-    fn reasoning() -> Self {
-        Self::Reasoning { part: None, source: None, paragraph: 0 }
-    }
-
-    /// Count an item against the limits.
-    pub(super) fn count<O: Output>(id: Option<Str<'_>>, sink: &mut DeltaSink<'_, O>) -> bool {
-        sink.take_state_bytes(ITEM_BYTES + id.map_or(0, |id| id.raw.len()))
+    /// Count an item against the limits.  Its ids are stored twice.
+    pub(super) fn count<O: Output>(ids: [Option<Str<'_>>; 2], sink: &mut DeltaSink<'_, O>) -> bool {
+        let ids: usize = ids.iter().flatten().map(|id| id.raw.len()).sum();
+        sink.take_state_bytes(ids.saturating_mul(2).saturating_add(ITEM_BYTES))
     }
 
     /// Accept a delta of the item, or the whole of one of its texts.
@@ -199,23 +235,11 @@ impl Item {
         sink: &mut DeltaSink<'_, O>,
     ) {
         match (self, content) {
-            (
-                Self::Message { contents, last },
-                Content::Text | Content::Refusal | Content::Transcript,
-            ) => {
-                let part = content_part(contents, last, index.unwrap_or(0), content, sink);
-                say(part, text, whole, sink);
-                if whole {
-                    sink.end_part(part);
-                }
+            (Self::Message(message), Content::Text | Content::Refusal | Content::Transcript) => {
+                message.take(content, index, text, whole, sink);
             }
-            (
-                Self::Reasoning { part, source, paragraph },
-                Content::Summary | Content::Reasoning,
-            ) if source.is_none_or(|source| source == content) => {
-                *source = Some(content);
-                let index = index.unwrap_or(*paragraph);
-                reason(part, paragraph, index, content, text, whole, sink);
+            (Self::Reasoning(reasoning), Content::Summary | Content::Reasoning) => {
+                reasoning.take(content, index, text, whole, sink);
             }
             (Self::Call(call), Content::Arguments | Content::Input) if whole => {
                 sink.args_whole(*call, text);
@@ -243,32 +267,9 @@ impl Item {
         sink: &mut DeltaSink<'_, O>,
     ) {
         match self {
-            Self::Message { contents, last } => {
-                // `read` validated the JSON, so that an error here only means a value that is not a list.
-                let _ = finish_message(contents, last, members, sink);
-                if let Some(part) = contents.first_key_value().map(|(_, part)| *part) {
-                    sink.part_state(part, &without(item, &["content"]));
-                }
-                for part in contents.values() {
-                    sink.end_part(*part);
-                }
-            }
-            Self::Reasoning { part, source, paragraph } => {
-                let lists =
-                    [(Content::Summary, members.summary), (Content::Reasoning, members.content)];
-                for (content, list) in lists {
-                    if source.is_none_or(|source| source == content) {
-                        let mut position = 0;
-                        let _ = texts(list, |text, _, _| {
-                            *source = Some(content);
-                            reason(part, paragraph, position, content, text, true, sink);
-                            position += 1;
-                        });
-                    }
-                }
-                let part = part.get_or_insert_with(|| sink.open_repeated_block(PartKind::Thinking));
-                sink.part_state(*part, item);
-                sink.end_part(*part);
+            Self::Message(message) => message.finish(members.content, item, sink),
+            Self::Reasoning(reasoning) => {
+                reasoning.finish(members.summary, members.content, item, sink);
             }
             Self::Call(call) => {
                 // Must precede the name: the text that is buffered until the name arrives may be only half of the arguments.
@@ -306,137 +307,4 @@ impl Item {
             *self = Self::Done;
         }
     }
-}
-
-/// Return the part of a content; opened if it is new.
-fn content_part<O: Output>(
-    contents: &mut BTreeMap<(i64, bool), PartHandle>,
-    last: &mut Option<((i64, bool), PartHandle)>,
-    index: i64,
-    content: Content,
-    sink: &mut DeltaSink<'_, O>,
-) -> PartHandle {
-    let refusal = content == Content::Refusal;
-    let key = (index, refusal);
-    if let Some((known, part)) = last
-        && *known == key
-    {
-        return *part;
-    }
-    let part = *contents.entry(key).or_insert_with(|| {
-        if refusal {
-            sink.refused();
-        }
-        sink.open_repeated_block(if refusal { PartKind::Refusal } else { PartKind::Text })
-    });
-    *last = Some((key, part));
-    part
-}
-
-fn say<O: Output>(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_, O>) {
-    if whole {
-        sink.text_whole(part, text);
-    } else {
-        sink.text(part, text);
-    }
-}
-
-/// Emit text of a reasoning item.  A blank line separates the paragraphs of a summary, within one item only.
-fn reason<O: Output>(
-    part: &mut Option<PartHandle>,
-    paragraph: &mut i64,
-    index: i64,
-    content: Content,
-    text: Str<'_>,
-    whole: bool,
-    sink: &mut DeltaSink<'_, O>,
-) {
-    if text.is_empty() || (whole && part.is_some() && index < *paragraph) {
-        return;
-    }
-    let handle = *part.get_or_insert_with(|| {
-        *paragraph = index;
-        sink.open_repeated_block(PartKind::Thinking)
-    });
-    if index != *paragraph {
-        *paragraph = index;
-        if content == Content::Summary {
-            sink.text(handle, Str::plain("\n\n"));
-        }
-        sink.begin_paragraph(handle);
-    }
-    say(handle, text, whole, sink);
-}
-
-/// Send the contents of a message that were not streamed: texts and their annotations.
-fn finish_message<O: Output>(
-    contents: &mut BTreeMap<(i64, bool), PartHandle>,
-    last: &mut Option<((i64, bool), PartHandle)>,
-    members: &ItemMembers<'_>,
-    sink: &mut DeltaSink<'_, O>,
-) -> Result<()> {
-    // An index is not a position in the list: contents are matched by their order.
-    let streamed: Vec<((i64, bool), PartHandle)> =
-        contents.iter().map(|(key, part)| (*key, *part)).collect();
-    let mut position = 0;
-    texts(members.content, |text, content, annotations| {
-        let known = streamed.get(position).copied();
-        let part = match (known, content) {
-            (Some(((_, refusal), part)), _) if refusal == (content == Content::Refusal) => part,
-            // The kind differs from that of the streamed content: the streamed part is kept.
-            (Some((_, part)), _) => part,
-            (None, _) => {
-                let after = contents.last_key_value().map_or(0, |((index, _), _)| index + 1);
-                content_part(contents, last, after, content, sink)
-            }
-        };
-        position += 1;
-        sink.text_whole(part, text);
-        let new = annotations.filter(|list| *list != "[]" && known.is_none());
-        if let Some(annotations) = new {
-            sink.annotate(part, annotations);
-        }
-    })
-}
-
-/// Call `found` with each text of a content or summary list.
-fn texts<'a>(
-    list: Option<&'a str>,
-    mut found: impl FnMut(Str<'a>, Content, Option<&'a str>),
-) -> Result<()> {
-    let Some(list) = list else { return Ok(()) };
-    Reader::trusted(list).maybe_array(|reader| {
-        if reader.kind()? == Kind::String {
-            found(reader.string()?, Content::Text, None);
-            return Ok(());
-        }
-        let mut text = None;
-        let mut content = Content::Text;
-        let mut annotations = None;
-        reader.maybe_object(|reader, key| {
-            match key {
-                "text" => text = reader.opt_string()?.or(text),
-                "refusal" => {
-                    if let Some(refusal) = reader.filled_string()? {
-                        content = Content::Refusal;
-                        text = Some(refusal);
-                    }
-                }
-                "annotations" => annotations = reader.opt_raw()?,
-                _ => reader.skip()?,
-            }
-            Ok(())
-        })?;
-        if let Some(text) = text {
-            found(text, content, annotations);
-        }
-        Ok(())
-    })
-}
-
-/// Return the item without these members.
-fn without(item: &str, names: &[&str]) -> String {
-    let mut members = json::members(item);
-    members.retain(|(key, _)| !names.contains(&key.as_ref()));
-    json::write_object(&members)
 }

@@ -5,9 +5,11 @@
 //! Out: operations of `DeltaSink`.
 //!
 //! Laws:
-//! - `output_index` identifies an item, because one gateway sends another id with every event.  The id is the fallback.
+//! - `output_index` identifies an item, because one gateway sends another id with every event.  The ids and the order of
+//!   the items are the fallback.
 //! - Deltas may be missing; then the `.done` event or the item provides the whole text.
-//! - Deltas that differ from the whole text are kept.
+//! - Deltas that differ from the whole text are kept.  Arguments that cannot be JSON are held until the whole text: GitHub
+//!   Copilot streams ciphertext.
 //! - An `error` event is held until `response.failed`.
 //! - Usage arrives with the end.
 //!
@@ -16,8 +18,10 @@
 //! Fixtures: `tests/fixtures/openai-responses/`.
 
 mod apply;
+mod contents;
 pub mod facts;
 mod items;
+mod places;
 mod read;
 
 pub use apply::State;

@@ -95,7 +95,7 @@ pub enum Content {
 pub struct ItemPosition<'a> {
     /// The item's position in the output.
     pub output_index: Option<i64>,
-    /// The item's id.  One gateway sends another id with each event.
+    /// The item's id, or the call's id.  One gateway sends another id with each event.
     pub item_id: Option<Str<'a>>,
     /// `content_index` or `summary_index`.
     pub index: Option<i64>,
@@ -119,6 +119,7 @@ pub enum ResponseStage {
 #[derive(Default)]
 struct Members<'a> {
     kind: Option<Str<'a>>,
+    call_id: Option<Str<'a>>,
     object: Option<Str<'a>>,
     position: ItemPosition<'a>,
     delta: Option<Str<'a>>,
@@ -144,6 +145,7 @@ pub(super) fn read<'a>(
             "output_index" => found.position.output_index = reader.integer()?,
             "content_index" | "summary_index" => found.position.index = reader.integer()?,
             "item_id" => found.position.item_id = reader.id()?,
+            "call_id" => found.call_id = reader.id()?,
             "delta" => found.delta = reader.filled_string()?,
             "text" | "refusal" | "input" => found.whole = reader.opt_string()?.or(found.whole),
             "arguments" => found.whole = reader.text_or_json()?,
@@ -186,7 +188,8 @@ impl<'a> Members<'a> {
                 Event::Unknown(Str::plain(""))
             };
         };
-        let position = self.position;
+        let mut position = self.position;
+        position.item_id = position.item_id.or(self.call_id);
         let name = kind.raw.strip_prefix("response.").unwrap_or(kind.raw);
         if let Some((content, done)) = Content::from_event_name(name) {
             let text = if done { self.whole } else { self.delta.or(self.whole) };
@@ -216,6 +219,14 @@ impl<'a> Members<'a> {
 }
 
 impl Content {
+    /// Return whether the content opens an item that no event announced.  Other content needs the name of a tool.
+    pub(super) fn opens_item(self) -> bool {
+        match self {
+            Self::Text | Self::Refusal | Self::Transcript | Self::Summary | Self::Reasoning => true,
+            Self::Arguments | Self::Input | Self::Audio | Self::Member(_) => false,
+        }
+    }
+
     /// Return the content that an event of this name carries, and whether the event carries all of it.
     fn from_event_name(name: &str) -> Option<(Self, bool)> {
         let (of, done) = match name.strip_suffix(".delta") {

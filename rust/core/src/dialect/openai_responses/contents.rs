@@ -1,0 +1,304 @@
+//! Contents of a message, and paragraphs of a reasoning item.
+//!
+//! In: texts with their `content_index` or `summary_index`, and the whole item.  Out: operations on parts.
+//!
+//! Laws:
+//! - Each content of a message is a part of its own.  A reasoning item is one part.
+//! - An index separates contents and is not a position in the list: one gateway begins at 1, others repeat one index or
+//!   send none.  Text after the end of a content therefore opens another content.
+
+use std::collections::BTreeMap;
+
+use super::read::Content;
+use crate::contract::Output;
+use crate::emit::{PartHandle, PartKind};
+use crate::json::{self, Kind, Reader, Result, Str};
+use crate::sink::DeltaSink;
+
+/// The contents of a message, in the order in which they were opened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Message {
+    contents: Vec<MessageContent>,
+    /// The latest content with an index, text and refusals apart.
+    by_index: BTreeMap<(i64, bool), usize>,
+    /// The latest text and the latest refusal.
+    latest: [Option<usize>; 2],
+    /// The content that received text last.
+    last: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct MessageContent {
+    index: i64,
+    refusal: bool,
+    part: PartHandle,
+    /// The whole text arrived.
+    ended: bool,
+}
+
+impl Message {
+    /// Return the part that received text last.
+    pub(super) fn last_part(&self) -> Option<PartHandle> {
+        self.contents.get(self.last).map(|content| content.part)
+    }
+
+    /// Return the text part with an index, or the part that received text last.
+    pub(super) fn part_at(&self, index: Option<i64>) -> Option<PartHandle> {
+        let named = index.and_then(|index| self.by_index.get(&(index, false)));
+        let named = named.and_then(|at| self.contents.get(*at));
+        named.map(|content| content.part).or(self.last_part())
+    }
+
+    /// Accept a delta of a content, or the whole of its text.
+    #[inline]
+    pub(super) fn take<O: Output>(
+        &mut self,
+        content: Content,
+        index: Option<i64>,
+        text: Str<'_>,
+        whole: bool,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        let refusal = content == Content::Refusal;
+        let known = match self.contents.get(self.last) {
+            Some(last) if last.is_named(index, refusal) && !last.ended => Some(self.last),
+            _ => self.find(index, refusal, whole),
+        };
+        let at = known.unwrap_or_else(|| self.open(index, refusal, sink));
+        self.last = at;
+        let Some(content) = self.contents.get_mut(at) else { return };
+        say(content.part, text, whole, sink);
+        if whole {
+            content.ended = true;
+            sink.end_part(content.part);
+        }
+    }
+
+    #[cold]
+    fn find(&self, index: Option<i64>, refusal: bool, whole: bool) -> Option<usize> {
+        // Without an index, a further whole text belongs to a further content.
+        let repeats = whole && index.is_some();
+        let at = match index {
+            Some(index) => self.by_index.get(&(index, refusal)).copied()?,
+            None => self.latest.get(usize::from(refusal)).copied()??,
+        };
+        let content = self.contents.get(at)?;
+        (!content.ended || repeats).then_some(at)
+    }
+
+    #[cold]
+    fn open<O: Output>(
+        &mut self,
+        index: Option<i64>,
+        refusal: bool,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> usize {
+        let next = || self.contents.last().map_or(0, |last| last.index.saturating_add(1));
+        let index = index.unwrap_or_else(next);
+        if refusal {
+            sink.refused();
+        }
+        let kind = if refusal { PartKind::Refusal } else { PartKind::Text };
+        let part = sink.open_repeated_block(kind);
+        let at = self.contents.len();
+        self.contents.push(MessageContent { index, refusal, part, ended: false });
+        self.by_index.insert((index, refusal), at);
+        if let Some(latest) = self.latest.get_mut(usize::from(refusal)) {
+            *latest = Some(at);
+        }
+        at
+    }
+
+    /// Accept the whole item and end the parts.
+    pub(super) fn finish<O: Output>(
+        &mut self,
+        list: Option<&str>,
+        item: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        // Contents are matched by their order.  The sort is stable, so that equal indexes keep the order of their texts.
+        self.contents.sort_by_key(|content| (content.index, content.refusal));
+        // `read` validated the JSON, so that an error here only means a value that is not a list.
+        let _ = self.finish_contents(list, sink);
+        if let Some(content) = self.contents.first() {
+            sink.part_state(content.part, &without(item, &["content"]));
+        }
+        for content in &self.contents {
+            sink.end_part(content.part);
+        }
+    }
+
+    /// Send the contents that were not streamed: texts and their annotations.
+    fn finish_contents<O: Output>(
+        &mut self,
+        list: Option<&str>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let streamed = self.contents.len();
+        let mut position = 0;
+        texts(list, |text, content, annotations| {
+            let is_known = position < streamed;
+            let at = if is_known {
+                position
+            } else {
+                self.open(None, content == Content::Refusal, sink)
+            };
+            position += 1;
+            // A content of another kind keeps the part that was streamed.
+            let Some(part) = self.contents.get(at).map(|content| content.part) else { return };
+            sink.text_whole(part, text);
+            if let Some(annotations) = annotations.filter(|list| *list != "[]" && !is_known) {
+                sink.annotate(part, annotations);
+            }
+        })
+    }
+}
+
+impl MessageContent {
+    #[inline]
+    fn is_named(&self, index: Option<i64>, refusal: bool) -> bool {
+        self.refusal == refusal && index.is_none_or(|index| index == self.index)
+    }
+}
+
+/// The paragraphs of a reasoning item.  A blank line separates the paragraphs of a summary.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Reasoning {
+    part: Option<PartHandle>,
+    /// The first source of text: the summary or the reasoning itself.  The other one stays in the provider state.
+    source: Option<Content>,
+    /// The position of the current paragraph.
+    paragraph: i64,
+    /// The index that the events give to the current paragraph.
+    index: Option<i64>,
+    /// The whole text of the current paragraph arrived.
+    ended: bool,
+}
+
+impl Reasoning {
+    /// Accept a delta of a paragraph, or the whole of its text.
+    #[inline]
+    pub(super) fn take<O: Output>(
+        &mut self,
+        content: Content,
+        index: Option<i64>,
+        text: Str<'_>,
+        whole: bool,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        if self.source.is_some_and(|source| source != content) {
+            return;
+        }
+        self.source = Some(content);
+        let is_other = self.index.is_some_and(|known| index.is_some_and(|index| index != known));
+        if text.is_empty() || (is_other && whole && index < self.index) {
+            return;
+        }
+        // Without an index, a further whole text belongs to a further paragraph.
+        let goes_on = !is_other && (!self.ended || (whole && index.is_some()));
+        let at = match index {
+            Some(index) if self.part.is_none() => index,
+            _ if self.part.is_none() || goes_on => self.paragraph,
+            index => index
+                .filter(|index| *index > self.paragraph)
+                .unwrap_or(self.paragraph.saturating_add(1)),
+        };
+        self.index = index.or(self.index);
+        self.say(at, text, whole, sink);
+    }
+
+    /// Emit text of the paragraph at a position.
+    fn say<O: Output>(&mut self, at: i64, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_, O>) {
+        let part = match self.part {
+            Some(part) if at == self.paragraph => part,
+            Some(part) => {
+                if self.source == Some(Content::Summary) {
+                    sink.text(part, Str::plain("\n\n"));
+                }
+                sink.begin_paragraph(part);
+                part
+            }
+            None => *self.part.insert(sink.open_repeated_block(PartKind::Thinking)),
+        };
+        self.paragraph = at;
+        self.ended = whole;
+        say(part, text, whole, sink);
+    }
+
+    /// Accept the whole item and end the part.
+    pub(super) fn finish<O: Output>(
+        &mut self,
+        summary: Option<&str>,
+        content: Option<&str>,
+        item: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) {
+        for (source, list) in [(Content::Summary, summary), (Content::Reasoning, content)] {
+            if self.source.is_none_or(|known| known == source) {
+                let mut position = 0;
+                // `read` validated the JSON, so that an error here only means a value that is not a list.
+                let _ = texts(list, |text, _, _| {
+                    self.source = Some(source);
+                    let is_said = self.part.is_some() && position < self.paragraph;
+                    if !text.is_empty() && !is_said {
+                        self.say(position, text, true, sink);
+                    }
+                    position += 1;
+                });
+            }
+        }
+        let part = self.part.unwrap_or_else(|| sink.open_repeated_block(PartKind::Thinking));
+        sink.part_state(part, item);
+        sink.end_part(part);
+    }
+}
+
+fn say<O: Output>(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_, O>) {
+    if whole {
+        sink.text_whole(part, text);
+    } else {
+        sink.text(part, text);
+    }
+}
+
+/// Call `found` with each text of a content or summary list.
+fn texts<'a>(
+    list: Option<&'a str>,
+    mut found: impl FnMut(Str<'a>, Content, Option<&'a str>),
+) -> Result<()> {
+    let Some(list) = list else { return Ok(()) };
+    Reader::trusted(list).maybe_array(|reader| {
+        if reader.kind()? == Kind::String {
+            found(reader.string()?, Content::Text, None);
+            return Ok(());
+        }
+        let mut text = None;
+        let mut content = Content::Text;
+        let mut annotations = None;
+        reader.maybe_object(|reader, key| {
+            match key {
+                "text" => text = reader.opt_string()?.or(text),
+                "refusal" => {
+                    if let Some(refusal) = reader.filled_string()? {
+                        content = Content::Refusal;
+                        text = Some(refusal);
+                    }
+                }
+                "annotations" => annotations = reader.opt_raw()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        if let Some(text) = text {
+            found(text, content, annotations);
+        }
+        Ok(())
+    })
+}
+
+/// Return the item without these members.
+pub(super) fn without(item: &str, names: &[&str]) -> String {
+    let mut members = json::members(item);
+    members.retain(|(key, _)| !names.contains(&key.as_ref()));
+    json::write_object(&members)
+}

@@ -9,7 +9,7 @@ use crate::contract::{InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
-use crate::json::{Reader, Result, Str};
+use crate::json::{Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 
@@ -54,7 +54,15 @@ impl Protocol for State {
                 }
             }
             Event::Citation(citation) => self.cite(citation, sink),
-            Event::Start { id } => sink.identity(None, id),
+            Event::Start { id, message } => {
+                sink.identity(None, id);
+                if let Some(message) = message {
+                    let _ = self.message(message, sink);
+                }
+            }
+            Event::Blocks { index, blocks } => {
+                let _ = self.blocks(index, blocks, sink);
+            }
             // `read` validated the JSON, so that an error here only means a value that is not a list.
             Event::Calls(list) => {
                 let _ = self.whole_calls(list, sink);
@@ -252,8 +260,11 @@ impl State {
         Ok(())
     }
 
-    /// Handle the message of a whole body of version 2.
+    /// Handle the message of a whole body of version 2, or the message with which a stream begins.
     fn message<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+        if json.starts_with('"') {
+            return self.blocks(Some(0), json, sink);
+        }
         let mut content = None;
         let mut calls = None;
         let mut citations = None;
@@ -271,29 +282,51 @@ impl State {
             }
             Ok(())
         })?;
-        let mut index = 0;
-        Reader::trusted(content.unwrap_or("[]")).maybe_array(|reader| {
-            let mut text = None;
-            let mut thinking = None;
-            reader.maybe_object(|reader, key| {
-                match key {
-                    "text" => text = reader.filled_string()?,
-                    "thinking" => thinking = reader.filled_string()?,
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })?;
-            if let Some(said) = thinking.or(text) {
-                let part = self.content(Some(index), thinking.is_some(), sink);
-                sink.text(part, said);
-            }
-            index += 1;
-            Ok(())
-        })?;
+        self.blocks(Some(0), content.unwrap_or("[]"), sink)?;
         Reader::trusted(citations.unwrap_or("[]")).maybe_array(|reader| {
             self.cite(reader.raw()?, sink);
             Ok(())
         })?;
         calls.map_or(Ok(()), |calls| self.whole_calls(calls, sink))
+    }
+
+    /// Handle the content of a message: a list of blocks, or the text itself.
+    fn blocks<O: Output>(
+        &mut self,
+        first: Option<i64>,
+        content: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Result<()> {
+        let mut reader = Reader::trusted(content);
+        if reader.kind()? == Kind::String {
+            if let Some(text) = reader.filled_string()? {
+                let part = self.content(first, false, sink);
+                sink.text(part, text);
+            }
+            return Ok(());
+        }
+        let mut index = first;
+        reader.maybe_array(|reader| {
+            let mut text = None;
+            let mut thinking = None;
+            if reader.kind()? == Kind::String {
+                text = reader.filled_string()?;
+            } else {
+                reader.maybe_object(|reader, key| {
+                    match key {
+                        "text" => text = reader.filled_string()?,
+                        "thinking" => thinking = reader.filled_string()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?;
+            }
+            if let Some(said) = thinking.or(text) {
+                let part = self.content(index, thinking.is_some(), sink);
+                sink.text(part, said);
+            }
+            index = index.map(|index| index.saturating_add(1));
+            Ok(())
+        })
     }
 }

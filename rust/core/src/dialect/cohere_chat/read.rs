@@ -12,6 +12,8 @@ pub enum Event<'a> {
     Start {
         /// The id of the response.
         id: Option<Str<'a>>,
+        /// The message, which is usually empty.
+        message: Option<&'a str>,
     },
     /// `content-start` or `content-delta`.
     Content {
@@ -23,6 +25,13 @@ pub enum Event<'a> {
         text: Str<'a>,
         /// Log probabilities, if the caller wants them and the event has any.
         logprobs: Option<Box<Logprobs>>,
+    },
+    /// `content-start` or `content-delta` with a list of blocks.
+    Blocks {
+        /// The index of the first block.
+        index: Option<i64>,
+        /// The list.
+        blocks: &'a str,
     },
     /// `tool-plan-delta`.
     Plan(Str<'a>),
@@ -93,6 +102,8 @@ struct Members<'a> {
     kind: Option<Str<'a>>,
     id: Option<Str<'a>>,
     index: Option<i64>,
+    begun_with: Option<&'a str>,
+    blocks: Option<&'a str>,
     text: Option<Str<'a>>,
     thinking: Option<Str<'a>>,
     begun_as: Option<Str<'a>>,
@@ -155,29 +166,41 @@ pub(super) fn read<'a>(
 impl<'a> Members<'a> {
     fn read_delta(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
         match key {
-            "message" => reader.maybe_object(|reader, key| {
-                match key {
-                    "content" => reader.maybe_object(|reader, key| {
-                        match key {
-                            "type" => self.begun_as = reader.opt_string()?,
-                            "text" => self.text = reader.filled_string()?,
-                            "thinking" => self.thinking = reader.filled_string()?,
-                            "logprobs" if wanted.logprobs => self.logprobs = logprobs(reader)?,
-                            "logprobs" => reader.skip()?,
-                            _ => reader.ignore()?,
+            "message" => {
+                let start = reader.position();
+                reader.maybe_object(|reader, key| {
+                    match key {
+                        // Some servers send the text itself in place of a block.
+                        "content" if reader.kind()? == Kind::String => {
+                            self.text = reader.filled_string()?;
                         }
-                        Ok(())
-                    })?,
-                    "tool_plan" => self.plan = reader.filled_string()?,
-                    // A single object, in spite of the plural name.
-                    "tool_calls" => reader.maybe_object(|reader, key| {
-                        read_call_member(reader, key, &mut self.call)
-                    })?,
-                    "citations" => self.citations = reader.opt_raw()?,
-                    _ => reader.ignore()?,
-                }
+                        "content" if reader.kind()? == Kind::Array => {
+                            self.blocks = reader.opt_raw()?;
+                        }
+                        "content" => reader.maybe_object(|reader, key| {
+                            match key {
+                                "type" => self.begun_as = reader.opt_string()?,
+                                "text" => self.text = reader.filled_string()?,
+                                "thinking" => self.thinking = reader.filled_string()?,
+                                "logprobs" if wanted.logprobs => self.logprobs = logprobs(reader)?,
+                                "logprobs" => reader.skip()?,
+                                _ => reader.ignore()?,
+                            }
+                            Ok(())
+                        })?,
+                        "tool_plan" => self.plan = reader.filled_string()?,
+                        // A single object, in spite of the plural name.
+                        "tool_calls" => reader.maybe_object(|reader, key| {
+                            read_call_member(reader, key, &mut self.call)
+                        })?,
+                        "citations" => self.citations = reader.opt_raw()?,
+                        _ => reader.ignore()?,
+                    }
+                    Ok(())
+                })?;
+                self.begun_with = Some(reader.since(start));
                 Ok(())
-            }),
+            }
             "finish_reason" => {
                 self.end.finish_reason = reader.filled_string()?;
                 Ok(())
@@ -207,8 +230,13 @@ impl<'a> Members<'a> {
         let kind = self.kind.unwrap_or(Str::plain(frame.name));
         let index = self.index;
         match kind.raw {
-            "message-start" | "stream-start" => Event::Start { id: self.id },
-            "content-start" | "content-delta" | "text-generation" => self.content(),
+            "message-start" | "stream-start" => {
+                Event::Start { id: self.id, message: self.begun_with }
+            }
+            "content-start" | "content-delta" | "text-generation" => match self.blocks {
+                Some(blocks) => Event::Blocks { index, blocks },
+                None => self.content(),
+            },
             "tool-plan-delta" => self.plan.map_or(Event::Progress, Event::Plan),
             "tool-call-start" => Event::Call { index, begins: true, call: self.call },
             "tool-call-delta" => Event::Call { index, begins: false, call: self.call },

@@ -34,6 +34,26 @@ pub struct Wanted {
     pub logprobs: bool,
 }
 
+/// Numbers of the answers in one list.
+#[derive(Debug, Default)]
+pub(super) struct ChoiceNumbers {
+    position: u64,
+    zero_is_taken: bool,
+}
+
+impl ChoiceNumbers {
+    /// Return the number of the next answer.
+    ///
+    /// Servers may leave number 0 out.  If another answer of the list has it, an answer without a number has its position.
+    pub(super) fn number(&mut self, given: Option<u64>) -> u64 {
+        let implied = if self.zero_is_taken { self.position } else { 0 };
+        let number = given.unwrap_or(implied);
+        self.zero_is_taken |= number == 0;
+        self.position = self.position.saturating_add(1);
+        number
+    }
+}
+
 /// A wire protocol: the state of one stream and its functions.
 pub trait Protocol: Clone + Debug + Default + PartialEq {
     /// The events that repeat.

@@ -39,6 +39,16 @@ impl<O: Output> EmitterSink<'_, O> {
         self.warn("malformed_element", &message, None);
     }
 
+    /// Warn of answers that are not followed; `answers` is the protocol's word for them.
+    #[cold]
+    pub fn warn_other_choices(&mut self, answers: &str) {
+        self.warn(
+            "other_choices",
+            &format!("the stream holds several {answers}; one is followed"),
+            None,
+        );
+    }
+
     pub(crate) fn warn_lone(&mut self, carry: Carry) {
         if carry.lone > 0 {
             self.warn("lone_surrogate", "a lone surrogate escape became U+FFFD", None);

@@ -9,12 +9,14 @@
 //! | Claude 2 | `completion` | `stop_reason` | |
 //! | Cohere | `text`, `generations[].text` | `finish_reason` | |
 //!
+//! Law: of several answers one is followed.  An answer without `index` has its position in the list.
+//!
 //! Source: docs.aws.amazon.com, "Inference request parameters and response fields for foundation models", and recordings
 //! (Titan).
 
 use super::facts::FACTS;
 use crate::contract::{Failure, InputFormat, Output};
-use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::dialect::protocol::{ChoiceNumbers, Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::facts::{Ending, UsageMember};
 use crate::json::{self, Kind, Reader, Result, Str};
@@ -30,6 +32,9 @@ pub(super) struct Event<'a> {
     input: Option<u64>,
     output: Option<u64>,
     error: Option<&'a str>,
+    /// The number of the answer, for events of several answers.
+    index: Option<u64>,
+    other_answers: bool,
 }
 
 impl<'a> Event<'a> {
@@ -42,8 +47,10 @@ impl<'a> Event<'a> {
                 self.reason = reader.filled_string()?.or(self.reason);
             }
             "tool_calls" => self.calls = reader.opt_raw()?.or(self.calls),
+            "index" => self.index = reader.count()?,
             "outputs" | "results" | "choices" | "generations" => {
-                reader.maybe_array(|reader| self.answer(reader, wanted))?;
+                let mut numbers = ChoiceNumbers::default();
+                reader.maybe_array(|reader| self.answer(reader, &mut numbers, wanted))?;
             }
             "error" => self.error = reader.opt_raw()?,
             _ => match FACTS.usage.member(key) {
@@ -56,14 +63,14 @@ impl<'a> Event<'a> {
     }
 
     /// Read one of several answers.
-    fn answer(&mut self, reader: &mut Reader<'a>, wanted: Wanted) -> Result<()> {
-        let mut index = 0;
+    fn answer(
+        &mut self,
+        reader: &mut Reader<'a>,
+        numbers: &mut ChoiceNumbers,
+        wanted: Wanted,
+    ) -> Result<()> {
         let mut answer = Self { input: self.input, output: self.output, ..Self::default() };
         reader.maybe_object(|reader, key| match key {
-            "index" => {
-                index = reader.count()?.unwrap_or(0);
-                Ok(())
-            }
             "message" => reader.maybe_object(|reader, key| match key {
                 "content" => {
                     answer.text = reader.filled_string()?.or(answer.text);
@@ -75,17 +82,27 @@ impl<'a> Event<'a> {
             "outputs" | "results" | "choices" | "generations" => reader.ignore(),
             _ => answer.member(reader, key, wanted),
         })?;
-        if index == wanted.choice {
+        if numbers.number(answer.index) == wanted.choice {
             *self = Self {
                 text: answer.text.or(self.text),
                 calls: answer.calls.or(self.calls),
                 reason: answer.reason.or(self.reason),
                 input: answer.input,
                 output: answer.output,
-                error: self.error,
+                ..*self
             };
+        } else {
+            self.other_answers = true;
         }
         Ok(())
+    }
+
+    /// Remove the content of an event that names another answer.
+    fn followed(self, wanted: Wanted) -> Self {
+        if self.index.is_none_or(|index| index == wanted.choice) {
+            return Self { index: None, ..self };
+        }
+        Self { input: self.input, error: self.error, other_answers: true, ..Self::default() }
     }
 }
 
@@ -122,12 +139,15 @@ impl Protocol for State {
         let mut event = Event::default();
         reader.object(|reader, key| event.member(reader, key, wanted))?;
         reader.end()?;
-        Ok(event)
+        Ok(event.followed(wanted))
     }
 
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         if let Some(json) = event.error {
             return sink.error(sink.failure(json));
+        }
+        if event.other_answers {
+            sink.warn_other_choices("answers");
         }
         if let Some(text) = event.text {
             let part = *self.part.get_or_insert_with(|| sink.open_part(PartKind::Text));

@@ -54,11 +54,7 @@ impl Protocol for State {
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(event.model, event.response_id);
         if event.other_candidates {
-            sink.warn(
-                "other_choices",
-                "the stream holds several candidates; one is followed",
-                None,
-            );
+            sink.warn_other_choices("candidates");
         }
         if let Some(rare) = &event.rare {
             return self.rare(event, rare, sink);

@@ -3,7 +3,7 @@
 //! Names are in camelCase.  Proxies written in Python send snake_case; both are read.
 
 use crate::contract::Logprobs;
-use crate::dialect::protocol::{Frame, Wanted};
+use crate::dialect::protocol::{ChoiceNumbers, Frame, Wanted};
 use crate::json::{Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
@@ -99,7 +99,10 @@ pub(super) fn read<'a>(
 impl<'a> Event<'a> {
     fn member(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
         match key {
-            "candidates" => reader.maybe_array(|reader| self.read_candidate(reader, wanted))?,
+            "candidates" => {
+                let mut numbers = ChoiceNumbers::default();
+                reader.maybe_array(|reader| self.read_candidate(reader, &mut numbers, wanted))?;
+            }
             "usageMetadata" | "usage_metadata" => {
                 self.usage = reader.opt_raw()?.filter(|raw| raw.starts_with('{'));
             }
@@ -134,21 +137,26 @@ impl<'a> Event<'a> {
         Ok(())
     }
 
-    fn read_candidate(&mut self, reader: &mut Reader<'a>, wanted: Wanted) -> Result<()> {
+    fn read_candidate(
+        &mut self,
+        reader: &mut Reader<'a>,
+        numbers: &mut ChoiceNumbers,
+        wanted: Wanted,
+    ) -> Result<()> {
         let mut candidate = Candidate::default();
-        let mut index = 0;
+        let mut index = None;
         reader.maybe_object(|reader, key| {
             match key {
                 "content" => reader.maybe_object(|reader, key| match key {
                     "parts" => reader.maybe_array(|reader| candidate.read_part(reader)),
                     _ => reader.ignore(),
                 })?,
-                "index" => index = reader.count()?.unwrap_or(0),
+                "index" => index = reader.count()?,
                 _ => candidate.read_rare(reader, key, wanted)?,
             }
             Ok(())
         })?;
-        match (index == wanted.choice, self.has_candidate) {
+        match (numbers.number(index) == wanted.choice, self.has_candidate) {
             (true, false) => {
                 self.has_candidate = true;
                 self.candidate = candidate;

@@ -80,7 +80,7 @@ impl Protocol for State {
         match event {
             Event::More { message, logprobs, other_choices } => {
                 if *other_choices {
-                    warn_other_choices(sink);
+                    sink.warn_other_choices("choices");
                 }
                 self.message(message, sink);
                 if *logprobs {
@@ -133,7 +133,7 @@ impl State {
             sink.defer_error(failure);
         }
         if chunk.other_choices {
-            warn_other_choices(sink);
+            sink.warn_other_choices("choices");
         }
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
@@ -544,9 +544,4 @@ impl State {
             None => self.thinking.part = Some(sink.redacted(&data)),
         }
     }
-}
-
-#[cold]
-fn warn_other_choices<O: Output>(sink: &mut DeltaSink<'_, O>) {
-    sink.warn("other_choices", "the stream holds several choices; one is followed", None);
 }

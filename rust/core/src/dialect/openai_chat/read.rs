@@ -1,7 +1,7 @@
 //! Reader of Chat Completions frames: one frame → one [`Event`].
 
 use super::logprobs::ChoiceLogprobs;
-use crate::dialect::protocol::{Frame, Wanted};
+use crate::dialect::protocol::{ChoiceNumbers, Frame, Wanted};
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
@@ -141,7 +141,9 @@ pub(super) fn read<'a>(
             }
             "choices" => {
                 has_choices = true;
-                reader.maybe_array(|reader| read_choice(reader, wanted, &mut chunk))?;
+                let mut numbers = ChoiceNumbers::default();
+                reader
+                    .maybe_array(|reader| read_choice(reader, wanted, &mut numbers, &mut chunk))?;
             }
             "usage" => chunk.usage = reader.opt_raw()?,
             "x_groq" => reader.maybe_object(|reader, key| {
@@ -180,13 +182,18 @@ pub(super) fn read<'a>(
     Ok(Event::Chunk(chunk))
 }
 
-fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Chunk<'a>) -> Result<()> {
+fn read_choice<'a>(
+    reader: &mut Reader<'a>,
+    wanted: Wanted,
+    numbers: &mut ChoiceNumbers,
+    chunk: &mut Chunk<'a>,
+) -> Result<()> {
     let mut further = Choice::default();
     let choice = if chunk.has_choice { &mut further } else { &mut chunk.choice };
-    let mut index = 0;
+    let mut index = None;
     reader.maybe_object(|reader, key| {
         match key {
-            "index" => index = reader.count()?.unwrap_or(0),
+            "index" => index = reader.count()?,
             "delta" if reader.kind()? == Kind::Object => {
                 choice.has_delta = true;
                 read_message(reader, &mut choice.delta)?;
@@ -207,7 +214,7 @@ fn read_choice<'a>(reader: &mut Reader<'a>, wanted: Wanted, chunk: &mut Chunk<'a
     if let Some(tokens) = &mut choice.logprobs.tokens {
         tokens.join();
     }
-    match (index == wanted.choice, chunk.has_choice) {
+    match (numbers.number(index) == wanted.choice, chunk.has_choice) {
         (true, false) => chunk.has_choice = true,
         (true, true) => chunk.rare.get_or_insert_default().more_choices.push(further),
         (false, true) => chunk.other_choices = true,

@@ -33,6 +33,8 @@ pub struct Emitter {
     pub(super) finish: Option<(FinishReason, String)>,
     pub(super) deferred: Option<Box<Failure<Box<str>>>>,
     pub(super) refused: bool,
+    /// The finish reason of an answer without one, and its word.
+    pub(super) implied_finish: Option<(FinishReason, &'static str)>,
     /// Facts under the provider's names: a JSON object without its closing brace; empty without facts.
     pub(super) details: String,
     pub(super) detail_names: Vec<&'static str>,
@@ -71,6 +73,7 @@ impl Emitter {
             finish: None,
             deferred: None,
             refused: false,
+            implied_finish: None,
             details: String::new(),
             detail_names: Vec::new(),
             warnings: Warnings::default(),

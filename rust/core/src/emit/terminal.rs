@@ -21,6 +21,11 @@ impl<O: Output> EmitterSink<'_, O> {
         self.emitter.finish = Some((reason, raw.to_owned()));
     }
 
+    /// Record the finish reason of an answer that ends without one.
+    pub fn imply_finish(&mut self, reason: FinishReason, raw: &'static str) {
+        self.emitter.implied_finish = Some((reason, raw));
+    }
+
     /// Return true after a finish reason.
     pub fn finished(&self) -> bool {
         self.emitter.finish.is_some()
@@ -82,7 +87,13 @@ impl<O: Output> EmitterSink<'_, O> {
         if let Some(failure) = self.emitter.deferred.take() {
             return self.error(*failure, before);
         }
-        let (reason, raw) = match self.emitter.finish.take() {
+        let given = self.emitter.finish.take();
+        let implied = self.emitter.implied_finish.map(|(reason, raw)| (reason, raw.to_owned()));
+        let finish = match given {
+            Some((_, raw)) if raw.is_empty() && implied.is_some() => implied,
+            given => given.or(implied),
+        };
+        let (reason, raw) = match finish {
             Some((reason, raw)) => (Some(reason), Some(raw).filter(|raw| !raw.is_empty())),
             None => (None, None),
         };

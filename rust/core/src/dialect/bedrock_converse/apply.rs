@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blocks::{Image, Opaque};
-use super::read::{self, BlockDelta, Event, EventTemplate};
+use super::read::{self, BlockDelta, Event, EventTemplate, Facts};
 
 use super::facts::FACTS;
 use crate::contract::{FinishReason, InputFormat, Output};
@@ -53,15 +53,15 @@ impl Protocol for State {
                 self.close_block(index.unwrap_or(self.last_index), CallEnd::Provider, sink);
             }
             Event::MessageStop { reason, facts } => {
-                sink.details(facts.known());
+                note(facts, sink);
                 self.finish(reason, sink);
             }
             Event::Metadata { usage, facts } => {
-                sink.details(facts.known());
+                note(facts, sink);
                 sink.merge_usage(usage, &FACTS.usage);
             }
             Event::Whole { content, reason, usage, facts } => {
-                sink.details(facts.known());
+                note(facts, sink);
                 let mut last = None;
                 // `read` validated the JSON, so that an error here only means a value that is not a list.
                 let _ = Reader::trusted(content).maybe_array(|reader| {
@@ -157,6 +157,14 @@ impl State {
             Some(Block::Image(mut image)) => image.close(sink),
             Some(Block::Opaque(mut block)) => block.close(sink),
         }
+    }
+}
+
+/// Keep the members for the terminal event.  An answer without a stop reason that a guardrail blocked was filtered.
+fn note<O: Output>(facts: Facts<'_>, sink: &mut DeltaSink<'_, O>) {
+    sink.details(facts.known());
+    if facts.are_of_blocked_answer() {
+        sink.imply_finish(FinishReason::ContentFilter, "guardrail_intervened");
     }
 }
 

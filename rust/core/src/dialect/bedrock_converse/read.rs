@@ -1,7 +1,7 @@
 //! Reader of ConverseStream events: one frame → one [`Event`].
 
 use crate::dialect::protocol::Frame;
-use crate::json::{Kind, Reader, Result, Str};
+use crate::json::{self, Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
@@ -119,6 +119,16 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
+    /// Return whether a guardrail blocked the prompt or the answer.
+    pub(super) fn are_of_blocked_answer(self) -> bool {
+        // The trace has one assessment for each guardrail and policy; each finding has an `action`.
+        self.trace.is_some_and(|trace| {
+            json::members(trace)
+                .iter()
+                .any(|(name, value)| name == "guardrail" && value.contains("\"BLOCKED\""))
+        })
+    }
+
     /// Return the present members with their names.
     pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
         let all = [("additionalModelResponseFields", self.additional), ("trace", self.trace)];

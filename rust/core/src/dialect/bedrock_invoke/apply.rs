@@ -17,6 +17,9 @@ use crate::sink::DeltaSink;
 /// Prefix of the members that Bedrock adds to an event of the model, with the opening quote.
 const ADDED: &str = "\"amazon-bedrock-";
 
+/// Action of a guardrail that changed or replaced the answer.  Without a finish reason of the model, the answer was filtered.
+const INTERVENED: &str = "INTERVENED";
+
 /// The protocol of the model, with its decoder.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one a stream, settled once")]
@@ -83,8 +86,10 @@ impl Protocol for State {
             Model::Converse(driver) => driver.close(sink),
             Model::Completion(driver) => driver.close(sink),
         }
-        if self.metered && self.guarded && !sink.finished() {
-            sink.finish(FinishReason::ContentFilter, "INTERVENED");
+        // The events of other models name their end.  Without it, they were cut off.
+        let ended = self.metered || matches!(self.model, Model::Completion(_));
+        if ended && self.guarded && !sink.finished() {
+            sink.finish(FinishReason::ContentFilter, INTERVENED);
         }
     }
 }
@@ -145,12 +150,15 @@ impl State {
             match key {
                 "amazon-bedrock-invocationMetrics" => metrics = reader.opt_raw()?,
                 "amazon-bedrock-guardrailAction" => {
-                    self.guarded |= reader.opt_string()?.is_some_and(|word| word.is("INTERVENED"));
+                    self.guarded |= reader.opt_string()?.is_some_and(|word| word.is(INTERVENED));
                 }
                 _ => reader.skip()?,
             }
             Ok(())
         })?;
+        if self.guarded {
+            sink.imply_finish(FinishReason::ContentFilter, INTERVENED);
+        }
         if let Some(metrics) = metrics {
             self.metered = true;
             sink.usage_beside(Counts::read(&METRICS, metrics)?, metrics);

@@ -2,9 +2,11 @@
 
 `Recorder` wraps a client and writes the responses: exact bytes, split points, pauses.
 `ReplayServer` plays recordings over real HTTP, `ReplayTransport` inside this process. Both play at
-the original pace, without delay, or with faults.  Only the standard library is needed.
+the original pace, without delay, or with faults.  `load_cassette` reads cassettes of VCR.  Only the
+standard library is needed, except for cassettes in YAML.
 """
 
+from deltafold.testing.cassette import load_cassette
 from deltafold.testing.playlist import Request
 from deltafold.testing.recorder import Recorder, RecordingWarning
 from deltafold.testing.recording import Ending, RecordedRequest, Recording
@@ -20,4 +22,5 @@ __all__ = [
     "ReplayServer",
     "ReplayTransport",
     "Request",
+    "load_cassette",
 ]

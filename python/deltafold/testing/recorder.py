@@ -203,7 +203,7 @@ class _Take:
         self._head = Recording(
             (),
             source.status,
-            _kept_response_headers(source.headers),
+            kept_response_headers(source.headers),
             headers_after=round(time.monotonic() - self._begun, 6),
             request=self._request,
         )
@@ -279,12 +279,18 @@ def _kept_request(request: HttpRequest, keep_body: bool) -> RecordedRequest:
         request.method,
         urlsplit(request.url).path,
         {name: value for name, value in _query(request) if name in HARMLESS_QUERY},
-        {name: value for name, value in headers.items() if name in _KEPT_REQUEST_HEADERS},
+        kept_request_headers(headers),
         request.content if keep_body else None,
     )
 
 
-def _kept_response_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def kept_request_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the request headers that a recording keeps; names are in lower case."""
+    return {name: value for name, value in headers.items() if name in _KEPT_REQUEST_HEADERS}
+
+
+def kept_response_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the response headers that a recording keeps; names are in lower case."""
     return {
         name: value
         for name, value in headers.items()

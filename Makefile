@@ -51,7 +51,7 @@ bench: .venv-bench/installed ## ours and our peers in one run; rewrites docs/ben
 	.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results.json
 	.venv-bench/bin/python benches/report.py .venv-bench/results.json --stages .venv-bench/stages.jsonl --docs .
 
-compare: .venv-sdks/installed ## the official clients on the recorded streams; rewrites docs/sdks.md
+compare: .venv-sdks/installed ## the official clients and llm-babel's golden cases; rewrites docs/sdks.md
 	.venv-sdks/bin/python -W ignore compare/sdks.py
 
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)

@@ -1,8 +1,8 @@
-"""What the official clients make of the recorded streams, beside what deltafold makes of them.
+"""Comparison of deltafold with the official clients and with the golden cases of llm-babel.
 
 In: the recordings (../shared/corpus or DELTAFOLD_CORPUS), each answered by a loopback server to the
-client of its own protocol.  Out: docs/sdks.md: how many are equal in text, calls and usage, and
-every difference by stream, field and rule.
+client of its own protocol; and the golden cases of llm-babel (`golden_cases`).  Out: docs/sdks.md:
+how many are equal in text, calls and usage, and every difference by stream, field and rule.
 
 Run by `make compare`, in an environment of its own; the clients' versions stand in the report.
 """
@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import golden_cases
 
 import deltafold
 from deltafold.testing import Recording, ReplayServer
@@ -373,6 +375,7 @@ def main() -> int:
         "## Every difference\n\nOurs first, then the client's.\n\n"
         "| stream | what | how | rule |\n|---|---|---|---|\n" + "\n".join(found) + "\n"
     )
+    report += golden_cases.section()
     Path("docs/sdks.md").write_text(report, encoding="utf-8")
     return 0
 

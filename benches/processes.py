@@ -29,7 +29,6 @@ import orjson
 from bodies import feeds, half_a_stream
 from deltafold import Fold, astream, fold_many
 from deltafold.transports.http import open_http_async
-from deltafold.transports.http1 import Http1Client
 from deltafold.transports.requests import HttpRequest
 from peers import SDK_CREATE, SDK_HELPER
 from sending import serve
@@ -120,7 +119,6 @@ class Clients:
     dialect: str
     httpx: httpx2.AsyncClient
     aiohttp: aiohttp.ClientSession
-    http1: Http1Client
 
     @property
     def sdk(self) -> Any:  # noqa: ANN401 - two unrelated classes
@@ -155,23 +153,9 @@ async def _aiohttp_bytes_only(clients: Clients) -> None:
             pass
 
 
-async def _http1_bytes_only(clients: Clients) -> None:
-    response = await clients.http1.send(HttpRequest("POST", clients.url, {}, {}, b""))
-    async for _ in response:
-        pass
-
-
 async def _aiohttp_final_message(clients: Clients) -> None:
-    await _message_through(clients.aiohttp, clients)
-
-
-async def _http1_final_message(clients: Clients) -> None:
-    await _message_through(clients.http1, clients)
-
-
-async def _message_through(client: object, clients: Clients) -> None:
     request = HttpRequest("POST", clients.url, {}, {}, b"")
-    source = await open_http_async(client, request)
+    source = await open_http_async(clients.aiohttp, request)
     try:
         async with astream(source.chunks, clients.dialect) as stream:
             await stream.final_message()
@@ -199,8 +183,6 @@ CLIENTS: Final[dict[str, Callable[[Clients], Awaitable[None]]]] = {
     "deltafold message": _final_message,
     "bytes only, aiohttp": _aiohttp_bytes_only,
     "deltafold message, aiohttp": _aiohttp_final_message,
-    "bytes only, httptools": _http1_bytes_only,
-    "deltafold message, httptools": _http1_final_message,
     SDK_CREATE: _sdk_create,
     SDK_HELPER: _sdk_helper,
 }
@@ -216,13 +198,12 @@ async def client(
     async with (
         httpx2.AsyncClient(limits=limits, timeout=60) as http,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=int(streams))) as session,
-        Http1Client(max_connections=int(streams)) as http1,
     ):
 
         async def everyone(reader: str) -> float:
             share = SDK_SHARE.get(reader, 1)
             url = f"http://127.0.0.1:{port}/{dialect}/{writes}/{int(events) // share}"
-            clients = Clients(url, dialect, http, session, http1)
+            clients = Clients(url, dialect, http, session)
             begun = time.process_time()
             await asyncio.gather(*(CLIENTS[reader](clients) for _ in range(int(streams))))
             return (time.process_time() - begun) * share

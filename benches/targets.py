@@ -184,8 +184,8 @@ def _against_sdks(results: Results, dialect: str) -> Iterator[Target]:
         ("each", "one write an event", SDK_CREATE, 6),
     ):
         same = {"dialect": dialect, "writes": writes}
-        measured = results.ratio("loopback", sdk, "deltafold message, httptools", **same)
-        what = f"{dialect}: loopback HTTP, {written}, httptools, client CPU against {sdk}"
+        measured = results.ratio("loopback", sdk, "deltafold message, aiohttp", **same)
+        what = f"{dialect}: loopback HTTP, {written}, aiohttp, client CPU against {sdk}"
         yield Target(what, "at least", bound, measured)
 
 

@@ -30,7 +30,6 @@ WAYS: Final[dict[str, Way]] = {
     "httpx2, asyncio": ("httpx2", "asyncio"),
     "httpx2, trio": ("httpx2", "trio"),
     "aiohttp": ("aiohttp", "asyncio"),
-    "httptools": ("httptools", "asyncio"),
 }
 
 

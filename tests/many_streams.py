@@ -27,10 +27,6 @@ def client_of(package: str) -> Any:  # noqa: ANN401 - unrelated classes
         import aiohttp  # noqa: PLC0415 - only the client that is asked for is loaded
 
         return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True))
-    if package == "httptools":
-        from deltafold.transports.http1 import Http1Client  # noqa: PLC0415 - as above
-
-        return Http1Client(max_idle_connections=0)
     import httpx2  # noqa: PLC0415 - as above
 
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)

@@ -20,7 +20,6 @@ from botocore.config import Config
 import deltafold
 from deltafold import Message
 from deltafold.testing import Recording, ReplayServer
-from deltafold.transports.http1 import Http1Client
 
 FIXTURES = Path(__file__).parent / "fixtures"
 EVENT_STREAM = {"content-type": "application/vnd.amazon.eventstream"}
@@ -102,7 +101,6 @@ ADAPTERS = {
 PLAIN_CLIENTS: Any = {
     "httpx": httpx.AsyncClient,
     "aiohttp": aiohttp.ClientSession,
-    "httptools": Http1Client,
 }
 CASES = [
     (dialect, fixture, client)

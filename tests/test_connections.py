@@ -32,7 +32,6 @@ from deltafold import (
 from deltafold.models.hooks import Hooks
 from deltafold.testing import Recorder, Recording, ReplayServer
 from deltafold.transports.draining import MAX_REST_BYTES
-from deltafold.transports.http1 import Http1Client
 from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.timeouts import Timeouts
 from protocol_bodies import DONE, chunk, said
@@ -82,7 +81,6 @@ ASYNC_CLIENTS: Final[dict[str, Callable[[str], Any]]] = {
     "httpx": lambda _: httpx.AsyncClient(verify=CERTIFICATES),
     "httpx2": lambda _: httpx2.AsyncClient(verify=CERTIFICATES),
     "aiohttp": lambda _: aiohttp.ClientSession(),
-    "httptools": lambda _: Http1Client(ssl=CERTIFICATES),
     "openai": partial(sdk_client, openai, "AsyncOpenAI", "DefaultAsyncHttpxClient"),
     "anthropic": partial(sdk_client, anthropic, "AsyncAnthropic", "DefaultAsyncHttpxClient"),
 }
@@ -397,11 +395,11 @@ def test_closing_before_the_end_closes_the_connection(
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "trio"])
-@pytest.mark.parametrize("package", ["httpx", "httpx2", "aiohttp", "httptools"])
+@pytest.mark.parametrize("package", ["httpx", "httpx2", "aiohttp"])
 def test_a_cancellation_while_the_rest_is_read_closes_the_connection(
     package: str, loop: str, server: ReplayServer
 ) -> None:
-    if loop == "trio" and package in {"aiohttp", "httptools"}:
+    if (loop, package) == ("trio", "aiohttp"):
         return
     server.recordings = {"*": streamed(package).stopping("stall")}
 
@@ -458,7 +456,6 @@ NARROW_CLIENTS: Final[dict[tuple[str, bool], Callable[[], Any]]] = {
         verify=CERTIFICATES, limits=httpx2.Limits(max_connections=1)
     ),
     ("aiohttp", True): lambda: aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)),
-    ("httptools", True): lambda: Http1Client(ssl=CERTIFICATES, max_connections=1),
 }
 
 

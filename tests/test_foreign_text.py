@@ -31,7 +31,6 @@ from deltafold import (
 )
 from deltafold.error_mapping import ErrorFields
 from deltafold.foreign_text import well_formed
-from deltafold.models import Http1Client
 from wires import CHAT
 
 LONE: Final = '{"error":{"message":"bad: \\ud83d","code":"\\udc00","type":"\\ud83d"}}'
@@ -81,7 +80,6 @@ WAYS: Final[dict[str, Callable[[str], Any]]] = {
     "anthropic": lambda url: anthropic.Anthropic(base_url=url, **ONCE),
     "httpx, asyncio": lambda _: httpx.AsyncClient(),
     "aiohttp": lambda _: aiohttp.ClientSession(),
-    "httptools": lambda _: Http1Client(),
     "openai, asyncio": lambda url: openai.AsyncOpenAI(base_url=url, **ONCE),
 }
 

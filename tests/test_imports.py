@@ -120,17 +120,6 @@ def test_a_message_loads_nothing_that_talks_to_a_network() -> None:
     assert not loaded(program) & {"asyncio", "ssl"}
 
 
-def test_the_parser_of_http_is_loaded_when_a_client_is_made() -> None:
-    code = (
-        "import sys\n"
-        "from deltafold.models import Http1Client, load_model\n"
-        "before = 'httptools' in sys.modules\n"
-        "Http1Client()\n"
-        "print(before, 'httptools' in sys.modules)"
-    )
-    assert run(code).split() == ["False", "True"]
-
-
 def type_checking_block() -> list[ast.stmt]:
     tree = ast.parse(Path(deltafold.__file__).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))

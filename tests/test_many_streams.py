@@ -37,7 +37,7 @@ BODY = b"".join(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="files and memory are counted in /proc")
-@pytest.mark.parametrize("package", ["httpx2", "aiohttp", "httptools"])
+@pytest.mark.parametrize("package", ["httpx2", "aiohttp"])
 def test_a_third_is_cancelled_and_the_others_are_whole_and_nothing_grows(package: str) -> None:
     program = str(Path(__file__).parent / "many_streams.py")
     with ReplayServer({"*": Recording.of_events(BODY, delay=0.02)}) as server:

@@ -31,7 +31,6 @@ from deltafold import (
     ModelError,
     OpenAIChatModel,
 )
-from deltafold.models import Http1Client
 from deltafold.testing import Recording, ReplayServer
 from wires import ANTHROPIC, CHAT, chat
 
@@ -99,7 +98,6 @@ CLIENTS: Final[dict[str, tuple[Callable[[], Any], str]]] = {
     "httpx": (httpx.Client, "httpx"),
     "httpx, asyncio": (httpx.AsyncClient, "httpx"),
     "aiohttp": (aiohttp.ClientSession, "aiohttp"),
-    "httptools": (Http1Client, "deltafold"),
 }
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from deltafold import AnthropicModel, AsyncDeltaStream, DeltaStream, ErrorCode
 from deltafold.testing import Recording, ReplayServer
-from deltafold.transports.http1 import Http1Client
 from deltafold.transports.timeouts import Timeouts
 from wires import ANTHROPIC
 
@@ -23,7 +22,6 @@ CLIENTS = [
     ("httpx2", "asyncio"),
     ("httpx2", "trio"),
     ("aiohttp", "asyncio"),
-    ("httptools", "asyncio"),
 ]
 HALF = Recording.of_events(ANTHROPIC).stopping("stall", len(ANTHROPIC) // 2)
 SILENT = HALF.stopping("stall", before_headers=True)
@@ -66,7 +64,6 @@ async def model_of(package: str, url: str) -> AsyncGenerator[AnthropicModel]:
         "httpx": httpx.AsyncClient,
         "httpx2": httpx2.AsyncClient,
         "aiohttp": aiohttp.ClientSession,
-        "httptools": Http1Client,
     }
     async with makers[package]() as client:
         yield AnthropicModel(

@@ -37,7 +37,6 @@ from deltafold import (
     OpenAIResponsesModel,
 )
 from deltafold.testing import Recording, ReplayServer
-from deltafold.transports.http1 import Http1Client
 from deltafold.transports.timeouts import Timeouts
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"
@@ -301,7 +300,6 @@ WAYS: Final = (
     ("httpx2", "asyncio"),
     ("httpx2", "trio"),
     ("aiohttp", "asyncio"),
-    ("httptools", "asyncio"),
 )
 CASES: Final = [
     pytest.param(dialect, client, loop, id=f"{dialect}, {client}, {loop}")
@@ -361,8 +359,6 @@ async def made_async_client(adapter: Adapter, client: str, url: str) -> AsyncGen
         context = make(base_url=url, http_client=http, **arguments)
     elif client == "aiohttp":
         context = aiohttp.ClientSession()
-    elif client == "httptools":
-        context = Http1Client(ssl=CERTIFICATES)
     else:
         package = httpx2 if client == "httpx2" else httpx
         context = package.AsyncClient(verify=CERTIFICATES)

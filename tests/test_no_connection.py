@@ -33,7 +33,6 @@ from deltafold import (
     ModelError,
     OpenAIChatModel,
 )
-from deltafold.models import Http1Client
 
 KEY: Final[dict[str, Any]] = {"api_key": "k"}
 ONCE: Final[dict[str, Any]] = {"api_key": "k", "max_retries": 0}
@@ -71,7 +70,6 @@ AWAITED: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "httpx, trio": ("trio", lambda _: httpx.AsyncClient()),
     "httpx2, asyncio": ("asyncio", lambda _: httpx2.AsyncClient()),
     "aiohttp": ("asyncio", lambda _: aiohttp.ClientSession()),
-    "httptools": ("asyncio", lambda _: Http1Client()),
     "openai, asyncio": ("asyncio", lambda url: openai.AsyncOpenAI(base_url=url, **ONCE)),
 }
 EVERY_WAY: Final = pytest.mark.parametrize("way", [*WAITING, *AWAITED])

@@ -88,7 +88,7 @@ def test_the_bytes_pass_and_the_file_has_them_with_their_bounds_and_pauses(
     assert recording.request.body is None
 
 
-@pytest.mark.parametrize("way", ["httpx", "httpx, asyncio", "httpx, trio", "aiohttp", "httptools"])
+@pytest.mark.parametrize("way", ["httpx", "httpx, asyncio", "httpx, trio", "aiohttp"])
 @pytest.mark.parametrize("ending", ["cut", "reset", "stall"])
 def test_how_a_body_broke_off_is_recorded(way: str, ending: Ending, tmp_path: Path) -> None:
     with ReplayServer([Recording.of_events(EVENTS).stopping(ending, 9)]) as server:

@@ -16,7 +16,6 @@ import deltafold
 from deltafold import ErrorCode, ModelError, OpenAIChatModel
 from deltafold.error_mapping import RETRYABLE, ErrorMapper
 from deltafold.testing import Recording, ReplayServer
-from deltafold.transports.http1 import Http1Client
 from refusals import REFUSALS, Refusal
 
 CHAT = "openai-chat"
@@ -132,16 +131,13 @@ def test_a_model_on_httpx2_raises_the_error(row: Refusal, url: str) -> None:
 
 
 @pytest.mark.parametrize("row", NAMED)
-def test_a_model_on_aiohttp_and_on_http1_raises_the_error(row: Refusal, url: str) -> None:
+def test_a_model_on_aiohttp_raises_the_error(row: Refusal, url: str) -> None:
     async def call() -> None:
-        async with aiohttp.ClientSession() as session, Http1Client() as http1:
-            for client in (session, http1):
-                model = OpenAIChatModel(
-                    {"model_id": "m"}, client=client, base_url=url, api_key="key"
-                )
-                with pytest.raises(ModelError) as caught:
-                    await model.send_message("hi")
-                assert fields(caught.value) == expected(row)
+        async with aiohttp.ClientSession() as session:
+            model = OpenAIChatModel({"model_id": "m"}, client=session, base_url=url, api_key="key")
+            with pytest.raises(ModelError) as caught:
+                await model.send_message("hi")
+            assert fields(caught.value) == expected(row)
 
     asyncio.run(call())
 

@@ -35,8 +35,6 @@ from deltafold import AnthropicModel, Model, OpenAIChatModel
 from deltafold.models.hooks import Hooks, RequestContext
 from deltafold.otel import CONVENTIONS, Instrumentation
 from deltafold.testing import Recorder, Recording, ReplayServer
-from deltafold.transports.http1 import Http1Client
-from deltafold.transports.http1.errors import ConnectionLostError
 
 CERTIFICATES: Final = ssl.create_default_context()
 SECRETS: Final = {
@@ -230,17 +228,12 @@ def made_by(make: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def http1_client(_url: str, **_own: object) -> Http1Client:
-    return Http1Client(ssl=CERTIFICATES)
-
-
 CLIENTS: Final[dict[str, Callable[..., Any]]] = {
     "httpx": made_by(httpx.Client),
     "httpx, async": made_by(httpx.AsyncClient),
     "httpx2": made_by(httpx2.Client),
     "httpx2, async": made_by(httpx2.AsyncClient),
     "aiohttp, async": aiohttp_session,
-    "httptools, async": http1_client,
     "openai": partial(sdk_client, openai, "OpenAI"),
     "anthropic": partial(sdk_client, anthropic, "Anthropic"),
 }
@@ -248,19 +241,15 @@ ERRORS: Final[dict[str, tuple[Callable[[str], Exception], ...]]] = {
     "httpx": (httpx.LocalProtocolError, httpx.ConnectError),
     "httpx2": (httpx2.LocalProtocolError, httpx2.ReadError),
     "aiohttp": (aiohttp.ClientError, aiohttp.InvalidURL),
-    "httptools": (ConnectionLostError, OSError),
     "openai": (httpx.LocalProtocolError, httpx.ConnectError),
     "anthropic": (httpx.LocalProtocolError, httpx.ReadTimeout),
 }
-NO_CLIENT_SETTINGS: Final = frozenset({"httptools, async"})
 
 
 def raising(package: str, client: Any, raiser: Raising, patch: pytest.MonkeyPatch) -> None:  # noqa: ANN401 - any client
     """Make a client raise where it would reach for the network."""
     if package.startswith("aiohttp"):
         patch.setattr(client, "_request", raiser.raise_it_later, raising=False)
-    elif package.startswith("httptools"):
-        patch.setattr(client, "_connected", raiser.raise_it_later)
     else:
         http = getattr(client, "_client", client)
         name = "handle_async_request" if "async" in package else "handle_request"
@@ -438,8 +427,6 @@ def run(
 ) -> None:
     """Ask in one way, with one secret, for every form in which it may come back."""
     carried = CARRIERS[carrier](secret, server.url)
-    if carried.client and package in NO_CLIENT_SETTINGS:
-        return
     for name, value in carried.environment.items():
         patch.setenv(name, value)
     if package in {"openai", "anthropic"}:

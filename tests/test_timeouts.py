@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from deltafold.transports.deadlines import ReadLimit, bound_reads, rest_within
-from deltafold.transports.timeouts import AsyncTimedChunks, Limits, TimedChunks, Timeouts, within
+from deltafold.transports.timeouts import AsyncTimedChunks, Limits, TimedChunks, Timeouts
 
 every_loop = pytest.mark.parametrize("loop", ["asyncio", "trio"])
 
@@ -137,22 +137,6 @@ def test_a_failure_that_only_looks_like_a_limit_stays_what_it_is(loop: str) -> N
             await anext(timed(Failing(), first_byte=None))
 
     run(loop, main)
-
-
-def test_a_wait_under_asyncio_is_named_by_its_limit_or_by_the_whole_call() -> None:
-    async def failing() -> None:
-        raise TimeoutError("[Errno 110] Connection timed out")
-
-    async def main() -> None:
-        assert await within(Limits(Timeouts()), "connect", asyncio.sleep(0, "done")) == "done"
-        with pytest.raises(TimeoutError, match=r"no connection within 0\.05 s"):
-            await within(Limits(Timeouts(connect=0.05, total=9)), "connect", asyncio.sleep(9))
-        with pytest.raises(TimeoutError, match=r"not over within 0\.05 s"):
-            await within(Limits(Timeouts(connect=9, total=0.05)), "connect", asyncio.sleep(9))
-        with pytest.raises(TimeoutError, match="Errno 110"):
-            await within(Limits(Timeouts()), "connect", failing())
-
-    asyncio.run(main())
 
 
 # In threads: httpcore's stream is told a deadline instead of a limit for each read.

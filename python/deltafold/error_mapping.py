@@ -67,7 +67,6 @@ _CODE_OF_CLASS: Final[tuple[tuple[ErrorCode, frozenset[str]], ...]] = (
                 "ContentDecodingError",
                 "DecodeError",
                 "ContentEncodingError",
-                "ProtocolViolationError",
                 "RedirectError",
             }
         ),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from deltafold.models.local import LocalModel
     from deltafold.models.vendors import VENDORS, Vendor
     from deltafold.tool_specs import ToolChoice, ToolSpec
-    from deltafold.transports.http1 import Http1Client
     from deltafold.transports.response_info import RateLimit, ResponseInfo
     from deltafold.transports.timeouts import Timeouts
 
@@ -29,7 +28,6 @@ __all__ = [
     "CacheConfig",
     "Capability",
     "Hooks",
-    "Http1Client",
     "LocalConfig",
     "LocalModel",
     "Model",
@@ -65,7 +63,6 @@ __getattr__: Final = names_on_first_use(
         "deltafold.models.local": ("LocalModel",),
         "deltafold.models.vendors": ("VENDORS", "Vendor"),
         "deltafold.tool_specs": ("ToolChoice", "ToolSpec"),
-        "deltafold.transports.http1": ("Http1Client",),
         "deltafold.transports.response_info": ("RateLimit", "ResponseInfo"),
         "deltafold.transports.timeouts": ("Timeouts",),
     },

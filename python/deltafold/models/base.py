@@ -67,15 +67,15 @@ class Model(Messaging, Generic[ConfigT]):
         config: the model id and settings; a mapping is checked as the adapter's config class would
             be.
         client: what to call through: a client of the provider's SDK where that gives bytes, an
-            httpx, httpx2 or aiohttp client, an `Http1Client`, or a transport of
-            `deltafold.testing`; None makes one when it is first needed.
+            httpx, httpx2 or aiohttp client, or a transport of `deltafold.testing`; None makes one
+            when it is first needed.
         cache_config: beats the config's own.
         error_mapper: names the failures of the provider and the network; None is the default table.
         vendor: the row of `vendors.py` that says where to call; None is the protocol's author.
         base_url: beats the vendor's address.
         api_key: beats the environment variable that the vendor's row names.
-        transport: what to make where no client is given: "httpx2", "httpx", "aiohttp",
-            "httptools" (an `Http1Client`, the fastest), or "sdk" for the provider's own.
+        transport: what to make where no client is given: "httpx2", "httpx", "aiohttp" (the
+            fastest), or "sdk" for the provider's own.
         timeouts: how long to wait, in seconds; a client of an SDK that is given keeps its own.
         hooks: what to call before each request and after its headers.
         markup: how the model writes reasoning and tool calls in plain text, one of

@@ -247,7 +247,7 @@ class Clients:
         through = f"a client of the {self._sdk.package} SDK, or of" if self._sdk else "a client of"
         raise MisuseError(
             f"client: {self._model} calls through {through} httpx, httpx2 or aiohttp, "
-            f"or an Http1Client, not a {type(client).__module__}.{type(client).__qualname__}"
+            f"not a {type(client).__module__}.{type(client).__qualname__}"
         )
 
     def _made_client(self, kind: ClientKind) -> object:

@@ -23,7 +23,7 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
     >>> model = load_model("anthropic/claude-sonnet-4-5", max_tokens=1000)
     >>> model = load_model("openrouter/meta-llama/llama-4", temperature=0)
     >>> model = load_model("qwen/qwen3-coder", specification="openai-chat+qwen-xml")
-    >>> model = load_model("openai/gpt-5-mini", transport="httptools")
+    >>> model = load_model("openai/gpt-5-mini", transport="aiohttp")
 
     Args:
         name: the vendor, a slash, and the vendor's name of the model; the vendor is a name of

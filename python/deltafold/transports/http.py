@@ -1,6 +1,6 @@
 """HTTP: sends a request through a client and returns the bytes of the response.
 
-In: `HttpRequest`, and a client of httpx, httpx2 or aiohttp, an `Http1Client`, or a `Transport`.
+In: `HttpRequest`, and a client of httpx, httpx2 or aiohttp, or a `Transport`.
 Out: `Source` or `AsyncSource`, unread, with status and headers.
 
 Laws: an HTTP client is imported only to make one; a client is recognised by its class. A response
@@ -22,7 +22,6 @@ from urllib.parse import urljoin, urlsplit
 from deltafold.exceptions import MisuseError
 from deltafold.transports.deadlines import ReadLimit, bound_reads_of_caller
 from deltafold.transports.draining import adrain, drain
-from deltafold.transports.encodings import decoded
 from deltafold.transports.packages import (
     EXTRAS,
     MAX_CONNECTIONS,
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
     import aiohttp
     import httpx
 
-    from deltafold.transports.http1 import Http1Client
-
 __all__ = [
     "ClientKind",
     "RedirectError",
@@ -68,7 +65,7 @@ class RedirectError(Exception):
     """The server redirected the request to a place that the client must not follow by itself."""
 
 
-_Package: TypeAlias = Literal["httpx", "aiohttp", "http1"]
+_Package: TypeAlias = Literal["httpx", "aiohttp"]
 
 # Package and name of the class, its kind, and the interface that it implements.
 _CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
@@ -77,7 +74,6 @@ _CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
     ("httpx2", "Client"): ("synchronous", "httpx"),
     ("httpx2", "AsyncClient"): ("asynchronous", "httpx"),
     ("aiohttp", "ClientSession"): ("asynchronous", "aiohttp"),
-    ("deltafold", "Http1Client"): ("asynchronous", "http1"),
 }
 
 
@@ -127,8 +123,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     """Send a request and return its response, unread; the asynchronous form of `open_http`.
 
     Args:
-        client: `httpx.AsyncClient`, `httpx2.AsyncClient`, `aiohttp.ClientSession`, an `Http1Client`
-            or a `Transport`.
+        client: `httpx.AsyncClient`, `httpx2.AsyncClient`, `aiohttp.ClientSession` or a `Transport`.
         request: the request.
 
     Raises:
@@ -139,9 +134,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     package = _package_of(client, "asynchronous")
     limits = Limits(request.timeouts)
     for _ in range(_MAX_REDIRECTS):
-        if package == "http1":
-            source = await _open_http1(cast("Http1Client", client), request, limits)
-        elif package == "aiohttp":
+        if package == "aiohttp":
             source = await _open_aiohttp(cast("aiohttp.ClientSession", client), request, limits)
         else:
             source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, limits)
@@ -170,8 +163,8 @@ def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
 
     Args:
         kind: synchronous or asynchronous.
-        transport: the package: `httpx`, `httpx2`, or `aiohttp` or `httptools`, which are
-            asynchronous only; `httptools` is an `Http1Client`, the fastest for many streams.
+        transport: the package: `httpx`, `httpx2`, or `aiohttp`, which is asynchronous only and the
+            fastest for many streams.
 
     Raises:
         MisuseError: the transport is not known or not installed, it does not support this kind, or
@@ -179,10 +172,10 @@ def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
     """
     if transport not in EXTRAS:
         raise MisuseError(f"unknown transport {transport!r}; known: {', '.join(EXTRAS)}")
-    if transport in {"aiohttp", "httptools"}:
+    if transport == "aiohttp":
         if kind == "synchronous":
-            raise MisuseError(f"transport: {transport} is asynchronous only; httpx is both")
-        return _make_aiohttp_session() if transport == "aiohttp" else _make_http1_client()
+            raise MisuseError("transport: aiohttp is asynchronous only; httpx is both")
+        return _make_aiohttp_session()
     package = import_package(transport)
     limits = package.Limits(
         max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
@@ -218,7 +211,7 @@ async def aclose_http_client(client: object) -> None:
     if _package_of(client, "asynchronous") == "aiohttp":
         await cast("aiohttp.ClientSession", client).close()
     else:
-        await cast("httpx.AsyncClient | Http1Client", client).aclose()
+        await cast("httpx.AsyncClient", client).aclose()
 
 
 def _known(client: object) -> tuple[ClientKind, _Package] | None:
@@ -242,8 +235,7 @@ def _package_of(client: object, kind: ClientKind) -> _Package:
     if known is None:
         raise MisuseError(
             f"client: {name} is not a supported HTTP client; supported: "
-            "httpx.Client, httpx.AsyncClient, those of httpx2, aiohttp.ClientSession, and "
-            "deltafold's Http1Client"
+            "httpx.Client, httpx.AsyncClient, those of httpx2, and aiohttp.ClientSession"
         )
     if known[0] != kind:
         raise MisuseError(f"client must be {kind}, and a {name} is {known[0]}")
@@ -486,15 +478,6 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
     return AnnouncedBody
 
 
-async def _open_http1(client: "Http1Client", request: HttpRequest, limits: Limits) -> AsyncSource:
-    response = await client.send(request, limits)
-    chunks = decoded(response, response.headers.get("content-encoding"))
-    source = AsyncSource(
-        chunks, response.aclose, response.status, response.headers, over_connection=True
-    )
-    return _timed(source, limits)
-
-
 def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:
     chunks = AsyncTimedChunks(source.chunks, limits)
 
@@ -512,10 +495,3 @@ def _make_aiohttp_session() -> object:
     connector = package.TCPConnector(limit=MAX_CONNECTIONS)
     session: object = package.ClientSession(connector=connector, trust_env=True)
     return session
-
-
-def _make_http1_client() -> object:
-    # The module imports asyncio and ssl, which other clients do not need.
-    from deltafold.transports.http1 import Http1Client  # noqa: PLC0415 - as said
-
-    return Http1Client()

@@ -9,8 +9,7 @@ from deltafold.exceptions import MisuseError
 EXTRAS: Final[Mapping[str, str]] = {
     "httpx": "httpx",
     "httpx2": "httpx2",
-    "aiohttp": "fast",
-    "httptools": "fast",
+    "aiohttp": "aiohttp",
 }
 """Packages of `make_http_client`, and the extra that installs each."""
 

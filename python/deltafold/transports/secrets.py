@@ -281,9 +281,6 @@ def _secrets_of_proxies(client: object) -> Iterator[str]:
     # aiohttp
     yield from secrets_in_url(str(_member(client, "_default_proxy") or ""))
     yield from _secrets_of_auth(_member(client, "_default_proxy_auth"))
-    # Http1Client
-    proxy = _member(_member(client, "_routes"), "_proxy")
-    yield from secrets_in_headers({"proxy-authorization": _member(proxy, "authorization")})
     # httpx, httpx2: a transport for each pattern of URLs, around a pool of httpcore
     mounts = _member(client, "_mounts")
     transports = [_member(client, "_transport")]

@@ -90,28 +90,6 @@ class Limits:
         return TimeoutError(_MISSED[limit].format(seconds))
 
 
-async def within(limits: Limits, limit: Limit, work: Awaitable[T]) -> T:
-    """Await something under asyncio.
-
-    Args:
-        limits: the limits of the call.
-        limit: the limit of this wait, beside `total`.
-        work: the awaitable.
-
-    Raises:
-        TimeoutError: the wait took longer; the message names the limit.
-    """
-    named, seconds = limits.of(limit)
-    scope = asyncio.timeout(seconds)
-    try:
-        async with scope:
-            return await work
-    except TimeoutError as error:
-        if scope.expired():
-            raise limits.missed(named) from error
-        raise
-
-
 def is_timeout(exception: BaseException) -> bool:
     """Return whether an exception of an HTTP client is a timeout."""
     names = {base.__name__ for base in type(exception).__mro__}

@@ -113,6 +113,10 @@ UNBOUNDED: Final = {
     ("httpx, trio", "deflate"),
 }
 WHOLE_WAYS: Final = [(way, row) for row in WHOLE for way in WAYS if (way, row) not in REFUSED]
+# httpx and httpx2 tell the two forms of deflate apart by the first chunk, which one byte cannot do.
+IN_BYTES: Final = [
+    (way, row) for way, row in WHOLE_WAYS if row != "raw deflate" or not way.startswith("httpx")
+]
 
 
 @pytest.mark.parametrize(("way", "row"), WHOLE_WAYS)
@@ -123,7 +127,7 @@ def test_a_whole_response_is_its_body(way: str, row: str) -> None:
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize(("way", "row"), WHOLE_WAYS)
+@pytest.mark.parametrize(("way", "row"), IN_BYTES)
 def test_a_response_in_single_bytes_is_the_same(way: str, row: str) -> None:
     with answering(WHOLE[row], in_single_bytes=True) as (url, _):
         answer = fetch(way, request_to(url, LIMITS))

@@ -94,15 +94,16 @@ impl Call {
 
     /// Return true if the arguments may be ciphertext, if `text` begins them.
     ///
-    /// GitHub Copilot streams ciphertext and repeats the arguments in plain text.  Ciphertext does not begin like an object,
-    /// an array or a string.  A number or a literal looks like ciphertext until its end.
+    /// GitHub Copilot streams ciphertext and repeats the arguments in plain text.  Ciphertext begins neither with white space
+    /// nor like an object, an array or a string.  A number or a literal looks like ciphertext until its end.
     #[inline]
     pub(super) fn may_be_ciphertext(&self, text: &str) -> bool {
         self.form == ArgumentForm::Repeated
             && self.format == InputFormat::Json
             && !self.sent
-            && !text.is_empty()
-            && !text.trim_ascii_start().starts_with(['{', '[', '"'])
+            && text.starts_with(|first: char| {
+                !matches!(first, '{' | '[' | '"' | ' ' | '\t' | '\n' | '\r')
+            })
     }
 
     /// Return true if `text` repeats the whole arguments, raw or encoded as a JSON string.

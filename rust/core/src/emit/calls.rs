@@ -160,10 +160,6 @@ impl<O: Output> EmitterSink<'_, O> {
             state.pending.push_str(plain);
             if state.stage == CallStage::Waiting {
                 self.start_call(call);
-            } else if !state.may_be_ciphertext(&state.pending) {
-                // Only white space was held.
-                let text = std::mem::take(&mut state.pending);
-                self.send_args(call, &text);
             }
         } else if state.stage == CallStage::Waiting {
             let held = plain.to_owned();

@@ -140,6 +140,7 @@ def test_a_cassette_is_played_by_a_server_and_by_a_transport() -> None:
         ("gzip", gzip.compress(b"te") + gzip.compress(b"xt")),
         ("x-gzip", gzip.compress(b"text")),
         ("deflate", zlib.compress(b"text")),
+        ("deflate", zlib.compress(b"text", wbits=-zlib.MAX_WBITS)),
         ("deflate, gzip", gzip.compress(zlib.compress(b"text"))),
         ("identity", b"text"),
         ("gzip", b"text"),
@@ -153,6 +154,13 @@ def test_an_encoding_is_undone_once(tmp_path: Path, encoding: str, packed: bytes
     (recording,) = load_cassette(cassette(tmp_path, body, {"Content-Encoding": [encoding]}))
     assert recording.body == b"text"
     assert "content-encoding" not in recording.headers
+
+
+def test_text_that_begins_like_a_zlib_header_is_text(tmp_path: Path) -> None:
+    (recording,) = load_cassette(
+        cassette(tmp_path, {"string": "x^2"}, {"Content-Encoding": ["deflate"]})
+    )
+    assert recording.body == b"x^2"
 
 
 # The text "deltafold" 20 times, by brotli 1.2.

@@ -11,11 +11,10 @@ from importlib import import_module
 from typing import Final, Protocol, cast
 
 from deltafold.exceptions import MisuseError
+from deltafold.transports.encodings import wbits_of
 
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _GZIP_MARK: Final = b"\x1f\x8b"
-# The first byte of deflate with its usual header (RFC 1950, section 2.2).
-_ZLIB_MARK: Final = b"\x78"
 
 
 class _Decompressor(Protocol):
@@ -54,23 +53,23 @@ def _undone(body: bytes, encoding: str) -> bytes:
     if encoding in {"", "identity"} or not body:
         return body
     if encoding in {"gzip", "x-gzip"}:
-        return _inflated(body) if body.startswith(_GZIP_MARK) else body
-    if encoding == "deflate":
-        return _inflated(body) if body.startswith(_ZLIB_MARK) else body
+        return _inflated(body, "gzip") if body.startswith(_GZIP_MARK) else body
     if _is_text(body):
         return body
+    if encoding == "deflate":
+        return _inflated(body, encoding)
     if encoding == "br":
         return _brotli(body)
     raise ValueError(f"the content encoding {encoding!r} is not supported")
 
 
-def _inflated(body: bytes) -> bytes:
+def _inflated(body: bytes, encoding: str) -> bytes:
     pieces: list[bytes] = []
     left = _MAX_BYTES
     while body:
-        # The first bytes distinguish gzip from deflate. Gzip may be several streams in a row.
-        unzip = zlib.decompressobj(zlib.MAX_WBITS | 32)
         try:
+            # Gzip may be several streams in a row.
+            unzip = zlib.decompressobj(wbits_of(encoding, body))
             piece = unzip.decompress(body, left + 1)
         except zlib.error as wrong:
             raise ValueError(f"the body is not compressed as its header says: {wrong}") from wrong

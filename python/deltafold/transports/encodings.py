@@ -94,16 +94,25 @@ class Decoded:
                 self._rest, self._full = packed, False
                 return b""
             # Gzip may be several streams in a row (RFC 1952, section 2.2).
-            unzip = self._unzip = zlib.decompressobj(self._header_of(packed))
+            unzip = self._unzip = zlib.decompressobj(wbits_of(self._encoding, packed))
         unpacked = unzip.decompress(packed, _STEP_BYTES)
         self._rest = unzip.unconsumed_tail or unzip.unused_data
         self._full = bool(self._rest) or len(unpacked) == _STEP_BYTES
         return unpacked
 
-    def _header_of(self, packed: bytes) -> int:
-        if self._encoding == "gzip":
-            return _GZIP
-        return _ZLIB if _has_zlib_header(packed) else _RAW
+
+def wbits_of(encoding: str, packed: bytes) -> int:
+    """Return the `wbits` with which `zlib` reads a body.
+
+    >>> zlib.decompressobj(wbits_of("gzip", body))
+
+    Args:
+        encoding: `gzip` or `deflate`.
+        packed: the begin of the body; two bytes distinguish the forms of deflate.
+    """
+    if encoding == "gzip":
+        return _GZIP
+    return _ZLIB if _has_zlib_header(packed) else _RAW
 
 
 def _has_zlib_header(packed: bytes) -> bool:
@@ -111,4 +120,5 @@ def _has_zlib_header(packed: bytes) -> bool:
 
     Source: RFC 1950, section 2.2: the method is 8, and both bytes are a multiple of 31.
     """
-    return packed[0] & 0x0F == 8 and (packed[0] * 256 + packed[1]) % 31 == 0  # noqa: PLR2004 - the RFC's
+    first = int.from_bytes(packed[:_HEADER_BYTES])
+    return first >> 8 & 0x0F == 8 and first % 31 == 0  # noqa: PLR2004 - the RFC's numbers

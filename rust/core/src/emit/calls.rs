@@ -142,21 +142,7 @@ impl<O: Output> EmitterSink<'_, O> {
                 state.take_instead(plain);
             }
             state.pending.push_str(plain);
-        } else if state.format == InputFormat::Json
-            && !state.sent
-            && state.form != ArgumentForm::Verbatim
-            && state.pending.is_empty()
-            && plain == "{}"
-        {
-            state.pending.push_str(plain);
-            if state.stage == CallStage::Waiting {
-                self.start_call(call);
-            }
-        } else if state.may_be_ciphertext(if state.pending.is_empty() {
-            plain
-        } else {
-            &state.pending
-        }) {
+        } else if state.withholds(plain) {
             state.pending.push_str(plain);
             if state.stage == CallStage::Waiting {
                 self.start_call(call);

@@ -5,7 +5,6 @@ without them there is nothing to test.
 """
 
 import json
-import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from corpus import CORPUS, needs_corpus
 from deltafold import _core, reference
 from deltafold._core import Decoder, MessageDelta
 from deltafold.messages import Message
 from wire_deltas import assert_same, content
 
 ROOT = Path(__file__).parents[1]
-CORPUS = Path(os.environ.get("DELTAFOLD_CORPUS", ROOT.parent / "shared" / "corpus"))
 SCHEMA: dict[str, Any] = json.loads((ROOT / "contract.schema.json").read_text(encoding="utf-8"))
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the recordings are not there")
+pytestmark = needs_corpus
 
 
 def recorded(dialect: str) -> list[tuple[str, bytes]]:

@@ -6,19 +6,18 @@ The recordings lie beside the project, at `../shared/corpus` or where `DELTAFOLD
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from corpus import CORPUS, needs_corpus
 from deltafold import MessageAssembler, MessageDelta, dialect_names, reference
 from splits import SIZES, awaited, decode, final, folded, random_pieces, sized
 from wire_deltas import assert_same
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = sorted(path.parent for path in (ROOT / "tests" / "fixtures").glob("*/*/wire.*"))
-CORPUS = Path(os.environ.get("DELTAFOLD_CORPUS", ROOT.parent / "shared" / "corpus"))
 DIALECTS = dialect_names()
 SMALL = 20_000  # bytes up to which a recording is cut in pieces of every size
 
@@ -107,7 +106,7 @@ def recorded(dialect: str) -> list[tuple[str, bytes]]:
     return [(file, (CORPUS / file).read_bytes()) for file in files]
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the recordings are not there")
+@needs_corpus
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_recording_gives_the_same_in_any_pieces(dialect: str) -> None:

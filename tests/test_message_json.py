@@ -4,7 +4,6 @@ The recordings lie beside the project, at `../shared/corpus` or where `DELTAFOLD
 """
 
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from corpus import CORPUS, needs_corpus
 from deltafold import Decoder, Message, MessageAssembler, dialect_names
 from deltafold._core import folded_json
 from deltafold.messages import Meta, TextPart
@@ -33,7 +33,6 @@ from wire_deltas import (
 
 ROOT: Final = Path(__file__).parents[1]
 FIXTURES: Final = sorted(path.parent for path in (ROOT / "tests" / "fixtures").glob("*/*/wire.*"))
-CORPUS: Final = Path(os.environ.get("DELTAFOLD_CORPUS", ROOT.parent / "shared" / "corpus"))
 
 
 def folded(dialect: str, body: bytes) -> MessageAssembler:
@@ -64,7 +63,7 @@ def test_the_fixtures_give_the_text_of_pydantic() -> None:
     assert written > 0.95 * len(FIXTURES)
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the recordings are not there")
+@needs_corpus
 def test_the_recordings_give_the_text_of_pydantic() -> None:
     lines = (CORPUS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
     rows: list[dict[str, Any]] = [json.loads(line) for line in lines]

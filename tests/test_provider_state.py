@@ -5,19 +5,16 @@ without them there is nothing to test.
 """
 
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from conversations import DIALECTS
+from corpus import CORPUS, needs_corpus
 from deltafold import Decoder, Message, MessageAssembler
 from deltafold.dialects import dialect_of
 
-ROOT = Path(__file__).parents[1]
-CORPUS = Path(os.environ.get("DELTAFOLD_CORPUS", ROOT.parent / "shared" / "corpus"))
 MODEL = "the-model-that-was-asked"
 
 # Members of state that only their provider can read.
@@ -31,7 +28,7 @@ SECRETS = {
 }
 MIN_LENGTH = 8  # a shorter one could stand anywhere by chance
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the recordings are not there")
+pytestmark = needs_corpus
 
 
 def recorded(dialect: str) -> Iterator[tuple[str, Message]]:

@@ -1,15 +1,12 @@
 """The table of vendors: every row is usable, every recorded provider has one."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
 import deltafold
+from corpus import CORPUS, needs_corpus
 from deltafold.models.vendors import VENDORS, Vendor
-
-CORPUS = Path(os.environ.get("DELTAFOLD_CORPUS", "../shared/corpus"))
 
 # Stands for any server of the tests that it comes from.
 NO_VENDOR = {"mock-openai"}
@@ -28,10 +25,9 @@ def test_names_are_unique() -> None:
     assert sum(1 + len(row.aliases) for row in rows) == len(VENDORS)
 
 
+@needs_corpus
 def test_every_recorded_provider_has_its_row() -> None:
     manifest = CORPUS / "manifest.jsonl"
-    if not manifest.exists():
-        pytest.skip(f"no recordings at {CORPUS}; set DELTAFOLD_CORPUS")
     streams = [json.loads(line) for line in manifest.read_text().splitlines()]
     for stream in streams:
         if stream["provider"] in NO_VENDOR:

@@ -549,6 +549,11 @@ CASES = [
     ),
     Case("tools-no-more", same(tool_turn(call("call_1"), results=[RAIN]))),
     Case("strict-tool", turns("Hello"), (WEATHER.model_copy(update={"strict": True}),)),
+    Case(
+        "tool-of-another-dialect",
+        turns("Hello"),
+        (WEATHER.model_copy(update={"extra": {"strictly": True}, "dialect": "another"}),),
+    ),
     Case("cache", turns("Hello", "Yes?", "Time?"), (WEATHER,), {"cache_config": CacheConfig()}),
     Case("cache-marks", marked),
 ]

@@ -12,9 +12,12 @@ from bad_histories import BAD, GOOD, MODELS, Bad
 from conversations import DIALECTS, call, thought
 from deltafold import (
     Message,
+    MessagePart,
     MisuseError,
+    NoteCode,
     TextPart,
     ThinkingPart,
+    ToolCallPart,
     ToolResultPart,
     parse_request,
 )
@@ -196,3 +199,78 @@ def test_the_work_is_linear_in_the_length_of_the_history(dialect: str) -> None:
 
     short, long = counted(1_000), counted(10_000)
     assert all(many <= 10.5 * few for few, many in zip(short, long, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "model_id", "code"),
+    [
+        ("bedrock-converse", "amazon.nova-pro-v1:0", ProblemCode.ASSISTANT_FIRST),
+        ("bedrock-converse", None, ProblemCode.ASSISTANT_FIRST),
+        ("bedrock-converse", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", None),
+        ("openai-chat", "gpt-oss-120b", ProblemCode.ARGUMENTS_NOT_AN_OBJECT),
+        ("openai-chat", None, ProblemCode.ARGUMENTS_NOT_AN_OBJECT),
+        ("openai-chat", "gpt-5.2", None),
+        ("openai-responses", "o3", None),
+        ("mistral", "gpt-5.2", ProblemCode.ARGUMENTS_NOT_AN_OBJECT),
+    ],
+)
+def test_what_some_models_accept_is_a_problem_for_the_others(
+    dialect: str, model_id: str | None, code: ProblemCode | None
+) -> None:
+    odd = ToolCallPart(tool_call_id="a", tool_name="weather", raw_args_text="[1]")
+    history = (
+        [Message.assistant("Welcome."), Message.user("Hello")]
+        if dialect == "bedrock-converse"
+        else [Message.user("Hello"), Message.assistant(odd), Message.tool_result("a", "rain")]
+    )
+    assert check(history, dialect, model_id=model_id).codes == ([] if code is None else [code])
+    config = dialect_of(dialect).config_class.model_validate({"model_id": model_id or "m"})
+    rendered = dialect_of(dialect).render(history, [], config)
+    changes = {NoteCode.TURN_ADDED, NoteCode.ARGUMENTS_DROPPED}
+    noted = {note["code"] for note in rendered.notes} & changes
+    assert bool(noted) == (code is not None)
+
+
+def answered(*parts: MessagePart) -> list[Message]:
+    return [Message.user("Hello"), Message.assistant(*parts), Message.user("More")]
+
+
+@pytest.mark.parametrize(
+    ("model_id", "answer_id", "reasoning_id", "is_lone"),
+    [
+        ("gpt-5.2", None, "rs_1", True),
+        ("gpt-5.2", "msg_1", "rs_1", False),
+        ("gpt-5.2", None, None, False),
+        ("deepseek-v4", None, "rs_1", False),
+    ],
+)
+def test_reasoning_is_lone_where_the_answer_lost_its_id(
+    model_id: str, answer_id: str | None, reasoning_id: str | None, *, is_lone: bool
+) -> None:
+    def own(item_id: str | None) -> dict[str, object] | None:
+        data = {"encrypted_content": "opaque", **({"id": item_id} if item_id else {})}
+        return {"dialect": "openai-responses", "modelId": model_id, "data": data}
+
+    history = answered(
+        ThinkingPart(text="Hm.", provider_state=own(reasoning_id)),
+        TextPart(text="Yes.", provider_state=own(answer_id) if answer_id else None),
+    )
+    mended, report = repair(history, "openai-responses", model_id=model_id)
+    assert report.codes == ([ProblemCode.LONE_REASONING] if is_lone else [])
+    assert [part.kind for part in mended[1].parts] == (
+        ["text"] if is_lone else ["thinking", "text"]
+    )
+
+
+def test_deepseek_needs_the_results_after_each_message() -> None:
+    history = [
+        Message.user("Hello"),
+        Message.assistant(call("a")),
+        Message.assistant(call("b")),
+        Message.tool_result("a", "rain"),
+        Message.tool_result("b", "sun"),
+    ]
+    assert check(history, "openai-chat", model_id="glm-4.7").is_clean
+    mended, report = repair(history, "openai-chat", model_id="deepseek-chat")
+    assert report.codes == [ProblemCode.LATE_RESULT]
+    assert [message.role.value for message in mended[1:]] == ["assistant", "tool"] * 2

@@ -30,6 +30,8 @@ VALUES: Final[dict[str, Any]] = {
     "presence_penalty": 0.75,
     "tool_choice": {"mode": "required"},
     "provider_tools": ({"type": "server_tool"},),
+    "provider_tool_positions": (0,),
+    "system_as_instructions": True,
     "cache_config": {"strategy": "auto", "lifetime": "1h"},
     "extra_body": {"extra": 1},
     "extra_headers": {"x-own": "1"},
@@ -51,6 +53,7 @@ VALUES: Final[dict[str, Any]] = {
     "include_usage": False,
     "max_tokens_member": "max_tokens",
     "replay_reasoning": "reasoning_content",
+    "replay_reasoning_turns": "all",
     "response_modalities": ("TEXT",),
     "safety_settings": ({"category": "c"},),
     "additional_model_response_field_paths": ("/path",),
@@ -97,9 +100,17 @@ def value_of(row: Dialect, name: str) -> object:
     return {"member": name} if is_object else name
 
 
+def beside(row: Dialect, name: str) -> dict[str, object]:
+    """Return the setting without which this one changes nothing."""
+    if name == "provider_tool_positions":
+        return {"provider_tools": value_of(row, "provider_tools")}
+    return {}
+
+
 def render(row: Dialect, **settings: object) -> Rendered:
     config = row.config_class.model_validate({"model_id": "the-model", **settings})
-    return row.render([Message.user("Hello")], [WEATHER], config)
+    messages = [Message.system("Be brief."), Message.user("Hello")]
+    return row.render(messages, [WEATHER], config)
 
 
 def found(body: object, path: tuple[str, ...]) -> object:
@@ -142,8 +153,9 @@ def test_a_table_covers_every_setting_and_no_other(row: Dialect) -> None:
 @pytest.mark.parametrize(("row", "name"), CASES)
 def test_a_setting_changes_its_own_member_and_no_other(row: Dialect, name: str) -> None:
     setting = row.settings[name]
-    without = render(row).body
-    body = render(row, **{name: value_of(row, name)}).body
+    others = beside(row, name)
+    without = render(row, **others).body
+    body = render(row, **others, **{name: value_of(row, name)}).body
     if name == "extra_body":
         assert body != without
         return
@@ -157,7 +169,7 @@ def test_a_setting_changes_its_own_member_and_no_other(row: Dialect, name: str) 
 
 @pytest.mark.parametrize(("row", "name"), RETURNING)
 def test_a_setting_returns_from_its_member(row: Dialect, name: str) -> None:
-    body = render(row, **{name: value_of(row, name)}).body
+    body = render(row, **beside(row, name), **{name: value_of(row, name)}).body
     parsed = parse_request(body, row.name, model_id="the-model")
     config: Any = row.config_class.model_validate(parsed.config)
     expected = row.config_class.model_validate({"model_id": "m", name: value_of(row, name)})

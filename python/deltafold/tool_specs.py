@@ -31,6 +31,8 @@ class ToolSpec(BaseModel):
             provider.
         extra: members of the provider's own that stand beside these (`cache_control`,
             `defer_loading` …), sent as they are.
+        dialect: the dialect that `extra` belongs to; other dialects leave `extra` out, with a note.
+            None sends it in every dialect.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,6 +42,7 @@ class ToolSpec(BaseModel):
     parameter_schema: dict[str, object] = Field(default_factory=_no_parameters)
     strict: bool | None = None
     extra: dict[str, object] = Field(default_factory=dict[str, object])
+    dialect: str | None = None
 
     @classmethod
     def from_function(

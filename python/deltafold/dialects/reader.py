@@ -6,6 +6,7 @@ Laws: an unknown member is kept in its part or body and noted, so that rendering
 member of the wrong type is an error that names its place.
 """
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -61,6 +62,8 @@ class Reader:
         self.tools: list[ToolSpec] = []
         self.messages: list[Message] = []
         self.provider_tools: list[Object] = []
+        self._tool_positions: list[int] = []
+        self._tools_before: list[int] = []
         self._notes: list[Object] = []
 
     def note(self, place: str) -> None:
@@ -80,26 +83,50 @@ class Reader:
         return found
 
     def state(self, data: Mapping[str, object] | None) -> Object | None:
-        """Return the provider state of a part of this body, None where there is nothing in it."""
+        """Return the state of a part that the model made, None where there is nothing in it."""
         if not data:
             return None
         return {"dialect": self.dialect, "modelId": self.model_id, "data": dict(data)}
 
-    def extras(self, members: Object) -> Object | None:
-        """Return the provider state of a part with unknown members, None without such members."""
-        return self.state({"members": members}) if members else None
+    def own(self, data: Mapping[str, object] | None) -> Object | None:
+        """Return the state of a part that the caller wrote, which goes to any model."""
+        return {"dialect": self.dialect, "data": dict(data)} if data else None
 
-    def block(self, block: Object, place: str) -> TextPart:
-        """Keep an unknown block as an empty text, where a provider part is not allowed."""
+    def extras(self, members: Object, *absent: str) -> Object | None:
+        """Return the state of a part with further members, None without any.
+
+        `absent` names the members that rendering writes and that this body does not have.
+        """
+        data: Object = {"members": members} if members else {}
+        if absent:
+            data["absent"] = list(absent)
+        return self.own(data)
+
+    def block(self, block: Object, place: str, shown: str = "") -> TextPart:
+        """Keep an unknown block as a text, where a provider part is not allowed.
+
+        `shown` is the text in the block, which other dialects send in its place.
+        """
         self.note(place)
-        return TextPart(text="", provider_state=self.state({"block": block}))
+        return self.as_sent(shown, block)
+
+    def as_sent(self, shown: str, block: Object) -> TextPart:
+        """Make a text of a block that its own dialect sends in the same form again."""
+        return TextPart(text=shown, provider_state=self.own({"block": block}))
+
+    def provider_tool(self, tool: Object, position: int | None = None) -> None:
+        """Add a tool of the provider; `position` is its index where the tools are not one list."""
+        index = len(self.tools) + len(self.provider_tools) if position is None else position
+        self._tool_positions.append(index)
+        self._tools_before.append(len(self.tools))
+        self.provider_tools.append(tool)
 
     def say(self, role: Role, parts: Sequence[MessagePart], extras: Object | None = None) -> None:
         """Add a message; unknown members of the message are kept in its first part."""
         said = list(parts)
         if extras:
             said = said or [TextPart(text="")]
-            state = said[0].provider_state or self.state({"message": {}}) or {}
+            state = said[0].provider_state or {"dialect": self.dialect, "data": {}}
             data = {**cast("Object", state["data"]), "message": extras}
             said[0] = said[0].model_copy(update={"provider_state": {**state, "data": data}})
         self.messages.append(Message(role=role, parts=said))
@@ -137,6 +164,8 @@ class Reader:
             self.note(name)
         if self.provider_tools:
             self.config["provider_tools"] = tuple(self.provider_tools)
+            if self._tools_before[0] < len(self.tools):
+                self.config["provider_tool_positions"] = tuple(self._tool_positions)
         if self.body:
             self.config["extra_body"] = self.body
         return ParsedRequest(
@@ -234,6 +263,24 @@ def maybe_text(value: object, place: str) -> str | None:
     return None if value is None else text(value, place)
 
 
+def shown_text(content: Object) -> str:
+    """Return the text in a content of an unknown kind: a document, a search result."""
+    found: list[str] = []
+    for name, value in content.items():
+        if name in {"text", "title", "snippet"} and isinstance(value, str):
+            found.append(value)
+        elif name == "document" and isinstance(value, dict) and "data" in value:
+            # Cohere's documents have any members, all of which the model reads.
+            data = cast("Object", value)["data"]
+            found.append(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
+        elif isinstance(value, dict):
+            found.append(shown_text(cast("Object", value)))
+        elif isinstance(value, list):
+            items = cast("list[object]", value)
+            found += [shown_text(cast("Object", item)) for item in items if isinstance(item, dict)]
+    return "\n\n".join(text for text in found if text)
+
+
 def image_of(address: str, mime_type: str | None, state: Object | None) -> ImagePart:
     """Make an image of an address, or of the data in it."""
     if address.startswith("data:"):
@@ -292,34 +339,52 @@ def call_of(
     return ToolCallPart(tool_call_id=call_id, tool_name=name, arguments=given, provider_state=state)
 
 
+def odd_arguments(arguments: object) -> Object:
+    """Return the state of arguments as text that is no object: they go back unchanged."""
+    if not isinstance(arguments, str):
+        return {}
+    try:
+        is_object = arguments.lstrip().startswith("{") and isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    return {} if is_object else {"arguments": arguments}
+
+
 def thinking_of(said: str, state: Object | None, *, redacted: bool = False) -> ThinkingPart:
     """Make a piece of reasoning."""
     return ThinkingPart(text=said, redacted=redacted, provider_state=state)
 
 
 class Names:
-    """The ids of calls that were sent without: made up in order, found again by name."""
+    """The unanswered calls of a body: ids for calls without one, and the calls of results without.
+
+    The ids are made in order. A result without an id answers the oldest call of its name.
+    """
 
     def __init__(self) -> None:
         self._made = 0
-        self._waiting: dict[str, list[str]] = {}
+        self._waiting: dict[str, str] = {}
+        self._by_name: dict[str, dict[str, None]] = {}
 
     def call(self, name: str, call_id: object) -> str:
         """Return the id of a call."""
         if not isinstance(call_id, str) or not call_id:
             self._made += 1
             call_id = f"call_{self._made}"
-        self._waiting.setdefault(name, []).append(call_id)
+        self._waiting[call_id] = name
+        self._by_name.setdefault(name, {})[call_id] = None
         return call_id
 
     def result(self, name: str, call_id: object) -> str:
-        """Return the id of the call that a result answers: the oldest of its name."""
-        waiting = self._waiting.get(name, [])
-        if isinstance(call_id, str) and call_id:
-            if call_id in waiting:
-                waiting.remove(call_id)
-            return call_id
-        return waiting.pop(0) if waiting else f"call_of_{name}"
+        """Return the id of the call that a result answers."""
+        if not isinstance(call_id, str) or not call_id:
+            # Without a name either, the result answers the oldest call.
+            waiting = self._by_name.get(name, {}) if name else self._waiting
+            call_id = next(iter(waiting), f"call_of_{name}")
+        called = self._waiting.pop(call_id, None)
+        if called is not None:
+            self._by_name[called].pop(call_id, None)
+        return call_id
 
 
 def function_tools(reader: Reader, value: object) -> None:
@@ -327,7 +392,7 @@ def function_tools(reader: Reader, value: object) -> None:
     for tool, place in objects(value, "tools"):
         function: Any = tool.get("function")
         if tool.get("type", "function") != "function" or not isinstance(function, dict):
-            reader.provider_tools.append(tool)
+            reader.provider_tool(tool)
             continue
         members = cast("Object", function)
         extra = reader.unknown(tool, {"type", "function"}, place)
@@ -335,13 +400,19 @@ def function_tools(reader: Reader, value: object) -> None:
         if reader.unknown(members, known, f"{place}.function"):
             extra["function"] = members
         reader.tools.append(
-            tool_of(members, cast("Object | None", members.get("parameters")), extra, place)
+            tool_of(reader, members, cast("Object | None", members.get("parameters")), extra, place)
         )
 
 
-def tool_of(members: Object, schema: Object | None, extra: Object, place: str) -> ToolSpec:
+def tool_of(
+    reader: Reader, members: Object, schema: Object | None, extra: Object, place: str
+) -> ToolSpec:
     """Make a tool of the members that all dialects have, and its schema."""
-    fields: Object = {"name": text(members.get("name"), f"{place}.name"), "extra": extra}
+    fields: Object = {
+        "name": text(members.get("name"), f"{place}.name"),
+        "extra": extra,
+        "dialect": reader.dialect,
+    }
     if members.get("description") is not None:
         fields["description"] = members["description"]
     if schema is not None:

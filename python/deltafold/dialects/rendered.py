@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
+from deltafold.contract import json_object
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import SettingTable, write_settings
@@ -31,6 +32,7 @@ class NoteCode(StrEnum):
     CALL_DROPPED = "call_dropped"
     EMPTY_FILLED = "empty_filled"
     ERROR_FLAG_DROPPED = "error_flag_dropped"
+    MEMBER_DROPPED = "member_dropped"
     PART_DROPPED = "part_dropped"
     PART_MOVED = "part_moved"
     PART_REPLACED = "part_replaced"
@@ -139,11 +141,27 @@ class Rendering:
         return self.of_tools("tool_choice", self.config.tool_choice)
 
     def tool_list(self, render: "Callable[[ToolSpec, Rendering], Object]") -> list[Object]:
-        """Return the rendered tools of the caller, then the tools of the provider."""
-        return [
-            *(render(tool, self) for tool in self.tools),
-            *map(dict, self.config.provider_tools),
-        ]
+        """Return the rendered tools of the caller, and the tools of the provider among them."""
+        return self.with_provider_tools([render(tool, self) for tool in self.tools])
+
+    def with_provider_tools(self, rendered: list[Object]) -> list[Object]:
+        """Add the tools of the provider at their positions, or after the rendered tools."""
+        places = self.config.provider_tool_positions or ()
+        for number, tool in enumerate(self.config.provider_tools):
+            place = places[number] if number < len(places) else len(rendered)
+            rendered.insert(place, dict(tool))
+        return rendered
+
+    def tool_members(self, tool: ToolSpec) -> Object:
+        """Return the provider's members of a tool; note members of another dialect."""
+        if not tool.extra or tool.dialect in {None, self.dialect}:
+            return dict(tool.extra)
+        names = ", ".join(tool.extra)
+        self.note(
+            NoteCode.MEMBER_DROPPED,
+            f"tool {tool.name}: {names} of {tool.dialect} is not sent in {self.dialect}",
+        )
+        return {}
 
     def settings(self, table: SettingTable) -> Object:
         """Return the members of all settings that are copied into the body."""
@@ -154,19 +172,60 @@ class Rendering:
         return members
 
     def state(self, part: MessagePart) -> Mapping[str, object]:
-        """Return the part's provider state if this dialect and model made it, else nothing."""
+        """Return the part's provider state if it belongs to this dialect and model, else nothing.
+
+        State without a model belongs to every model of its dialect: the caller wrote it.
+        """
         state = part.provider_state
         if state is None or state.get("dialect") != self.dialect:
             return {}
         data = state.get("data")
-        if state.get("modelId") != self.model_id or not isinstance(data, Mapping):
+        if state.get("modelId", self.model_id) != self.model_id or not isinstance(data, Mapping):
             return {}
         return cast("Mapping[str, object]", data)
 
-    def members(self, part: MessagePart) -> Object:
-        """Return further members of a part for its provider: cache marks and unknown members."""
-        members = self.state(part).get("members")
-        return dict(cast("Object", members)) if isinstance(members, dict) else {}
+    def as_given(self, part: MessagePart, rendered: Object) -> Object:
+        """Return the form of a part with the members that a parsed request had beside it.
+
+        Cache marks and unknown members are added. Members that the request left out are removed.
+        """
+        state = self.state(part)
+        if not state:
+            return rendered
+        members, absent = state.get("members"), state.get("absent")
+        if isinstance(members, Mapping):
+            rendered = {**rendered, **cast("Mapping[str, object]", members)}
+        if isinstance(absent, list):
+            names = cast("list[str]", absent)
+            rendered = {name: value for name, value in rendered.items() if name not in names}
+        return rendered
+
+    def note_foreign(self, part: MessagePart, place: Place) -> None:
+        """Note content and members that only the state of another dialect holds."""
+        state = part.provider_state
+        found = None if state is None else json_object(state.get("data"))
+        if state is None or found is None or self.state(part):
+            return
+        block = json_object(found.get("block", found.get("item")))
+        is_blank = block is None or not str(block.get("text", "-")).strip()
+        if not is_blank and not getattr(part, "text", ""):
+            self.note(
+                NoteCode.PART_DROPPED,
+                f"a block of {state.get('dialect')} has no form in {self.dialect}",
+                place,
+            )
+        names = [
+            name
+            for member in ("members", "message")
+            for name in json_object(found.get(member)) or {}
+            if name != "role"
+        ]
+        if names:
+            self.note(
+                NoteCode.MEMBER_DROPPED,
+                f"{', '.join(names)} of {state.get('dialect')} is not sent in {self.dialect}",
+                place,
+            )
 
     def done(self, body: Object) -> Rendered:
         """Return the finished request."""

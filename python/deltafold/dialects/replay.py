@@ -7,9 +7,10 @@ refuse it.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar, cast
 
+from deltafold.dialects.acceptance import arguments_may_be_any_text
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
 from deltafold.messages import (
@@ -20,6 +21,8 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
+
+T = TypeVar("T", bound=MessagePart)
 
 
 def compact(value: object) -> str:
@@ -39,7 +42,16 @@ def arguments_of(call: ToolCallPart, place: Place, rendering: Rendering) -> Obje
 
 
 def argument_text(call: ToolCallPart, place: Place, rendering: Rendering) -> str:
-    """Return the arguments as text: the original text if it is written as an object."""
+    """Return the arguments as text: the original text if it is written as an object.
+
+    Other text is sent to a model that accepts it, and where a parsed request had it.
+    """
+    is_given = rendering.state(call).get("arguments") == call.raw_args_text
+    if is_given or (
+        call.arguments is None
+        and arguments_may_be_any_text(rendering.dialect, rendering.config.model_id)
+    ):
+        return call.raw_args_text
     arguments = arguments_of(call, place, rendering)
     # Nothing, null, and a string that holds an object are objects in disguise.
     is_plain = call.arguments is not None and call.raw_args_text.lstrip().startswith("{")
@@ -54,13 +66,42 @@ def result_items(result: ToolResultPart) -> list[MessagePart]:
     return [TextPart(text=text)] if text else []
 
 
-def result_text(result: ToolResultPart, place: Place, rendering: Rendering) -> str:
-    """Return the content of a tool result as text; note content that is not text."""
-    texts = [
-        item.text if isinstance(item, TextPart) else stand_in(item, place, rendering)
-        for item in result_items(result)
-    ]
-    return "".join(texts)
+def result_text(result: ToolResultPart) -> str:
+    """Return the content of a tool result as text; parts other than text are left out."""
+    return joined(item.text for item in result_items(result) if isinstance(item, TextPart))
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Join texts to one string, with a blank line between two that have no space between them."""
+    said = ""
+    for text in texts:
+        if said and text and not (said[-1].isspace() or text[0].isspace()):
+            said += "\n\n"
+        said += text
+    return said
+
+
+def without_splits(parts: Sequence[tuple[Place, T]]) -> list[tuple[Place, T | TextPart]]:
+    """Join the texts that citations split, for a dialect that does not send the citations.
+
+    A provider splits one text where a citation begins or ends, also within a sentence.
+    """
+    whole: list[tuple[Place, T | TextPart]] = []
+    is_cited = False
+    for place, part in parts:
+        if not isinstance(part, TextPart) or part.refusal:
+            whole.append((place, part))
+            is_cited = False
+            continue
+        last = whole[-1][1] if whole else None
+        continues = is_cited or bool(part.annotations)
+        is_cited = bool(part.annotations)
+        if continues and isinstance(last, TextPart) and not last.refusal:
+            both = last.model_copy(update={"text": last.text + part.text})
+            whole[-1] = (whole[-1][0], both)
+        else:
+            whole.append((place, part))
+    return whole
 
 
 def result_and_media(
@@ -82,7 +123,7 @@ def result_and_media(
             texts.append(text)
     if media and not any(texts):
         texts.append("[the result follows in the next user message]")
-    return "".join(texts), media
+    return joined(texts), media
 
 
 def stand_in(part: MessagePart, place: Place, rendering: Rendering) -> str:

@@ -55,6 +55,7 @@ class ModelConfig(BaseModel):
     Attributes:
         provider_tools: tools that the provider runs or defines, in the form of its API; they follow
             the caller's tools.
+        provider_tool_positions: the position of each provider tool among all tools of the request.
         extra_body: members that are added to the request body unchanged; they replace other
             members.
         extra_headers: headers of the request.
@@ -71,6 +72,7 @@ class ModelConfig(BaseModel):
     tool_choice: ToolChoice | None = None
     cache_config: CacheConfig | None = None
     provider_tools: tuple[Object, ...] = ()
+    provider_tool_positions: tuple[Count, ...] | None = None
     extra_body: Mapping[str, object] = Field(default_factory=dict[str, object], repr=False)
     extra_headers: Mapping[str, str] = Field(default_factory=dict[str, str], repr=False)
     extra_query: Mapping[str, object] = Field(default_factory=dict[str, object], repr=False)

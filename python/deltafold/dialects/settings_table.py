@@ -87,6 +87,7 @@ COMMON: Final[SettingTable] = {
     "model_id": converted("model"),
     "cache_config": no_member("the provider caches by itself, or not at all"),
     "provider_tools": converted("tools"),
+    "provider_tool_positions": converted("tools"),
     "extra_body": no_member("its members are merged into the body"),
     "extra_headers": no_member("part of the HTTP request"),
     "extra_query": no_member("part of the HTTP request"),

@@ -40,6 +40,8 @@ class Turn:
             call.
         model_id: the model that produced the turn, if it is known.
         in_open_loop: whether no user message follows, so that the tool loop is still open.
+        in_tool_turn: whether a tool is called between the user messages around the turn.
+        in_place: whether a system turn stays between the turns of the others.
     """
 
     role: Role
@@ -47,6 +49,8 @@ class Turn:
     call_names: dict[str, str]
     model_id: str | None
     in_open_loop: bool
+    in_tool_turn: bool = False
+    in_place: bool = False
 
     @property
     def text(self) -> str:
@@ -59,14 +63,26 @@ class Turn:
         return joined_text((part for _, part in self.parts), ThinkingPart)
 
 
-def turns_of(rendering: Rendering) -> list[Turn]:
-    """Return the turns of a conversation."""
+def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[Turn]:
+    """Return the turns of a conversation.
+
+    Args:
+        rendering: the request.
+        answers_after_run: whether the results of neighbouring assistant messages follow the last of
+            them, for protocols that join these messages; otherwise they follow each message.
+    """
     messages = rendering.messages
     answers, strays = _pair(messages)
     last_user = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
+    with_tools = messages_in_tool_turns(messages)
     turns: list[Turn] = []
+    results: list[tuple[Place, MessagePart]] = []
+    names: dict[str, str] = {}
     for number, message in enumerate(messages):
         placed = [(Place(number, i), part) for i, part in enumerate(message.parts)]
+        for place, part in placed:
+            if part.provider_state is not None:
+                rendering.note_foreign(part, place)
         is_open = number > last_user
         if message.role is Role.TOOL:
             parts = tuple(item for item in placed if item[0] in strays)
@@ -74,12 +90,39 @@ def turns_of(rendering: Rendering) -> list[Turn]:
                 turns.append(Turn(Role.TOOL, parts, {}, None, is_open))
             continue
         kept = [item for item in placed if _is_sendable(item, answers, rendering)]
-        turns.append(Turn(message.role, tuple(kept), {}, message.meta.model_id, is_open))
-        results = tuple(answers[place] for place, _ in kept if place in answers)
+        model_id, in_tool_turn = message.meta.model_id, number in with_tools
+        turns.append(Turn(message.role, tuple(kept), {}, model_id, is_open, in_tool_turn))
+        results += [answers[place] for place, _ in kept if place in answers]
+        names |= {call.tool_call_id: call.tool_name for call in message.tool_calls}
+        if answers_after_run and _assistant_follows(messages, number):
+            continue
         if results:
-            names = {call.tool_call_id: call.tool_name for call in message.tool_calls}
-            turns.append(Turn(Role.TOOL, results, names, None, is_open))
+            turns.append(Turn(Role.TOOL, tuple(results), names, None, is_open))
+            results, names = [], {}
     return turns
+
+
+def messages_in_tool_turns(messages: Sequence[Message]) -> set[int]:
+    """Return the numbers of the messages with a tool call between the same user messages."""
+    found: set[int] = set()
+    since_user: list[int] = []
+    calls = False
+    for number, message in enumerate(messages):
+        if message.role is Role.USER:
+            since_user, calls = [], False
+            continue
+        since_user.append(number)
+        calls = calls or bool(message.tool_calls)
+        if calls:
+            found.update(since_user)
+            since_user = []
+    return found
+
+
+def _assistant_follows(messages: Sequence[Message], number: int) -> bool:
+    """Return whether this message and the next are the assistant's."""
+    both = messages[number : number + 2]
+    return [message.role for message in both] == [Role.ASSISTANT, Role.ASSISTANT]
 
 
 @dataclass(slots=True)
@@ -96,22 +139,22 @@ def alternating(
     blocks_of: Callable[[tuple[Place, MessagePart], Turn], list[Object]],
     rendering: Rendering,
     *,
-    opening: Object,
+    opening: Object | None,
     results_apart: bool = False,
 ) -> list[Speech]:
     """Join neighbouring turns of one speaker; turns without content are left out.
 
     Args:
-        turns: the conversation; system turns are skipped.
+        turns: the conversation; system turns are skipped unless they stay in place.
         blocks_of: renders one part.
         rendering: the request.
         opening: block of a user message that precedes a conversation of which the assistant
-            speaks first.
+            speaks first; None for models that accept this.
         results_apart: whether results get the role "tool"; otherwise they are the user's.
     """
     spoken: list[Speech] = []
     for turn in turns:
-        if turn.role is Role.SYSTEM:
+        if turn.role is Role.SYSTEM and not turn.in_place:
             continue
         role = turn.role.value
         if turn.role is Role.TOOL and not results_apart:
@@ -123,7 +166,7 @@ def alternating(
             spoken[-1].members |= members
         elif blocks:
             spoken.append(Speech(role, blocks, members))
-    if spoken and spoken[0].role == Role.ASSISTANT:
+    if opening is not None and spoken and spoken[0].role == Role.ASSISTANT:
         rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
         spoken.insert(0, Speech("user", [opening]))
     return spoken
@@ -136,6 +179,8 @@ def hoisted_system(turns: Sequence[Turn], rendering: Rendering) -> list[tuple[Pl
     for turn in turns:
         if turn.role is not Role.SYSTEM:
             has_spoken = True
+            continue
+        if turn.in_place:
             continue
         if has_spoken and turn.parts:
             place = turn.parts[0][0]

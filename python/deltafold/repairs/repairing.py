@@ -9,13 +9,20 @@ Source: problems.py lists the problems that each dialect refuses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 from deltafold.dialects import dialect_of
+from deltafold.dialects.acceptance import (
+    CALL_IDS_RETURN,
+    CALLS_NEED_NO_RESULT,
+    answer_needs_its_id,
+    arguments_may_be_any_text,
+    assistant_may_begin,
+    results_follow_each_message,
+)
 from deltafold.dialects.media import source_of
 from deltafold.dialects.replay import compact
-from deltafold.dialects.turns import OPENING
 from deltafold.exceptions import MisuseError
 from deltafold.messages import KINDS_OF_ROLE as KINDS
 from deltafold.messages import (
@@ -32,6 +39,22 @@ from deltafold.messages import (
     ToolResultPart,
 )
 from deltafold.pairing import answered_calls
+from deltafold.repairs.pieces import (
+    Piece,
+    Turn,
+    as_message,
+    as_said,
+    follows,
+    holds_something,
+    home,
+    id_of,
+    is_answer,
+    is_blank,
+    is_said_by_user,
+    item_id,
+    opening_beside,
+    speaks,
+)
 from deltafold.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
 
 MISSING_RESULT: Final = "No result: the call was never finished."
@@ -115,38 +138,14 @@ def _is_plain(messages: Sequence[Message]) -> bool:
     return is_begun
 
 
-@dataclass(slots=True)
-class _Piece:
-    """A part and its origin; for a result, also the call that it answers."""
-
-    part: MessagePart
-    message: int
-    index: int
-    answers: "_Piece | None" = None
-    answer: "_Piece | None" = None
-    call_id: str | None = None
-    """New id of the call, if it is renamed."""
-
-
-@dataclass(slots=True)
-class _Turn:
-    """A message while it is mended."""
-
-    role: Role
-    pieces: list[_Piece]
-    source: Message
-    number: int
-    is_whole: bool = True
-    """Whether this is an original message, as opposed to a piece of one."""
-    following: list[Message] = field(default_factory=list[Message])
-
-
 class _Mender:
     def __init__(self, dialect: str, policy: RepairPolicy, model_id: str | None) -> None:
         self.problems: list[Problem] = []
         self._dialect = dialect
         self._policy = policy
         self._model_id = model_id
+        self._item_calls: set[object] = set()
+        """Ids of the calls that are items of the provider, such as `tool_search_call`."""
 
     def mend(self, messages: Sequence[Message]) -> list[Message]:
         turns = [turn for item in enumerate(messages) for turn in self._split(*item)]
@@ -154,23 +153,40 @@ class _Mender:
         for result, call in answered_calls(pieces):
             if call is not None:
                 result.answers, call.answer = call, result
+        self._item_calls = {
+            piece.part.block.get("call_id")
+            for turn in turns
+            for piece in turn.pieces
+            if isinstance(piece.part, ProviderPart) and piece.part.dialect == self._dialect
+        }
         self._rename(turns)
         mended: list[Message] = []
+        reads_as_one = not results_follow_each_message(self._dialect, self._model_id)
         position = 0
         while position < len(turns):
             turn = turns[position]
+            speakers = [turn]
             position += 1
-            mended.extend(self._speak(turn))
+            # Most protocols read neighbouring messages of the assistant as one.
+            while reads_as_one and turn.role is Role.ASSISTANT and is_answer(turns, position):
+                speakers.append(turns[position])
+                position += 1
+            for speaker in speakers:
+                mended.extend(self._speak(speaker))
             if turn.role is not Role.ASSISTANT:
                 continue
             run = position
             while run < len(turns) and turns[run].role is Role.TOOL:
                 run += 1
-            mended.extend(self._answers(turn, turns[position:run]))
+            has_result = any(piece.answer for speaker in speakers for piece in speaker.pieces)
+            is_text_next = run == position < len(turns) and is_said_by_user(turns[run])
+            is_answered_by_text = is_text_next and not has_result
+            needs_all = not is_answered_by_text or self._dialect not in CALLS_NEED_NO_RESULT
+            mended.extend(self._answers(speakers, turns[position:run], needs_all=needs_all))
             position = run
         return self._begin(mended, messages)
 
-    def _found(self, code: ProblemCode, message: str, repaired: str, at: _Piece | int) -> bool:
+    def _found(self, code: ProblemCode, message: str, repaired: str, at: Piece | int) -> bool:
         """Report a problem if this dialect has it, and return whether it has it."""
         if self._dialect not in REFUSED_BY[code]:
             return False
@@ -178,15 +194,15 @@ class _Mender:
         self.problems.append(Problem(code, message, number, index, repaired))
         return True
 
-    def _split(self, number: int, message: Message) -> Iterator[_Turn]:
+    def _split(self, number: int, message: Message) -> Iterator[Turn]:
         """Yield the message, split where it holds parts that its role must not hold."""
-        pieces = [_Piece(part, number, index) for index, part in enumerate(message.parts)]
+        pieces = [Piece(part, number, index) for index, part in enumerate(message.parts)]
         if all(piece.part.kind in KINDS[message.role] for piece in pieces):
-            yield _Turn(message.role, pieces, message, number)
+            yield Turn(message.role, pieces, message, number)
             return
-        turn: _Turn | None = None
+        turn: Turn | None = None
         for piece in pieces:
-            role = _home(piece.part, message.role)
+            role = home(piece.part, message.role)
             if role is not message.role:
                 self._found(
                     ProblemCode.MISPLACED_PART,
@@ -199,11 +215,11 @@ class _Mender:
                 continue
             if turn is not None:
                 yield turn
-            turn = _Turn(role, [piece], message, number, is_whole=False)
+            turn = Turn(role, [piece], message, number, is_whole=False)
         if turn is not None:
             yield turn
 
-    def _rename(self, turns: Sequence[_Turn]) -> None:
+    def _rename(self, turns: Sequence[Turn]) -> None:
         """Give each call a unique id."""
         used = {
             piece.part.tool_call_id
@@ -216,6 +232,8 @@ class _Mender:
         for turn in turns:
             for piece in turn.pieces:
                 part = piece.part
+                if isinstance(part, ToolResultPart) and self._dialect in CALL_IDS_RETURN:
+                    seen.discard(part.tool_call_id)
                 if not isinstance(part, ToolCallPart) or (part.incomplete and not piece.answer):
                     continue
                 call_id = part.tool_call_id
@@ -242,7 +260,7 @@ class _Mender:
                         ProblemCode.EMPTY_CALL_ID, "a call has no id", f"it is {fresh!r}", piece
                     )
 
-    def _speak(self, turn: _Turn) -> Iterator[Message]:
+    def _speak(self, turn: Turn) -> Iterator[Message]:
         """Yield the parts of a turn; an empty turn yields nothing."""
         if turn.role is Role.TOOL:  # no assistant speaks before it: it answers nothing
             if not turn.pieces:
@@ -254,20 +272,26 @@ class _Mender:
         parts = [part for piece in turn.pieces for part in self._part(piece, turn.role)]
         if turn.role is Role.ASSISTANT:
             parts = self._without_lone_reasoning(parts, turn)
-        if any(not isinstance(part, TextPart) or not _is_blank(part, part.text) for part in parts):
-            yield _as_message(turn, parts)
+        if any(not isinstance(part, TextPart) or not is_blank(part, part.text) for part in parts):
+            yield as_message(turn, parts)
         elif len(self.problems) == before:
             self._empty(turn)
 
-    def _answers(self, turn: _Turn, run: Sequence[_Turn]) -> Iterator[Message]:
-        """Yield the results of a turn's calls: the existing ones, then the missing ones."""
+    def _answers(
+        self, speakers: Sequence[Turn], run: Sequence[Turn], *, needs_all: bool
+    ) -> Iterator[Message]:
+        """Yield the results of neighbouring turns' calls: the existing ones, then the others.
+
+        Without `needs_all`, no result is made up for a call that has none.
+        """
         calls = [
             piece
+            for turn in speakers
             for piece in turn.pieces
             if isinstance(piece.part, ToolCallPart) and (piece.answer or not piece.part.incomplete)
         ]
         answered: set[int] = set()
-        strays: list[tuple[_Piece, _Turn]] = []
+        strays: list[tuple[Piece, Turn]] = []
         own = {id(call) for call in calls}
         for following in run:
             if not following.pieces:
@@ -280,14 +304,14 @@ class _Mender:
                 elif piece.answers is None:
                     strays.append((piece, following))
             if parts:
-                yield _as_message(following, parts)
+                yield as_message(following, parts)
         for call in calls:
-            if id(call) not in answered:
-                yield self._missing(call, turn)
+            if id(call) not in answered and (needs_all or call.answer is not None):
+                yield self._missing(call, speakers[-1])
         for piece, following in strays:
             yield from self._stray(piece, following)
 
-    def _missing(self, call: _Piece, turn: _Turn) -> Message:
+    def _missing(self, call: Piece, turn: Turn) -> Message:
         """Return the result of a call from its position, or make one up."""
         if call.answer is not None:
             self._found(
@@ -305,7 +329,7 @@ class _Mender:
                 call,
             )
             result = ToolResultPart(
-                tool_call_id=_id_of(call),
+                tool_call_id=id_of(call),
                 content=MISSING_RESULT,
                 is_error=True,
                 status=MISSING_STATUS,
@@ -315,7 +339,7 @@ class _Mender:
             role=Role.TOOL, parts=[result], run_id=source.run_id, timestamp=source.timestamp
         )
 
-    def _result(self, piece: _Piece) -> ToolResultPart:
+    def _result(self, piece: Piece) -> ToolResultPart:
         """Return a result under the id of its call, with the content that can be sent."""
         part = piece.part
         assert isinstance(part, ToolResultPart)  # noqa: S101 - pieces that answer are results
@@ -331,17 +355,20 @@ class _Mender:
                 changes["content"] = kept
         return part.model_copy(update=changes) if changes else part
 
-    def _inside(self, part: ContentPart, piece: _Piece) -> ContentPart | None:
+    def _inside(self, part: ContentPart, piece: Piece) -> ContentPart | None:
         if isinstance(part, ProviderPart):
             return part if not self._is_foreign(part, piece) else None
         if isinstance(part, ImagePart | FileRefPart):
             return self._sendable(part, piece)
         return part
 
-    def _stray(self, piece: _Piece, turn: _Turn) -> Iterator[Message]:
+    def _stray(self, piece: Piece, turn: Turn) -> Iterator[Message]:
         """Yield a result without a call as text of the user; other results belong elsewhere."""
         part = piece.part
         if piece.answers is not None or not isinstance(part, ToolResultPart):
+            return
+        if self._answers_elsewhere(part):
+            yield as_message(turn, [part])
             return
         code = ProblemCode.ORPHAN_RESULT
         self._found(
@@ -351,7 +378,7 @@ class _Mender:
             piece,
         )
         if self._policy.orphan_results == "text":
-            parts = [inner for inner in _as_said(part) if not isinstance(inner, ProviderPart)]
+            parts = [inner for inner in as_said(part) if not isinstance(inner, ProviderPart)]
             sendable = [
                 self._sendable(inner, piece)
                 if isinstance(inner, ImagePart | FileRefPart)
@@ -366,7 +393,17 @@ class _Mender:
                 timestamp=source.timestamp,
             )
 
-    def _part(self, piece: _Piece, role: Role) -> Iterator[MessagePart]:
+    def _answers_elsewhere(self, result: ToolResultPart) -> bool:
+        """Return whether the call of a result is a provider's item, or stored at the provider."""
+        if result.tool_call_id in self._item_calls:
+            return True
+        state = result.provider_state or {}
+        data = state.get("data")
+        if state.get("dialect") != self._dialect or not isinstance(data, Mapping):
+            return False
+        return bool(cast("Mapping[str, object]", data).get("stored_call"))
+
+    def _part(self, piece: Piece, role: Role) -> Iterator[MessagePart]:
         part = piece.part
         match part:
             case TextPart():
@@ -384,12 +421,12 @@ class _Mender:
             case _:
                 yield part
 
-    def _is_empty(self, part: TextPart, piece: _Piece) -> bool:
-        return _is_blank(part, part.text.strip()) and self._found(
+    def _is_empty(self, part: TextPart, piece: Piece) -> bool:
+        return is_blank(part, part.text.strip()) and self._found(
             ProblemCode.EMPTY_TEXT, "a text is blank", "it is left out", piece
         )
 
-    def _empty(self, turn: _Turn) -> None:
+    def _empty(self, turn: Turn) -> None:
         self._found(
             ProblemCode.EMPTY_MESSAGE,
             f"a {turn.role.value} message says nothing",
@@ -397,11 +434,11 @@ class _Mender:
             turn.number,
         )
 
-    def _thinking(self, part: ThinkingPart, piece: _Piece) -> Iterator[MessagePart]:
+    def _thinking(self, part: ThinkingPart, piece: Piece) -> Iterator[MessagePart]:
         state = part.provider_state
         becomes = "it is left out" if self._policy.thinking == "drop" else "it becomes text"
         is_found = False
-        if state is None or not _holds_something(state.get("data")):
+        if state is None or not holds_something(state.get("data")):
             is_found = self._found(
                 ProblemCode.UNSIGNED_THINKING,
                 "reasoning carries nothing of its provider",
@@ -409,7 +446,7 @@ class _Mender:
                 piece,
             )
         elif state.get("dialect") != self._dialect or (
-            self._model_id is not None and state.get("modelId") != self._model_id
+            self._model_id is not None and state.get("modelId", self._model_id) != self._model_id
         ):
             is_found = self._found(
                 ProblemCode.FOREIGN_THINKING,
@@ -422,7 +459,7 @@ class _Mender:
         elif self._policy.thinking == "text" and part.text.strip():
             yield TextPart(text=part.text)
 
-    def _call(self, call: ToolCallPart, piece: _Piece) -> Iterator[ToolCallPart]:
+    def _call(self, call: ToolCallPart, piece: Piece) -> Iterator[ToolCallPart]:
         if call.incomplete and piece.answer is None:
             self._found(
                 ProblemCode.HALF_CALL,
@@ -442,7 +479,7 @@ class _Mender:
                 piece,
             )
             changes["tool_name"] = UNNAMED_TOOL
-        if call.arguments is None:
+        if call.arguments is None and not arguments_may_be_any_text(self._dialect, self._model_id):
             self._found(
                 ProblemCode.ARGUMENTS_NOT_AN_OBJECT,
                 f"the arguments of {call.tool_name} are not a JSON object",
@@ -459,7 +496,7 @@ class _Mender:
         yield call.model_copy(update=changes) if changes else call
 
     def _sendable(
-        self, part: ImagePart | FileRefPart, piece: _Piece
+        self, part: ImagePart | FileRefPart, piece: Piece
     ) -> ImagePart | FileRefPart | TextPart:
         try:
             source_of(part)
@@ -469,7 +506,7 @@ class _Mender:
             return TextPart(text=f"[{name} left out: it was not read]")
         return part
 
-    def _is_foreign(self, part: ProviderPart, piece: _Piece) -> bool:
+    def _is_foreign(self, part: ProviderPart, piece: Piece) -> bool:
         if part.dialect == self._dialect:
             return False
         return self._found(
@@ -479,20 +516,26 @@ class _Mender:
             piece,
         )
 
-    def _without_lone_reasoning(self, parts: list[MessagePart], turn: _Turn) -> list[MessagePart]:
-        """Drop reasoning that nothing follows, which the provider refuses."""
+    def _without_lone_reasoning(self, parts: list[MessagePart], turn: Turn) -> list[MessagePart]:
+        """Drop reasoning without its following item, which the provider refuses."""
         if self._dialect not in REFUSED_BY[ProblemCode.LONE_REASONING]:
             return parts
-        last = max((i for i, part in enumerate(parts) if _follows(part)), default=-1)
-        kept = [
-            part
-            for index, part in enumerate(parts)
-            if index <= last or not isinstance(part, ThinkingPart)
-        ]
+        needs_id = answer_needs_its_id(self._dialect, self._model_id)
+        following: MessagePart | None = None
+        kept: list[MessagePart] = []
+        for part in reversed(parts):
+            if isinstance(part, ThinkingPart):
+                lost_id = isinstance(following, TextPart) and not item_id(following)
+                if following is None or (needs_id and lost_id and item_id(part)):
+                    continue
+            elif follows(part):
+                following = part
+            kept.append(part)
+        kept.reverse()
         if len(kept) < len(parts):
             self._found(
                 ProblemCode.LONE_REASONING,
-                "reasoning leads to nothing",
+                "reasoning has not its following item",
                 "it is left out",
                 turn.number,
             )
@@ -506,89 +549,20 @@ class _Mender:
             (i for i, message in enumerate(messages) if message.role is not Role.SYSTEM), None
         )
         is_assistant = first is not None and messages[first].role is Role.ASSISTANT
-        if is_assistant and self._found(
-            ProblemCode.ASSISTANT_FIRST, "the assistant speaks first", "the user is made to", spoken
+        accepts = assistant_may_begin(self._dialect, self._model_id)
+        if (
+            is_assistant
+            and not accepts
+            and self._found(
+                ProblemCode.ASSISTANT_FIRST,
+                "the assistant speaks first",
+                "the user is made to",
+                spoken,
+            )
         ):
-            opening = _opening(messages[first or 0])
+            opening = opening_beside(messages[first or 0])
             return [*messages[:first], opening, *messages[first:]]
-        if not any(_speaks(message) for message in messages):
+        if not any(speaks(message) for message in messages):
             self._found(ProblemCode.EMPTY_HISTORY, "nobody speaks", "the user is made to", count)
-            return [*messages, _opening(messages[-1] if messages else None)]
+            return [*messages, opening_beside(messages[-1] if messages else None)]
         return messages
-
-
-def _opening(beside: Message | None) -> Message:
-    """Make a message of the user, at the time of an existing message."""
-    opening = Message.user(OPENING)
-    return opening if beside is None else opening.model_copy(update={"timestamp": beside.timestamp})
-
-
-def _speaks(message: Message) -> bool:
-    """Return whether the message has content that every provider accepts.
-
-    Media of an answer do not count.
-    """
-    if message.role is Role.ASSISTANT:
-        return any(_follows(part) for part in message.parts)
-    return message.role is not Role.SYSTEM
-
-
-def _home(part: MessagePart, role: Role) -> Role:
-    """Return the role of a message that may hold the part."""
-    if part.kind in KINDS[role]:
-        return role
-    if isinstance(part, ToolResultPart):
-        return Role.TOOL
-    return Role.USER if part.kind in KINDS[Role.USER] else Role.ASSISTANT
-
-
-def _id_of(call: _Piece) -> str:
-    part = call.part
-    own = part.tool_call_id if isinstance(part, ToolCallPart) else ""
-    return call.call_id or own
-
-
-def _as_message(turn: _Turn, parts: list[MessagePart]) -> Message:
-    """Return the original message if its parts are equal, otherwise one with these parts."""
-    source = turn.source
-    if (
-        turn.is_whole
-        and len(parts) == len(source.parts)
-        and all(a is b for a, b in zip(parts, source.parts, strict=True))
-    ):
-        return source
-    if turn.is_whole:
-        return source.model_copy(update={"parts": parts})
-    return Message(role=turn.role, parts=parts, run_id=source.run_id, timestamp=source.timestamp)
-
-
-def _as_said(result: ToolResultPart) -> list[ContentPart]:
-    """Return the content of a result, after a line that describes the result."""
-    head = TextPart(text=f"[result of the call {result.tool_call_id!r}]")
-    if isinstance(result.content, str):
-        return [head, TextPart(text=result.content)] if result.content.strip() else [head]
-    if isinstance(result.content, dict):
-        return [head, TextPart(text=compact(result.content))]
-    return [head, *(part for part in result.content if not _is_blank(part, _text(part).strip()))]
-
-
-def _text(part: MessagePart) -> str:
-    return part.text if isinstance(part, TextPart) else ""
-
-
-def _holds_something(data: object) -> bool:
-    """Return whether state holds a signature that is not empty."""
-    return isinstance(data, Mapping) and any(cast("Mapping[str, object]", data).values())
-
-
-def _is_blank(part: MessagePart, said: str) -> bool:
-    """Return whether a text is blank and carries nothing that must go back to its provider."""
-    is_bare = isinstance(part, TextPart) and not part.annotations
-    return is_bare and not said and part.provider_state is None
-
-
-def _follows(part: MessagePart) -> bool:
-    """Return whether a part becomes an item that can follow reasoning."""
-    if isinstance(part, TextPart):
-        return bool(part.text)
-    return isinstance(part, ToolCallPart | ProviderPart)

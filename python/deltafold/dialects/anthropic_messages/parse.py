@@ -18,6 +18,7 @@ from deltafold.dialects.reader import (
     maybe_text,
     media_of,
     objects,
+    shown_text,
     text,
     thinking_of,
     tool_of,
@@ -35,6 +36,7 @@ from deltafold.messages import (
 )
 
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
+_SHOWN_AS_TEXT: Final = frozenset({"document", "search_result"})
 
 
 def read_body(reader: Reader) -> None:
@@ -58,11 +60,11 @@ def read_body(reader: Reader) -> None:
 
 def _read_tool(reader: Reader, tool: Object, place: str) -> None:
     if "input_schema" not in tool:
-        reader.provider_tools.append(tool)
+        reader.provider_tool(tool)
         return
     known = {"name", "description", "input_schema", "strict"}
     extra = {name: value for name, value in tool.items() if name not in known}
-    reader.tools.append(tool_of(tool, as_object(tool["input_schema"], place), extra, place))
+    reader.tools.append(tool_of(reader, tool, as_object(tool["input_schema"], place), extra, place))
 
 
 def _read_tool_choice(reader: Reader) -> None:
@@ -89,8 +91,10 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
     results = [block for block in blocks if block.get("type") == "tool_result"]
     reader.answer([_result(reader, block, place) for block in results])
     said = [_said(reader, block, place) for block in blocks if block not in results]
-    if said or not results:
-        reader.say(Role.SYSTEM if role == "system" else Role.USER, said, extras)
+    if role == "system":
+        reader.say(Role.SYSTEM, said, {**extras, "role": role})
+    elif said or not results:
+        reader.say(Role.USER, said, extras)
 
 
 def _extras(block: Object, *known: str) -> Object:
@@ -122,8 +126,11 @@ def _of_assistant(reader: Reader, block: Object) -> MessagePart:
 
 
 def _text(reader: Reader, block: Object) -> TextPart:
+    said = text(block.get("text"), "text")
+    if not said.strip():
+        return reader.as_sent(said, block)
     return TextPart(
-        text=text(block.get("text"), "text"),
+        text=said,
         annotations=cast("list[object] | None", block.get("citations")) or None,
         provider_state=reader.extras(_extras(block, "text", "citations")),
     )
@@ -138,7 +145,10 @@ def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | F
         part = _media(reader, block)
         if part is not None:
             return part
-    return reader.block(block, f"{place}: {kind}")
+    shown = shown_text(block)
+    if kind in _SHOWN_AS_TEXT and shown:
+        return reader.as_sent(shown, block)
+    return reader.block(block, f"{place}: {kind}", shown)
 
 
 def _media(reader: Reader, block: Object) -> ImagePart | FileRefPart | None:
@@ -191,4 +201,7 @@ def _inside(reader: Reader, block: Object) -> ContentPart:
     if block.get("type") == "text":
         return _text(reader, block)
     media = _media(reader, block) if block.get("type") in {"image", "document"} else None
+    shown = shown_text(block)
+    if media is None and shown:
+        return reader.as_sent(shown, block)
     return media or ProviderPart(dialect=DIALECT, block=block)

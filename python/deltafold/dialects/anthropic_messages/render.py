@@ -8,6 +8,8 @@ Source: the Messages API reference, summarised in the protocol notes on anthropi
 (read 2026-11).
 """
 
+import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, cast
@@ -38,6 +40,10 @@ DEFAULT_MAX_TOKENS: Final = 4096
 
 MAX_CACHE_MARKS: Final = 4
 
+_SYSTEM_IN_PLACE: Final = re.compile(r"claude-(?:opus-4-(?:[89]|\d\d)(?!\d)|[a-z]+-[5-9](?!\d))")
+"""Models that take a system message after the user's; earlier ones refuse the role (the provider's
+page on mid-conversation system messages, read 2026-11)."""
+
 # Citations that the API takes back; annotations of other providers have other types.
 _CITATION_TYPES = frozenset(
     {
@@ -59,7 +65,7 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     """Return the request body."""
-    turns = turns_of(rendering)
+    turns = _with_systems_in_place(turns_of(rendering, answers_after_run=True), rendering)
     body: Object = {
         "model": config.model_id,
         "max_tokens": DEFAULT_MAX_TOKENS,
@@ -90,7 +96,7 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
             "strict": tool.strict,
         }
     )
-    return {**rendered, **tool.extra}
+    return rendered | rendering.tool_members(tool)
 
 
 def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None:
@@ -109,16 +115,39 @@ def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None
 
 def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     return [
-        {"type": "text", "text": part.text} | rendering.members(part)
-        for _, part in hoisted_system(turns, rendering)
-        if part.text.strip()
+        block
+        for place, part in hoisted_system(turns, rendering)
+        if (block := _text(part, place, rendering.state(part), rendering)) is not None
     ]
+
+
+def _with_systems_in_place(turns: Sequence[Turn], rendering: Rendering) -> list[Turn]:
+    """Mark the system turns that stay: those between the user's and the assistant's turn."""
+    following: list[Role | None] = []
+    speaker: Role | None = None
+    for turn in reversed(turns):
+        following.append(speaker)
+        speaker = speaker if turn.role is Role.SYSTEM else turn.role
+    placed: list[Turn] = []
+    speaker = None
+    for turn, then in zip(turns, reversed(following), strict=True):
+        is_between = speaker in {Role.USER, Role.TOOL} and then in {None, Role.ASSISTANT}
+        if turn.role is not Role.SYSTEM:
+            speaker = turn.role
+        stays = turn.role is Role.SYSTEM and is_between and _takes_system(turn, rendering)
+        placed.append(dataclasses.replace(turn, in_place=True) if stays else turn)
+    return placed
+
+
+def _takes_system(turn: Turn, rendering: Rendering) -> bool:
+    was_in_place = "role" in replay.message_members(turn.parts, rendering)
+    return was_in_place or _SYSTEM_IN_PLACE.search(rendering.model_id) is not None
 
 
 def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     spoken = alternating(
         turns,
-        lambda item, turn: _blocks(item, turn.role, rendering),
+        lambda item, turn: _blocks_of(item, turn.role, rendering),
         rendering,
         opening={"type": "text", "text": OPENING},
     )
@@ -139,6 +168,14 @@ def _trim(blocks: list[Object]) -> None:
     last = blocks[-1]
     if last.get("type") == "text":
         last["text"] = str(last["text"]).rstrip()
+
+
+def _blocks_of(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
+    place, part = item
+    if role is not Role.SYSTEM or isinstance(part, TextPart):
+        return _blocks(item, role, rendering)
+    replay.drop(part, place, rendering)
+    return []
 
 
 def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
@@ -184,7 +221,7 @@ def _text(
     block: Object = {"type": "text", "text": part.text}
     if citations:
         block["citations"] = citations
-    return block | rendering.members(part)
+    return rendering.as_given(part, block)
 
 
 def _is_citation(note: object) -> bool:
@@ -204,7 +241,7 @@ def _tool_use(
     # A call of a running server-side program names that program when it is sent back.
     if "caller" in state:
         block["caller"] = state["caller"]
-    return block | rendering.members(call)
+    return rendering.as_given(call, block)
 
 
 def _thinking(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:
@@ -233,12 +270,12 @@ def _media(part: ImagePart | FileRefPart, place: Place, rendering: Rendering) ->
     block: Object = {"type": kind, "source": rendered}
     if kind == "document" and source.name:
         block["title"] = source.name
-    return block | rendering.members(part)
+    return rendering.as_given(part, block)
 
 
 def _result_content(part: ToolResultPart, place: Place, rendering: Rendering) -> str | list[Object]:
     if not isinstance(part.content, list):
-        return replay.result_text(part, place, rendering)
+        return replay.result_text(part)
     blocks: list[Object] = []
     for inner in part.content:
         if isinstance(inner, ProviderPart) and inner.dialect != DIALECT:
@@ -257,7 +294,7 @@ def _tool_result(part: ToolResultPart, place: Place, rendering: Rendering) -> Ob
     }
     if part.is_error:
         block["is_error"] = True
-    return block | rendering.members(part)
+    return rendering.as_given(part, block)
 
 
 def _cacheable(body: Object) -> Iterator[Object]:

@@ -11,6 +11,7 @@ from deltafold.dialects.bedrock_converse.render import (
     DOCUMENT_FORMATS,
     IMAGE_FORMATS,
     TOOL_CHOICES,
+    VIDEO_FORMATS,
 )
 from deltafold.dialects.bedrock_converse.settings import SETTINGS
 from deltafold.dialects.reader import (
@@ -19,10 +20,12 @@ from deltafold.dialects.reader import (
     call_of,
     data_url,
     objects,
+    shown_text,
     thinking_of,
     tool_of,
 )
 from deltafold.dialects.rendered import Object
+from deltafold.dialects.replay import compact
 from deltafold.messages import (
     ContentPart,
     FileRefPart,
@@ -36,6 +39,8 @@ from deltafold.messages import (
 
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
 _IMAGE_TYPES: Final = {word: mime_type for mime_type, word in IMAGE_FORMATS.items()}
+_VIDEO_TYPES: Final = {word: mime_type for mime_type, word in VIDEO_FORMATS.items()}
+_SHOWN_AS_TEXT: Final = frozenset({"guardContent", "searchResult"})
 _DOCUMENT_TYPES: Final = {word: mime_type for mime_type, word in DOCUMENT_FORMATS.items()}
 
 
@@ -58,13 +63,13 @@ def _read_tools(reader: Reader) -> None:
     config = as_object(reader.body.pop("toolConfig", None) or {}, "toolConfig")
     for tool, place in objects(config.get("tools"), "toolConfig.tools"):
         if tool.keys() != {"toolSpec"}:
-            reader.provider_tools.append(tool)
+            reader.provider_tool(tool)
             continue
         spec = as_object(tool["toolSpec"], place)
         known = {"name", "description", "inputSchema", "strict"}
         extra = reader.unknown(spec, known, place)
         schema = as_object(spec.get("inputSchema") or {}, f"{place}.inputSchema").get("json")
-        reader.tools.append(tool_of(spec, cast("Object | None", schema), extra, place))
+        reader.tools.append(tool_of(reader, spec, cast("Object | None", schema), extra, place))
     for word, value in as_object(config.get("toolChoice") or {}, "toolChoice").items():
         choice: object = _MODES.get(word, word)
         if word == "tool":
@@ -80,7 +85,9 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
         reader.say(Role.ASSISTANT, said, extras)
         return
     results = [item for item in blocks if "toolResult" in item[0]]
-    reader.answer([_result(as_object(block["toolResult"], where)) for block, where in results])
+    reader.answer(
+        [_result(reader, as_object(block["toolResult"], where)) for block, where in results]
+    )
     others = [item for item in blocks if "toolResult" not in item[0]]
     if others or not results:
         role = Role.SYSTEM if message.get("role") == "system" else Role.USER
@@ -89,8 +96,8 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
 
 def _of_assistant(reader: Reader, block: Object) -> MessagePart:
     if block.keys() == {"text"}:
-        return TextPart(text=str(block["text"]))
-    if block.keys() == {"toolUse"}:
+        return _text(reader, block)
+    if block.keys() == {"toolUse"} and not _is_of_server(block):
         use = as_object(block["toolUse"], "toolUse")
         call_id, name = str(use.pop("toolUseId", "")), str(use.pop("name", ""))
         given = use.pop("input", None)
@@ -109,20 +116,34 @@ def _of_assistant(reader: Reader, block: Object) -> MessagePart:
     return ProviderPart(dialect=DIALECT, block=block)
 
 
+def _is_of_server(block: Object) -> bool:
+    """Return whether the provider runs the tool of a call: its result is in the same message."""
+    return as_object(block["toolUse"], "toolUse").get("type") == "server_tool_use"
+
+
 def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | FileRefPart:
     if block.keys() == {"text"}:
-        return TextPart(text=str(block["text"]))
+        return _text(reader, block)
     media = _media(block)
     if media is not None:
         return media
     if block.keys() == {"cachePoint"} and isinstance(block["cachePoint"], dict):
-        return TextPart(text="", provider_state=reader.state({"block": block}))
-    return reader.block(block, place)
+        return TextPart(text="", provider_state=reader.own({"block": block}))
+    if block.keys() <= _SHOWN_AS_TEXT:
+        return reader.as_sent(shown_text(block), block)
+    return reader.block(block, place, shown_text(block))
+
+
+def _text(reader: Reader, block: Object) -> TextPart:
+    said = str(block["text"])
+    return TextPart(text=said) if said.strip() else reader.as_sent(said, block)
 
 
 def _media(block: Object) -> ImagePart | FileRefPart | None:
     if block.keys() == {"image"}:
         return _image(as_object(block["image"], "image"))
+    if block.keys() == {"video"}:
+        return _video(as_object(block["video"], "video"))
     if block.keys() == {"document"}:
         return _document(as_object(block["document"], "document"))
     return None
@@ -136,6 +157,16 @@ def _image(image: Object) -> ImagePart | FileRefPart | None:
     if address.startswith("s3://"):
         return FileRefPart(path=address, mime_type=mime_type)
     return ImagePart(mime_type=mime_type, data=address)
+
+
+def _video(video: Object) -> FileRefPart | None:
+    mime_type = _VIDEO_TYPES.get(str(video.get("format")))
+    address = _address(video, {"format", "source"})
+    if mime_type is None or address is None:
+        return None
+    is_address = address.startswith("s3://")
+    path = address if is_address else data_url(mime_type, address, None)
+    return FileRefPart(path=path, mime_type=mime_type)
 
 
 def _document(document: Object) -> FileRefPart | None:
@@ -163,21 +194,30 @@ def _address(media: Object, known: set[str]) -> str | None:
     return None
 
 
-def _result(result: Object) -> ToolResultPart:
+def _result(reader: Reader, result: Object) -> ToolResultPart:
     blocks = [block for block, _ in objects(result.get("content"), "toolResult.content")]
-    content: str | Object | list[ContentPart] = [_inside(block) for block in blocks]
-    if len(blocks) == 1 and blocks[0].keys() == {"text"}:
+    content: str | Object | list[ContentPart] = [_inside(reader, block) for block in blocks]
+    if len(blocks) == 1 and blocks[0].keys() == {"text"} and str(blocks[0]["text"]).strip():
         content = str(blocks[0]["text"])
     elif len(blocks) == 1 and isinstance(blocks[0].get("json"), dict):
         content = as_object(blocks[0]["json"], "json")
+    known = {"toolUseId", "content", "status"}
+    members = {name: value for name, value in result.items() if name not in known}
     return ToolResultPart(
         tool_call_id=str(result.get("toolUseId", "")),
         content=content,
         is_error=result.get("status") == "error",
+        provider_state=reader.extras(members),
     )
 
 
-def _inside(block: Object) -> ContentPart:
+def _inside(reader: Reader, block: Object) -> ContentPart:
     if block.keys() == {"text"}:
-        return TextPart(text=str(block["text"]))
-    return _media(block) or ProviderPart(dialect=DIALECT, block=block)
+        return _text(reader, block)
+    if block.keys() == {"json"}:
+        return reader.as_sent(compact(block["json"]), block)
+    shown = shown_text(block)
+    media = _media(block)
+    if media is None and shown:
+        return reader.as_sent(shown, block)
+    return media or ProviderPart(dialect=DIALECT, block=block)

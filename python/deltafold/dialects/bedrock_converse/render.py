@@ -14,6 +14,7 @@ from typing import Final, cast
 from urllib.parse import quote
 
 from deltafold.dialects import replay
+from deltafold.dialects.acceptance import assistant_may_begin
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.bedrock_converse.settings import SETTINGS, BedrockConverseConfig
 from deltafold.dialects.media import Source, source_of
@@ -46,6 +47,16 @@ IMAGE_FORMATS: Final = {
     "image/gif": "gif",
     "image/webp": "webp",
 }
+VIDEO_FORMATS: Final = {
+    "video/mp4": "mp4",
+    "video/quicktime": "mov",
+    "video/x-matroska": "mkv",
+    "video/webm": "webm",
+    "video/x-flv": "flv",
+    "video/mpeg": "mpeg",
+    "video/x-ms-wmv": "wmv",
+    "video/3gpp": "three_gp",
+}
 DOCUMENT_FORMATS: Final = {
     "application/pdf": "pdf",
     "text/csv": "csv",
@@ -74,7 +85,7 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: BedrockConverseConfig) -> Object:
     """Return the request body; the path alone states whether the response is streamed."""
-    turns = turns_of(rendering)
+    turns = turns_of(rendering, answers_after_run=True)
     body: Object = {"messages": _Turns(rendering).render(turns)}
     body |= given(
         {
@@ -139,7 +150,7 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
             "strict": tool.strict,
         }
     )
-    return {"toolSpec": {**rendered, **tool.extra}}
+    return {"toolSpec": rendered | rendering.tool_members(tool)}
 
 
 class _Turns:
@@ -151,7 +162,9 @@ class _Turns:
 
     def render(self, turns: Sequence[Turn]) -> list[Object]:
         rendering = self._rendering
-        spoken = alternating(turns, self._blocks, rendering, opening={"text": OPENING})
+        may_begin = assistant_may_begin(DIALECT, rendering.model_id)
+        opening = None if may_begin else Object(text=OPENING)
+        spoken = alternating(turns, self._blocks, rendering, opening=opening)
         for speech in spoken:
             blocks = speech.blocks
             if any("document" in block for block in blocks) and not any(
@@ -159,7 +172,9 @@ class _Turns:
             ):
                 rendering.note(NoteCode.EMPTY_FILLED, "a document needs a text beside it")
                 blocks.append({"text": BESIDE_DOCUMENT})
-            blocks.sort(key=lambda block: "toolResult" not in block)
+            # A server tool's result stays after its call, in the answer.
+            if speech.role == "user":
+                blocks.sort(key=lambda block: "toolResult" not in block)
         return [
             {"role": speech.role, "content": speech.blocks, **speech.members} for speech in spoken
         ]
@@ -205,26 +220,28 @@ class _Turns:
             "name": self._rendering.tool_names.of(call.tool_name),
             "input": replay.arguments_of(call, place, self._rendering),
         }
-        return {"toolUse": use | self._rendering.members(call)}
+        return {"toolUse": self._rendering.as_given(call, use)}
 
     def _media(self, part: ImagePart | FileRefPart, place: Place) -> Object:
         source = source_of(part)
         location = _location(source)
-        image = IMAGE_FORMATS.get(source.mime_type or "")
-        document = DOCUMENT_FORMATS.get(source.mime_type or "")
-        if location is not None and image is not None:
-            return {"image": {"format": image, "source": location}}
-        if location is not None and document is not None:
+        kind = source.mime_type or ""
+        for member, formats in (("image", IMAGE_FORMATS), ("video", VIDEO_FORMATS)):
+            if location is not None and kind in formats:
+                return {member: {"format": formats[kind], "source": location}}
+        if location is not None and kind in DOCUMENT_FORMATS:
             name = self._name(source.name or "document")
-            return {"document": {"format": document, "name": name, "source": location}}
+            document: Object = {"format": DOCUMENT_FORMATS[kind], "name": name, "source": location}
+            return {"document": document}
         return {"text": replay.stand_in(part, place, self._rendering)}
 
     def _name(self, name: str) -> str:
         """Return a name for a document that Converse takes and that no other one has.
 
-        Letters, digits, single white space, hyphens, parentheses and brackets.
+        Letters, digits, single white space, hyphens, parentheses and brackets; a recording shows
+        that underscores are accepted too.
         """
-        stem = re.sub(r"[^a-zA-Z0-9()\[\]-]+", " ", name).strip() or "document"
+        stem = re.sub(r"[^a-zA-Z0-9_()\[\]-]+", " ", name).strip() or "document"
         chosen, number = stem, 1
         while chosen in self._documents:
             number += 1
@@ -239,7 +256,7 @@ class _Turns:
         else:
             for item in replay.result_items(result):
                 if not isinstance(item, ProviderPart) or item.dialect == DIALECT:
-                    block = self._block(item, place, {})
+                    block = self._block(item, place, self._rendering.state(item))
                 else:
                     text = replay.stand_in(item, place, self._rendering)
                     block = Object(text=text)
@@ -255,7 +272,7 @@ class _Turns:
         # Success is the default, and some models take no status at all.
         if result.is_error:
             rendered["status"] = "error"
-        return {"toolResult": rendered}
+        return {"toolResult": self._rendering.as_given(result, rendered)}
 
 
 def _reasoning(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:

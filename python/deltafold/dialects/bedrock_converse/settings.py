@@ -46,6 +46,7 @@ SETTINGS: Final[SettingTable] = {
     "stop_sequences": copied(*_INFERENCE, "stopSequences"),
     "tool_choice": converted("toolConfig"),
     "provider_tools": converted("toolConfig"),
+    "provider_tool_positions": converted("toolConfig"),
     "cache_config": written(
         "toolConfig", "system", "messages", reason="parse keeps each cache mark as a block"
     ),

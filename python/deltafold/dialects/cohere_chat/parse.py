@@ -63,5 +63,5 @@ def _read_assistant(reader: Reader, message: Object, place: str) -> None:
                 parts.append(ProviderPart(dialect=DIALECT, block=content))
     if citations:
         extras["citations"] = citations
-    parts.extend(read_calls(message, place, lambda _name, call_id: str(call_id or "")))
+    parts.extend(read_calls(reader, message, place, lambda _name, call_id: str(call_id or "")))
     reader.say(Role.ASSISTANT, parts, extras)

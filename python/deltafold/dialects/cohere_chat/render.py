@@ -19,7 +19,8 @@ from deltafold.dialects.openai_chat.render import (
     chat_messages,
     function_call,
     function_tool,
-    joined,
+    text_content,
+    text_or_list,
     tool_results,
     user_message,
 )
@@ -91,10 +92,12 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
     plan: list[str] = []
     calls: list[Object] = []
     citations: list[object] = []
-    for place, part in turn.parts:
+    is_own = any(_is_own(part, turn, rendering) for _, part in turn.parts)
+    for place, part in turn.parts if is_own else replay.without_splits(turn.parts):
         match part:
             case TextPart():
-                contents.append({"type": "text", "text": part.text})
+                if part.text or rendering.state(part):
+                    contents.append(text_content(part, rendering))
                 if _is_own(part, turn, rendering):
                     citations.extend(part.annotations or [])
                 else:
@@ -110,7 +113,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
             case _:
                 replay.drop(part, place, rendering)
     members: Object = {
-        "content": joined(contents),
+        "content": text_or_list(contents),
         "tool_calls": calls,
         "tool_plan": "".join(plan),
         "citations": citations,

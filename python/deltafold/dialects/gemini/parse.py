@@ -18,16 +18,17 @@ from deltafold.dialects.reader import (
     address,
     as_object,
     call_of,
-    data_url,
     maybe_text,
     media_of,
     objects,
+    shown_text,
     text,
     thinking_of,
     tool_of,
     words,
 )
 from deltafold.dialects.rendered import Object
+from deltafold.dialects.replay import compact
 from deltafold.messages import (
     ContentPart,
     FileRefPart,
@@ -38,6 +39,7 @@ from deltafold.messages import (
     TextPart,
     ToolResultPart,
 )
+from deltafold.tool_specs import ToolSpec
 
 _MODES: Final = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 
@@ -50,13 +52,15 @@ def read_body(reader: Reader) -> None:
         system = {"parts": [{"text": system}]}
     if system is not None:
         members = as_object(system, "systemInstruction")
-        parts = objects(members.get("parts"), "systemInstruction.parts")
+        given = members.get("parts")
+        parts = objects(
+            [cast("Object", given)] if isinstance(given, dict) else given, "systemInstruction.parts"
+        )
         reader.say(Role.SYSTEM, [_said(reader, _camel(part), place) for part, place in parts])
     names = Names()
     for content, place in objects(reader.body.pop("contents", None), "contents"):
         _read_content(reader, names, content, place)
-    for tool, place in objects(reader.body.pop("tools", None), "tools"):
-        _read_tool(reader, _camel(tool), place)
+    _read_tools(reader)
     _read_tool_config(reader)
     _read_generation(reader)
 
@@ -97,18 +101,33 @@ def _read_tool_config(reader: Reader) -> None:
         reader.config["tool_config"] = members
 
 
-def _read_tool(reader: Reader, tool: Object, place: str) -> None:
-    declarations = tool.pop("functionDeclarations", None)
-    for given, where in objects(declarations, f"{place}.functionDeclarations"):
-        members = _camel(given)
-        known = {"name", "description", "parameters", "parametersJsonSchema"}
-        extra = {name: value for name, value in members.items() if name not in known}
-        schema = members.get("parametersJsonSchema")
-        if schema is None and members.get("parameters") is not None:
-            schema = _json_schema(members["parameters"])
-        reader.tools.append(tool_of(members, cast("Object | None", schema), extra, where))
-    if tool:
-        reader.provider_tools.append(tool)
+def _read_tools(reader: Reader) -> None:
+    """Read the tools; all declarations are rendered as one entry, at the place of the first."""
+    tools = reader.body.pop("tools", None)
+    entries = 0
+    for given, place in objects(
+        [cast("Object", tools)] if isinstance(tools, dict) else tools, "tools"
+    ):
+        tool = _camel(given)
+        declarations = list(objects(tool.pop("functionDeclarations", None), place))
+        entries += bool(declarations) and not reader.tools
+        reader.tools.extend(
+            _tool(reader, declaration, where) for declaration, where in declarations
+        )
+        if tool:
+            reader.provider_tool(tool, entries)
+            entries += 1
+
+
+def _tool(reader: Reader, declaration: Object, place: str) -> ToolSpec:
+    members = _camel(declaration)
+    known = {"name", "description", "parameters", "parametersJsonSchema"}
+    extra = {name: value for name, value in members.items() if name not in known}
+    schema = members.get("parametersJsonSchema")
+    if schema is None and members.get("parameters") is not None:
+        schema = _json_schema(members["parameters"])
+        extra["parameters"] = members["parameters"]
+    return tool_of(reader, members, cast("Object | None", schema), extra, place)
 
 
 def _json_schema(schema: object) -> object:
@@ -151,6 +170,8 @@ def _state(reader: Reader, part: Object, *known: str) -> Object | None:
         if name not in {"thoughtSignature", "thought", *known}
     }
     data: Object = {"members": members} if members else {}
+    if "thought" in part:
+        data["thought"] = part["thought"]
     if part.get("thoughtSignature") not in (None, FOREIGN_SIGNATURE):
         data["thoughtSignature"] = part["thoughtSignature"]
     return reader.state(data)
@@ -162,12 +183,18 @@ def _of_model(reader: Reader, names: Names, part: Object, place: str) -> Message
         state = _state(reader, part, "text")
         if part.get("thought"):
             return thinking_of(said, state)
+        if not said and state is None:
+            return reader.as_sent(said, part)
         return TextPart(text=said, provider_state=state)
     if isinstance(part.get("functionCall"), dict):
         call = _camel(as_object(part["functionCall"], place))
         name = str(call.get("name", ""))
         call_id = names.call(name, call.get("id"))
-        return call_of(call_id, name, call.get("args"), _state(reader, part, "functionCall"))
+        state = _state(reader, part, "functionCall")
+        data: Object = {} if state is None else cast("Object", state["data"])
+        data |= {"has_no_id": True} if not call.get("id") else {}
+        data |= {"unsigned": True} if not part.get("thoughtSignature") else {}
+        return call_of(call_id, name, call.get("args"), reader.state(data))
     media = _media(reader, part, place)
     if isinstance(media, ImagePart):
         return media
@@ -176,24 +203,30 @@ def _of_model(reader: Reader, names: Names, part: Object, place: str) -> Message
 
 def _said(reader: Reader, part: Object, place: str) -> TextPart | ImagePart | FileRefPart:
     if isinstance(part.get("text"), str):
-        return TextPart(text=str(part["text"]), provider_state=_state(reader, part, "text"))
-    return _media(reader, part, place) or reader.block(part, place)
+        said = str(part["text"])
+        if not said.strip():
+            return reader.as_sent(said, part)
+        return TextPart(text=said, provider_state=_state(reader, part, "text"))
+    return _media(reader, part, place) or reader.block(part, place, shown_text(part))
 
 
 def _media(reader: Reader, part: Object, place: str) -> ImagePart | FileRefPart | None:
     for member, known in (
-        ("inlineData", {"mimeType", "data"}),
-        ("fileData", {"mimeType", "fileUri"}),
+        ("inlineData", {"mimeType", "data", "displayName"}),
+        ("fileData", {"mimeType", "fileUri", "displayName"}),
     ):
         if not isinstance(part.get(member), dict):
             continue
         data = _camel(as_object(part[member], place))
         if not data.keys() <= known:
             return None
-        state = _state(reader, part, member)
+        name = maybe_text(data.get("displayName"), f"{place}.displayName")
+        # A name that the part does not keep comes back with the whole member.
+        members = {member: data} if name is not None else {}
+        state = _state(reader, {**part, **members}, *(() if members else (member,)))
         mime_type = maybe_text(data.get("mimeType"), f"{place}.mimeType")
         if member == "inlineData":
-            return media_of(mime_type, text(data.get("data"), f"{place}.data"), None, state)
+            return media_of(mime_type, text(data.get("data"), f"{place}.data"), name, state)
         path = address(data.get("fileUri"), f"{place}.fileUri")
         return FileRefPart(path=path, mime_type=mime_type, provider_state=state)
     return None
@@ -203,39 +236,42 @@ def _result(reader: Reader, names: Names, part: Object, place: str) -> ToolResul
     given = as_object(part["functionResponse"], place)
     response = _camel(given)
     name = str(response.get("name", ""))
-    content: str | Object | list[ContentPart]
-    content = as_object(response.get("response") or {}, f"{place}.response")
-    is_error = content.keys() == {"error"}
-    said = content.get("error" if is_error else "output")
-    if len(content) == 1 and (isinstance(said, str) or (is_error and isinstance(said, dict))):
+    answer = as_object(response.get("response") or {}, f"{place}.response")
+    content: str | Object | list[ContentPart] = answer
+    is_error = answer.keys() == {"error"}
+    said = answer.get("error" if is_error else "output")
+    if len(answer) == 1 and (isinstance(said, str) or (is_error and isinstance(said, dict))):
         content = cast("str | Object", said)
-    media = _media_of_result(response, place)
-    if media is not None and isinstance(content, str):
-        content = [*([TextPart(text=content)] if content else []), *media]
-    known = {"id", "name", "response", "parts"}
+    parts = [
+        _inside(reader, _camel(inner), where)
+        for inner, where in objects(response.get("parts"), f"{place}.parts")
+    ]
+    is_plain = True
+    if parts:
+        is_plain = isinstance(content, str) and all(
+            isinstance(inner, ImagePart | FileRefPart) and inner.provider_state is None
+            for inner in parts
+        )
+        shown = content if isinstance(content, str) else compact(content)
+        content = [*([TextPart(text=shown)] if content else []), *parts]
+    data: Object = {}
+    if not response.get("id"):
+        data["has_no_id"] = True
     # A response in any other form is sent back unchanged.
-    keeps = response.keys() > known or ("parts" in response and media is None)
+    if not is_plain or not response.keys() <= {"id", "name", "response", "parts"}:
+        data["members"] = {"functionResponse": response}
     return ToolResultPart(
         tool_call_id=names.result(name, response.get("id")),
         content=content,
         is_error=is_error,
-        provider_state=reader.extras({"functionResponse": given}) if keeps else None,
+        provider_state=reader.own(data),
     )
 
 
-def _media_of_result(response: Object, place: str) -> list[ContentPart] | None:
-    media: list[ContentPart] = []
-    for inner, where in objects(response.get("parts"), f"{place}.parts"):
-        part = _camel(inner)
-        if part.keys() != {"inlineData"}:
-            return None
-        data = _camel(as_object(part["inlineData"], where))
-        if data.keys() != {"mimeType", "data"}:
-            return None
-        mime_type, encoded = str(data["mimeType"]), str(data["data"])
-        if mime_type.startswith("image/"):
-            media.append(ImagePart(mime_type=mime_type, data=encoded))
-        else:
-            path = data_url(mime_type, encoded, None)
-            media.append(FileRefPart(path=path, mime_type=mime_type))
-    return media or None
+def _inside(reader: Reader, part: Object, place: str) -> ContentPart:
+    media = _media(reader, part, place)
+    if media is None:
+        return ProviderPart(dialect=DIALECT, block=part)
+    if isinstance(media, FileRefPart) and not media.path.startswith("data:"):
+        return media.model_copy(update={"provider_state": reader.own({"in_place": True})})
+    return media

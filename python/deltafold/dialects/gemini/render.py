@@ -31,6 +31,7 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
+from deltafold.tool_specs import ToolSpec
 
 DIALECT: Final = "gemini"
 
@@ -59,14 +60,14 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
     """Return the request body; the path alone states whether the response is streamed."""
-    turns = turns_of(rendering)
+    turns = turns_of(rendering, answers_after_run=True)
     if _OLD_MODEL.match(config.model_id):
         turns = [part for turn in turns for part in _media_apart(turn, rendering)]
     body: Object = {"contents": _contents(turns, rendering)}
     body |= given(
         {
             "systemInstruction": _system(turns, rendering),
-            "tools": _tools(config, rendering),
+            "tools": _tools(rendering),
             "toolConfig": _tool_config(config, rendering),
         }
     )
@@ -105,24 +106,26 @@ def _generation_config(config: GeminiConfig, body: Object) -> Object:
     return members | (config.generation_config or {})
 
 
-def _tools(config: GeminiConfig, rendering: Rendering) -> list[Object] | None:
-    declarations = [
-        {
-            **given(
-                {
-                    "name": rendering.tool_names.of(tool.name),
-                    "description": tool.description,
-                    "parametersJsonSchema": tool.parameter_schema,
-                }
-            ),
-            **tool.extra,
-        }
-        for tool in rendering.tools
-    ]
+def _tools(rendering: Rendering) -> list[Object] | None:
+    declarations = [_declaration(tool, rendering) for tool in rendering.tools]
     if any(tool.strict for tool in rendering.tools):
         rendering.note(NoteCode.SETTING_DROPPED, "gemini has no strict tools: see VALIDATED mode")
     rendered: list[Object] = [{"functionDeclarations": declarations}] if declarations else []
-    return [*rendered, *map(dict, config.provider_tools)] or None
+    return rendering.with_provider_tools(rendered) or None
+
+
+def _declaration(tool: ToolSpec, rendering: Rendering) -> Object:
+    members = rendering.tool_members(tool)
+    # A schema in the API's own form stays in this form.
+    is_own = "parameters" in members
+    declaration = given(
+        {
+            "name": rendering.tool_names.of(tool.name),
+            "description": tool.description,
+            "parametersJsonSchema": None if is_own else tool.parameter_schema,
+        }
+    )
+    return declaration | members
 
 
 def _tool_config(config: GeminiConfig, rendering: Rendering) -> Object | None:
@@ -138,7 +141,11 @@ def _tool_config(config: GeminiConfig, rendering: Rendering) -> Object | None:
 
 
 def _system(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
-    texts = [{"text": part.text} for _, part in hoisted_system(turns, rendering) if part.text]
+    texts = [
+        text
+        for place, part in hoisted_system(turns, rendering)
+        if (text := _text(part, place, rendering.state(part), rendering)) is not None
+    ]
     return {"parts": texts} if texts else None
 
 
@@ -162,10 +169,12 @@ def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
 
 def _sign(parts: Sequence[Object], rendering: Rendering) -> None:
     """Add the placeholder of a signature to the first call of a turn that has none."""
-    first = next((part for part in parts if "functionCall" in part), None)
-    if first is None or "thoughtSignature" in first or _OLD_MODEL.match(rendering.model_id):
-        return
-    first["thoughtSignature"] = FOREIGN_SIGNATURE
+    calls = [part for part in parts if "functionCall" in part]
+    if calls and "thoughtSignature" not in calls[0] and not _OLD_MODEL.match(rendering.model_id):
+        calls[0]["thoughtSignature"] = FOREIGN_SIGNATURE
+    for call in calls:
+        if call.get("thoughtSignature", "") is None:
+            del call["thoughtSignature"]
 
 
 def _parts(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) -> list[Object]:
@@ -175,10 +184,10 @@ def _parts(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) ->
     match part:
         case TextPart():
             rendered = _text(part, place, state, rendering)
-        case ThinkingPart() if "thoughtSignature" in state:
+        case ThinkingPart() if state:
             rendered = {"text": part.text, "thought": True}
         case ToolCallPart():
-            rendered = _call(part, place, rendering)
+            rendered = _call(part, place, state, rendering)
         case ToolResultPart():
             rendered = _response(part, place, turn, rendering)
         case ImagePart() | FileRefPart():
@@ -192,7 +201,15 @@ def _parts(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) ->
         return []
     if "thoughtSignature" in state:
         rendered["thoughtSignature"] = state["thoughtSignature"]
-    return [rendered | rendering.members(part)]
+    if state.get("has_no_id"):
+        _remove_id(rendered)
+    return [rendering.as_given(part, rendered)]
+
+
+def _remove_id(rendered: Object) -> None:
+    """Remove the id of a call or a result that had none in the parsed request."""
+    for name in rendered.keys() & {"functionCall", "functionResponse"}:
+        cast("Object", rendered[name]).pop("id", None)
 
 
 def _text(
@@ -207,14 +224,18 @@ def _text(
     return {"text": part.text}
 
 
-def _call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
-    return {
+def _call(
+    call: ToolCallPart, place: Place, state: Mapping[str, object], rendering: Rendering
+) -> Object:
+    rendered: Object = {
         "functionCall": {
             "id": rendering.call_ids.of(call.tool_call_id),
             "name": rendering.tool_names.of(call.tool_name),
             "args": replay.arguments_of(call, place, rendering),
         }
     }
+    # `_sign` leaves a call without a signature that was sent so.
+    return rendered | ({"thoughtSignature": None} if state.get("unsigned") else {})
 
 
 def _response(result: ToolResultPart, place: Place, turn: Turn, rendering: Rendering) -> Object:
@@ -232,27 +253,32 @@ def _response(result: ToolResultPart, place: Place, turn: Turn, rendering: Rende
     else:
         texts: list[str] = []
         for item in replay.result_items(result):
-            source = source_of(item) if isinstance(item, ImagePart | FileRefPart) else None
+            medium = _medium(item) if isinstance(item, ImagePart | FileRefPart) else None
             if isinstance(item, TextPart):
                 texts.append(item.text)
-            elif source is not None and source.kind == "data":
-                blob = {"mimeType": source.mime_type, "data": source.value}
-                media.append({"inlineData": blob})
+            elif medium is not None:
+                media.append(medium)
             else:
                 texts.append(replay.stand_in(item, place, rendering))
-        response["response"] = {"error" if result.is_error else "output": "".join(texts)}
+        key = "error" if result.is_error else "output"
+        response["response"] = {key: replay.joined(texts)}
     if media:
         response["parts"] = media
     return {"functionResponse": response}
 
 
 def _media(part: ImagePart | FileRefPart, place: Place, rendering: Rendering) -> Object:
+    return _medium(part) or {"text": replay.stand_in(part, place, rendering)}
+
+
+def _medium(part: ImagePart | FileRefPart) -> Object | None:
+    """Return the form of a medium, None for an address that the API cannot read."""
     source = source_of(part)
     if source.kind == "data":
         return {"inlineData": {"mimeType": source.mime_type, "data": source.value}}
     is_stored = source.kind == "id" and source.value.startswith("files/")
     if not is_stored and not source.value.startswith(("http", "gs://")):
-        return {"text": replay.stand_in(part, place, rendering)}
+        return None
     address = source.value
     if is_stored:
         address = f"https://generativelanguage.googleapis.com/v1beta/{address}"

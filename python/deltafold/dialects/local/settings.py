@@ -36,6 +36,7 @@ SETTINGS: Final[SettingTable] = {
     **same("seed"),
     "model_id": no_member("loaded before the call"),
     "provider_tools": no_member("no provider runs tools; the setting is noted"),
+    "provider_tool_positions": no_member("no provider runs tools"),
     "max_tokens": written("generation", reason="no request is parsed"),
     "temperature": written("generation", reason="no request is parsed"),
     "do_sample": written("generation", reason="no request is parsed"),

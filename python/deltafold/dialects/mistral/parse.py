@@ -95,6 +95,7 @@ def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -
                 parts.append(ProviderPart(dialect=DIALECT, block=content))
     parts.extend(
         read_calls(
+            reader,
             message,
             place,
             lambda name, call_id: names.call(name, None if call_id == "null" else call_id),
@@ -123,5 +124,5 @@ def _result(reader: Reader, names: Names, message: Object, place: str) -> ToolRe
     return ToolResultPart(
         tool_call_id=names.result(str(message.get("name", "")), message.get("tool_call_id")),
         content=content,
-        provider_state=reader.extras(extras),
+        provider_state=reader.extras(extras, *(() if message.get("name") else ("name",))),
     )

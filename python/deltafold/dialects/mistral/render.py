@@ -20,7 +20,8 @@ from deltafold.dialects.openai_chat.render import (
     chat_messages,
     function_call,
     function_tool,
-    joined,
+    text_content,
+    text_or_list,
     tool_choice,
     user_content,
     user_message,
@@ -83,11 +84,12 @@ def _media_content(source: Source) -> Object | None:
 def _assistant(turn: Turn, rendering: Rendering) -> Object:
     contents: list[Object] = []
     calls: list[Object] = []
-    for place, part in turn.parts:
+    for place, part in replay.without_splits(turn.parts):
         state = rendering.state(part)
         match part:
             case TextPart():
-                contents.append({"type": "text", "text": part.text})
+                if part.text or state:
+                    contents.append(text_content(part, rendering))
                 replay.note_annotations(part, place, rendering)
             case ThinkingPart() if state:
                 contents.append(_thinking(part, state))
@@ -97,7 +99,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
                 calls.append(function_call(part, place, rendering))
             case _:
                 replay.drop(part, place, rendering)
-    members: Object = {"content": joined(contents), "tool_calls": calls}
+    members: Object = {"content": text_or_list(contents), "tool_calls": calls}
     return assistant_message(turn, members, rendering)
 
 
@@ -123,5 +125,5 @@ def _results(turn: Turn, rendering: Rendering) -> list[Object]:
                 "content": user_content(items, _media_content, rendering),
             }
         )
-        rendered.append(message | rendering.members(part))
+        rendered.append(rendering.as_given(part, message))
     return rendered

@@ -51,6 +51,8 @@ def read_body(reader: Reader) -> None:
 
 
 def _read_options(reader: Reader) -> None:
+    if reader.body.get("format") == "":  # Ollama's own client writes it for "no format".
+        del reader.body["format"]
     options = as_object(reader.body.pop("options", None) or {}, "options")
     reader.take_within(SETTINGS, "options", options)
     if options:
@@ -75,7 +77,7 @@ def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -
         parts.append(thinking_of(str(message["thinking"]), None))
     if message.get("content"):
         parts.append(TextPart(text=text(message["content"], f"{place}.content")))
-    parts.extend(read_calls(message, place, names.call))
+    parts.extend(read_calls(reader, message, place, names.call))
     reader.say(Role.ASSISTANT, parts, extras)
 
 
@@ -88,5 +90,7 @@ def _result(reader: Reader, names: Names, message: Object, place: str) -> ToolRe
     return ToolResultPart(
         tool_call_id=names.result(name, message.get("tool_call_id")),
         content=contents if has_images else str(message.get("content") or ""),
-        provider_state=reader.extras(extras),
+        provider_state=reader.extras(
+            extras, *(() if message.get("tool_call_id") else ("tool_call_id",))
+        ),
     )

@@ -47,6 +47,7 @@ def body_of(rendering: Rendering, config: OllamaConfig) -> Object:
         results=lambda turn: [
             message for item in turn.parts for message in _result(item, turn, rendering)
         ],
+        system=lambda turn: _system(turn, rendering),
     )
     body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
     if choice is None or choice.mode != "none":
@@ -54,6 +55,11 @@ def body_of(rendering: Rendering, config: OllamaConfig) -> Object:
     body |= rendering.settings(SETTINGS)
     options = cast("Object", body.pop("options", {})) | (config.options or {})
     return body | ({"options": options} if options else {})
+
+
+def _system(turn: Turn, rendering: Rendering) -> list[Object]:
+    message = _spoken("system", turn.parts, rendering)
+    return [message] if message["content"] else []
 
 
 def _spoken(role: str, parts: Sequence[tuple[Place, MessagePart]], rendering: Rendering) -> Object:
@@ -68,10 +74,10 @@ def _spoken(role: str, parts: Sequence[tuple[Place, MessagePart]], rendering: Re
                 images.append(source.value)
             else:
                 text = replay.inline_text(source) or replay.stand_in(part, place, rendering)
-                texts.append(f"\n\n{text}" if texts else text)
+                texts.append(text)
         else:
             replay.drop(part, place, rendering)
-    message: Object = {"role": role, "content": "".join(texts)}
+    message: Object = {"role": role, "content": replay.joined(texts)}
     if images:
         message["images"] = images
     return message | replay.message_members(parts, rendering)
@@ -81,7 +87,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[Object] = []
-    for place, part in turn.parts:
+    for place, part in replay.without_splits(turn.parts):
         match part:
             case TextPart():
                 texts.append(part.text)
@@ -93,10 +99,11 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
                     "name": part.tool_name,
                     "arguments": replay.arguments_of(part, place, rendering),
                 }
-                calls.append({"id": rendering.call_ids.of(part.tool_call_id), "function": function})
+                call_id = rendering.call_ids.of(part.tool_call_id)
+                calls.append(rendering.as_given(part, {"id": call_id, "function": function}))
             case _:
                 replay.drop(part, place, rendering)
-    message: Object = {"role": "assistant", "content": "".join(texts)}
+    message: Object = {"role": "assistant", "content": replay.joined(texts)}
     if thoughts:
         message["thinking"] = "".join(thoughts)
     if calls:
@@ -114,4 +121,4 @@ def _result(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) -
     message = _spoken("tool", [(place, inner) for inner in replay.result_items(part)], rendering)
     name = turn.call_names.get(part.tool_call_id)
     message |= given({"tool_name": name, "tool_call_id": rendering.call_ids.of(part.tool_call_id)})
-    return [message | rendering.members(part)]
+    return [rendering.as_given(part, message)]

@@ -7,10 +7,13 @@ Source: the protocol notes on openai-chat, parts 6 and 8.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from mimetypes import guess_type
 from typing import Final, cast
 
-from deltafold.dialects.openai_chat.render import AUDIO_FORMATS, DIALECT
+from deltafold.dialects.media import source_of
+from deltafold.dialects.openai_chat.render import DIALECT, media_content
 from deltafold.dialects.reader import (
+    Names,
     Reader,
     address,
     as_object,
@@ -20,18 +23,24 @@ from deltafold.dialects.reader import (
     function_tools,
     image_of,
     listed,
+    maybe_text,
     objects,
+    odd_arguments,
+    shown_text,
     text,
     thinking_of,
 )
 from deltafold.dialects.rendered import Object
+from deltafold.dialects.turns import messages_in_tool_turns
 from deltafold.messages import (
+    ContentPart,
     FileRefPart,
     ImagePart,
     MessagePart,
     ProviderPart,
     Role,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolResultPart,
 )
@@ -43,22 +52,24 @@ _ASSISTANT: Final = {
     "refusal",
     "tool_calls",
     "audio",
-    "reasoning_content",
-    "reasoning_details",
-    "thinking_blocks",
+    "function_call",
 }
+_REASONING: Final = ("reasoning_details", "thinking_blocks", "reasoning_content", "reasoning")
+"""Members that can hold reasoning, the one with most content first."""
 _CALL: Final = {"id", "type", "function", "custom", "extra_content"}
 
 
 def read_body(reader: Reader) -> None:
     """Read a request body."""
+    names = Names()
     forms = ChatForms(
-        assistant=partial(_read_assistant, reader),
-        result=partial(read_result, reader),
+        assistant=partial(_read_assistant, reader, names),
+        result=partial(_read_result, reader, names),
         contents=partial(read_contents, reader),
         system_roles=frozenset({"system", "developer"}),
     )
     read_chat(reader, forms)
+    _read_replay(reader)
     read_tool_choice(reader)
     _read_limits(reader)
 
@@ -90,7 +101,7 @@ def read_chat(reader: Reader, forms: ChatForms) -> None:
     results: list[ToolResultPart] = []
     for message, place in objects(reader.body.pop("messages", None), "messages"):
         role = text(message.get("role"), f"{place}.role")
-        if role == "tool":
+        if role in {"tool", "function"}:
             results.append(forms.result(message, place))
             continue
         reader.answer(results)
@@ -108,11 +119,12 @@ def read_chat(reader: Reader, forms: ChatForms) -> None:
 
 
 def read_calls(
-    message: Object, place: str, id_of: Callable[[str, object], str]
+    reader: Reader, message: Object, place: str, id_of: Callable[[str, object], str]
 ) -> list[ToolCallPart]:
     """Read the function calls of an assistant's message.
 
     Args:
+        reader: the request.
         message: the message.
         place: its place, for errors.
         id_of: returns the id of a call, given its name and the id in the message.
@@ -121,9 +133,26 @@ def read_calls(
     for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
         function = as_object(call.get("function"), f"{where}.function")
         name = str(function.get("name", ""))
-        call_id = id_of(name, call.get("id"))
-        calls.append(call_of(call_id, name, function.get("arguments"), None))
+        call_id, arguments = id_of(name, call.get("id")), function.get("arguments")
+        data = odd_arguments(arguments) | ({} if call.get("id") else {"absent": ["id"]})
+        calls.append(call_of(call_id, name, arguments, reader.own(data)))
     return calls
+
+
+def _read_replay(reader: Reader) -> None:
+    """Set the turns whose reasoning the request sends."""
+    after_last_user = 1 + max(
+        (i for i, message in enumerate(reader.messages) if message.role is Role.USER), default=-1
+    )
+    with_tools = messages_in_tool_turns(reader.messages)
+    closed = [
+        number
+        for number, message in enumerate(reader.messages[:after_last_user])
+        if any(isinstance(part, ThinkingPart) for part in message.parts)
+    ]
+    if closed:
+        is_tool_turns = all(number in with_tools for number in closed)
+        reader.config["replay_reasoning_turns"] = "tool_turns" if is_tool_turns else "all"
 
 
 def _read_limits(reader: Reader) -> None:
@@ -158,116 +187,188 @@ def read_contents(reader: Reader, message: Object, place: str) -> list[MessagePa
 
 def said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
     """Read a content of a user or system message."""
+    kind = str(content.get("type"))
+    if kind == "text":
+        return _text(reader, content, place)
+    if kind == "image_url":
+        return _image(reader, content, place)
+    if (reader.dialect, kind) == ("cohere-chat", "document"):
+        return reader.as_sent(shown_text(content), content)
+    file = _file(content, place)
+    if file is None:
+        return reader.block(content, f"{place}.content: {kind}", shown_text(content))
+    if media_content(source_of(file)) == content:
+        return file
+    return file.model_copy(update={"provider_state": reader.own({"block": content})})
+
+
+def _image(reader: Reader, content: Object, place: str) -> ImagePart:
+    extras = reader.unknown(content, {"type", "image_url"}, f"{place}.content")
+    image = content.get("image_url")
+    if isinstance(image, str):
+        return image_of(address(image, f"{place}.image_url"), None, reader.extras(extras))
+    members = as_object(image, f"{place}.image_url")
+    if members.keys() > {"url"}:
+        extras["image_url"] = members
+    where = address(members.get("url"), f"{place}.image_url.url")
+    return image_of(where, None, reader.extras(extras))
+
+
+def _file(content: Object, place: str) -> FileRefPart | None:
+    """Read an audio, a video or a document; None for another content."""
     match content.get("type"):
-        case "text":
-            extras = reader.unknown(content, {"type", "text"}, f"{place}.content")
-            words_said = text(content.get("text"), f"{place}.text")
-            return TextPart(text=words_said, provider_state=reader.extras(extras))
-        case "image_url":
-            extras = reader.unknown(content, {"type", "image_url"}, f"{place}.content")
-            image = content.get("image_url")
-            if isinstance(image, str):
-                return image_of(address(image, f"{place}.image_url"), None, reader.extras(extras))
-            members = as_object(image, f"{place}.image_url")
-            if members.keys() > {"url"}:
-                extras["image_url"] = members
-            where = address(members.get("url"), f"{place}.image_url.url")
-            return image_of(where, None, reader.extras(extras))
         case "input_audio":
             audio = as_object(content.get("input_audio"), f"{place}.input_audio")
             mime_type = _AUDIO_TYPES.get(str(audio.get("format")))
-            if mime_type in AUDIO_FORMATS and content.keys() == {"type", "input_audio"}:
-                path = data_url(str(mime_type), str(audio.get("data")), None)
+            if mime_type is not None:
+                path = data_url(mime_type, str(audio.get("data")), None)
                 return FileRefPart(path=path, mime_type=mime_type)
+        case "video_url":
+            video = content.get("video_url")
+            where = f"{place}.video_url"
+            url = video if isinstance(video, str) else as_object(video, where).get("url")
+            path = address(url, where)
+            stated = path[len("data:") :].partition(";")[0] if path.startswith("data:") else None
+            mime_type = stated or guess_type(path)[0] or "video/mp4"
+            return FileRefPart(path=path, mime_type=mime_type)
         case "file":
-            file = _file(as_object(content.get("file"), f"{place}.file"))
-            if file is not None and content.keys() == {"type", "file"}:
-                return file
+            file = as_object(content.get("file"), f"{place}.file")
+            if file.get("file_id"):
+                return FileRefPart(path=address(file["file_id"], "file.file_id"))
+            if str(file.get("file_data")).startswith("data:"):
+                return file_of(str(file["file_data"]), maybe_text(file.get("filename"), "filename"))
         case _:
             pass
-    return reader.block(content, f"{place}.content: {content.get('type')}")
+    return None
 
 
-def _file(file: Object) -> FileRefPart | None:
-    if file.keys() == {"file_id"}:
-        return FileRefPart(path=address(file["file_id"], "file.file_id"))
-    held = str(file.get("file_data", ""))
-    if file.keys() != {"file_data", "filename"} or not held.startswith("data:"):
-        return None
-    return file_of(held, str(file["filename"]))
+def _text(reader: Reader, content: Object, place: str) -> TextPart:
+    extras = reader.unknown(content, {"type", "text"}, f"{place}.content")
+    words_said = text(content.get("text"), f"{place}.text")
+    if not words_said and not extras:
+        return reader.as_sent(words_said, content)
+    return TextPart(text=words_said, provider_state=reader.extras(extras))
 
 
-def _read_assistant(reader: Reader, message: Object, place: str) -> None:
-    extras = reader.unknown(message, _ASSISTANT, place)
-    parts: list[MessagePart] = _reasoning(reader, message)
-    for content in listed(message.get("content"), f"{place}.content"):
-        if content.keys() == {"type", "text"}:
-            parts.append(TextPart(text=text(content.get("text"), f"{place}.text")))
+def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -> None:
+    parts, extras = _reasoning(reader, message)
+    extras |= reader.unknown(message, {*_ASSISTANT, *_REASONING}, place)
+    for content in listed(message.get("content") or None, f"{place}.content"):
+        if content.get("type") == "text":
+            parts.append(_text(reader, content, place))
         elif content.keys() == {"type", "refusal"}:
             parts.append(TextPart(text=str(content["refusal"]), refusal=True))
         else:
-            reader.note(f"{place}.content: {content.get('type')}")
-            extras["content"] = message["content"]
+            kind = content.get("type")
+            parts.append(reader.block(content, f"{place}.content: {kind}", shown_text(content)))
     if message.get("refusal"):
         parts.append(TextPart(text=str(message["refusal"]), refusal=True))
     if isinstance(message.get("audio"), dict):
         block = {"type": "audio", **cast("Object", message["audio"])}
         parts.append(ProviderPart(dialect=DIALECT, block=block))
-    parts.extend(_calls(reader, message, place))
+    parts.extend(_calls(reader, names, message, place))
+    if message.get("content") == "" and not any(_is_said(part) for part in parts):
+        extras["content"] = ""
     reader.say(Role.ASSISTANT, parts, extras)
 
 
-def _reasoning(reader: Reader, message: Object) -> list[MessagePart]:
-    for member in ("reasoning_details", "thinking_blocks"):
-        pieces = message.get(member)
-        if pieces:
-            reader.config["replay_reasoning"] = member
-            texts = [
-                str(piece.get("text") or piece.get("thinking") or piece.get("summary") or "")
-                for piece, _ in objects(pieces, member)
-            ]
-            return [thinking_of("".join(texts), reader.state({member: pieces}))]
-    if message.get("reasoning_content"):
-        reader.config["replay_reasoning"] = "reasoning_content"
-        return [thinking_of(str(message["reasoning_content"]), None)]
-    return []
+def _is_said(part: MessagePart) -> bool:
+    """Return whether a part is rendered beside reasoning."""
+    return not isinstance(part, ThinkingPart)
 
 
-def _calls(reader: Reader, message: Object, place: str) -> list[ToolCallPart]:
+def _reasoning(reader: Reader, message: Object) -> tuple[list[MessagePart], Object]:
+    """Return the reasoning of a message, and further members that hold it in another form."""
+    found = [name for name in _REASONING if message.get(name) not in (None, [])]
+    if not found:
+        return [], {}
+    member = cast("str", reader.config.setdefault("replay_reasoning", found[0]))
+    others = {name: message[name] for name in found if name != member}
+    if member not in found:
+        return [], others
+    value = message[member]
+    if isinstance(value, str):
+        return [thinking_of(value, None)], others
+    texts = [
+        str(piece.get("text") or piece.get("thinking") or piece.get("summary") or "")
+        for piece, _ in objects(value, member)
+    ]
+    return [thinking_of("".join(texts), reader.state({member: value}))], others
+
+
+def _calls(reader: Reader, names: Names, message: Object, place: str) -> list[ToolCallPart]:
     calls: list[ToolCallPart] = []
+    if isinstance(message.get("function_call"), dict):
+        old_call = cast("Object", message["function_call"])
+        name, arguments = str(old_call.get("name", "")), old_call.get("arguments")
+        legacy = reader.own({"legacy": True, **odd_arguments(arguments)})
+        calls.append(call_of(names.call(name, None), name, arguments, legacy))
     for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
-        call_id = str(call.get("id") or "")
-        reader.unknown(call, _CALL, where)
-        state = reader.state(
-            {name: value for name, value in call.items() if name == "extra_content"}
-        )
+        members = reader.unknown(call, _CALL, where)
+        data: Object = {"members": members} if members else {}
         if isinstance(call.get("custom"), dict):
-            custom = cast("Object", call["custom"])
-            calls.append(
-                ToolCallPart(
-                    tool_call_id=call_id,
-                    tool_name=str(custom.get("name", "")),
-                    raw_args_text=str(custom.get("input", "")),
-                    input_format="text",
-                    provider_state=state,
-                )
-            )
-            continue
-        function = as_object(call.get("function"), f"{where}.function")
-        name = str(function.get("name", ""))
-        calls.append(call_of(call_id, name, function.get("arguments"), state))
+            read = _custom_call(cast("Object", call["custom"]), call, reader.own(data))
+        else:
+            function = as_object(call.get("function"), f"{where}.function")
+            arguments = function.get("arguments")
+            data |= odd_arguments(arguments)
+            state = reader.own(data)
+            if "extra_content" in call:  # The signature of a Gemini model.
+                state = reader.state({**data, "extra_content": call["extra_content"]})
+            call_id = str(call.get("id") or "")
+            read = call_of(call_id, str(function.get("name", "")), arguments, state)
+        if read.tool_call_id:
+            names.call(read.tool_name, read.tool_call_id)
+        calls.append(read)
     return calls
 
 
-def read_result(reader: Reader, message: Object, place: str) -> ToolResultPart:
-    """Read the message that answers a call."""
+def _custom_call(custom: Object, call: Object, state: Object | None) -> ToolCallPart:
+    return ToolCallPart(
+        tool_call_id=str(call.get("id") or ""),
+        tool_name=str(custom.get("name", "")),
+        raw_args_text=str(custom.get("input", "")),
+        input_format="text",
+        provider_state=state,
+    )
+
+
+def _read_result(reader: Reader, names: Names, message: Object, place: str) -> ToolResultPart:
+    name = str(message.get("name") or "")
+    call_id = names.result(name, message.get("tool_call_id"))
+    if message["role"] == "function":
+        content = "" if message.get("content") is None else message["content"]
+        return ToolResultPart(
+            tool_call_id=call_id,
+            content=text(content, f"{place}.content"),
+            provider_state=reader.own({"legacy": name}),
+        )
+    return read_result(reader, {**message, "tool_call_id": call_id}, place, given=message)
+
+
+def read_result(
+    reader: Reader, message: Object, place: str, *, given: Object | None = None
+) -> ToolResultPart:
+    """Read the message that answers a call.
+
+    Args:
+        reader: the request.
+        message: the message, with the id of its call.
+        place: its place, for errors.
+        given: the original message, if it can be without the id.
+    """
     extras = reader.unknown(message, {"role", "tool_call_id", "content"}, place)
     contents = listed(message.get("content"), f"{place}.content")
-    if any(content.keys() != {"type", "text"} for content in contents):
-        extras["content"] = message["content"]
-    texts = [str(content["text"]) for content in contents if isinstance(content.get("text"), str)]
+    absent = () if given is None or given.get("tool_call_id") else ("tool_call_id",)
+    state = reader.extras(extras, *absent)
+    content: str | list[ContentPart] = [said(reader, item, place) for item in contents]
+    if len(contents) == 0 or (len(contents) == 1 and contents[0].keys() == {"type", "text"}):
+        content = str(contents[0]["text"]) if contents else ""
+    else:
+        data = cast("Object", state["data"]) if state is not None else {}
+        state = reader.own({**data, "in_place": True})
     return ToolResultPart(
         tool_call_id=str(message.get("tool_call_id") or ""),
-        content="".join(texts),
-        provider_state=reader.extras(extras),
+        content=content,
+        provider_state=state,
     )

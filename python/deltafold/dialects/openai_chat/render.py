@@ -81,7 +81,7 @@ def function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
             "strict": tool.strict,
         }
     )
-    return {"type": "function", "function": function, **tool.extra}
+    return {"type": "function", "function": function, **rendering.tool_members(tool)}
 
 
 def tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
@@ -97,6 +97,7 @@ def chat_messages(
     user: Callable[[Turn], Object],
     assistant: Callable[[Turn], Object],
     results: Callable[[Turn], list[Object]],
+    system: Callable[[Turn], list[Object]] | None = None,
 ) -> list[Object]:
     """Render each turn as messages of the Chat form.
 
@@ -105,12 +106,14 @@ def chat_messages(
         user: renders a turn of the user.
         assistant: renders a turn of the assistant; a message with nothing but a role is left out.
         results: renders a turn of tool results.
+        system: renders a system turn; None renders it in the form of openai-chat.
     """
     rendered: list[Object] = []
     for turn in turns_of(rendering):
         match turn.role:
             case Role.SYSTEM:
-                rendered.extend(system_message(turn, rendering))
+                given_form = system_message(turn, rendering) if system is None else system(turn)
+                rendered.extend(given_form)
             case Role.USER:
                 rendered.append(user(turn))
             case Role.ASSISTANT:
@@ -122,11 +125,39 @@ def chat_messages(
     return rendered
 
 
-def system_message(turn: Turn, rendering: Rendering) -> list[Object]:
+def system_message(turn: Turn, rendering: Rendering, kind: str = "text") -> list[Object]:
     """Render a system message at its position; an empty message is left out."""
-    texts = replay.system_texts(turn.parts, rendering)
-    message: Object = {"role": "system", "content": "".join(part.text for _, part in texts)}
-    return [message | replay.message_members(turn.parts, rendering)] if message["content"] else []
+    contents = [
+        text_content(part, rendering, kind)
+        for _, part in replay.system_texts(turn.parts, rendering)
+        if _is_sent(part, rendering)
+    ]
+    if not contents:
+        return []
+    message: Object = {"role": "system", "content": text_or_list(contents, kind)}
+    return [message | replay.message_members(turn.parts, rendering)]
+
+
+def text_content(part: TextPart, rendering: Rendering, kind: str = "text") -> Object:
+    """Render a text as a content; a block that a parsed request had here is sent unchanged."""
+    block = rendering.state(part).get("block")
+    if isinstance(block, dict):
+        return dict(cast("Object", block))
+    return rendering.as_given(part, {"type": kind, "text": part.text})
+
+
+def _is_sent(part: TextPart, rendering: Rendering) -> bool:
+    return bool(part.text) or "block" in rendering.state(part)
+
+
+def text_or_list(contents: list[Object], kind: str = "text") -> str | list[Object]:
+    """Return one plain text as a string; two texts stay two contents."""
+    if not contents:
+        return ""
+    only = contents[0]
+    if len(contents) == 1 and only.keys() == {"type", "text"} and only["type"] == kind:
+        return str(only["text"])
+    return contents
 
 
 def user_message(
@@ -140,33 +171,21 @@ def user_message(
 def user_content(
     parts: Sequence[tuple[Place, MessagePart]], media: MediaRenderer, rendering: Rendering
 ) -> str | list[Object]:
-    """Render contents: text alone as a string, else a list."""
+    """Render contents: one text as a string, else a list."""
     contents: list[Object] = []
     for place, part in parts:
-        whole = rendering.state(part).get("block")
-        if isinstance(whole, dict):
-            contents.append(cast("Object", whole))
+        if isinstance(part, TextPart):
+            contents.append(text_content(part, rendering))
             continue
         content: Object | None = None
-        if isinstance(part, TextPart):
-            content = {"type": "text", "text": part.text}
-        elif isinstance(part, ImagePart | FileRefPart):
-            content = media(source_of(part))
+        if isinstance(part, ImagePart | FileRefPart):
+            block = rendering.state(part).get("block")
+            as_sent = cast("Object", block) if isinstance(block, dict) else None
+            content = as_sent or media(source_of(part))
         if content is None:
             content = {"type": "text", "text": replay.stand_in(part, place, rendering)}
-        contents.append(content | rendering.members(part))
-    if any(content.keys() != {"type", "text"} for content in contents):
-        return contents
-    # A text that replaces a file is a separate paragraph.
-    is_plain = all(isinstance(part, TextPart) for _, part in parts)
-    return ("" if is_plain else "\n\n").join(str(content["text"]) for content in contents)
-
-
-def joined(contents: list[Object]) -> str | list[Object]:
-    """Return contents as one string where they are text alone."""
-    if all(content.keys() == {"type", "text"} for content in contents):
-        return "".join(str(content["text"]) for content in contents)
-    return [content for content in contents if content.get("text") != ""]
+        contents.append(rendering.as_given(part, content))
+    return text_or_list(contents)
 
 
 def media_content(source: Source) -> Object | None:
@@ -198,30 +217,37 @@ def assistant_message(turn: Turn, members: Object, rendering: Rendering) -> Obje
 
 def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
     """Render a turn of the assistant; other providers' blocks are dropped."""
-    texts: dict[bool, list[str]] = {False: [], True: []}
+    contents: list[Object] = []
+    refusals: list[str] = []
     calls: list[Object] = []
     members: Object = {}
-    for place, part in turn.parts:
+    sends_reasoning = _sends_reasoning(turn, config)
+    for place, part in replay.without_splits(turn.parts):
         match part:
             case TextPart():
-                texts[part.refusal].append(part.text)
                 replay.note_annotations(part, place, rendering)
+                if part.refusal:
+                    refusals.append(part.text)
+                elif _is_sent(part, rendering):
+                    contents.append(text_content(part, rendering))
+            case ToolCallPart() if "legacy" in rendering.state(part):
+                members["function_call"] = _function(part, place, rendering)
             case ToolCallPart():
                 calls.append(_tool_call(part, place, rendering))
             case ProviderPart() if part.block.get("type") == "audio" and part.dialect == DIALECT:
                 # Audio of the model is sent back by its id.
                 members["audio"] = {"id": part.block.get("id")}
-            case ThinkingPart() if turn.in_open_loop:
+            case ThinkingPart() if sends_reasoning:
                 continue
             case _:
                 replay.drop(part, place, rendering)
     members |= {
-        "content": "".join(texts[False]),
-        "refusal": "".join(texts[True]),
+        "content": text_or_list(contents),
+        "refusal": replay.joined(refusals),
         "tool_calls": calls,
     }
     message = assistant_message(turn, members, rendering)
-    return message | _reasoning(turn, config, rendering) if turn.in_open_loop else message
+    return message | _reasoning(turn, config, rendering) if sends_reasoning else message
 
 
 def function_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
@@ -229,10 +255,14 @@ def function_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Obj
     return {
         "id": rendering.call_ids.of(call.tool_call_id),
         "type": "function",
-        "function": {
-            "name": rendering.tool_names.of(call.tool_name),
-            "arguments": replay.argument_text(call, place, rendering),
-        },
+        "function": _function(call, place, rendering),
+    }
+
+
+def _function(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
+    return {
+        "name": rendering.tool_names.of(call.tool_name),
+        "arguments": replay.argument_text(call, place, rendering),
     }
 
 
@@ -240,18 +270,31 @@ def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object
     state = rendering.state(call)
     extra = {"extra_content": state["extra_content"]} if "extra_content" in state else {}
     if call.input_format != "text":
-        return function_call(call, place, rendering) | extra
+        return rendering.as_given(call, function_call(call, place, rendering) | extra)
     call_id = rendering.call_ids.of(call.tool_call_id)
     name = rendering.tool_names.of(call.tool_name)
     custom: Object = {"name": name, "input": call.raw_args_text}
-    return {"id": call_id, "type": "custom", "custom": custom, **extra}
+    rendered: Object = {"id": call_id, "type": "custom", "custom": custom, **extra}
+    return rendering.as_given(call, rendered)
+
+
+def _sends_reasoning(turn: Turn, config: OpenAIChatConfig) -> bool:
+    """Return whether this vendor gets the reasoning of a turn back, where the turn now is."""
+    match config.replay_reasoning_turns:
+        case "all":
+            return True
+        case "tool_turns":
+            return turn.in_open_loop or turn.in_tool_turn
+        case "open":
+            return turn.in_open_loop
 
 
 def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
     """Return the reasoning in the member in which this vendor wants it back."""
     member = config.replay_reasoning
-    if member == "reasoning_content" and turn.thinking:
-        return {member: turn.thinking}
+    if member in {"reasoning_content", "reasoning"}:
+        has_any = any(isinstance(part, ThinkingPart) for _, part in turn.parts)
+        return {member: turn.thinking} if has_any else {}
     if member is not None:
         pieces: list[object] = []
         for _, part in turn.parts:
@@ -273,12 +316,20 @@ def tool_results(turn: Turn, media: MediaRenderer, rendering: Rendering) -> list
     for place, part in turn.parts:
         if not isinstance(part, ToolResultPart):
             continue
-        text, moved_here = replay.result_and_media(part, place, rendering)
-        moved.extend((place, item) for item in moved_here)
         replay.note_error_flag(part, place, rendering)
+        content: str | list[Object]
+        state = rendering.state(part)
+        if "in_place" in state:
+            items = [(place, item) for item in replay.result_items(part)]
+            content = user_content(items, media, rendering)
+        else:
+            content, moved_here = replay.result_and_media(part, place, rendering)
+            moved.extend((place, item) for item in moved_here)
         call_id = rendering.call_ids.of(part.tool_call_id)
-        message: Object = {"role": "tool", "tool_call_id": call_id, "content": text}
-        rendered.append(message | rendering.members(part))
+        message: Object = {"role": "tool", "tool_call_id": call_id, "content": content}
+        if "legacy" in state:
+            message = {"role": "function", "name": state["legacy"], "content": content}
+        rendered.append(rendering.as_given(part, message))
     if moved:
         rendered.append(user_message(moved, media, rendering))
     return rendered

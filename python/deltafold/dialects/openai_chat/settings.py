@@ -19,8 +19,10 @@ class OpenAIChatConfig(ModelConfig):
     """Settings of openai-chat.
 
     Attributes:
-        replay_reasoning: the member in which this vendor wants its reasoning back while a tool loop
-            is open; None, as OpenAI wants it, sends none.
+        replay_reasoning: the member in which this vendor wants its reasoning back; None, as OpenAI
+            wants it, sends none.
+        replay_reasoning_turns: the turns whose reasoning is sent: those of the open tool loop,
+            those with tool calls too, or all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,8 +46,9 @@ class OpenAIChatConfig(ModelConfig):
     max_tokens_member: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
     include_usage: bool = True
     replay_reasoning: (
-        Literal["reasoning_content", "reasoning_details", "thinking_blocks"] | None
+        Literal["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"] | None
     ) = None
+    replay_reasoning_turns: Literal["open", "tool_turns", "all"] = "open"
 
 
 SETTINGS: Final[SettingTable] = {
@@ -60,5 +63,6 @@ SETTINGS: Final[SettingTable] = {
     "include_usage": converted("stream_options"),
     "tool_choice": converted("tool_choice"),
     "replay_reasoning": no_member("selects the member of assistant messages that has reasoning"),
+    "replay_reasoning_turns": no_member("selects the assistant messages that have reasoning"),
 }
 """Counterpart of each setting in the request body."""

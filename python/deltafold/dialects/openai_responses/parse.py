@@ -15,6 +15,8 @@ from deltafold.dialects.reader import (
     image_of,
     listed,
     objects,
+    odd_arguments,
+    shown_text,
     text,
     thinking_of,
     tool_of,
@@ -39,13 +41,15 @@ _RESULTS: Final = {"function_call_output", "custom_tool_call_output"}
 def read_body(reader: Reader) -> None:
     """Read a request body."""
     instructions = reader.body.pop("instructions", None)
-    if instructions is not None:
+    if instructions:
         reader.say(Role.SYSTEM, [TextPart(text=text(instructions, "instructions"))])
+        reader.config["system_as_instructions"] = True
     given = reader.body.pop("input", None)
     if isinstance(given, str):
         reader.say(Role.USER, [TextPart(text=given)])
     else:
-        _Input(reader).read(given)
+        is_stored = any(reader.body.get(name) for name in ("previous_response_id", "conversation"))
+        _Input(reader, is_stored=is_stored).read(given)
     for tool, place in objects(reader.body.pop("tools", None), "tools"):
         _read_tool(reader, tool, place)
     _read_tool_choice(reader)
@@ -58,12 +62,12 @@ def read_body(reader: Reader) -> None:
 
 def _read_tool(reader: Reader, tool: Object, place: str) -> None:
     if tool.get("type") != "function":
-        reader.provider_tools.append(tool)
+        reader.provider_tool(tool)
         return
     known = {"type", "name", "description", "parameters", "strict"}
     extra = {name: value for name, value in tool.items() if name not in known}
     schema = cast("Object | None", tool.get("parameters"))
-    reader.tools.append(tool_of(tool, schema, extra, place))
+    reader.tools.append(tool_of(reader, tool, schema, extra, place))
 
 
 def _read_tool_choice(reader: Reader) -> None:
@@ -80,10 +84,13 @@ def _read_tool_choice(reader: Reader) -> None:
 class _Input:
     """Reader of the input; collects the items of one speaker until the speaker changes."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, *, is_stored: bool) -> None:
         self._reader = reader
         self._said: list[MessagePart] = []
         self._results: list[ToolResultPart] = []
+        self._is_stored = is_stored
+        """Whether earlier items are at the provider: a result can answer one of their calls."""
+        self._calls: set[str] = set()
 
     def read(self, items: object) -> None:
         for item, place in objects(items, "input"):
@@ -109,10 +116,12 @@ class _Input:
 
     def _read_item(self, kind: str, item: Object, place: str) -> None:
         reader = self._reader
+        self._calls.add(str(item.get("call_id")))
         if kind == "item_reference" or kind.endswith(("_output", "_response")):
+            self._is_stored = self._is_stored or kind == "item_reference"
             self._flush()
             reader.note(f"{place}: {kind}")
-            state = reader.state({"item": item})
+            state = reader.own({"item": item})
             reader.say(Role.USER, [TextPart(text="", provider_state=state)])
             return
         if self._results:
@@ -129,12 +138,13 @@ class _Input:
         member = "arguments" if kind == "function_call" else "input"
         state = {name: value for name, value in item.items() if name != member}
         is_plain = state.keys() <= {"type", "call_id", "name"}
+        odd = odd_arguments(item.get("arguments"))
         return ToolCallPart(
             tool_call_id=str(item.get("call_id") or item.get("id") or ""),
             tool_name=str(item.get("name", "")),
             raw_args_text=str(item.get(member) or ""),
             input_format="json" if kind == "function_call" else "text",
-            provider_state=None if is_plain else self._reader.state(state),
+            provider_state=self._reader.own(odd) if is_plain else self._reader.state(state | odd),
         )
 
     def _result(self, item: Object, place: str) -> ToolResultPart:
@@ -147,10 +157,13 @@ class _Input:
             parts = output or ""
         else:
             parts = [_content(reader, content, place) for content, _ in objects(output, place)]
+        data: Object = {"members": extras} if extras else {}
+        if self._is_stored and str(item.get("call_id")) not in self._calls:
+            data["stored_call"] = True
         return ToolResultPart(
             tool_call_id=str(item.get("call_id") or ""),
             content=parts,
-            provider_state=reader.extras(extras),
+            provider_state=reader.own(data),
         )
 
     def _read_message(self, item: Object, place: str) -> None:
@@ -172,18 +185,28 @@ class _Input:
         if self._results:
             self._flush()
         state = {name: value for name, value in item.items() if name != "content"}
-        is_plain = state.keys() <= {"type", "role"}
+        is_plain = state.keys() <= {"type", "role"} and len(contents) == 1
+        is_plain = is_plain and contents[0].keys() == {"type", "text"} and bool(contents[0]["text"])
+        contents = contents or [{"type": "output_text", "text": ""}]
         # In the same message, this text would be rendered as a part of the item before it.
         if is_plain and self._said and isinstance(self._said[-1], TextPart):
             self._flush_said()
         for position, content in enumerate(contents):
-            is_first = position == 0 and not is_plain
+            data = dict(state) if position == 0 and not is_plain else {}
+            known = {"type", "text", "refusal", "annotations"}
+            members = {name: value for name, value in content.items() if name not in known}
+            shown = content.get("text") or content.get("refusal")
+            if content.get("type") not in {"output_text", "text", "input_text", "refusal"}:
+                data["block"] = content
+                shown = shown_text(content)
+            elif members and members != {"logprobs": []}:
+                data["members"] = members
             self._said.append(
                 TextPart(
-                    text=str(content.get("text") or content.get("refusal") or ""),
+                    text=str(shown or ""),
                     annotations=cast("list[object] | None", content.get("annotations")) or None,
                     refusal=content.get("type") == "refusal",
-                    provider_state=self._reader.state(state) if is_first else None,
+                    provider_state=self._reader.state(data),
                 )
             )
 
@@ -201,19 +224,22 @@ def _content(reader: Reader, content: Object, place: str) -> TextPart | ImagePar
     members = {name: value for name, value in content.items() if name != "type"}
     if kind in {"input_text", "text"}:
         said = text(members.pop("text", None), f"{place}.text")
+        if not said and not members:
+            return reader.as_sent(said, {"type": "input_text", "text": said})
         return TextPart(text=said, provider_state=reader.extras(members))
     if kind == "input_image":
+        absent = () if "detail" in members else ("detail",)
         if members.get("detail") == "auto":
             del members["detail"]
         if isinstance(members.get("image_url"), str):
             where = address(members.pop("image_url"), f"{place}.image_url")
-            return image_of(where, None, reader.extras(members))
+            return image_of(where, None, reader.extras(members, *absent))
         if isinstance(members.get("file_id"), str):
             path = address(members.pop("file_id"), f"{place}.file_id")
-            state = reader.extras(members)
+            state = reader.extras(members, *absent)
             return FileRefPart(path=path, mime_type="image/*", provider_state=state)
     file = _file(members) if kind == "input_file" else None
-    return file or reader.block(content, f"{place}: {kind}")
+    return file or reader.block(content, f"{place}: {kind}", shown_text(content))
 
 
 def _file(members: Object) -> FileRefPart | None:

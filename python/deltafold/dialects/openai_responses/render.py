@@ -1,7 +1,8 @@
 """Renderer of request bodies of OpenAI's Responses API.
 
-Laws: the first system message becomes the instructions; the others keep their position. Each call,
-result and piece of reasoning is a separate item. An item of the provider is sent back as that item.
+Laws: system messages keep their position; on request, the first one becomes the instructions. Each
+call, result and piece of reasoning is a separate item. An item of the provider is sent back as that
+item.
 Reasoning that is neither encrypted nor plain text is sent back only if the provider stored it. If
 it is left out, the items after it lose their ids, because the API refuses them without the
 reasoning.
@@ -17,7 +18,7 @@ from typing import Final, cast
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
-from deltafold.dialects.openai_chat.render import system_message
+from deltafold.dialects.openai_chat.render import system_message, text_content, text_or_list
 from deltafold.dialects.openai_responses.settings import SETTINGS, OpenAIResponsesConfig
 from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
@@ -36,6 +37,9 @@ from deltafold.tool_specs import ToolChoice, ToolSpec
 
 DIALECT: Final = "openai-responses"
 
+_CONTENT_STATE: Final = {"members", "absent", "block", "message"}
+"""Members of a text's state that are those of its content, not of its item."""
+
 ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 
 _REASONING_MODEL: Final = re.compile(r"(?:.*/)?(?:o\d|gpt-[5-9](?!.*-chat)|codex)")
@@ -52,9 +56,9 @@ IDENTIFIERS: Final = Identifiers(
 def body_of(rendering: Rendering, config: OpenAIResponsesConfig) -> Object:
     """Return the request body."""
     rendering.refuse_setting("stop_sequences")
-    turns = turns_of(rendering)
+    turns = turns_of(rendering, answers_after_run=True)
     instructions = None
-    if turns and turns[0].role is Role.SYSTEM:
+    if config.system_as_instructions and turns and turns[0].role is Role.SYSTEM:
         instructions = _system_text(turns.pop(0), rendering)
     items = _Items(rendering, is_stored=config.store is not False)
     for turn in turns:
@@ -96,8 +100,10 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
             "parameters": tool.parameter_schema,
         }
     )
-    # The default of the API is strict, which refuses most schemas.
-    return {**rendered, "strict": bool(tool.strict), **tool.extra}
+    # The default of this API is strict, which refuses most schemas; it is not that of the others.
+    if tool.strict is not None or tool.dialect != DIALECT:
+        rendered["strict"] = bool(tool.strict)
+    return rendered | rendering.tool_members(tool)
 
 
 def _tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
@@ -108,7 +114,7 @@ def _tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
 
 def _system_text(turn: Turn, rendering: Rendering) -> str:
     texts = replay.system_texts(turn.parts, rendering)
-    return "".join(part.text for _, part in texts)
+    return replay.joined(part.text for _, part in texts)
 
 
 class _Items:
@@ -126,13 +132,15 @@ class _Items:
     def add(self, turn: Turn) -> None:
         match turn.role:
             case Role.SYSTEM:
-                self.rendered.extend(system_message(turn, self._rendering))
+                self.rendered.extend(system_message(turn, self._rendering, "input_text"))
             case Role.USER:
                 self._add_user(turn)
             case Role.ASSISTANT:
                 self._open = None
                 self._lost_reasoning = False
-                for place, part in turn.parts:
+                is_own = any(self._rendering.state(part) for _, part in turn.parts)
+                parts = turn.parts if is_own else replay.without_splits(turn.parts)
+                for place, part in parts:
                     self._add_said(part, place)
             case Role.TOOL:
                 for place, part in turn.parts:
@@ -140,33 +148,28 @@ class _Items:
                         self._add_result(part, place)
 
     def _add_user(self, turn: Turn) -> None:
-        if all(isinstance(part, TextPart) and not part.provider_state for _, part in turn.parts):
-            self.rendered.append({"role": "user", "content": turn.text})
-            return
         contents: list[Object] = []
         for place, part in turn.parts:
-            state = self._rendering.state(part)
-            item, block = state.get("item"), state.get("block")
+            item = self._rendering.state(part).get("item")
             if isinstance(item, dict):
                 self.rendered.append(cast("Object", item))
-            elif isinstance(block, dict):
-                contents.append(cast("Object", block))
             else:
                 contents.append(self._content(part, place))
         if contents:
-            self.rendered.append({"role": "user", "content": contents})
+            message: Object = {"role": "user", "content": text_or_list(contents, "input_text")}
+            members = replay.message_members(turn.parts, self._rendering)
+            self.rendered.append(message | members)
 
     def _content(self, part: MessagePart, place: Place) -> Object:
-        members = self._rendering.members(part)
         if isinstance(part, TextPart):
-            return {"type": "input_text", "text": part.text, **members}
+            return text_content(part, self._rendering, "input_text")
         content: Object | None = None
         if isinstance(part, ImagePart | FileRefPart):
             content = _media(source_of(part))
         if content is None:
             text = replay.stand_in(part, place, self._rendering)
             return {"type": "input_text", "text": text}
-        return {**content, **members}
+        return self._rendering.as_given(part, content)
 
     def _add_said(self, part: MessagePart, place: Place) -> None:
         state = self._rendering.state(part)
@@ -198,12 +201,14 @@ class _Items:
         return {k: v for k, v in item.items() if k != "id" or not self._lost_reasoning}
 
     def _add_text(self, part: TextPart, place: Place, state: Mapping[str, object]) -> None:
-        if state.get("type") == "message":
-            content: list[Object] = [_said(part)]
-            self._open = {**self._with_id(state), "content": content}
+        block = state.get("block")
+        said = dict(cast("Object", block)) if isinstance(block, dict) else self._said(part)
+        item = {name: value for name, value in state.items() if name not in _CONTENT_STATE}
+        if item:
+            self._open = {**self._with_id(item), "content": [said]}
             self.rendered.append(self._open)
-        elif self._open is not None and part.provider_state is None:
-            cast("list[Object]", self._open["content"]).append(_said(part))
+        elif self._open is not None and (state or part.provider_state is None):
+            cast("list[Object]", self._open["content"]).append(said)
         elif part.text:
             self._open = None
             replay.note_annotations(part, place, self._rendering)
@@ -230,25 +235,24 @@ class _Items:
         replay.note_error_flag(result, place, self._rendering)
         items = replay.result_items(result)
         output: str | list[Object]
-        if all(isinstance(item, TextPart) for item in items):
-            output = "".join(item.text for item in items if isinstance(item, TextPart))
+        if all(isinstance(item, TextPart) and not item.provider_state for item in items):
+            output = replay.result_text(result)
         else:
             output = [self._content(item, place) for item in items]
         is_free = result.tool_call_id in self._is_free_text
-        self.rendered.append(
-            {
-                "type": "custom_tool_call_output" if is_free else "function_call_output",
-                "call_id": self._rendering.call_ids.of(result.tool_call_id),
-                "output": output,
-                **self._rendering.members(result),
-            }
-        )
+        item: Object = {
+            "type": "custom_tool_call_output" if is_free else "function_call_output",
+            "call_id": self._rendering.call_ids.of(result.tool_call_id),
+            "output": output,
+        }
+        self.rendered.append(self._rendering.as_given(result, item))
 
-
-def _said(part: TextPart) -> Object:
-    if part.refusal:
-        return {"type": "refusal", "refusal": part.text}
-    return {"type": "output_text", "text": part.text, "annotations": part.annotations or []}
+    def _said(self, part: TextPart) -> Object:
+        if part.refusal:
+            return self._rendering.as_given(part, {"type": "refusal", "refusal": part.text})
+        said: Object = {"type": "output_text", "text": part.text}
+        said["annotations"] = part.annotations or []
+        return self._rendering.as_given(part, said)
 
 
 def _media(source: Source) -> Object | None:

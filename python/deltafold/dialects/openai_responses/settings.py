@@ -21,6 +21,8 @@ class OpenAIResponsesConfig(ModelConfig):
     Attributes:
         store: whether the provider keeps the response. The default False makes each request
             self-contained. None sends no member, which means True at OpenAI.
+        system_as_instructions: whether the first system message is sent as `instructions`, which do
+            not carry over through `previous_response_id`; otherwise it is a message of the input.
         encrypted_reasoning: whether to ask for reasoning that can be sent back without being
             stored. None asks if `store` is False and the model reasons: `reasoning` is set, or the
             model has the name of a reasoning model. Other models refuse this request.
@@ -30,6 +32,7 @@ class OpenAIResponsesConfig(ModelConfig):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    system_as_instructions: bool = False
     store: Flag | None = False
     encrypted_reasoning: Flag | None = None
     reasoning: Object | None = None
@@ -59,5 +62,6 @@ SETTINGS: Final[SettingTable] = {
     "tool_choice": converted("tool_choice"),
     "include": converted("include"),
     "encrypted_reasoning": converted("include"),
+    "system_as_instructions": converted("instructions", "input"),
 }
 """Counterpart of each setting in the request body."""

@@ -1,0 +1,143 @@
+"""Parts and messages of a history while it is repaired.
+
+In: messages.  Out: their pieces, and the questions that repairing asks about them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from deltafold.dialects.replay import compact
+from deltafold.dialects.turns import OPENING
+from deltafold.messages import KINDS_OF_ROLE as KINDS
+from deltafold.messages import (
+    ContentPart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+
+@dataclass(slots=True)
+class Piece:
+    """A part and its origin; for a result, also the call that it answers."""
+
+    part: MessagePart
+    message: int
+    index: int
+    answers: "Piece | None" = None
+    answer: "Piece | None" = None
+    call_id: str | None = None
+    """New id of the call, if it is renamed."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """A message while it is mended."""
+
+    role: Role
+    pieces: list[Piece]
+    source: Message
+    number: int
+    is_whole: bool = True
+    """Whether this is an original message, as opposed to a piece of one."""
+    following: list[Message] = field(default_factory=list[Message])
+
+
+def is_said_by_user(turn: Turn) -> bool:
+    """Return whether the turn is a text of the user."""
+    texts = [piece.part.text for piece in turn.pieces if isinstance(piece.part, TextPart)]
+    return turn.role is Role.USER and any(text.strip() for text in texts)
+
+
+def is_answer(turns: Sequence[Turn], position: int) -> bool:
+    """Return whether the turn at a position is the assistant's."""
+    return position < len(turns) and turns[position].role is Role.ASSISTANT
+
+
+def opening_beside(beside: Message | None) -> Message:
+    """Make a message of the user, at the time of an existing message."""
+    opening = Message.user(OPENING)
+    return opening if beside is None else opening.model_copy(update={"timestamp": beside.timestamp})
+
+
+def speaks(message: Message) -> bool:
+    """Return whether the message has content that every provider accepts.
+
+    Media of an answer do not count.
+    """
+    if message.role is Role.ASSISTANT:
+        return any(follows(part) for part in message.parts)
+    return message.role is not Role.SYSTEM
+
+
+def home(part: MessagePart, role: Role) -> Role:
+    """Return the role of a message that may hold the part."""
+    if part.kind in KINDS[role]:
+        return role
+    if isinstance(part, ToolResultPart):
+        return Role.TOOL
+    return Role.USER if part.kind in KINDS[Role.USER] else Role.ASSISTANT
+
+
+def id_of(call: Piece) -> str:
+    """Return the id of a call after repairing."""
+    part = call.part
+    own = part.tool_call_id if isinstance(part, ToolCallPart) else ""
+    return call.call_id or own
+
+
+def as_message(turn: Turn, parts: list[MessagePart]) -> Message:
+    """Return the original message if its parts are equal, otherwise one with these parts."""
+    source = turn.source
+    if (
+        turn.is_whole
+        and len(parts) == len(source.parts)
+        and all(a is b for a, b in zip(parts, source.parts, strict=True))
+    ):
+        return source
+    if turn.is_whole:
+        return source.model_copy(update={"parts": parts})
+    return Message(role=turn.role, parts=parts, run_id=source.run_id, timestamp=source.timestamp)
+
+
+def as_said(result: ToolResultPart) -> list[ContentPart]:
+    """Return the content of a result, after a line that describes the result."""
+    head = TextPart(text=f"[result of the call {result.tool_call_id!r}]")
+    if isinstance(result.content, str):
+        return [head, TextPart(text=result.content)] if result.content.strip() else [head]
+    if isinstance(result.content, dict):
+        return [head, TextPart(text=compact(result.content))]
+    return [head, *(part for part in result.content if not is_blank(part, _text(part).strip()))]
+
+
+def _text(part: MessagePart) -> str:
+    return part.text if isinstance(part, TextPart) else ""
+
+
+def holds_something(data: object) -> bool:
+    """Return whether state holds a signature that is not empty."""
+    return isinstance(data, Mapping) and any(cast("Mapping[str, object]", data).values())
+
+
+def is_blank(part: MessagePart, said: str) -> bool:
+    """Return whether a text is blank and carries nothing that must go back to its provider."""
+    is_bare = isinstance(part, TextPart) and not part.annotations
+    return is_bare and not said and part.provider_state is None
+
+
+def item_id(part: MessagePart) -> object:
+    """Return the id of the provider's item that a part was."""
+    data = (part.provider_state or {}).get("data")
+    return cast("Mapping[str, object]", data).get("id") if isinstance(data, Mapping) else None
+
+
+def follows(part: MessagePart) -> bool:
+    """Return whether a part becomes an item that can follow reasoning."""
+    if isinstance(part, TextPart):
+        return bool(part.text)
+    return isinstance(part, ToolCallPart | ProviderPart)

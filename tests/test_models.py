@@ -360,7 +360,8 @@ def test_the_system_prompt_precedes_the_system_messages(server: ReplayServer) ->
         ).final_message()
     body: Any = server.requests[0].json()
     said = [(message["role"], message["content"]) for message in body["messages"]]
-    assert said == [("system", "first second"), ("system", "third"), ("user", "Hello")]
+    texts = [{"type": "text", "text": "first "}, {"type": "text", "text": "second"}]
+    assert said == [("system", texts), ("system", "third"), ("user", "Hello")]
 
 
 def test_nothing_is_sent_before_the_stream_is_read(server: ReplayServer) -> None:

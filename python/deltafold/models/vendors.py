@@ -49,9 +49,22 @@ class Vendor:
 # Most vendors accept this member instead of OpenAI's newer max_completion_tokens (openai-chat.md,
 # part 8).
 _OLD_LIMIT: Mapping[str, object] = {"max_tokens_member": "max_tokens"}
-# Vendors that want their reasoning back on the assistant turns of an open tool loop (part 8).
-_REASONING_BACK: Mapping[str, object] = {**_OLD_LIMIT, "replay_reasoning": "reasoning_content"}
-_DETAILS_BACK: Mapping[str, object] = {**_OLD_LIMIT, "replay_reasoning": "reasoning_details"}
+# Vendors that want their reasoning back, by their guides of 2026. DeepSeek ("Thinking Mode")
+# refuses the turns of a tool loop without their reasoning, later too, and ignores all other
+# reasoning.
+_REASONING_OF_TOOL_TURNS: Mapping[str, object] = {
+    **_OLD_LIMIT,
+    "replay_reasoning": "reasoning_content",
+    "replay_reasoning_turns": "tool_turns",
+}
+# Moonshot ("Using thinking models") and Z.ai ("Thinking Mode") want all of it and choose by
+# themselves; OpenRouter ("Reasoning Tokens") wants its blocks back unchanged.
+_ALL_REASONING: Mapping[str, object] = {
+    **_OLD_LIMIT,
+    "replay_reasoning": "reasoning_content",
+    "replay_reasoning_turns": "all",
+}
+_ALL_DETAILS: Mapping[str, object] = {**_ALL_REASONING, "replay_reasoning": "reasoning_details"}
 
 _MESSAGES = "anthropic-messages"
 _CHAT = "openai-chat"
@@ -140,7 +153,7 @@ _ROWS = (
         "deepseek",
         "https://api.deepseek.com/v1",
         "DEEPSEEK_API_KEY",
-        _REASONING_BACK,
+        _REASONING_OF_TOOL_TURNS,
         responses=True,
         messages="https://api.deepseek.com/anthropic",
     ),
@@ -193,7 +206,7 @@ _ROWS = (
         "moonshot",
         "https://api.moonshot.ai/v1",
         "MOONSHOT_API_KEY",
-        _REASONING_BACK,
+        _ALL_REASONING,
         messages="https://api.moonshot.ai/anthropic",
         aliases=("moonshotai",),
     ),
@@ -210,7 +223,7 @@ _ROWS = (
         "openrouter",
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
-        _DETAILS_BACK,
+        _ALL_DETAILS,
         responses=True,
         messages="https://openrouter.ai/api",
     ),
@@ -226,7 +239,7 @@ _ROWS = (
         "zai",
         "https://api.z.ai/api/paas/v4",
         "ZAI_API_KEY",
-        _REASONING_BACK,
+        _ALL_REASONING,
         messages="https://api.z.ai/api/anthropic",
     ),
 )

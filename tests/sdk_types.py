@@ -8,10 +8,10 @@ Law: every member is known to the client, and every list is walked to its end.
 import json
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin
 
-import cohere.types
 import mistralai.client.models
 from anthropic.types import message_create_params
 from google.genai import types as gemini
@@ -25,6 +25,7 @@ from typing_extensions import get_type_hints, is_typeddict
 LOADERS: Any = import_module("botocore.loaders")
 MODEL: Any = import_module("botocore.model")
 VALIDATE: Any = import_module("botocore.validate")
+COHERE: Any = import_module("cohere.v2.client")
 OLLAMA: Any = import_module("ollama._types")
 
 # Members of the API that this client types no more, because its newest models refuse them (the
@@ -76,12 +77,22 @@ def mismatches(hint: Any, value: Any, place: str) -> list[str]:  # noqa: ANN401,
     if hint in {object, Any}:
         return []
     try:
-        TypeAdapter(hint).validate_python(value, strict=hint in {str, bool, int})
+        adapter_of(hint).validate_python(value, strict=hint in {str, bool, int})
     except ValidationError as error:
         return [f"{place}: {error.errors()[0]['msg']}"]
     except PydanticSchemaGenerationError:  # an open file, which no JSON holds
         return [f"{place}: {hint}"]
     return []
+
+
+@cache
+def adapter_of(hint: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
+    return TypeAdapter(hint)
+
+
+@cache
+def hints_of(hint: Any) -> Mapping[str, Any]:  # noqa: ANN401 - any TypedDict
+    return get_type_hints(hint, include_extras=True)
 
 
 def listed(value: Any) -> list[Any]:  # noqa: ANN401 - a list of anything
@@ -96,7 +107,7 @@ def typed_dict_mismatches(hint: Any, value: Any, place: str) -> list[str]:  # no
     if not isinstance(value, Mapping):
         return [f"{place}: no object"]
     given = cast("Mapping[str, Any]", value)
-    members = get_type_hints(hint, include_extras=True)
+    members = hints_of(hint)
     problems = [f"{place}.{name}: unknown" for name in given if name not in members]
     problems += [f"{place}.{name}: missing" for name in hint.__required_keys__ if name not in given]
     for name, member in members.items():
@@ -117,13 +128,18 @@ def judge_gemini(body: Mapping[str, Any]) -> None:
     }
     for name, value in body.items():
         # Only JSON is read as base64.
-        TypeAdapter(judges[name]).validate_json(json.dumps(value))
+        adapter_of(judges[name]).validate_json(json.dumps(value))
+
+
+@cache
+def converse_shape() -> Any:  # noqa: ANN401 - botocore is untyped
+    loader = LOADERS.Loader()
+    service = MODEL.ServiceModel(loader.load_service_model("bedrock-runtime", "service-2"))
+    return service.operation_model("ConverseStream").input_shape
 
 
 def judge_bedrock(body: Mapping[str, Any]) -> None:
-    loader = LOADERS.Loader()
-    service = MODEL.ServiceModel(loader.load_service_model("bedrock-runtime", "service-2"))
-    shape = service.operation_model("ConverseStream").input_shape
+    shape = converse_shape()
     unknown: list[str] = []
     walk_shape(shape, body, "body", unknown)
     assert not unknown, unknown
@@ -161,16 +177,10 @@ def judge_ollama(body: Mapping[str, Any]) -> None:
 
 
 def judge_cohere(body: Mapping[str, Any]) -> None:
-    judges: dict[str, Any] = {
-        "messages": cohere.types.ChatMessages,
-        "tools": list[cohere.types.ToolV2],
-        "response_format": cohere.types.ResponseFormatV2,
-        "thinking": cohere.types.Thinking,
-        "citation_options": cohere.types.CitationOptions,
-    }
+    members = hints_of(COHERE.V2Client.chat_stream)
     for name, value in body.items():
-        if name in judges:
-            TypeAdapter(judges[name]).validate_python(value, extra="forbid")
+        if name != "stream":  # which of the client's functions is called
+            adapter_of(members[name]).validate_python(value, extra="forbid")
 
 
 def judge_mistral(body: Mapping[str, Any]) -> None:

@@ -3,7 +3,8 @@
 In: image and file parts.  Out: their source: data, an address, or an id of a provider's file store.
 
 Law: nothing is read from disk or network here; `FileRefPart.from_file` does that beforehand.
-Source: RFC 2397 for `data:` URLs; their parameter `name` is the name of the file.
+Source: RFC 4648, parts 4 and 5, for base64.
+RFC 2397 for `data:` URLs; their parameter `name` is the name of the file.
 """
 
 import base64
@@ -18,7 +19,8 @@ from deltafold.messages import FileRefPart, ImagePart
 
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 _OTHER_SCHEME: Final = re.compile(r"(?!file:)[a-zA-Z][a-zA-Z0-9+.-]+://")
-_GIVEN_ID: Final = re.compile(r"(files/)?[A-Za-z0-9_-]+")
+_TO_STANDARD: Final = str.maketrans("-_", "+/")
+_GIVEN_ID: Final = re.compile(r"(files/)?[A-Za-z0-9_-]+={0,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def source_of(part: ImagePart | FileRefPart) -> Source:
     """
     if isinstance(part, ImagePart):
         if part.data is not None:
-            return Source("data", part.data, part.mime_type)
+            return Source("data", standard_base64(part.data), part.mime_type)
         address = part.url or ""
     else:
         address = part.path
@@ -93,6 +95,25 @@ def source_of(part: ImagePart | FileRefPart) -> Source:
     raise MisuseError(f"{address!r} is a local file: read it with {maker}({address!r})")
 
 
+def has_source(part: ImagePart | FileRefPart) -> bool:
+    """Return whether a part has data, an address or an id; a parsed request may have other text."""
+    try:
+        source_of(part)
+    except MisuseError:
+        return False
+    return True
+
+
+def standard_base64(data: str) -> str:
+    """Return base64 in the standard alphabet and with its padding.
+
+    Gemini also takes the alphabet for addresses, and data without padding; other providers do not.
+    """
+    if "-" in data or "_" in data:
+        data = data.translate(_TO_STANDARD)
+    return data + "=" * (-len(data) % 4)
+
+
 def _of_data_url(address: str, mime_type: str | None) -> Source:
     head, _, data = address[len("data:") :].partition(",")
     stated, *parameters = head.split(";")
@@ -101,4 +122,4 @@ def _of_data_url(address: str, mime_type: str | None) -> Source:
     if "base64" not in values:
         data = base64.b64encode(unquote_to_bytes(data)).decode()
     name = unquote(values.get("name", "")) or None
-    return Source("data", data, mime_type or stated or "text/plain", name)
+    return Source("data", standard_base64(data), mime_type or stated or "text/plain", name)

@@ -14,7 +14,7 @@ from deltafold.contract import json_object
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import SettingTable, write_settings
-from deltafold.messages import Message, MessagePart
+from deltafold.messages import Message, MessagePart, TextPart
 from deltafold.tool_specs import ToolChoice, ToolSpec
 
 T = TypeVar("T")
@@ -184,6 +184,11 @@ class Rendering:
             return {}
         return cast("Mapping[str, object]", data)
 
+    def block_of(self, part: MessagePart) -> Object | None:
+        """Return the block that a parsed request had for a part; it is sent back unchanged."""
+        block = self.state(part).get("block")
+        return dict(cast("Object", block)) if isinstance(block, dict) else None
+
     def as_given(self, part: MessagePart, rendered: Object) -> Object:
         """Return the form of a part with the members that a parsed request had beside it.
 
@@ -208,7 +213,8 @@ class Rendering:
             return
         block = json_object(found.get("block", found.get("item")))
         is_blank = block is None or not str(block.get("text", "-")).strip()
-        if not is_blank and not getattr(part, "text", ""):
+        # A medium is in its part as well; of a text without text, the block is all there is.
+        if not is_blank and isinstance(part, TextPart) and not part.text:
             self.note(
                 NoteCode.PART_DROPPED,
                 f"a block of {state.get('dialect')} has no form in {self.dialect}",

@@ -22,6 +22,7 @@ from deltafold.messages import (
     TextPart,
     ThinkingPart,
     ToolCallPart,
+    ToolResultPart,
 )
 from deltafold.pairing import answered_calls
 from deltafold.parts import joined_text
@@ -81,8 +82,10 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
     for number, message in enumerate(messages):
         placed = [(Place(number, i), part) for i, part in enumerate(message.parts)]
         for place, part in placed:
-            if part.provider_state is not None:
-                rendering.note_foreign(part, place)
+            rendering.note_foreign(part, place)
+            if isinstance(part, ToolResultPart) and isinstance(part.content, list):
+                for inside in part.content:
+                    rendering.note_foreign(inside, place)
         is_open = number > last_user
         if message.role is Role.TOOL:
             parts = tuple(item for item in placed if item[0] in strays)

@@ -44,6 +44,9 @@ _SYSTEM_IN_PLACE: Final = re.compile(r"claude-(?:opus-4-(?:[89]|\d\d)(?!\d)|[a-z
 """Models that take a system message after the user's; earlier ones refuse the role (the provider's
 page on mid-conversation system messages, read 2026-11)."""
 
+_DATA_TYPES: Final = {"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"}
+"""MIME types of images and documents whose data the API takes."""
+
 # Citations that the API takes back; annotations of other providers have other types.
 _CITATION_TYPES = frozenset(
     {
@@ -117,7 +120,7 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     return [
         block
         for place, part in hoisted_system(turns, rendering)
-        if (block := _text(part, place, rendering.state(part), rendering)) is not None
+        if (block := _text(part, place, rendering)) is not None
     ]
 
 
@@ -185,7 +188,7 @@ def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -
     block: Object | None
     match part:
         case TextPart():
-            block = _text(part, place, state, rendering)
+            block = _text(part, place, rendering)
         case ThinkingPart():
             block = _thinking(part, state)
             if block is None:
@@ -206,12 +209,10 @@ def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -
     return [] if block is None else [block]
 
 
-def _text(
-    part: TextPart, place: Place, state: Mapping[str, object], rendering: Rendering
-) -> Object | None:
-    whole = state.get("block")
-    if isinstance(whole, dict):
-        return dict(cast("Object", whole))
+def _text(part: TextPart, place: Place, rendering: Rendering) -> Object | None:
+    whole = rendering.block_of(part)
+    if whole is not None:
+        return whole
     if not part.text.strip():
         return None
     notes = part.annotations or []
@@ -257,11 +258,11 @@ def _media(part: ImagePart | FileRefPart, place: Place, rendering: Rendering) ->
     kind = "image" if source.is_image else "document"
     rendered: Object
     match source.kind:
-        case "url":
+        case "url" if source.is_image or source.mime_type in {None, "application/pdf"}:
             rendered = {"type": "url", "url": source.value}
         case "id":
             rendered = {"type": "file", "file_id": source.value}
-        case "data" if source.is_image or source.mime_type == "application/pdf":
+        case "data" if source.mime_type in _DATA_TYPES:
             rendered = {"type": "base64", "media_type": source.mime_type, "data": source.value}
         case "data" if source.text is not None:
             rendered = {"type": "text", "media_type": "text/plain", "data": source.text}

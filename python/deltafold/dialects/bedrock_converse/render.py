@@ -104,9 +104,9 @@ def body_of(rendering: Rendering, config: BedrockConverseConfig) -> Object:
 def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     blocks: list[Object] = []
     for _, part in hoisted_system(turns, rendering):
-        state = rendering.state(part)
-        if isinstance(state.get("block"), dict):
-            blocks.append(cast("Object", state["block"]))
+        block = rendering.block_of(part)
+        if block is not None:
+            blocks.append(block)
         elif part.text.strip():
             blocks.append({"text": part.text})
     return blocks
@@ -182,20 +182,22 @@ class _Turns:
     def _blocks(self, item: tuple[Place, MessagePart], turn: Turn) -> list[Object]:
         """Render one part as one block; return no block if the API has no form for it."""
         place, part = item
-        state = self._rendering.state(part)
-        block = self._block(part, place, state)
+        block = self._block(part, place)
         if turn.role is Role.ASSISTANT and isinstance(part, FileRefPart):
             replay.drop(part, place, self._rendering)
             block = None
         return [] if block is None else [block]
 
-    def _block(self, part: MessagePart, place: Place, state: Mapping[str, object]) -> Object | None:
-        rendered: Object | None = None
+    def _block(self, part: MessagePart, place: Place) -> Object | None:
+        rendered = self._rendering.block_of(part)
+        if rendered is not None:
+            return rendered
         match part:
             case TextPart():
-                return self._text(part, place, state)
+                replay.note_annotations(part, place, self._rendering)
+                return {"text": part.text} if part.text.strip() else None
             case ThinkingPart():
-                rendered = _reasoning(part, state)
+                rendered = _reasoning(part, self._rendering.state(part))
             case ToolCallPart():
                 rendered = self._use(part, place)
             case ToolResultPart():
@@ -207,12 +209,6 @@ class _Turns:
         if rendered is None:
             replay.drop(part, place, self._rendering)
         return rendered
-
-    def _text(self, part: TextPart, place: Place, state: Mapping[str, object]) -> Object | None:
-        if isinstance(state.get("block"), dict):
-            return cast("Object", state["block"])
-        replay.note_annotations(part, place, self._rendering)
-        return {"text": part.text} if part.text.strip() else None
 
     def _use(self, call: ToolCallPart, place: Place) -> Object:
         use: Object = {
@@ -256,7 +252,7 @@ class _Turns:
         else:
             for item in replay.result_items(result):
                 if not isinstance(item, ProviderPart) or item.dialect == DIALECT:
-                    block = self._block(item, place, self._rendering.state(item))
+                    block = self._block(item, place)
                 else:
                     text = replay.stand_in(item, place, self._rendering)
                     block = Object(text=text)

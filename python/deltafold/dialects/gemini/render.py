@@ -144,7 +144,7 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
     texts = [
         text
         for place, part in hoisted_system(turns, rendering)
-        if (text := _text(part, place, rendering.state(part), rendering)) is not None
+        if (text := rendering.block_of(part) or _text(part, place, rendering)) is not None
     ]
     return {"parts": texts} if texts else None
 
@@ -180,10 +180,22 @@ def _sign(parts: Sequence[Object], rendering: Rendering) -> None:
 def _parts(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) -> list[Object]:
     place, part = item
     state = rendering.state(part)
-    rendered: Object | None
+    rendered = rendering.block_of(part) or _part(part, place, turn, rendering)
+    if rendered is None:
+        return []
+    if "thoughtSignature" in state:
+        rendered["thoughtSignature"] = state["thoughtSignature"]
+    if state.get("has_no_id"):
+        _remove_id(rendered)
+    return [rendering.as_given(part, rendered)]
+
+
+def _part(part: MessagePart, place: Place, turn: Turn, rendering: Rendering) -> Object | None:
+    state = rendering.state(part)
+    rendered: Object | None = None
     match part:
         case TextPart():
-            rendered = _text(part, place, state, rendering)
+            rendered = _text(part, place, rendering)
         case ThinkingPart() if state:
             rendered = {"text": part.text, "thought": True}
         case ToolCallPart():
@@ -196,14 +208,7 @@ def _parts(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) ->
             rendered = dict(part.block)
         case _:
             replay.drop(part, place, rendering)
-            rendered = None
-    if rendered is None:
-        return []
-    if "thoughtSignature" in state:
-        rendered["thoughtSignature"] = state["thoughtSignature"]
-    if state.get("has_no_id"):
-        _remove_id(rendered)
-    return [rendering.as_given(part, rendered)]
+    return rendered
 
 
 def _remove_id(rendered: Object) -> None:
@@ -212,13 +217,8 @@ def _remove_id(rendered: Object) -> None:
         cast("Object", rendered[name]).pop("id", None)
 
 
-def _text(
-    part: TextPart, place: Place, state: Mapping[str, object], rendering: Rendering
-) -> Object | None:
-    block = state.get("block")
-    if isinstance(block, dict):
-        return dict(cast("Object", block))
-    if not part.text and "thoughtSignature" not in state:
+def _text(part: TextPart, place: Place, rendering: Rendering) -> Object | None:
+    if not part.text and "thoughtSignature" not in rendering.state(part):
         return None
     replay.note_annotations(part, place, rendering)
     return {"text": part.text}

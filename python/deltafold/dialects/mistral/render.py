@@ -51,7 +51,7 @@ def body_of(rendering: Rendering, config: MistralConfig) -> Object:
     choice = rendering.tool_choice()
     messages = chat_messages(
         rendering,
-        user=lambda turn: user_message(turn.parts, _media_content, rendering),
+        user=lambda turn: user_message(turn.parts, media_content, rendering),
         assistant=lambda turn: _assistant(turn, rendering),
         results=lambda turn: _results(turn, rendering),
     )
@@ -67,7 +67,8 @@ def body_of(rendering: Rendering, config: MistralConfig) -> Object:
     return body | rendering.settings(SETTINGS)
 
 
-def _media_content(source: Source) -> Object | None:
+def media_content(source: Source) -> Object | None:
+    """Render an image or a file of a user message or of a result."""
     if source.kind == "id":
         return {"type": "file", "file_id": source.value}
     if source.kind == "uri":
@@ -75,9 +76,11 @@ def _media_content(source: Source) -> Object | None:
     address = source.data_url if source.kind == "data" else source.value
     if source.is_image:
         return {"type": "image_url", "image_url": address}
-    if (source.mime_type or "").startswith("audio/"):
-        audio = source.value
-        return {"type": "input_audio", "input_audio": audio}
+    kind = (source.mime_type or "").partition("/")[0]
+    if kind == "audio":
+        return {"type": "input_audio", "input_audio": source.value}
+    if kind == "video":
+        return None
     return given({"type": "document_url", "document_url": address, "document_name": source.name})
 
 
@@ -122,7 +125,7 @@ def _results(turn: Turn, rendering: Rendering) -> list[Object]:
                 "role": "tool",
                 "tool_call_id": rendering.call_ids.of(part.tool_call_id),
                 "name": None if name is None else rendering.tool_names.of(name),
-                "content": user_content(items, _media_content, rendering),
+                "content": user_content(items, media_content, rendering),
             }
         )
         rendered.append(rendering.as_given(part, message))

@@ -130,7 +130,7 @@ def system_message(turn: Turn, rendering: Rendering, kind: str = "text") -> list
     contents = [
         text_content(part, rendering, kind)
         for _, part in replay.system_texts(turn.parts, rendering)
-        if _is_sent(part, rendering)
+        if is_sent(part, rendering)
     ]
     if not contents:
         return []
@@ -140,13 +140,12 @@ def system_message(turn: Turn, rendering: Rendering, kind: str = "text") -> list
 
 def text_content(part: TextPart, rendering: Rendering, kind: str = "text") -> Object:
     """Render a text as a content; a block that a parsed request had here is sent unchanged."""
-    block = rendering.state(part).get("block")
-    if isinstance(block, dict):
-        return dict(cast("Object", block))
-    return rendering.as_given(part, {"type": kind, "text": part.text})
+    block = rendering.block_of(part)
+    return block or rendering.as_given(part, {"type": kind, "text": part.text})
 
 
-def _is_sent(part: TextPart, rendering: Rendering) -> bool:
+def is_sent(part: TextPart, rendering: Rendering) -> bool:
+    """Return whether a text is sent: an empty one only as the block that it was."""
     return bool(part.text) or "block" in rendering.state(part)
 
 
@@ -175,15 +174,14 @@ def user_content(
     contents: list[Object] = []
     for place, part in parts:
         if isinstance(part, TextPart):
-            contents.append(text_content(part, rendering))
+            if is_sent(part, rendering):
+                contents.append(text_content(part, rendering))
             continue
-        content: Object | None = None
-        if isinstance(part, ImagePart | FileRefPart):
-            block = rendering.state(part).get("block")
-            as_sent = cast("Object", block) if isinstance(block, dict) else None
-            content = as_sent or media(source_of(part))
+        content = rendering.block_of(part)
+        if content is None and isinstance(part, ImagePart | FileRefPart):
+            content = media(source_of(part))
         if content is None:
-            content = {"type": "text", "text": replay.stand_in(part, place, rendering)}
+            content = Object(type="text", text=replay.stand_in(part, place, rendering))
         contents.append(rendering.as_given(part, content))
     return text_or_list(contents)
 
@@ -220,15 +218,16 @@ def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
     contents: list[Object] = []
     refusals: list[str] = []
     calls: list[Object] = []
+    images: list[Object] = []
     members: Object = {}
     sends_reasoning = _sends_reasoning(turn, config)
     for place, part in replay.without_splits(turn.parts):
         match part:
             case TextPart():
                 replay.note_annotations(part, place, rendering)
-                if part.refusal:
+                if part.refusal and rendering.block_of(part) is None:
                     refusals.append(part.text)
-                elif _is_sent(part, rendering):
+                elif is_sent(part, rendering):
                     contents.append(text_content(part, rendering))
             case ToolCallPart() if "legacy" in rendering.state(part):
                 members["function_call"] = _function(part, place, rendering)
@@ -239,12 +238,15 @@ def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
                 members["audio"] = {"id": part.block.get("id")}
             case ThinkingPart() if sends_reasoning:
                 continue
+            case ImagePart() if (block := rendering.block_of(part)) is not None:
+                images.append(block)
             case _:
                 replay.drop(part, place, rendering)
     members |= {
         "content": text_or_list(contents),
         "refusal": replay.joined(refusals),
         "tool_calls": calls,
+        "images": images,
     }
     message = assistant_message(turn, members, rendering)
     return message | _reasoning(turn, config, rendering) if sends_reasoning else message
@@ -291,6 +293,10 @@ def _sends_reasoning(turn: Turn, config: OpenAIChatConfig) -> bool:
 
 def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:
     """Return the reasoning in the member in which this vendor wants it back."""
+    for _, part in turn.parts:
+        given_form = rendering.state(part).get("reasoning")
+        if isinstance(part, ThinkingPart) and isinstance(given_form, dict):
+            return dict(cast("Object", given_form))
     member = config.replay_reasoning
     if member in {"reasoning_content", "reasoning"}:
         has_any = any(isinstance(part, ThinkingPart) for _, part in turn.parts)

@@ -18,7 +18,12 @@ from typing import Final, cast
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
-from deltafold.dialects.openai_chat.render import system_message, text_content, text_or_list
+from deltafold.dialects.openai_chat.render import (
+    is_sent,
+    system_message,
+    text_content,
+    text_or_list,
+)
 from deltafold.dialects.openai_responses.settings import SETTINGS, OpenAIResponsesConfig
 from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
@@ -149,13 +154,15 @@ class _Items:
 
     def _add_user(self, turn: Turn) -> None:
         contents: list[Object] = []
+        items: list[Object] = []
         for place, part in turn.parts:
             item = self._rendering.state(part).get("item")
             if isinstance(item, dict):
-                self.rendered.append(cast("Object", item))
-            else:
+                items.append(cast("Object", item))
+            elif not isinstance(part, TextPart) or is_sent(part, self._rendering):
                 contents.append(self._content(part, place))
-        if contents:
+        self.rendered.extend(items)
+        if contents or (turn.parts and not items):
             message: Object = {"role": "user", "content": text_or_list(contents, "input_text")}
             members = replay.message_members(turn.parts, self._rendering)
             self.rendered.append(message | members)
@@ -163,9 +170,9 @@ class _Items:
     def _content(self, part: MessagePart, place: Place) -> Object:
         if isinstance(part, TextPart):
             return text_content(part, self._rendering, "input_text")
-        content: Object | None = None
-        if isinstance(part, ImagePart | FileRefPart):
-            content = _media(source_of(part))
+        content = self._rendering.block_of(part)
+        if content is None and isinstance(part, ImagePart | FileRefPart):
+            content = media_content(source_of(part))
         if content is None:
             text = replay.stand_in(part, place, self._rendering)
             return {"type": "input_text", "text": text}
@@ -201,8 +208,7 @@ class _Items:
         return {k: v for k, v in item.items() if k != "id" or not self._lost_reasoning}
 
     def _add_text(self, part: TextPart, place: Place, state: Mapping[str, object]) -> None:
-        block = state.get("block")
-        said = dict(cast("Object", block)) if isinstance(block, dict) else self._said(part)
+        said = self._rendering.block_of(part) or self._said(part)
         item = {name: value for name, value in state.items() if name not in _CONTENT_STATE}
         if item:
             self._open = {**self._with_id(item), "content": [said]}
@@ -235,7 +241,8 @@ class _Items:
         replay.note_error_flag(result, place, self._rendering)
         items = replay.result_items(result)
         output: str | list[Object]
-        if all(isinstance(item, TextPart) and not item.provider_state for item in items):
+        is_text = all(isinstance(item, TextPart) and not item.provider_state for item in items)
+        if is_text and len(items) <= 1:
             output = replay.result_text(result)
         else:
             output = [self._content(item, place) for item in items]
@@ -255,7 +262,8 @@ class _Items:
         return self._rendering.as_given(part, said)
 
 
-def _media(source: Source) -> Object | None:
+def media_content(source: Source) -> Object | None:
+    """Render an image or a file of a user message or of a result."""
     if source.kind == "uri":
         return None
     if source.is_image:

@@ -155,7 +155,9 @@ def _media(reader: Reader, block: Object) -> ImagePart | FileRefPart | None:
     source = as_object(block.get("source"), "source")
     is_image = block["type"] == "image"
     name = maybe_text(block.get("title"), "title")
-    state = reader.extras(_extras(block, "source", "title"))
+    # Only data has a name: an address keeps the title as a member.
+    is_named = str(source.get("type")) in {"base64", "text"}
+    state = reader.extras(_extras(block, "source", *(["title"] if is_named else [])))
     mime_type = maybe_text(source.get("media_type"), "source.media_type")
     match source.get("type"):
         case "base64":
@@ -166,9 +168,9 @@ def _media(reader: Reader, block: Object) -> ImagePart | FileRefPart | None:
                 url=address(source.get("url"), "source.url"),
                 provider_state=state,
             )
-        case "url" if name is None:
+        case "url":
             return FileRefPart(path=address(source.get("url"), "source.url"), provider_state=state)
-        case "file" if name is None:
+        case "file":
             stored = "image/*" if is_image else None
             path = address(source.get("file_id"), "source.file_id")
             return FileRefPart(path=path, mime_type=stored, provider_state=state)

@@ -4,8 +4,11 @@ Law: cache marks are blocks among the others and stay where they are.
 Source: the protocol notes on bedrock-converse, part 6.
 """
 
+from base64 import b64encode
+from collections.abc import Mapping
 from typing import Final, cast
 
+from deltafold.contract import json_object
 from deltafold.dialects.bedrock_converse.render import (
     DIALECT,
     DOCUMENT_FORMATS,
@@ -18,7 +21,7 @@ from deltafold.dialects.reader import (
     Reader,
     as_object,
     call_of,
-    data_url,
+    media_of,
     objects,
     shown_text,
     thinking_of,
@@ -38,10 +41,15 @@ from deltafold.messages import (
 )
 
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
-_IMAGE_TYPES: Final = {word: mime_type for mime_type, word in IMAGE_FORMATS.items()}
-_VIDEO_TYPES: Final = {word: mime_type for mime_type, word in VIDEO_FORMATS.items()}
+_MEDIA_TYPES: Final[Mapping[str, Mapping[str, str]]] = {
+    "image": {word: mime_type for mime_type, word in IMAGE_FORMATS.items()},
+    "video": {word: mime_type for mime_type, word in VIDEO_FORMATS.items()},
+    "document": {word: mime_type for mime_type, word in DOCUMENT_FORMATS.items()},
+    # Rendering writes no audio: each block of it is kept.
+    "audio": {},
+}
+_MEDIA_MEMBERS: Final = {"document": {"format", "name", "source"}}
 _SHOWN_AS_TEXT: Final = frozenset({"guardContent", "searchResult"})
-_DOCUMENT_TYPES: Final = {word: mime_type for mime_type, word in DOCUMENT_FORMATS.items()}
 
 
 def read_body(reader: Reader) -> None:
@@ -110,7 +118,7 @@ def _of_assistant(reader: Reader, block: Object) -> MessagePart:
             state = {name: value for name, value in members.items() if name != "text"}
             return thinking_of(str(members.get("text", "")), reader.state(state))
         return thinking_of("", reader.state(reasoning), redacted=True)
-    media = _media(block)
+    media = _media(reader, block)
     if isinstance(media, ImagePart):
         return media
     return ProviderPart(dialect=DIALECT, block=block)
@@ -124,7 +132,7 @@ def _is_of_server(block: Object) -> bool:
 def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | FileRefPart:
     if block.keys() == {"text"}:
         return _text(reader, block)
-    media = _media(block)
+    media = _media(reader, block)
     if media is not None:
         return media
     if block.keys() == {"cachePoint"} and isinstance(block["cachePoint"], dict):
@@ -139,59 +147,35 @@ def _text(reader: Reader, block: Object) -> TextPart:
     return TextPart(text=said) if said.strip() else reader.as_sent(said, block)
 
 
-def _media(block: Object) -> ImagePart | FileRefPart | None:
-    if block.keys() == {"image"}:
-        return _image(as_object(block["image"], "image"))
-    if block.keys() == {"video"}:
-        return _video(as_object(block["video"], "video"))
-    if block.keys() == {"document"}:
-        return _document(as_object(block["document"], "document"))
-    return None
-
-
-def _image(image: Object) -> ImagePart | FileRefPart | None:
-    mime_type = _IMAGE_TYPES.get(str(image.get("format")))
-    address = _address(image, {"format", "source"})
-    if mime_type is None or address is None:
+def _media(reader: Reader, block: Object) -> ImagePart | FileRefPart | None:
+    """Read a medium; one in a form that rendering does not write keeps its block."""
+    kind = next(iter(block), "")
+    if block.keys() != {kind} or kind not in _MEDIA_TYPES:
         return None
-    if address.startswith("s3://"):
-        return FileRefPart(path=address, mime_type=mime_type)
-    return ImagePart(mime_type=mime_type, data=address)
-
-
-def _video(video: Object) -> FileRefPart | None:
-    mime_type = _VIDEO_TYPES.get(str(video.get("format")))
-    address = _address(video, {"format", "source"})
-    if mime_type is None or address is None:
-        return None
-    is_address = address.startswith("s3://")
-    path = address if is_address else data_url(mime_type, address, None)
-    return FileRefPart(path=path, mime_type=mime_type)
-
-
-def _document(document: Object) -> FileRefPart | None:
-    mime_type = _DOCUMENT_TYPES.get(str(document.get("format")))
-    address = _address(document, {"format", "name", "source"})
-    name = str(document.get("name", ""))
-    if mime_type is None or address is None:
-        return None
-    if not address.startswith("s3://"):
-        return FileRefPart(path=data_url(mime_type, address, name), mime_type=mime_type)
+    media = as_object(block[kind], kind)
+    source = json_object(media.get("source")) or {}
+    held, address = source.get("bytes"), _s3_address(source)
+    form = str(media.get("format"))
+    mime_type = _MEDIA_TYPES[kind].get(form, form if "/" in form else f"{kind}/{form}")
+    name = str(media.get("name", "")) or None
+    if isinstance(source.get("text"), str):
+        held = b64encode(str(source["text"]).encode()).decode()
     # An address has no name but the one that rendering gives it.
-    return FileRefPart(path=address, mime_type=mime_type) if name == "document" else None
-
-
-def _address(media: Object, known: set[str]) -> str | None:
-    """Return the bytes or the address of a block that has no other members."""
-    if media.keys() != known:
+    is_named = kind != "document" or (name == "document" if address else name is not None)
+    is_same = is_named and set(media) == _MEDIA_MEMBERS.get(kind, {"format", "source"})
+    is_same = is_same and form in _MEDIA_TYPES[kind] and source.keys() <= {"bytes", "s3Location"}
+    state = None if is_same else reader.own({"block": block})
+    if address is not None:
+        return FileRefPart(path=address, mime_type=mime_type, provider_state=state)
+    if not isinstance(held, str):
         return None
-    source = as_object(media["source"], "source")
-    if source.keys() == {"bytes"} and isinstance(source["bytes"], str):
-        return source["bytes"]
-    if source.keys() == {"s3Location"}:
-        location = as_object(source["s3Location"], "s3Location")
-        return str(location["uri"]) if location.keys() == {"uri"} else None
-    return None
+    return media_of(mime_type, held, name, state)
+
+
+def _s3_address(source: Mapping[str, object]) -> str | None:
+    location = json_object(source.get("s3Location"))
+    uri = None if location is None or set(location) != {"uri"} else location["uri"]
+    return uri if isinstance(uri, str) and uri.startswith("s3://") else None
 
 
 def _result(reader: Reader, result: Object) -> ToolResultPart:
@@ -217,7 +201,7 @@ def _inside(reader: Reader, block: Object) -> ContentPart:
     if block.keys() == {"json"}:
         return reader.as_sent(compact(block["json"]), block)
     shown = shown_text(block)
-    media = _media(block)
+    media = _media(reader, block)
     if media is None and shown:
         return reader.as_sent(shown, block)
     return media or ProviderPart(dialect=DIALECT, block=block)

@@ -41,6 +41,17 @@ from deltafold.messages import (
 )
 from deltafold.tool_specs import ToolSpec
 
+_TYPE_NUMBERS: Final = ("", "string", "number", "integer", "boolean", "array", "object", "null")
+"""Types of a schema, by their numbers in the API's protocol buffer `Type`."""
+_COUNTS: Final = {
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "minItems",
+    "minLength",
+    "minProperties",
+}
+"""Members of a schema that have 64 bits, which JSON of a protocol buffer writes as strings."""
 _MODES: Final = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 
 
@@ -131,7 +142,10 @@ def _tool(reader: Reader, declaration: Object, place: str) -> ToolSpec:
 
 
 def _json_schema(schema: object) -> object:
-    """Bring the API's older form of a schema, with types in capitals, to JSON Schema."""
+    """Bring the API's older form of a schema to JSON Schema.
+
+    Types have names in capitals or numbers, an integer can be a string, and `nullable` is a member.
+    """
     if isinstance(schema, list):
         return [_json_schema(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):
@@ -139,11 +153,24 @@ def _json_schema(schema: object) -> object:
     members = cast("Object", schema)
     found = {name: _json_schema(value) for name, value in members.items()}
     kind = members.get("type")
-    if isinstance(kind, str):
-        found["type"] = kind.lower()
-        if found.pop("nullable", None) is True:
-            found["type"] = [kind.lower(), "null"]
+    if not isinstance(kind, str | int):
+        return found
+    word = _type_of(kind)
+    found["type"] = word
+    for name in found.keys() & _COUNTS:
+        if str(found[name]).isdecimal():
+            found[name] = int(str(found[name]))
+    if found.pop("nullable", None) is True:
+        found["type"] = [word, "null"]
+        if isinstance(found.get("enum"), list):
+            found["enum"] = [*cast("list[object]", found["enum"]), None]
     return found
+
+
+def _type_of(kind: str | int) -> str:
+    if isinstance(kind, str):
+        return kind.lower()
+    return _TYPE_NUMBERS[kind] if 0 < kind < len(_TYPE_NUMBERS) else str(kind)
 
 
 def _read_content(reader: Reader, names: Names, content: Object, place: str) -> None:

@@ -6,8 +6,10 @@ Source: the protocol notes on mistral, parts 1, 2 and 6.
 """
 
 from functools import partial
+from mimetypes import guess_type
+from typing import Final
 
-from deltafold.dialects.mistral.render import DIALECT
+from deltafold.dialects.mistral.render import DIALECT, media_content
 from deltafold.dialects.openai_chat.parse import (
     ChatForms,
     read_calls,
@@ -38,6 +40,15 @@ from deltafold.messages import (
     ToolResultPart,
 )
 
+# The first characters of each type's magic number, in base64.
+_AUDIO_TYPES: Final = {
+    "UklGR": "audio/wav",
+    "SUQz": "audio/mpeg",
+    "//": "audio/mpeg",
+    "ZkxhQ": "audio/flac",
+    "T2dnU": "audio/ogg",
+}
+
 
 def read_body(reader: Reader) -> None:
     """Read a request body."""
@@ -63,22 +74,28 @@ def _said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart |
     if kind == "document_url":
         return _document(reader, content, place)
     audio = content.get("input_audio")
-    if kind == "input_audio" and isinstance(audio, str) and "://" not in audio:
-        path = data_url("audio/*", audio, None)
-        return FileRefPart(path=path, mime_type="audio/*")
-    if kind in {"input_audio", "file"}:
+    if kind == "input_audio" and isinstance(audio, str):
+        return _audio(audio)
+    if kind == "file":
         return reader.block(content, f"{place}.content: {kind}")
-    return said(reader, content, place)
+    return said(reader, content, place, media_content)
 
 
-def _document(reader: Reader, content: Object, place: str) -> FileRefPart | TextPart:
+def _audio(audio: str) -> FileRefPart:
+    if "://" in audio:
+        return FileRefPart(path=audio, mime_type=guess_type(audio)[0] or "audio/*")
+    kinds = (kind for start, kind in _AUDIO_TYPES.items() if audio.startswith(start))
+    mime_type = next(kinds, "audio/*")
+    return FileRefPart(path=data_url(mime_type, audio, None), mime_type=mime_type)
+
+
+def _document(reader: Reader, content: Object, place: str) -> FileRefPart:
     where = address(content.get("document_url"), f"{place}.document_url")
     name = maybe_text(content.get("document_name"), f"{place}.document_name")
-    if not where.startswith("data:"):
-        if name is not None:
-            return reader.block(content, f"{place}.document_name")
-        return FileRefPart(path=where)
-    return file_of(where, name)
+    if where.startswith("data:"):
+        return file_of(where, name)
+    state = reader.extras({} if name is None else {"document_name": name})
+    return FileRefPart(path=where, provider_state=state)
 
 
 def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -> None:
@@ -119,8 +136,10 @@ def _result(reader: Reader, names: Names, message: Object, place: str) -> ToolRe
     extras = reader.unknown(message, {"role", "tool_call_id", "name", "content"}, place)
     parts = _contents(reader, message, place)
     content: str | list[ContentPart] = parts
-    if all(isinstance(part, TextPart) and part.provider_state is None for part in parts):
-        content = "".join(part.text for part in parts if isinstance(part, TextPart))
+    if not parts:
+        content = ""
+    elif len(parts) == 1 and isinstance(parts[0], TextPart) and parts[0].provider_state is None:
+        content = parts[0].text
     return ToolResultPart(
         tool_call_id=names.result(str(message.get("name", "")), message.get("tool_call_id")),
         content=content,

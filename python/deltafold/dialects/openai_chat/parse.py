@@ -10,8 +10,9 @@ from functools import partial
 from mimetypes import guess_type
 from typing import Final, cast
 
-from deltafold.dialects.media import source_of
-from deltafold.dialects.openai_chat.render import DIALECT, media_content
+from deltafold.contract import json_object
+from deltafold.dialects.media import has_source, source_of
+from deltafold.dialects.openai_chat.render import DIALECT, MediaRenderer, media_content
 from deltafold.dialects.reader import (
     Names,
     Reader,
@@ -23,7 +24,6 @@ from deltafold.dialects.reader import (
     function_tools,
     image_of,
     listed,
-    maybe_text,
     objects,
     odd_arguments,
     shown_text,
@@ -185,61 +185,44 @@ def read_contents(reader: Reader, message: Object, place: str) -> list[MessagePa
     return [said(reader, content, place) for content in contents]
 
 
-def said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
-    """Read a content of a user or system message."""
+def said(
+    reader: Reader, content: Object, place: str, media: MediaRenderer = media_content
+) -> TextPart | ImagePart | FileRefPart:
+    """Read a content of a user or system message.
+
+    Args:
+        reader: the request.
+        content: the content.
+        place: its place, for errors.
+        media: renders a file; a file in any other form keeps its block.
+    """
     kind = str(content.get("type"))
     if kind == "text":
         return _text(reader, content, place)
     if kind == "image_url":
-        return _image(reader, content, place)
+        return _image(reader, content, place, media)
     if (reader.dialect, kind) == ("cohere-chat", "document"):
         return reader.as_sent(shown_text(content), content)
     file = _file(content, place)
     if file is None:
         return reader.block(content, f"{place}.content: {kind}", shown_text(content))
-    if media_content(source_of(file)) == content:
-        return file
-    return file.model_copy(update={"provider_state": reader.own({"block": content})})
+    return medium_as_given(reader, file, content, media)
 
 
-def _image(reader: Reader, content: Object, place: str) -> ImagePart:
+def _image(
+    reader: Reader, content: Object, place: str, media: MediaRenderer
+) -> TextPart | ImagePart | FileRefPart:
     extras = reader.unknown(content, {"type", "image_url"}, f"{place}.content")
     image = content.get("image_url")
     if isinstance(image, str):
-        return image_of(address(image, f"{place}.image_url"), None, reader.extras(extras))
+        found = image_of(address(image, f"{place}.image_url"), None, None)
+        return medium_as_given(reader, found, content, media)
     members = as_object(image, f"{place}.image_url")
     if members.keys() > {"url"}:
         extras["image_url"] = members
     where = address(members.get("url"), f"{place}.image_url.url")
-    return image_of(where, None, reader.extras(extras))
-
-
-def _file(content: Object, place: str) -> FileRefPart | None:
-    """Read an audio, a video or a document; None for another content."""
-    match content.get("type"):
-        case "input_audio":
-            audio = as_object(content.get("input_audio"), f"{place}.input_audio")
-            mime_type = _AUDIO_TYPES.get(str(audio.get("format")))
-            if mime_type is not None:
-                path = data_url(mime_type, str(audio.get("data")), None)
-                return FileRefPart(path=path, mime_type=mime_type)
-        case "video_url":
-            video = content.get("video_url")
-            where = f"{place}.video_url"
-            url = video if isinstance(video, str) else as_object(video, where).get("url")
-            path = address(url, where)
-            stated = path[len("data:") :].partition(";")[0] if path.startswith("data:") else None
-            mime_type = stated or guess_type(path)[0] or "video/mp4"
-            return FileRefPart(path=path, mime_type=mime_type)
-        case "file":
-            file = as_object(content.get("file"), f"{place}.file")
-            if file.get("file_id"):
-                return FileRefPart(path=address(file["file_id"], "file.file_id"))
-            if str(file.get("file_data")).startswith("data:"):
-                return file_of(str(file["file_data"]), maybe_text(file.get("filename"), "filename"))
-        case _:
-            pass
-    return None
+    found = image_of(where, None, reader.extras(extras))
+    return found if has_source(found) else reader.block(content, f"{place}.image_url")
 
 
 def _text(reader: Reader, content: Object, place: str) -> TextPart:
@@ -250,19 +233,83 @@ def _text(reader: Reader, content: Object, place: str) -> TextPart:
     return TextPart(text=words_said, provider_state=reader.extras(extras))
 
 
+def _file(content: Object, place: str) -> FileRefPart | None:
+    match content.get("type"):
+        case "input_audio":
+            return audio_of(as_object(content.get("input_audio"), f"{place}.input_audio"))
+        case "file":
+            return file_in(as_object(content.get("file"), f"{place}.file"))
+        case "video_url":
+            video = content.get("video_url")
+            where = video if isinstance(video, str) else as_object(video, place).get("url")
+            return _video(address(where, f"{place}.video_url"))
+        case _:
+            return None
+
+
+def audio_of(audio: Object) -> FileRefPart | None:
+    """Make a file of a recording, which is base64 or an address; None without any of both."""
+    held, form = audio.get("data"), str(audio.get("format") or "*")
+    if not isinstance(held, str) or not held:
+        return None
+    mime_type = _AUDIO_TYPES.get(form, f"audio/{form}")
+    is_address = held.startswith(("data:", "http:", "https:"))
+    path = held if is_address else data_url(mime_type, held, None)
+    return FileRefPart(path=path, mime_type=mime_type)
+
+
+def file_in(file: Object) -> FileRefPart | None:
+    """Make a file of an id, of an address or of the data in it; None without any of these."""
+    for member in ("file_id", "file_url", "file_data"):
+        held = file.get(member)
+        if not isinstance(held, str) or not held:
+            continue
+        if held.startswith("data:"):
+            name = file.get("filename")
+            return file_of(held, name if isinstance(name, str) else None)
+        is_located = member != "file_data" or held.startswith(("http:", "https:"))
+        return FileRefPart(path=held) if is_located else None
+    return None
+
+
+def _video(address: str) -> FileRefPart:
+    if address.startswith("data:"):
+        return file_of(address, None)
+    return FileRefPart(path=address, mime_type=guess_type(address)[0] or "video/mp4")
+
+
+def medium_as_given(
+    reader: Reader, medium: ImagePart | FileRefPart, content: Object, media: MediaRenderer
+) -> TextPart | ImagePart | FileRefPart:
+    """Return a medium; its block is kept if rendering writes it in another form.
+
+    A medium without a known kind of source is its block alone.
+    """
+    if not has_source(medium):
+        return reader.block(content, str(content.get("type")))
+    if media(source_of(medium)) == content:
+        return medium
+    return medium.model_copy(update={"provider_state": reader.own({"block": content})})
+
+
 def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -> None:
     parts, extras = _reasoning(reader, message)
-    extras |= reader.unknown(message, {*_ASSISTANT, *_REASONING}, place)
+    images = _images(reader, message, place)
+    known = {*_ASSISTANT, *_REASONING, *(["images"] if images else [])}
+    extras |= reader.unknown(message, known, place)
     for content in listed(message.get("content") or None, f"{place}.content"):
         if content.get("type") == "text":
             parts.append(_text(reader, content, place))
         elif content.keys() == {"type", "refusal"}:
-            parts.append(TextPart(text=str(content["refusal"]), refusal=True))
+            state = reader.own({"block": content})
+            refusal = str(content["refusal"])
+            parts.append(TextPart(text=refusal, refusal=True, provider_state=state))
         else:
             kind = content.get("type")
             parts.append(reader.block(content, f"{place}.content: {kind}", shown_text(content)))
     if message.get("refusal"):
         parts.append(TextPart(text=str(message["refusal"]), refusal=True))
+    parts.extend(images)
     if isinstance(message.get("audio"), dict):
         block = {"type": "audio", **cast("Object", message["audio"])}
         parts.append(ProviderPart(dialect=DIALECT, block=block))
@@ -272,28 +319,49 @@ def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -
     reader.say(Role.ASSISTANT, parts, extras)
 
 
+def _images(reader: Reader, message: Object, place: str) -> list[ImagePart]:
+    """Read the images that OpenRouter has beside the text; a list of another form is unknown."""
+    images = message.get("images")
+    if not isinstance(images, list):
+        return []
+    found: list[ImagePart] = []
+    for item in cast("list[object]", images):
+        image = json_object(item)
+        if image is None or json_object(image.get("image_url")) is None:
+            return []
+        medium = _image(reader, dict(image), f"{place}.images", media_content)
+        if not isinstance(medium, ImagePart):
+            return []
+        state = reader.own({"block": image})
+        found.append(medium.model_copy(update={"provider_state": state}))
+    return found
+
+
 def _is_said(part: MessagePart) -> bool:
     """Return whether a part is rendered beside reasoning."""
     return not isinstance(part, ThinkingPart)
 
 
 def _reasoning(reader: Reader, message: Object) -> tuple[list[MessagePart], Object]:
-    """Return the reasoning of a message, and further members that hold it in another form."""
+    """Return the reasoning of a message, and further members that hold it in another form.
+
+    A message whose member is not the one of the first message keeps its member in the state.
+    """
     found = [name for name in _REASONING if message.get(name) not in (None, [])]
     if not found:
         return [], {}
     member = cast("str", reader.config.setdefault("replay_reasoning", found[0]))
-    others = {name: message[name] for name in found if name != member}
-    if member not in found:
-        return [], others
-    value = message[member]
+    name = member if member in found else found[0]
+    others = {other: message[other] for other in found if other != name}
+    value = message[name]
+    own: Object = {} if name == member else {"reasoning": {name: value}}
     if isinstance(value, str):
-        return [thinking_of(value, None)], others
+        return [thinking_of(value, reader.state(own))], others
     texts = [
         str(piece.get("text") or piece.get("thinking") or piece.get("summary") or "")
-        for piece, _ in objects(value, member)
+        for piece, _ in objects(value, name)
     ]
-    return [thinking_of("".join(texts), reader.state({member: value}))], others
+    return [thinking_of("".join(texts), reader.state(own or {name: value}))], others
 
 
 def _calls(reader: Reader, names: Names, message: Object, place: str) -> list[ToolCallPart]:

@@ -7,11 +7,17 @@ Source: the protocol notes on openai-responses, parts 3 and 6.
 
 from typing import Final, cast
 
-from deltafold.dialects.openai_responses.render import DIALECT, ENCRYPTED_REASONING
+from deltafold.dialects.media import has_source
+from deltafold.dialects.openai_chat.parse import audio_of, file_in, medium_as_given
+from deltafold.dialects.openai_responses.render import (
+    DIALECT,
+    ENCRYPTED_REASONING,
+    media_content,
+)
 from deltafold.dialects.reader import (
     Reader,
     address,
-    file_of,
+    as_object,
     image_of,
     listed,
     objects,
@@ -233,20 +239,17 @@ def _content(reader: Reader, content: Object, place: str) -> TextPart | ImagePar
             del members["detail"]
         if isinstance(members.get("image_url"), str):
             where = address(members.pop("image_url"), f"{place}.image_url")
-            return image_of(where, None, reader.extras(members, *absent))
+            image = image_of(where, None, reader.extras(members, *absent))
+            return image if has_source(image) else reader.block(content, f"{place}.image_url")
         if isinstance(members.get("file_id"), str):
             path = address(members.pop("file_id"), f"{place}.file_id")
             state = reader.extras(members, *absent)
             return FileRefPart(path=path, mime_type="image/*", provider_state=state)
-    file = _file(members) if kind == "input_file" else None
-    return file or reader.block(content, f"{place}: {kind}", shown_text(content))
-
-
-def _file(members: Object) -> FileRefPart | None:
-    for member in ("file_id", "file_url"):
-        if members.keys() == {member}:
-            return FileRefPart(path=address(members[member], member))
-    held = str(members.get("file_data", ""))
-    if members.keys() != {"file_data", "filename"} or not held.startswith("data:"):
-        return None
-    return file_of(held, str(members["filename"]))
+    file = None
+    if kind == "input_file":
+        file = file_in(members)
+    elif kind == "input_audio":
+        file = audio_of(as_object(content.get("input_audio"), f"{place}.input_audio"))
+    if file is not None:
+        return medium_as_given(reader, file, content, media_content)
+    return reader.block(content, f"{place}: {kind}", shown_text(content))

@@ -241,7 +241,7 @@ def _block(block: Body) -> Body:
 
 
 def _gemini(form: Body) -> Body:
-    form = _camel(form)
+    form = in_camel_case(form)
     system = form.get("systemInstruction")
     if isinstance(system, str):
         system = {"parts": [{"text": system}]}
@@ -270,18 +270,29 @@ def _part(part: Body) -> Body:
             plain[name] = {k: v for k, v in plain[name].items() if k != "id"}
     if "functionCall" in plain:
         plain["functionCall"] = {"args": {}, **plain["functionCall"]}
+    if "inlineData" in plain:
+        data = str(plain["inlineData"].get("data"))
+        plain["inlineData"] = {**plain["inlineData"], "data": standard_base64(data)}
+    response = plain.get("functionResponse", {})
+    if "parts" in response:
+        response["parts"] = [_part(part) for part in response["parts"]]
     return plain
 
 
-def _camel(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def standard_base64(data: str) -> str:
+    """Return base64 in the standard alphabet; Gemini also takes the alphabet for addresses."""
+    return data.replace("-", "+").replace("_", "/")
+
+
+def in_camel_case(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, list):
-        return [_camel(item) for item in items_of(value)]
+        return [in_camel_case(item) for item in items_of(value)]
     if not isinstance(value, dict):
         return value
     form: Body = {}
     for name, member in members_of(value).items():
         camel = to_camel(name) if "_" in name else name
-        form[camel] = member if camel in CALLERS_DATA else _camel(member)
+        form[camel] = member if camel in CALLERS_DATA else in_camel_case(member)
     return form
 
 
@@ -300,6 +311,9 @@ def _ollama(form: Body) -> Body:
         for call in message.get("tool_calls", []):
             # The number of a call within its stream.
             call["function"].pop("index", None)
+            # Results follow their calls in the same order; ids are optional.
+            call.pop("id", None)
+        message.pop("tool_call_id", None)
     return form
 
 

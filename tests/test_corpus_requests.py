@@ -1,7 +1,8 @@
 """Recorded requests: what a provider accepted is read, written again, and called no mistake.
 
-In: the requests of the corpus, with the status of the provider.  Out: a comparison in the normal
-form that docs/requests.md states (normal_form.py).
+In: the requests of the corpus, with the status of the provider.  Out: at home, a comparison in the
+normal form that docs/requests.md states (normal_form.py); in every other dialect, a comparison of
+the content (content_walker.py, content_losses.py) and the verdict of the official client's types.
 """
 
 import gzip
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from content_losses import faults
+from content_walker import Walk
 from corpus import CORPUS, needs_corpus
 from deltafold import ParsedRequest, parse_request
 from deltafold.dialects import DIALECTS, dialect_of
@@ -67,3 +70,17 @@ def test_an_accepted_history_has_no_problems(dialect: str) -> None:
         ).is_clean
     }
     assert len(alarms) <= len(rows) * ALARM_SHARE, alarms
+
+
+@every_dialect
+def test_an_accepted_request_keeps_its_content_in_every_other_dialect(dialect: str) -> None:
+    failures: dict[tuple[str, str], object] = {}
+    for row in accepted(dialect):
+        request, source = parsed(row), Walk(dialect, row["body"])
+        for target in DIALECTS:
+            if target == dialect:
+                continue
+            found = faults(request, source, target)
+            if found:
+                failures[row["id"], target] = found
+    assert not failures

@@ -1,0 +1,241 @@
+"""Content of one protocol in another one: the form that each rule of rendering gives it.
+
+In: the smallest body that shows a rule.  Out: a piece of the body of another dialect, and the codes
+of the notes.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+
+from conversations import MODELS
+from deltafold import Rendered, parse_request
+from deltafold.dialects import dialect_of
+from normal_form import normal
+from wire_bodies import BODIES
+from wire_contents import CONTENTS, PNG
+
+
+def rendered_in(target: str, source: str, body: Mapping[str, Any]) -> Rendered:
+    request = parse_request(body, source, model_id="m")
+    row = dialect_of(target)
+    config = row.config_class.model_validate({"model_id": MODELS[target]})
+    return row.render(request.messages, request.tools, config)
+
+
+def values_in(value: object) -> Iterator[object]:
+    yield value
+    if isinstance(value, dict):
+        for member in cast("dict[str, object]", value).values():
+            yield from values_in(member)
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from values_in(item)
+
+
+def codes_of(rendered: Rendered) -> set[object]:
+    return {note["code"] for note in rendered.notes}
+
+
+PDF_BLOCK = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+PDF_AT = "https://example.com/report.pdf"
+
+FORMS: list[tuple[str, str, str, str, object, set[str]]] = [
+    # Base64 in the alphabet for addresses is for Gemini only.
+    (
+        "gemini",
+        "user",
+        "image-url-safe",
+        "openai-chat",
+        {"url": "data:image/jpeg;base64,/9j/4AAQ"},
+        set(),
+    ),
+    ("gemini", "user", "image-url-safe", "bedrock-converse", {"bytes": "/9j/4AAQ"}, set()),
+    (
+        "gemini",
+        "result",
+        "image-url-safe",
+        "mistral",
+        "data:image/jpeg;base64,/9j/4AAQ",
+        {"member_dropped"},
+    ),
+    # A document's address is not a video's.
+    (
+        "gemini",
+        "user",
+        "video-url",
+        "anthropic-messages",
+        "[https://youtu.be/1 left out: it cannot be sent here]",
+        {"part_replaced"},
+    ),
+    (
+        "gemini",
+        "user",
+        "video-url",
+        "mistral",
+        "[https://youtu.be/1 left out: it cannot be sent here]",
+        {"part_replaced"},
+    ),
+    # A medium whose form has further members is a medium all the same.
+    (
+        "anthropic-messages",
+        "user",
+        "document-url",
+        "openai-responses",
+        {"type": "input_file", "file_url": PDF_AT},
+        {"member_dropped"},
+    ),
+    (
+        "anthropic-messages",
+        "result",
+        "document-file",
+        "openai-chat",
+        {"type": "file", "file": {"file_id": "file_1"}},
+        {"member_dropped", "part_moved"},
+    ),
+    ("mistral", "user", "document-url", "anthropic-messages", PDF_AT, {"member_dropped"}),
+    (
+        "mistral",
+        "user",
+        "audio-url",
+        "gemini",
+        {"mimeType": "audio/mpeg", "fileUri": "https://example.com/a.mp3"},
+        set(),
+    ),
+    ("mistral", "user", "audio-object", "openai-chat", {"data": "SUQz", "format": "mp3"}, set()),
+    ("openai-chat", "user", "file-unnamed", "anthropic-messages", PDF_BLOCK, set()),
+    ("openai-chat", "user", "file-id", "openai-responses", "file-1", set()),
+    ("openai-chat", "user", "file-url", "openai-responses", PDF_AT, set()),
+    (
+        "openai-chat",
+        "user",
+        "audio-flac",
+        "gemini",
+        {"mimeType": "audio/flac", "data": "ZkxhQw=="},
+        set(),
+    ),
+    (
+        "openai-chat",
+        "user",
+        "video",
+        "gemini",
+        {"mimeType": "video/mp4", "fileUri": "https://example.com/cat.mp4"},
+        set(),
+    ),
+    (
+        "openai-responses",
+        "user",
+        "audio",
+        "openai-chat",
+        {"data": "UklGRg==", "format": "wav"},
+        set(),
+    ),
+    ("openai-responses", "user", "file-id-named", "openai-chat", {"file_id": "file-1"}, set()),
+    (
+        "bedrock-converse",
+        "user",
+        "document-text",
+        "anthropic-messages",
+        {"type": "text", "media_type": "text/plain", "data": "The sky is grey."},
+        set(),
+    ),
+    ("bedrock-converse", "user", "document-cited", "anthropic-messages", PDF_BLOCK, set()),
+    (
+        "bedrock-converse",
+        "user",
+        "audio",
+        "gemini",
+        {"mimeType": "audio/wav", "data": "UklGRg=="},
+        set(),
+    ),
+    (
+        "openai-chat",
+        "assistant",
+        "images",
+        "gemini",
+        {"mimeType": "image/png", "data": PNG},
+        set(),
+    ),
+    # An image in no form that the API takes.
+    (
+        "ollama",
+        "user",
+        "image-of-no-type",
+        "anthropic-messages",
+        "[image/* left out: it cannot be sent here]",
+        {"part_replaced"},
+    ),
+    # A block in a result is sent or noted, like a block beside it.
+    ("cohere-chat", "result", "document", "openai-chat", '{"sky": "grey"}', set()),
+    ("openai-chat", "result", "unknown", "anthropic-messages", "call00001", {"part_dropped"}),
+    ("openai-responses", "result", "unknown", "gemini", "c", {"part_dropped"}),
+    ("mistral", "result", "reference", "openai-chat", "call00001", {"part_dropped"}),
+    # A block without a text leaves no empty text.
+    ("openai-chat", "user", "unknown", "openai-responses", "See:", {"part_dropped"}),
+    ("anthropic-messages", "user", "container-upload", "openai-chat", "See:", {"part_dropped"}),
+    # Two texts in a result keep their border.
+    ("mistral", "result", "texts", "ollama", "Grey\n\n.", set()),
+    ("anthropic-messages", "result", "texts", "gemini", {"output": "Grey\n\n."}, set()),
+    (
+        "openai-chat",
+        "result",
+        "texts",
+        "openai-responses",
+        [{"type": "input_text", "text": "Grey"}, {"type": "input_text", "text": "."}],
+        set(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "place", "kind", "target", "piece", "notes"), FORMS)
+def test_a_content_has_the_form_of_the_other_dialect(
+    source: str, place: str, kind: str, target: str, piece: object, notes: set[str]
+) -> None:
+    body = BODIES[source](place, CONTENTS[source][place][kind])
+    rendered = rendered_in(target, source, body)
+    assert piece in list(values_in(rendered.body)), json.dumps(rendered.body)
+    assert codes_of(rendered) - {"tool_added", "part_moved"} == notes - {"part_moved"}
+
+
+SCHEMAS = [
+    ({"type": "STRING", "nullable": True}, {"type": ["string", "null"]}),
+    (
+        {"type": "STRING", "nullable": True, "enum": ["a"]},
+        {"type": ["string", "null"], "enum": ["a", None]},
+    ),
+    ({"type": 5, "items": {"type": 3}}, {"type": "array", "items": {"type": "integer"}}),
+    ({"type": "ARRAY", "minItems": "1"}, {"type": "array", "minItems": 1}),
+]
+
+
+@pytest.mark.parametrize(("own", "json_schema"), SCHEMAS)
+def test_a_schema_of_gemini_becomes_json_schema(own: object, json_schema: object) -> None:
+    parameters = {"type": "OBJECT", "properties": {"type": own}}
+    declaration = {"name": "f", "parameters": parameters}
+    body = {"contents": [], "tools": [{"functionDeclarations": [declaration]}]}
+    request = parse_request(body, "gemini")
+    assert request.tools[0].parameter_schema["properties"] == {"type": json_schema}
+    again = dialect_of("gemini").render(
+        [], request.tools, dialect_of("gemini").config_class.model_validate({"model_id": "m"})
+    )
+    assert cast("Any", again.body["tools"])[0]["functionDeclarations"] == [declaration]
+
+
+def test_reasoning_under_two_names_is_reasoning_twice() -> None:
+    said: Sequence[Mapping[str, object]] = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": "A", "reasoning_content": "I see."},
+        {"role": "user", "content": "Go on."},
+        {"role": "assistant", "content": "B", "reasoning": "I see more."},
+        {"role": "user", "content": "Go on."},
+    ]
+    body = {"model": "m", "messages": said}
+    rendered = rendered_in("anthropic-messages", "openai-chat", body)
+    assert [note["code"] for note in rendered.notes] == ["thinking_dropped"] * 2
+    request = parse_request(body, "openai-chat")
+    row = dialect_of("openai-chat")
+    config = row.config_class.model_validate(request.config)
+    home = row.render(request.messages, request.tools, config, stream=False)
+    assert normal("openai-chat", home.body) == normal("openai-chat", body)

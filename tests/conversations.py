@@ -542,6 +542,18 @@ CASES = [
         for choice in ("auto", "required", "none")
     ),
     Case(
+        "choice-among-tools",
+        turns("Hello"),
+        (WEATHER, TIME, ToolSpec(name="search")),
+        {"tool_choice": ToolChoice(mode="required", allowed_tools=("weather", "time"))},
+    ),
+    Case(
+        "choice-among-tools-or-none",
+        turns("Hello"),
+        (WEATHER, TIME, ToolSpec(name="search")),
+        {"tool_choice": ToolChoice(mode="auto", allowed_tools=("weather", "time"))},
+    ),
+    Case(
         "choice-none-after-calls",
         same(tool_turn(call("call_1"), results=[RAIN])),
         (WEATHER,),

@@ -87,12 +87,17 @@ class ToolSpec(BaseModel):
 
 
 class ToolChoice(BaseModel):
-    """Choice of a tool: `auto`, `required`, `none`, or one tool by name."""
+    """Choice of a tool: `auto`, `required`, `none`, or one tool by name.
+
+    Attributes:
+        allowed_tools: the tools that `auto` and `required` choose from; () is all tools.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: ToolChoiceMode
     name: str | None = None
+    allowed_tools: tuple[str, ...] = ()
 
     @classmethod
     def tool(cls, name: str) -> Self:
@@ -108,4 +113,6 @@ class ToolChoice(BaseModel):
     def _names_its_tool(self) -> Self:
         if (self.mode == "tool") != (self.name is not None):
             raise ValueError("a tool choice has a name exactly when its mode is 'tool'")
+        if self.allowed_tools and self.mode not in {"auto", "required"}:
+            raise ValueError(f"a tool choice of mode {self.mode!r} has no allowed_tools")
         return self

@@ -387,6 +387,25 @@ class Names:
         return call_id
 
 
+def read_allowed_tools(reader: Reader, allowed: Object, within: str = "") -> None:
+    """Read a choice among some tools; a choice with tools of the provider stays in the body.
+
+    Args:
+        reader: the request.
+        allowed: `{mode, tools}`.
+        within: the member of a tool that has its name; "" is the tool itself.
+    """
+    names: list[str] = []
+    for tool, place in objects(allowed.get("tools"), "tool_choice.tools"):
+        if tool.get("type") != "function":
+            return
+        named = as_object(tool.get(within), place) if within else tool
+        names.append(text(named.get("name"), f"{place}.name"))
+    if names:
+        reader.config["tool_choice"] = {"mode": allowed.get("mode"), "allowed_tools": names}
+        del reader.body["tool_choice"]
+
+
 def function_tools(reader: Reader, value: object) -> None:
     """Read tools of the form `{type: "function", function: {...}}`."""
     for tool, place in objects(value, "tools"):

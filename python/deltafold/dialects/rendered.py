@@ -36,6 +36,7 @@ class NoteCode(StrEnum):
     PART_DROPPED = "part_dropped"
     PART_MOVED = "part_moved"
     PART_REPLACED = "part_replaced"
+    SETTING_CHANGED = "setting_changed"
     SETTING_DROPPED = "setting_dropped"
     SYSTEM_MOVED = "system_moved"
     THINKING_DROPPED = "thinking_dropped"
@@ -139,6 +140,20 @@ class Rendering:
     def tool_choice(self) -> ToolChoice | None:
         """Return the choice of a tool, None without tools or without a choice."""
         return self.of_tools("tool_choice", self.config.tool_choice)
+
+    def unlimited_tool_choice(self) -> ToolChoice | None:
+        """Return the choice of a tool where the protocol cannot limit it to some of the tools."""
+        choice = self.tool_choice()
+        if choice is None or not choice.allowed_tools:
+            return choice
+        if choice.mode == "required" and len(choice.allowed_tools) == 1:
+            return ToolChoice.tool(choice.allowed_tools[0])
+        self.note(
+            NoteCode.SETTING_CHANGED,
+            f"{self.dialect} cannot limit tool_choice to {', '.join(choice.allowed_tools)}: "
+            "it chooses from all tools",
+        )
+        return ToolChoice(mode=choice.mode)
 
     def tool_list(self, render: "Callable[[ToolSpec, Rendering], Object]") -> list[Object]:
         """Return the rendered tools of the caller, and the tools of the provider among them."""

@@ -103,7 +103,7 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
 
 
 def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None:
-    choice = rendering.tool_choice()
+    choice = rendering.unlimited_tool_choice()
     is_parallel = rendering.of_tools("parallel_tool_calls", config.parallel_tool_calls)
     if choice is None and is_parallel is None:
         return None

@@ -113,7 +113,7 @@ def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
 
 
 def _tool_config(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
-    choice = rendering.tool_choice()
+    choice = rendering.unlimited_tool_choice()
     called = {
         part.tool_name: None
         for turn in turns

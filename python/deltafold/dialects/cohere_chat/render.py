@@ -68,7 +68,7 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
 
 
 def _tool_choice(rendering: Rendering) -> str | None:
-    choice = rendering.tool_choice()
+    choice = rendering.unlimited_tool_choice()
     if choice is None or choice.mode == "auto":
         return None
     if choice.name is not None:

@@ -11,6 +11,7 @@ from typing import Final, cast
 from pydantic.alias_generators import to_camel
 
 from deltafold.dialects.gemini.render import DIALECT, FOREIGN_SIGNATURE
+from deltafold.dialects.gemini.schemas import json_schema_of
 from deltafold.dialects.gemini.settings import SETTINGS
 from deltafold.dialects.reader import (
     Names,
@@ -41,17 +42,6 @@ from deltafold.messages import (
 )
 from deltafold.tool_specs import ToolSpec
 
-_TYPE_NUMBERS: Final = ("", "string", "number", "integer", "boolean", "array", "object", "null")
-"""Types of a schema, by their numbers in the API's protocol buffer `Type`."""
-_COUNTS: Final = {
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "minItems",
-    "minLength",
-    "minProperties",
-}
-"""Members of a schema that have 64 bits, which JSON of a protocol buffer writes as strings."""
 _MODES: Final = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 
 
@@ -97,8 +87,12 @@ def _read_tool_config(reader: Reader) -> None:
     calling = _camel(as_object(members.get("functionCallingConfig") or {}, "toolConfig"))
     mode = str(calling.get("mode", "")).upper()
     allowed = words(calling.get("allowedFunctionNames"), "allowedFunctionNames")
-    if mode in _MODES and len(allowed) <= (1 if mode == "ANY" else 0):
-        choice: object = {"mode": "tool", "name": allowed[0]} if allowed else _MODES[mode]
+    if mode in _MODES and (mode == "ANY" or not allowed):
+        choice: object = _MODES[mode]
+        if len(allowed) == 1:
+            choice = {"mode": "tool", "name": allowed[0]}
+        elif allowed:
+            choice = {"mode": choice, "allowed_tools": allowed}
         reader.config["tool_choice"] = choice
         rest = {
             name: value
@@ -136,41 +130,9 @@ def _tool(reader: Reader, declaration: Object, place: str) -> ToolSpec:
     extra = {name: value for name, value in members.items() if name not in known}
     schema = members.get("parametersJsonSchema")
     if schema is None and members.get("parameters") is not None:
-        schema = _json_schema(members["parameters"])
+        schema = json_schema_of(members["parameters"])
         extra["parameters"] = members["parameters"]
     return tool_of(reader, members, cast("Object | None", schema), extra, place)
-
-
-def _json_schema(schema: object) -> object:
-    """Bring the API's older form of a schema to JSON Schema.
-
-    Types have names in capitals or numbers, an integer can be a string, and `nullable` is a member.
-    """
-    if isinstance(schema, list):
-        return [_json_schema(item) for item in cast("list[object]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    members = cast("Object", schema)
-    found = {name: _json_schema(value) for name, value in members.items()}
-    kind = members.get("type")
-    if not isinstance(kind, str | int):
-        return found
-    word = _type_of(kind)
-    found["type"] = word
-    for name in found.keys() & _COUNTS:
-        if str(found[name]).isdecimal():
-            found[name] = int(str(found[name]))
-    if found.pop("nullable", None) is True:
-        found["type"] = [word, "null"]
-        if isinstance(found.get("enum"), list):
-            found["enum"] = [*cast("list[object]", found["enum"]), None]
-    return found
-
-
-def _type_of(kind: str | int) -> str:
-    if isinstance(kind, str):
-        return kind.lower()
-    return _TYPE_NUMBERS[kind] if 0 < kind < len(_TYPE_NUMBERS) else str(kind)
 
 
 def _read_content(reader: Reader, names: Names, content: Object, place: str) -> None:

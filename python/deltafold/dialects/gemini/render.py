@@ -8,7 +8,6 @@ Source: the generateContent reference, summarised in the protocol notes on gemin
 """
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, cast
@@ -16,7 +15,7 @@ from urllib.parse import quote
 
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
-from deltafold.dialects.gemini.settings import SETTINGS, GeminiConfig
+from deltafold.dialects.gemini.settings import OLD_MODEL, SETTINGS, GeminiConfig
 from deltafold.dialects.media import source_of
 from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
 from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
@@ -38,9 +37,6 @@ DIALECT: Final = "gemini"
 FOREIGN_SIGNATURE: Final = "skip_thought_signature_validator"
 """Documented placeholder of a signature, for a call that another model made."""
 
-_OLD_MODEL: Final = re.compile(r"(?:.*/)?(?:gemini-[12](?:\D|$)|gemma)")
-"""Models that require no signature and accept no media in a response."""
-
 TOOL_MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE", "tool": "ANY"}
 
 
@@ -61,7 +57,7 @@ IDENTIFIERS: Final = Identifiers(
 def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
     """Return the request body; the path alone states whether the response is streamed."""
     turns = turns_of(rendering, answers_after_run=True)
-    if _OLD_MODEL.match(config.model_id):
+    if OLD_MODEL.match(config.model_id):
         turns = [part for turn in turns for part in _media_apart(turn, rendering)]
     body: Object = {"contents": _contents(turns, rendering)}
     body |= given(
@@ -133,8 +129,12 @@ def _tool_config(config: GeminiConfig, rendering: Rendering) -> Object | None:
     choice = rendering.tool_choice()
     if choice is not None:
         calling: Object = {"mode": TOOL_MODES[choice.mode]}
-        if choice.name is not None:
-            calling["allowedFunctionNames"] = [rendering.tool_names.of(choice.name)]
+        names = choice.allowed_tools if choice.name is None else (choice.name,)
+        if names:
+            calling["allowedFunctionNames"] = [rendering.tool_names.of(name) for name in names]
+        if choice.allowed_tools and choice.mode == "auto":
+            # AUTO takes no names. VALIDATED leaves the model free to answer without a call, too.
+            calling["mode"] = "VALIDATED"
         others = cast("Object", rendered.get("functionCallingConfig") or {})
         rendered["functionCallingConfig"] = calling | others
     return rendered or None
@@ -170,7 +170,7 @@ def _contents(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
 def _sign(parts: Sequence[Object], rendering: Rendering) -> None:
     """Add the placeholder of a signature to the first call of a turn that has none."""
     calls = [part for part in parts if "functionCall" in part]
-    if calls and "thoughtSignature" not in calls[0] and not _OLD_MODEL.match(rendering.model_id):
+    if calls and "thoughtSignature" not in calls[0] and not OLD_MODEL.match(rendering.model_id):
         calls[0]["thoughtSignature"] = FOREIGN_SIGNATURE
     for call in calls:
         if call.get("thoughtSignature", "") is None:

@@ -1,5 +1,6 @@
 """Settings of gemini: Google's Gemini API."""
 
+import re
 from typing import Final
 
 from pydantic import ConfigDict
@@ -43,6 +44,9 @@ class GeminiConfig(ModelConfig):
     generation_config: Object | None = None
     tool_config: Object | None = None
 
+
+OLD_MODEL: Final = re.compile(r"(?:.*/)?(?:gemini-[12](?:\D|$)|gemma)")
+"""Models before Gemini 3: they require no signature and accept no media in a response."""
 
 _GENERATION: Final = ("generationConfig",)
 

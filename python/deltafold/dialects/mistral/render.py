@@ -48,7 +48,7 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: MistralConfig) -> Object:
     """Return the request body."""
-    choice = rendering.tool_choice()
+    choice = rendering.unlimited_tool_choice()
     messages = chat_messages(
         rendering,
         user=lambda turn: user_message(turn.parts, media_content, rendering),

@@ -38,7 +38,7 @@ def body_of(rendering: Rendering, config: OllamaConfig) -> Object:
     The API has no member for a choice of tools. `none` sends no tools; any other choice is noted.
     """
     choice = config.tool_choice
-    if choice is not None and choice.mode in {"required", "tool"}:
+    if choice is not None and (choice.mode in {"required", "tool"} or choice.allowed_tools):
         rendering.refuse_setting("tool_choice")
     messages = chat_messages(
         rendering,

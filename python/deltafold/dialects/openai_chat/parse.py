@@ -26,6 +26,7 @@ from deltafold.dialects.reader import (
     listed,
     objects,
     odd_arguments,
+    read_allowed_tools,
     shown_text,
     text,
     thinking_of,
@@ -172,11 +173,15 @@ def read_tool_choice(reader: Reader) -> None:
         reader.config["tool_choice"] = "required" if choice == "any" else choice
         del reader.body["tool_choice"]
     elif isinstance(choice, dict):
-        function = cast("Object", choice).get("function")
+        members = cast("Object", choice)
+        function = members.get("function")
+        allowed = members.get("allowed_tools")
         if isinstance(function, dict):
             name = cast("Object", function).get("name")
             reader.config["tool_choice"] = {"mode": "tool", "name": name}
             del reader.body["tool_choice"]
+        elif isinstance(allowed, dict):
+            read_allowed_tools(reader, cast("Object", allowed), "function")
 
 
 def read_contents(reader: Reader, message: Object, place: str) -> list[MessagePart]:

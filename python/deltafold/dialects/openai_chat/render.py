@@ -87,8 +87,15 @@ def function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
 def tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
     """Render the choice of a tool."""
     if choice.name is not None:
-        return {"type": "function", "function": {"name": rendering.tool_names.of(choice.name)}}
+        return _named(choice.name, rendering)
+    if choice.allowed_tools:
+        tools = [_named(name, rendering) for name in choice.allowed_tools]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}
     return choice.mode
+
+
+def _named(name: str, rendering: Rendering) -> Object:
+    return {"type": "function", "function": {"name": rendering.tool_names.of(name)}}
 
 
 def chat_messages(

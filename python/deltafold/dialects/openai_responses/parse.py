@@ -22,6 +22,7 @@ from deltafold.dialects.reader import (
     listed,
     objects,
     odd_arguments,
+    read_allowed_tools,
     shown_text,
     text,
     thinking_of,
@@ -85,6 +86,8 @@ def _read_tool_choice(reader: Reader) -> None:
         if members.keys() == {"type", "name"} and members["type"] == "function":
             reader.config["tool_choice"] = {"mode": "tool", "name": members["name"]}
             del reader.body["tool_choice"]
+        elif members.keys() == {"type", "mode", "tools"}:
+            read_allowed_tools(reader, members)
 
 
 class _Input:

@@ -113,8 +113,15 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
 
 def _tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
     if choice.name is not None:
-        return {"type": "function", "name": rendering.tool_names.of(choice.name)}
+        return _named(choice.name, rendering)
+    if choice.allowed_tools:
+        tools = [_named(name, rendering) for name in choice.allowed_tools]
+        return {"type": "allowed_tools", "mode": choice.mode, "tools": tools}
     return choice.mode
+
+
+def _named(name: str, rendering: Rendering) -> Object:
+    return {"type": "function", "name": rendering.tool_names.of(name)}
 
 
 def _system_text(turn: Turn, rendering: Rendering) -> str:

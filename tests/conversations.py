@@ -554,6 +554,18 @@ CASES = [
         {"tool_choice": ToolChoice(mode="auto", allowed_tools=("weather", "time"))},
     ),
     Case(
+        "effort-and-schema",
+        turns("Hello"),
+        settings={
+            "reasoning_effort": "high",
+            "output_schema": {
+                "json_schema": {"type": "object", "properties": {"city": {"type": "string"}}},
+                "name": "place",
+                "description": "A place.",
+            },
+        },
+    ),
+    Case(
         "choice-none-after-calls",
         same(tool_turn(call("call_1"), results=[RAIN])),
         (WEATHER,),

@@ -125,6 +125,7 @@ def judge_gemini(body: Mapping[str, Any]) -> None:
         "generationConfig": gemini.GenerationConfig,
         "safetySettings": list[gemini.SafetySetting],
         "cachedContent": str,
+        "serviceTier": gemini.ServiceTier,
     }
     for name, value in body.items():
         # Only JSON is read as base64.

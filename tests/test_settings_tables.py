@@ -13,98 +13,14 @@ from conversations import WEATHER
 from deltafold import Message, parse_request
 from deltafold.contract import json_object
 from deltafold.dialects import DIALECTS, LOCAL, Dialect
+from deltafold.dialects.migration import counterparts_of
+from deltafold.dialects.portable import PORTABLE
 from deltafold.dialects.rendered import Rendered
 from deltafold.dialects.settings_table import Form, SettingTable
+from settings_values import beside, value_of
 
 ROWS: Final = (*DIALECTS.values(), LOCAL)
 PARSED: Final = tuple(DIALECTS.values())
-
-VALUES: Final[dict[str, Any]] = {
-    "temperature": 0.5,
-    "max_tokens": 77,
-    "top_p": 0.25,
-    "top_k": 7,
-    "seed": 11,
-    "stop_sequences": ("END", "STOP"),
-    "frequency_penalty": 0.25,
-    "presence_penalty": 0.75,
-    "tool_choice": {"mode": "required"},
-    "provider_tools": ({"type": "server_tool"},),
-    "provider_tool_positions": (0,),
-    "system_as_instructions": True,
-    "cache_config": {"strategy": "auto", "lifetime": "1h"},
-    "extra_body": {"extra": 1},
-    "extra_headers": {"x-own": "1"},
-    "extra_query": {"q": "1"},
-    "parallel_tool_calls": False,
-    "thinking": {"type": "enabled"},
-    "metadata": {"user": "u"},
-    "service_tier": "flex",
-    "reasoning_effort": "low",
-    "top_logprobs": 3,
-    "logprobs": True,
-    "store": True,
-    "modalities": ("text", "audio"),
-    "include": ("message.output_text.logprobs",),
-    "max_tool_calls": 4,
-    "truncation": "auto",
-    "background": True,
-    "encrypted_reasoning": True,
-    "include_usage": False,
-    "max_tokens_member": "max_tokens",
-    "replay_reasoning": "reasoning_content",
-    "replay_reasoning_turns": "all",
-    "response_modalities": ("TEXT",),
-    "safety_settings": ({"category": "c"},),
-    "additional_model_response_field_paths": ("/path",),
-    "guardrails": ({"block": True},),
-    "documents": ("a document", {"data": {"text": "another"}}),
-    "strict_tools": True,
-    "priority": 2,
-    "safe_prompt": True,
-    "request_metadata": {"team": "t"},
-    "think": "low",
-    "format": "json",
-    "keep_alive": "5m",
-    "truncate": False,
-    "shift": False,
-    "do_sample": True,
-    "num_beams": 2,
-    "min_p": 0.5,
-    "no_repeat_ngram_size": 3,
-    "repetition_penalty": 1.5,
-}
-"""A value for each setting that is neither free text nor an object."""
-
-OWN_VALUES: Final[dict[str, dict[str, Any]]] = {
-    "bedrock-converse": {
-        "provider_tools": ({"systemTool": {"name": "search"}},),
-        "service_tier": {"type": "flex"},
-    },
-    "gemini": {
-        "provider_tools": ({"googleSearch": {}},),
-        "generation_config": {"responseLogprobs": True},
-        "tool_config": {"retrievalConfig": {"languageCode": "de"}},
-    },
-    "ollama": {"options": {"num_ctx": 4096}},
-}
-"""Values that differ in one dialect."""
-
-
-def value_of(row: Dialect, name: str) -> object:
-    """Return a value for a setting; free text and objects are made from the type of the field."""
-    own = OWN_VALUES.get(row.name, {})
-    if name in own or name in VALUES:
-        return own.get(name, VALUES.get(name))
-    is_object = "dict" in str(row.config_class.model_fields[name].annotation)
-    return {"member": name} if is_object else name
-
-
-def beside(row: Dialect, name: str) -> dict[str, object]:
-    """Return the setting without which this one changes nothing."""
-    if name == "provider_tool_positions":
-        return {"provider_tools": value_of(row, "provider_tools")}
-    return {}
 
 
 def render(row: Dialect, **settings: object) -> Rendered:
@@ -148,6 +64,20 @@ def test_a_table_covers_every_setting_and_no_other(row: Dialect) -> None:
         assert bool(setting.paths) is has_member, name
         assert bool(setting.reason) is (setting.form in {Form.NONE, Form.WRITTEN}), name
         assert setting.form is not Form.COPIED or len(setting.paths) == 1, name
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.folder or row.name)
+def test_every_row_names_its_counterpart_or_the_reason_why_there_is_none(row: Dialect) -> None:
+    for name, setting in row.settings.items():
+        assert bool(setting.own) is not bool(setting.counterparts), name
+        assert not setting.is_form or not setting.counterparts, name
+        for part in counterparts_of(name, setting):
+            assert part.names, name
+            assert set(part.names) <= PORTABLE.keys(), name
+        places = [part.member for part in setting.counterparts]
+        # Either the whole setting has one counterpart, or different members have one each.
+        assert len(places) == len(set(places)), name
+        assert () not in places or len(places) == 1, name
 
 
 @pytest.mark.parametrize(("row", "name"), CASES)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from deltafold import otel, testing
     from deltafold.bodies import Detection, decode_response, detect
     from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
-    from deltafold.dialects import parse_request
+    from deltafold.dialects import migrate_config, parse_request
+    from deltafold.dialects.migration import Migrated
     from deltafold.dialects.reader import ParsedRequest
     from deltafold.dialects.rendered import NoteCode, Rendered
     from deltafold.error_mapping import ErrorMapper
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         load_model,
     )
     from deltafold.models.adapters import *  # noqa: F403 - the names are there
+    from deltafold.output_schema import OutputSchema
     from deltafold.streams import AsyncDeltaStream, DeltaStream, astream, stream
     from deltafold.timing import Gaps, Timing
     from deltafold.usage import Usage
@@ -116,12 +118,14 @@ if TYPE_CHECKING:
         "MessageDelta",
         "MessagePart",
         "Meta",
+        "Migrated",
         "MisuseError",
         "Model",
         "ModelConfig",
         "ModelError",
         "ModelInfo",
         "NoteCode",
+        "OutputSchema",
         "ParsedRequest",
         "PartialJson",
         "ProviderPart",
@@ -155,6 +159,7 @@ if TYPE_CHECKING:
         "fold_many",
         "load_model",
         "markup_names",
+        "migrate_config",
         "otel",
         "parse_request",
         "stream",
@@ -181,7 +186,8 @@ _NAMES = {
     ),
     "deltafold.bodies": ("Detection", "decode_response", "detect"),
     "deltafold.contract": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
-    "deltafold.dialects": ("parse_request",),
+    "deltafold.dialects": ("migrate_config", "parse_request"),
+    "deltafold.dialects.migration": ("Migrated",),
     "deltafold.dialects.reader": ("ParsedRequest",),
     "deltafold.dialects.rendered": ("NoteCode", "Rendered"),
     "deltafold.error_mapping": ("ErrorMapper",),
@@ -228,6 +234,7 @@ _NAMES = {
         "Vendor",
         "load_model",
     ),
+    "deltafold.output_schema": ("OutputSchema",),
     "deltafold.streams": ("AsyncDeltaStream", "DeltaStream", "astream", "stream"),
     "deltafold.timing": ("Gaps", "Timing"),
     "deltafold.usage": ("Usage",),
@@ -250,6 +257,7 @@ _SUBMODULES = (
     "messages",
     "models",
     "otel",
+    "output_schema",
     "parts",
     "stream_core",
     "streams",

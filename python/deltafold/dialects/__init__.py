@@ -20,6 +20,7 @@ from deltafold.dialects.capability import Capability
 from deltafold.exceptions import MisuseError
 
 if TYPE_CHECKING:
+    from deltafold.dialects.migration import Migrated, Side
     from deltafold.dialects.reader import ParsedRequest, Reader
     from deltafold.dialects.rendered import Identifiers, Rendered
     from deltafold.dialects.settings import ModelConfig
@@ -101,13 +102,21 @@ class Dialect:
         Raises:
             MisuseError: a part names a local file, which must be read first.
         """
+        from deltafold.dialects.migration import lowered  # noqa: PLC0415 - see the head
         from deltafold.dialects.rendered import Rendering  # noqa: PLC0415 - see the head
         from deltafold.dialects.settings_table import Form  # noqa: PLC0415 - see the head
 
         module = self._module("render")
         identifiers = cast("Identifiers", module.IDENTIFIERS)
+        config, notes = lowered(config, self._side())
         rendering = Rendering(
-            self.name, messages, tools, config, stream=stream, identifiers=identifiers
+            self.name,
+            messages,
+            tools,
+            config,
+            stream=stream,
+            identifiers=identifiers,
+            notes=notes,
         )
         body = cast("Callable[..., dict[str, object]]", module.body_of)(rendering, config)
         if self.settings["extra_body"].form is Form.NONE:
@@ -128,6 +137,17 @@ class Dialect:
         reader = Reader(self.name, body, model_id)
         cast("Callable[[Reader], None]", self._module("parse").read_body)(reader)
         return reader.done(self.settings)
+
+    def _side(self) -> "Side":
+        from deltafold.dialects.migration import Side  # noqa: PLC0415 - see the head
+
+        return Side(self.name, self.config_class, self.settings)
+
+    def migrate(self, config: "ModelConfig", target: "Dialect", model_id: str) -> "Migrated":
+        """Return settings of this dialect as settings of another; see `migrate_config`."""
+        from deltafold.dialects.migration import migrate  # noqa: PLC0415 - see the head
+
+        return migrate(config, self._side(), target._side(), model_id)  # noqa: SLF001 - same class
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return the headers of a request with an API key."""
@@ -249,3 +269,48 @@ def parse_request(
     parsed = row.parse(body, model_id)
     row.config_class.model_validate({"model_id": "unknown", **parsed.config})
     return parsed
+
+
+def migrate_config(
+    settings: "ParsedRequest | ModelConfig", dialect: str, *, model_id: str | None = None
+) -> "Migrated":
+    """Return the settings of a request or of a Model as settings of another dialect.
+
+    >>> body = {"model": "gpt-5", "messages": [], "seed": 7, "max_completion_tokens": 900}
+    >>> parsed = parse_request(body, "openai-chat")
+    >>> migrated = migrate_config(parsed, "anthropic-messages", model_id="claude-sonnet-4-5")
+    >>> migrated.config.model_id, migrated.config.max_tokens
+    ('claude-sonnet-4-5', 900)
+    >>> migrated.notes[0]["message"]
+    'openai-chat to anthropic-messages: seed: anthropic-messages has no seed'
+
+    The same dialect gets the same settings, with `model_id` if it is given.
+
+    Args:
+        settings: a parsed request, or the configuration of a dialect.
+        dialect: the dialect of the new settings.
+        model_id: the model of the new settings; a name of another provider is never taken over.
+
+    Raises:
+        MisuseError: `model_id` is missing, or no request can be rendered in `dialect`.
+    """
+    from deltafold.dialects.reader import ParsedRequest  # noqa: PLC0415 - see the head
+
+    target = dialect_of(dialect)
+    if isinstance(settings, ParsedRequest):
+        source = dialect_of(settings.dialect)
+        given = {"model_id": "unknown", **settings.config}
+        config = source.config_class.model_validate(given)
+        known = str(settings.config.get("model_id", ""))
+    else:
+        found = [row for row in DIALECTS.values() if row.config_class is type(settings)]
+        if not found:
+            raise MisuseError(f"{type(settings).__name__} is not the configuration of a dialect")
+        source, config, known = found[0], settings, settings.model_id
+    if not model_id and (source is not target or not known):
+        raise MisuseError(f"migrate_config() to {dialect} needs model_id=, a model of the target")
+    if source is target:
+        from deltafold.dialects.migration import Migrated  # noqa: PLC0415 - see the head
+
+        return Migrated(config.model_copy(update={"model_id": model_id or known}))
+    return source.migrate(config, target, str(model_id))

@@ -33,12 +33,14 @@ class ParsedRequest:
     """A parsed request.
 
     Attributes:
+        dialect: the dialect of the body.
         config: the settings as fields of the dialect's configuration; members of the body without a
-            field are its `extra_body`.
+            field are its `extra_body`. `migrate_config` makes settings of another dialect of them.
         stream: whether the request asks for a stream; None if the path decides.
         notes: the unknown members that were kept, as `{code, message}`.
     """
 
+    dialect: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     config: Object
@@ -169,6 +171,7 @@ class Reader:
         if self.body:
             self.config["extra_body"] = self.body
         return ParsedRequest(
+            self.dialect,
             tuple(self.messages),
             tuple(self.tools),
             self.config,

@@ -101,6 +101,7 @@ class Rendering:
         *,
         stream: bool,
         identifiers: Identifiers,
+        notes: Sequence[Object] = (),
     ) -> None:
         self.dialect = dialect
         self.messages = messages
@@ -110,7 +111,7 @@ class Rendering:
         self.model_id = config.model_id
         self.tool_names = identifiers.tool_names()
         self.call_ids = identifiers.call_ids()
-        self._notes: list[Object] = []
+        self._notes = list(notes)
 
     def with_config(self, config: ModelConfig) -> Self:
         """Return the same request with other settings; notes and aliases are shared."""

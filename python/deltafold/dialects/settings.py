@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from deltafold.output_schema import OutputSchema
 from deltafold.tool_specs import ToolChoice
 from deltafold.wire_models import DEFER_BUILD
 
@@ -53,6 +54,10 @@ class ModelConfig(BaseModel):
     This class accepts unknown fields. The adapter that receives the settings checks them.
 
     Attributes:
+        reasoning_effort: the amount of reasoning: none, minimal, low, medium, high, xhigh, max, or
+            a word of the provider. Where an API has another member, the request has that member.
+        output_schema: the form of the answer: an `OutputSchema`, or the JSON Schema. It is sent in
+            the member of the API. A setting of the API's own for the same takes precedence.
         provider_tools: tools that the provider runs or defines, in the form of its API; they follow
             the caller's tools.
         provider_tool_positions: the position of each provider tool among all tools of the request.
@@ -70,6 +75,8 @@ class ModelConfig(BaseModel):
     top_p: Share | None = None
     stop_sequences: tuple[str, ...] | None = None
     tool_choice: ToolChoice | None = None
+    reasoning_effort: str | None = None
+    output_schema: OutputSchema | None = None
     cache_config: CacheConfig | None = None
     provider_tools: tuple[Object, ...] = ()
     provider_tool_positions: tuple[Count, ...] | None = None

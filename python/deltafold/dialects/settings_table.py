@@ -1,16 +1,18 @@
 """Two-way tables between the settings of a dialect and the members of its request body.
 
 In: one table per dialect, in its `settings.py`.  Out: body members for the renderer, settings for
-the parser, and the value of a setting in a finished body for telemetry.
+the parser, the value of a setting in a finished body for telemetry, and the counterpart of a
+setting in other dialects for the migration.
 
 Laws: a table has one row for each field of the dialect's configuration class, and no other row; no
-two copied settings have the same member; a row without a member states the reason.
+two copied settings have the same member; a row without a member states the reason, and so does a
+row without a counterpart in other dialects.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from deltafold.contract import json_object
 from deltafold.dialects.settings import ModelConfig, Object
@@ -35,23 +37,104 @@ class Form(StrEnum):
     NONE = "none"
 
 
+@dataclass(slots=True)
+class Crossing:
+    """State of one migration of settings to a dialect.
+
+    Attributes:
+        target: dialect of the new settings.
+        model_id: model of the new settings.
+        names: the setting of the source that each portable setting came from, for the losses.
+        losses: settings that do not arrive (`is_dropped`) or that change, each with the reason.
+    """
+
+    target: str
+    model_id: str
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    losses: list["Loss"] = field(default_factory=list["Loss"])
+
+    def label(self, name: str) -> str:
+        """Return the setting of the source that a portable setting comes from."""
+        return self.names.get(name, name)
+
+    def drop(self, name: str, reason: str) -> None:
+        """Note a setting, or a member of a setting, that does not arrive."""
+        self.losses.append(Loss(self.label(name), reason, is_dropped=True))
+
+    def change(self, name: str, how: str) -> None:
+        """Note a setting that arrives with another value or in a wider form."""
+        self.losses.append(Loss(self.label(name), how, is_dropped=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One setting that a migration drops or changes."""
+
+    name: str
+    reason: str
+    is_dropped: bool
+
+
+Reading: TypeAlias = Callable[[Any, Crossing], Mapping[str, object]]
+"""Conversion of a setting to portable settings."""
+
+Writing: TypeAlias = Callable[[Mapping[str, Any], Crossing], object]
+"""Conversion of all portable settings to the value of one setting; None leaves it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """Portable settings that a setting expresses, with the conversion in both directions.
+
+    Attributes:
+        names: names of the portable settings; none is the name of the configuration field.
+        member: place of the value in a setting that is an object; () is the whole setting.
+        read: converts the value; None takes it unchanged.
+        write: returns the value; None takes the first portable setting unchanged.
+    """
+
+    names: tuple[str, ...] = ()
+    member: Path = ()
+    read: Reading | None = None
+    write: Writing | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Counterpart of one setting in the request body.
+    """Counterpart of one setting in the request body, and in other dialects.
 
     Attributes:
         paths: members that can hold the setting. A copied setting has exactly one.
         reason: explanation of a setting that is only written, or that has no member.
+        counterparts: the portable settings that it expresses; by default the one of its name.
+        own: reason why no other dialect has a counterpart.
+        is_form: whether the setting only selects how a body of its dialect is written, so that
+            another dialect loses nothing without it.
     """
 
     form: Form
     paths: tuple[Path, ...] = ()
     reason: str = ""
+    counterparts: tuple[Counterpart, ...] = (Counterpart(),)
+    own: str = ""
+    is_form: bool = False
 
     @property
     def path(self) -> Path:
         """Path of the member that is written first."""
         return self.paths[0]
+
+    def means(self, *counterparts: Counterpart) -> "Setting":
+        """Return the row with other counterparts than the portable setting of its name."""
+        return replace(self, counterparts=counterparts)
+
+    def stays(self, reason: str) -> "Setting":
+        """Return the row of a setting without a counterpart."""
+        return replace(self, counterparts=(), own=reason)
+
+    def shapes(self, reason: str) -> "Setting":
+        """Return the row of a setting that only selects how a body is written."""
+        return replace(self, counterparts=(), own=reason, is_form=True)
 
 
 SettingTable: TypeAlias = Mapping[str, Setting]
@@ -83,14 +166,24 @@ def no_member(reason: str) -> Setting:
     return Setting(Form.NONE, reason=reason)
 
 
+def each_stays(reason: str, rows: SettingTable) -> dict[str, Setting]:
+    """Return rows of settings without a counterpart, for the same reason."""
+    return {name: row.stays(reason) for name, row in rows.items()}
+
+
+AS_MEMBER: Final = "parse reads the member of the API"
+MODEL_ID: Final = "the caller names the model of the target"
+PROVIDER_TOOLS: Final = "tools of a provider have no form in another API"
+TOOL_POSITIONS: Final = "orders the tools of the body"
+
 COMMON: Final[SettingTable] = {
-    "model_id": converted("model"),
+    "model_id": converted("model").shapes(MODEL_ID),
     "cache_config": no_member("the provider caches by itself, or not at all"),
-    "provider_tools": converted("tools"),
-    "provider_tool_positions": converted("tools"),
-    "extra_body": no_member("its members are merged into the body"),
-    "extra_headers": no_member("part of the HTTP request"),
-    "extra_query": no_member("part of the HTTP request"),
+    "provider_tools": converted("tools").stays(PROVIDER_TOOLS),
+    "provider_tool_positions": converted("tools").shapes(TOOL_POSITIONS),
+    "extra_body": no_member("its members are merged into the body").stays("members of another API"),
+    "extra_headers": no_member("part of the HTTP request").stays("headers of another API"),
+    "extra_query": no_member("part of the HTTP request").stays("query of another API"),
 }
 """Rows that most dialects share. The row of a dialect replaces the row of the same name."""
 

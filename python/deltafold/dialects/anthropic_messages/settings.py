@@ -1,17 +1,44 @@
 """Settings of anthropic-messages: Anthropic's Messages API."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic import ConfigDict
 
+from deltafold.dialects.portable import (
+    no_json_mode,
+    only_schema,
+    read_user,
+    schema_of,
+    words,
+    write_user,
+)
+from deltafold.dialects.reasoning import (
+    BUDGET,
+    CLAUDE_THINKING,
+    EFFORT,
+    claude_sampling,
+    write_claude_effort,
+)
 from deltafold.dialects.settings import Count, Flag, ModelConfig, Object
-from deltafold.dialects.settings_table import COMMON, SettingTable, converted, same
+from deltafold.dialects.settings_table import (
+    AS_MEMBER,
+    COMMON,
+    Counterpart,
+    Crossing,
+    SettingTable,
+    converted,
+    copied,
+    same,
+    written,
+)
 
 
 class AnthropicConfig(ModelConfig):
     """Settings of anthropic-messages. Objects have the form of the provider's API.
 
     Attributes:
+        output_format: the beta's name of `output_config.format`.
         parallel_tool_calls: False allows one call at a time.
     """
 
@@ -20,15 +47,66 @@ class AnthropicConfig(ModelConfig):
     top_k: Count | None = None
     thinking: Object | None = None
     output_config: Object | None = None
+    output_format: Object | None = None
     metadata: Object | None = None
     service_tier: str | None = None
     parallel_tool_calls: Flag | None = None
 
 
+def _write_stops(values: Mapping[str, Any], crossing: Crossing) -> object:
+    stops = [stop for stop in values["stop_sequences"] if stop.strip()]
+    if len(stops) < len(values["stop_sequences"]):
+        crossing.change("stop_sequences", f"{crossing.target} refuses white space alone")
+    return tuple(stops) or None
+
+
+def _read_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+    if value.get("type") != "json_schema":
+        crossing.drop("output_schema", f"{value.get('type')} is a format of this API")
+        return {}
+    return {"output_schema": schema_of(value)}
+
+
+def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
+    schema = only_schema(values, crossing)
+    if no_json_mode(schema, crossing):
+        return None
+    return {"type": "json_schema", "schema": dict(schema.json_schema or {})}
+
+
+def _no_more(_values: Mapping[str, Any], _crossing: Crossing) -> object:
+    """Write nothing: the member has a newer name."""
+    return None
+
+
+_OUTPUT_SCHEMA: Final = ("output_schema",)
+
+
 SETTINGS: Final[SettingTable] = {
     **COMMON,
-    **same("max_tokens", "temperature", "top_p", "top_k", "stop_sequences"),
-    **same("thinking", "output_config", "metadata", "service_tier"),
+    **same("max_tokens"),
+    "temperature": copied("temperature").means(claude_sampling("temperature", 1)),
+    "top_p": copied("top_p").means(claude_sampling("top_p", 1)),
+    "top_k": copied("top_k").means(claude_sampling("top_k", float("inf"))),
+    "stop_sequences": copied("stop_sequences").means(
+        Counterpart(("stop_sequences",), write=_write_stops)
+    ),
+    "thinking": copied("thinking").means(CLAUDE_THINKING),
+    "output_config": copied("output_config").means(
+        Counterpart((EFFORT, BUDGET), ("effort",), write=write_claude_effort),
+        Counterpart(_OUTPUT_SCHEMA, ("format",), _read_format, _write_format),
+    ),
+    "output_format": copied("output_format").means(
+        Counterpart(_OUTPUT_SCHEMA, (), _read_format, _no_more)
+    ),
+    "reasoning_effort": written("thinking", "output_config", reason=AS_MEMBER),
+    "output_schema": written("output_config", reason=AS_MEMBER),
+    "metadata": copied("metadata").means(
+        Counterpart(("safety_identifier", "user"), ("user_id",), read_user, write_user)
+    ),
+    "service_tier": copied("service_tier").means(
+        words("service_tier", {"auto": "auto", "standard_only": "default"})
+    ),
     "tool_choice": converted("tool_choice"),
     "parallel_tool_calls": converted("tool_choice"),
     "cache_config": converted("cache_control"),

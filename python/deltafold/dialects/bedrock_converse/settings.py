@@ -1,13 +1,35 @@
 """Settings of bedrock-converse: Amazon Bedrock's Converse API."""
 
-from typing import Final
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from pydantic import ConfigDict
 
+from deltafold.contract import json_object
+from deltafold.dialects.portable import no_json_mode, only_schema, schema_of, words
+from deltafold.dialects.reasoning import (
+    BUDGET,
+    EFFORT,
+    SUMMARY,
+    claude_plan,
+    claude_sampling,
+    effort_of,
+    read_claude_thinking,
+    write_claude_thinking,
+)
 from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import (
+    AS_MEMBER,
     COMMON,
+    MODEL_ID,
+    PROVIDER_TOOLS,
+    TOOL_POSITIONS,
+    Counterpart,
+    Crossing,
     SettingTable,
+    Writing,
     converted,
     copied,
     no_member,
@@ -35,28 +57,135 @@ class BedrockConverseConfig(ModelConfig):
     request_metadata: dict[str, str] | None = None
 
 
+_CLAUDE: Final = re.compile("claude")
+_NOVA: Final = re.compile(r"nova-(?:[2-9]|premier)")
+_GPT: Final = re.compile(r"openai\.|gpt-oss")
+_NAMED: Final = re.compile("claude|nova|openai|gpt-oss")
+
+
+def _only(model: "re.Pattern[str]", write: Writing) -> Writing:
+    """Return a conversion that writes for some models alone."""
+
+    def write_for(values: Mapping[str, Any], crossing: Crossing) -> object:
+        return write(values, crossing) if model.search(crossing.model_id) else None
+
+    return write_for
+
+
+def _write_nova(values: Mapping[str, Any], crossing: Crossing) -> object:
+    effort = effort_of(values, crossing, ("none", "low", "medium", "high"))
+    if effort == "none":
+        return {"type": "disabled"}
+    return {"type": "enabled"} | ({} if effort is None else {"maxReasoningEffort": effort})
+
+
+def _read_nova(value: Mapping[str, object], _crossing: Crossing) -> Mapping[str, object]:
+    if value.get("type") == "disabled":
+        return {EFFORT: "none"}
+    return {EFFORT: value["maxReasoningEffort"]} if "maxReasoningEffort" in value else {BUDGET: -1}
+
+
+def _read_reasoning(value: object, crossing: Crossing) -> Mapping[str, object]:
+    """Read the word of some models, and the object of others."""
+    members = json_object(value)
+    return {EFFORT: value} if members is None else read_claude_thinking(members, crossing)
+
+
+def _write_effort(values: Mapping[str, Any], crossing: Crossing) -> object:
+    """Write the member of Converse, which takes an effort for any model."""
+    if _CLAUDE.search(crossing.model_id):
+        return claude_plan(values, crossing.model_id).effort
+    if _NAMED.search(crossing.model_id):
+        return None
+    return effort_of(values, crossing, ("low", "medium", "high", "xhigh", "max"))
+
+
+def _nothing(_values: Mapping[str, Any], _crossing: Crossing) -> object:
+    """Write nothing: another member has the setting."""
+    return None
+
+
+def _read_format(value: Mapping[str, object], _crossing: Crossing) -> Mapping[str, object]:
+    structure = json_object(value.get("structure")) or {}
+    members = dict(json_object(structure.get("jsonSchema")) or {})
+    try:
+        members["schema"] = json.loads(str(members.get("schema")))
+    except ValueError:
+        members["schema"] = {}
+    return {"output_schema": schema_of(members)}
+
+
+def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
+    schema = only_schema(values, crossing, keeps={"name", "description"})
+    if no_json_mode(schema, crossing):
+        return None
+    members: Object = {"schema": json.dumps(schema.json_schema)}
+    if schema.name is not None:
+        members["name"] = schema.name
+    if schema.description is not None:
+        members["description"] = schema.description
+    return {"type": "json_schema", "structure": {"jsonSchema": members}}
+
+
+def _top_k(model: str) -> Callable[[Mapping[str, Any], Crossing], object]:
+    sampling = claude_sampling("top_k", float("inf")).write
+
+    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
+        return sampling and sampling(values, crossing)
+
+    return _only(re.compile(model), write)
+
+
+_AMOUNT: Final = (EFFORT, BUDGET)
+
 _INFERENCE: Final = ("inferenceConfig",)
 
 SETTINGS: Final[SettingTable] = {
     **COMMON,
-    "model_id": no_member("part of the path"),
+    "model_id": no_member("part of the path").shapes(MODEL_ID),
     "max_tokens": copied(*_INFERENCE, "maxTokens"),
-    "temperature": copied(*_INFERENCE, "temperature"),
-    "top_p": copied(*_INFERENCE, "topP"),
+    "temperature": copied(*_INFERENCE, "temperature").means(claude_sampling("temperature", 1)),
+    "top_p": copied(*_INFERENCE, "topP").means(claude_sampling("top_p", 1)),
     "stop_sequences": copied(*_INFERENCE, "stopSequences"),
     "tool_choice": converted("toolConfig"),
-    "provider_tools": converted("toolConfig"),
-    "provider_tool_positions": converted("toolConfig"),
+    "provider_tools": converted("toolConfig").stays(PROVIDER_TOOLS),
+    "provider_tool_positions": converted("toolConfig").shapes(TOOL_POSITIONS),
     "cache_config": written(
         "toolConfig", "system", "messages", reason="parse keeps each cache mark as a block"
     ),
-    "additional_model_request_fields": copied("additionalModelRequestFields"),
-    "additional_model_response_field_paths": copied("additionalModelResponseFieldPaths"),
-    "guardrail_config": copied("guardrailConfig"),
-    "performance_config": copied("performanceConfig"),
-    "service_tier": copied("serviceTier"),
-    "output_config": copied("outputConfig"),
-    "prompt_variables": copied("promptVariables"),
-    "request_metadata": copied("requestMetadata"),
+    "output_config": copied("outputConfig").means(
+        Counterpart(_AMOUNT, ("effort",), write=_write_effort),
+        Counterpart(("output_schema",), ("textFormat",), _read_format, _write_format),
+    ),
+    "additional_model_request_fields": copied("additionalModelRequestFields").means(
+        Counterpart(
+            (EFFORT, BUDGET, SUMMARY),
+            ("thinking",),
+            read_claude_thinking,
+            _only(_CLAUDE, write_claude_thinking),
+        ),
+        Counterpart(_AMOUNT, ("reasoningConfig",), _read_nova, _only(_NOVA, _write_nova)),
+        Counterpart(_AMOUNT, ("reasoning_effort",), write=_only(_GPT, effort_of)),
+        Counterpart(_AMOUNT, ("reasoning_config",), _read_reasoning, _nothing),
+        Counterpart(_AMOUNT, ("output_config", "effort"), write=_nothing),
+        Counterpart(("top_k",), ("top_k",), write=_top_k("claude")),
+        Counterpart(("top_k",), ("inferenceConfig", "topK"), write=_top_k("nova")),
+    ),
+    "reasoning_effort": written("outputConfig", "additionalModelRequestFields", reason=AS_MEMBER),
+    "output_schema": written("outputConfig", reason=AS_MEMBER),
+    "additional_model_response_field_paths": copied("additionalModelResponseFieldPaths").stays(
+        "members of Bedrock's answer"
+    ),
+    "guardrail_config": copied("guardrailConfig").stays("a guardrail of the AWS account"),
+    "performance_config": copied("performanceConfig").stays("a function of Bedrock"),
+    "service_tier": copied("serviceTier").means(
+        words(
+            "service_tier",
+            {"default": "default", "flex": "flex", "priority": "priority"},
+            member=("type",),
+        )
+    ),
+    "prompt_variables": copied("promptVariables").stays("a prompt of the AWS account"),
+    "request_metadata": copied("requestMetadata").means(Counterpart(("metadata",))),
 }
 """Counterpart of each setting in the request body."""

@@ -1,18 +1,28 @@
 """Settings of ollama: Ollama's own chat API."""
 
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict
 
+from deltafold.contract import json_object
+from deltafold.dialects.portable import LOGPROBS, only_schema
+from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT, effort_of
 from deltafold.dialects.settings import Count, Flag, ModelConfig, Number, Object, Whole
 from deltafold.dialects.settings_table import (
+    AS_MEMBER,
     COMMON,
+    Counterpart,
+    Crossing,
     SettingTable,
     converted,
     copied,
+    each_stays,
     no_member,
     same,
+    written,
 )
+from deltafold.output_schema import OutputSchema
 
 
 class OllamaConfig(ModelConfig):
@@ -30,6 +40,8 @@ class OllamaConfig(ModelConfig):
 
     top_k: Count | None = None
     seed: Whole | None = None
+    frequency_penalty: Number | None = None
+    presence_penalty: Number | None = None
     think: Flag | Literal["low", "medium", "high", "max"] | None = None
     format: Literal["json"] | Object | None = None
     keep_alive: str | Whole | Number | None = None
@@ -40,15 +52,63 @@ class OllamaConfig(ModelConfig):
     options: Object | None = None
 
 
+_LEVELS: Final = ("low", "medium", "high", "max")
+
+
+def _read_think(value: bool | str, _crossing: Crossing) -> Mapping[str, object]:
+    if isinstance(value, str):
+        return {EFFORT: value}
+    return {BUDGET: DYNAMIC} if value else {EFFORT: "none"}
+
+
+def _write_think(values: Mapping[str, Any], crossing: Crossing) -> object:
+    """Write a level to the models that take one, else whether to think.
+
+    The server refuses a level of most models ("think value … is not supported for this model").
+    """
+    budget, effort = values.get(BUDGET), values.get(EFFORT)
+    if effort == "none" or (effort is None and budget == 0):
+        return False
+    has_levels = "gpt-oss" in crossing.model_id
+    if effort is None and budget is not None and budget < 0:
+        return True
+    level = effort_of(values, crossing, _LEVELS if has_levels else ())
+    if level is None or has_levels:
+        return level
+    crossing.change(EFFORT, f"{crossing.model_id} takes no level: true is sent")
+    return True
+
+
+def _read_format(value: object, _crossing: Crossing) -> Mapping[str, object]:
+    schema = json_object(value)
+    return {"output_schema": OutputSchema(json_schema=None if schema is None else dict(schema))}
+
+
+def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
+    schema = only_schema(values, crossing).json_schema
+    return "json" if schema is None else dict(schema)
+
+
 _OPTIONS: Final = ("options",)
 
 SETTINGS: Final[SettingTable] = {
     **COMMON,
-    **same("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs"),
+    **same("top_logprobs"),
     **same("temperature", "top_p", "top_k", "seed", within=_OPTIONS),
+    **same("frequency_penalty", "presence_penalty", within=_OPTIONS),
+    **each_stays("the memory of a local server", same("keep_alive", "truncate", "shift")),
+    "logprobs": copied("logprobs").means(LOGPROBS),
+    "think": copied("think").means(Counterpart((EFFORT, BUDGET), (), _read_think, _write_think)),
+    "reasoning_effort": written("think", reason=AS_MEMBER),
+    "format": copied("format").means(
+        Counterpart(("output_schema",), (), _read_format, _write_format)
+    ),
+    "output_schema": written("format", reason=AS_MEMBER),
     "max_tokens": copied(*_OPTIONS, "num_predict"),
     "stop_sequences": copied(*_OPTIONS, "stop"),
-    "options": converted("options"),
-    "tool_choice": no_member("none sends no tools; any other choice is noted"),
+    "options": converted("options").stays("options of a local server"),
+    "tool_choice": no_member("none sends no tools; any other choice is noted").means(
+        Counterpart(("tool_choice",))
+    ),
 }
 """Counterpart of each setting in the request body."""

@@ -4,14 +4,24 @@ from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from deltafold.dialects.settings import Flag, ModelConfig, Object, Penalty, Whole
+from deltafold.dialects.portable import (
+    LOGPROBS,
+    RESPONSE_FORMAT,
+    at_most_stops,
+    only_words,
+    within,
+)
+from deltafold.dialects.reasoning import ANY_EFFORT
+from deltafold.dialects.settings import Flag, ModelConfig, Object, Penalty, Positive, Whole
 from deltafold.dialects.settings_table import (
+    AS_MEMBER,
     COMMON,
     SettingTable,
     converted,
     copied,
     no_member,
     same,
+    written,
 )
 
 
@@ -19,6 +29,7 @@ class OpenAIChatConfig(ModelConfig):
     """Settings of openai-chat.
 
     Attributes:
+        candidate_count: the provider's `n`.
         replay_reasoning: the member in which this vendor wants its reasoning back; None, as OpenAI
             wants it, sends none.
         replay_reasoning_turns: the turns whose reasoning is sent: those of the open tool loop,
@@ -30,8 +41,8 @@ class OpenAIChatConfig(ModelConfig):
     frequency_penalty: Penalty | None = None
     presence_penalty: Penalty | None = None
     seed: Whole | None = None
+    candidate_count: Positive | None = None
     parallel_tool_calls: Flag | None = None
-    reasoning_effort: str | None = None
     verbosity: str | None = None
     response_format: Object | None = None
     service_tier: str | None = None
@@ -41,6 +52,8 @@ class OpenAIChatConfig(ModelConfig):
     store: Flag | None = None
     prompt_cache_key: str | None = None
     safety_identifier: str | None = None
+    user: str | None = None
+    prediction: Object | None = None
     modalities: tuple[str, ...] | None = None
     audio: Object | None = None
     max_tokens_member: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
@@ -51,18 +64,33 @@ class OpenAIChatConfig(ModelConfig):
     replay_reasoning_turns: Literal["open", "tool_turns", "all"] = "open"
 
 
+_FORM: Final = "selects the form of a Chat body"
+
 SETTINGS: Final[SettingTable] = {
     **COMMON,
-    **same("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed"),
-    **same("parallel_tool_calls", "reasoning_effort", "verbosity", "response_format"),
-    **same("service_tier", "logprobs", "top_logprobs", "metadata", "store"),
-    **same("prompt_cache_key", "safety_identifier", "modalities", "audio"),
-    "stop_sequences": copied("stop"),
+    **same("top_p", "seed", "parallel_tool_calls", "verbosity", "service_tier"),
+    **same("top_logprobs", "metadata", "store", "prompt_cache_key", "safety_identifier", "user"),
+    **same("prediction"),
+    "temperature": copied("temperature").means(within("temperature", 0, 2)),
+    "frequency_penalty": copied("frequency_penalty").means(within("frequency_penalty", -2, 2)),
+    "presence_penalty": copied("presence_penalty").means(within("presence_penalty", -2, 2)),
+    "stop_sequences": copied("stop").means(at_most_stops(4)),
+    "candidate_count": copied("n"),
     "max_tokens": converted("max_completion_tokens", "max_tokens"),
-    "max_tokens_member": no_member("selects the member of max_tokens"),
-    "include_usage": converted("stream_options"),
+    "max_tokens_member": no_member("selects the member of max_tokens").shapes(_FORM),
+    "logprobs": copied("logprobs").means(LOGPROBS),
+    "reasoning_effort": copied("reasoning_effort").means(ANY_EFFORT),
+    "response_format": copied("response_format").means(RESPONSE_FORMAT),
+    "output_schema": written("response_format", reason=AS_MEMBER),
+    "modalities": copied("modalities").means(only_words("modalities", "text", "audio")),
+    "audio": copied("audio").stays("voice and format of OpenAI's audio"),
+    "include_usage": converted("stream_options").shapes("every other API sends usage unasked"),
     "tool_choice": converted("tool_choice"),
-    "replay_reasoning": no_member("selects the member of assistant messages that has reasoning"),
-    "replay_reasoning_turns": no_member("selects the assistant messages that have reasoning"),
+    "replay_reasoning": no_member(
+        "selects the member of assistant messages that has reasoning"
+    ).shapes(_FORM),
+    "replay_reasoning_turns": no_member(
+        "selects the assistant messages that have reasoning"
+    ).shapes(_FORM),
 }
 """Counterpart of each setting in the request body."""

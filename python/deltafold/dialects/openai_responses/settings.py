@@ -1,18 +1,35 @@
 """Settings of openai-responses: OpenAI's Responses API."""
 
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import ConfigDict, Field
 
+from deltafold.dialects.portable import (
+    at_least,
+    named_schema,
+    schema_of,
+    within,
+    words,
+    write_logprobs,
+)
+from deltafold.dialects.reasoning import ANY_EFFORT, SUMMARY
 from deltafold.dialects.settings import Flag, ModelConfig, Object, Positive
 from deltafold.dialects.settings_table import (
+    AS_MEMBER,
     COMMON,
+    Counterpart,
+    Crossing,
     SettingTable,
     converted,
     copied,
+    each_stays,
     no_member,
     same,
+    written,
 )
+from deltafold.output_schema import OutputSchema
 
 
 class OpenAIResponsesConfig(ModelConfig):
@@ -49,19 +66,87 @@ class OpenAIResponsesConfig(ModelConfig):
     service_tier: str | None = None
     prompt_cache_key: str | None = None
     safety_identifier: str | None = None
+    user: str | None = None
+
+
+_LOGPROBS: Final = "message.output_text.logprobs"
+
+
+def _read_include(value: Sequence[str], crossing: Crossing) -> Mapping[str, object]:
+    others = [word for word in value if word != _LOGPROBS]
+    if others:
+        crossing.drop(f"include ({', '.join(others)})", "items of this API")
+    return {"logprobs": True} if _LOGPROBS in value else {}
+
+
+def _write_include(values: Mapping[str, Any], crossing: Crossing) -> object:
+    return (_LOGPROBS,) if write_logprobs(values, crossing) else None
+
+
+def _read_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+    match value.get("type"):
+        case "json_schema":
+            return {"output_schema": schema_of(value)}
+        case "json_object":
+            return {"output_schema": OutputSchema()}
+        case "text":
+            return {}
+        case kind:
+            crossing.drop("output_schema", f"{kind} is a format of this API")
+            return {}
+
+
+def _write_format(values: Mapping[str, Any], _crossing: Crossing) -> object:
+    schema = cast("OutputSchema", values["output_schema"])
+    if schema.json_schema is None:
+        return {"type": "json_object"}
+    return {"type": "json_schema", **named_schema(schema)}
+
+
+def _read_summary(value: object, crossing: Crossing) -> Mapping[str, object]:
+    if value != "auto":
+        crossing.change(SUMMARY, f"the length {value} is a word of this API")
+    return {SUMMARY: True}
+
+
+def _write_summary(values: Mapping[str, Any], _crossing: Crossing) -> object:
+    return "auto" if values[SUMMARY] else None
+
+
+_TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
+_HERE: Final = "a function of this API"
+_STORED: Final = "the provider has the earlier conversation, and the messages do not"
 
 
 SETTINGS: Final[SettingTable] = {
     **COMMON,
-    **same("temperature", "top_p", "top_logprobs", "parallel_tool_calls", "max_tool_calls"),
-    **same("reasoning", "text", "store", "previous_response_id", "conversation"),
-    **same("truncation", "background", "metadata", "service_tier"),
-    **same("prompt_cache_key", "safety_identifier"),
-    "max_tokens": copied("max_output_tokens"),
+    **same("top_p", "top_logprobs", "parallel_tool_calls", "store", "metadata"),
+    **same("prompt_cache_key", "safety_identifier", "user"),
+    **each_stays(_STORED, same("previous_response_id", "conversation")),
+    **each_stays(_HERE, same("max_tool_calls", "truncation", "background")),
+    "temperature": copied("temperature").means(within("temperature", 0, 2)),
+    "max_tokens": copied("max_output_tokens").means(at_least("max_tokens", 16)),
     "stop_sequences": no_member("the API has no stop sequences"),
+    "service_tier": copied("service_tier").means(
+        words("service_tier", {word: word for word in _TIERS})
+    ),
     "tool_choice": converted("tool_choice"),
-    "include": converted("include"),
-    "encrypted_reasoning": converted("include"),
-    "system_as_instructions": converted("instructions", "input"),
+    "reasoning": copied("reasoning").means(
+        replace(ANY_EFFORT, member=("effort",)),
+        Counterpart((SUMMARY,), ("summary",), _read_summary, _write_summary),
+    ),
+    "reasoning_effort": written("reasoning", "include", reason=AS_MEMBER),
+    "text": copied("text").means(
+        Counterpart(("output_schema",), ("format",), _read_format, _write_format),
+        Counterpart(("verbosity",), ("verbosity",)),
+    ),
+    "output_schema": written("text", reason=AS_MEMBER),
+    "include": converted("include").means(
+        Counterpart(("logprobs", "top_logprobs"), (), _read_include, _write_include)
+    ),
+    "encrypted_reasoning": converted("include").shapes("asks for reasoning in this API's form"),
+    "system_as_instructions": converted("instructions", "input").shapes(
+        "selects the member of the first system message"
+    ),
 }
 """Counterpart of each setting in the request body."""

@@ -1,0 +1,255 @@
+"""Migration of settings: the settings of one dialect become the settings of another.
+
+In: a configuration and the tables of two dialects.  Out: a configuration of the target, and notes.
+
+Laws: the settings of the source become portable settings, and these become settings of the target;
+both steps read the rows of the tables. Every setting arrives, is noted, or only selects the form of
+a body of its dialect. The configuration of the target is valid.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, cast
+
+from pydantic import ValidationError
+
+from deltafold.contract import json_object
+from deltafold.dialects.portable import PORTABLE
+from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT
+from deltafold.dialects.rendered import NoteCode
+from deltafold.dialects.settings import ModelConfig, Object
+from deltafold.dialects.settings_table import (
+    Counterpart,
+    Crossing,
+    Form,
+    Path,
+    Setting,
+    SettingTable,
+)
+
+LOWERED: Final = ("reasoning_effort", "output_schema")
+"""Settings of `ModelConfig` that most APIs have in a member of another name."""
+
+
+class Migrated(NamedTuple):
+    """Settings of another dialect.
+
+    Attributes:
+        config: the configuration of the target.
+        notes: settings that are dropped or changed, as `{code, message}`; the codes are
+            `setting_dropped` and `setting_changed`.
+    """
+
+    config: ModelConfig
+    notes: tuple[Object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two dialects of a migration."""
+
+    name: str
+    config_class: type[ModelConfig]
+    table: SettingTable
+
+
+def migrate(config: ModelConfig, source: Side, target: Side, model_id: str) -> Migrated:
+    """Return the settings of a configuration as a configuration of another dialect."""
+    crossing = Crossing(target.name, model_id)
+    values = _read(config, source, crossing)
+    fields = _written(values, values.keys(), target, crossing, given={})
+    return Migrated(_valid(target, fields, crossing), _notes(source.name, crossing))
+
+
+def lowered(config: ModelConfig, side: Side) -> Migrated:
+    """Return a configuration with the portable settings in the members of the API.
+
+    A setting of the API's own takes precedence over a portable setting for the same.
+    """
+    names = {
+        name: None
+        for name in LOWERED
+        if getattr(config, name) is not None and side.table[name].form is not Form.COPIED
+    }
+    if not names:
+        return Migrated(config)
+    crossing = Crossing(side.name, config.model_id)
+    quiet = Crossing(side.name, config.model_id)
+    own = config.model_copy(update=dict.fromkeys(names))
+    values = _read(own, side, quiet)
+    for name in tuple(names):
+        rival = _rival(name, values)
+        if rival is not None:
+            crossing.drop(name, f"{quiet.names[rival]} is set")
+            del names[name]
+        else:
+            values[name] = getattr(config, name)
+    fields = _written(values, names.keys(), side, crossing, given=vars(own))
+    return Migrated(own.model_copy(update=fields), _notes(side.name, crossing))
+
+
+def _rival(name: str, values: Mapping[str, Any]) -> str | None:
+    """Return the portable setting that the API's own settings hold in place of another."""
+    has_budget = name == EFFORT and values.get(BUDGET, DYNAMIC) >= 0
+    return name if name in values else BUDGET if has_budget else None
+
+
+def counterparts_of(field: str, row: Setting) -> tuple[Counterpart, ...]:
+    """Return the counterparts of a row, with the names that they leave out."""
+    return tuple(
+        part if part.names else Counterpart((field,), part.member, part.read, part.write)
+        for part in row.counterparts
+    )
+
+
+def _read(config: ModelConfig, source: Side, crossing: Crossing) -> dict[str, Any]:
+    """Return the portable settings of a configuration; note settings without a counterpart."""
+    values: dict[str, Any] = {}
+    for field, row in source.table.items():
+        value: object = getattr(config, field)
+        if field not in config.model_fields_set or value is None or value in ((), {}):
+            continue
+        if not row.counterparts:
+            if not row.is_form:
+                crossing.drop(_with_members(field, value), row.own)
+            continue
+        for name, found in _found(field, row, value, crossing).items():
+            # An earlier row of the table is the more exact one.
+            values.setdefault(name, found)
+    return values
+
+
+def _with_members(field: str, value: object) -> str:
+    members = json_object(value)
+    return field if members is None else f"{field} ({', '.join(members)})"
+
+
+def _found(field: str, row: Setting, value: object, crossing: Crossing) -> Object:
+    """Return the portable settings in one setting; note the members that no row reads."""
+    found: Object = {}
+    rest: object = value
+    for part in counterparts_of(field, row):
+        inner = _member(value, part.member)
+        if inner is None:
+            continue
+        rest = _without_member(rest, part.member)
+        # Losses while reading have the name of the setting too.
+        added = [name for name in part.names if name not in crossing.names]
+        crossing.names |= dict.fromkeys(added, ".".join((field, *part.member)))
+        read = {part.names[0]: inner} if part.read is None else part.read(inner, crossing)
+        for name in added:
+            if name not in read:
+                del crossing.names[name]
+        found |= read
+    for name in _leaves(rest) if row.counterparts[0].member else ():
+        crossing.drop(f"{field}.{name}", "a member of this API")
+    return found
+
+
+def _member(value: object, path: Path) -> object:
+    for name in path:
+        value = (json_object(value) or {}).get(name)
+    return value
+
+
+def _without_member(value: object, path: Path) -> object:
+    members = json_object(value)
+    if not path or members is None:
+        return value
+    first, *others = path
+    inner = _without_member(members.get(first), tuple(others)) if others else None
+    kept = {name: item for name, item in members.items() if name != first}
+    return {**kept, first: inner} if inner else kept
+
+
+def _with_member(value: object, path: Path, member: object) -> object:
+    """Return an object with a member, unless the member is set."""
+    if not path:
+        return member if value is None else value
+    members = dict(json_object(value) or {})
+    return {**members, path[0]: _with_member(members.get(path[0]), path[1:], member)}
+
+
+def _leaves(value: object) -> tuple[str, ...]:
+    return tuple(name for name, item in (json_object(value) or {}).items() if item is not None)
+
+
+def _write(part: Counterpart, values: Mapping[str, Any], crossing: Crossing) -> object:
+    if part.write is not None:
+        return part.write(values, crossing)
+    return values[next(name for name in part.names if name in values)]
+
+
+def _written(
+    values: Mapping[str, Any],
+    names: AbstractSet[str],
+    target: Side,
+    crossing: Crossing,
+    given: Mapping[str, object],
+) -> Object:
+    """Return the settings of the target that express portable settings; note those without any.
+
+    Args:
+        values: all portable settings.
+        names: the portable settings to express.
+        target: the dialect of the settings.
+        crossing: receives the losses.
+        given: settings of the target that are set; they stay.
+    """
+    fields: Object = {}
+    arrived: set[str] = set()
+    reasons: dict[str, str] = {}
+    for field, row in target.table.items():
+        parts = [part for part in counterparts_of(field, row) if names & set(part.names)]
+        if parts and row.form is Form.NONE and not row.counterparts[0].names:
+            reasons[field] = row.reason
+            parts = []
+        if field in LOWERED and row.form is not Form.COPIED:
+            parts = []
+        for part in parts:
+            before = len(crossing.losses)
+            value = _write(part, values, crossing)
+            old = fields.get(field, given.get(field))
+            new = old if value is None else _with_member(old, part.member, value)
+            if value is not None and new == old != value:
+                reasons |= dict.fromkeys(part.names, f"{field} is set")
+                continue
+            if value is not None:
+                fields[field] = new
+            if value is not None or len(crossing.losses) > before:
+                arrived.update(part.names)
+    for name in names:
+        if name not in arrived and values[name] != PORTABLE[name]:
+            crossing.drop(name, reasons.get(name, f"{target.name} has no {name}"))
+    return fields
+
+
+def _valid(target: Side, fields: Object, crossing: Crossing) -> ModelConfig:
+    """Return the configuration; note settings whose value the target refuses."""
+    given: Object = {"model_id": crossing.model_id, **fields}
+    try:
+        return target.config_class.model_validate(given)
+    except ValidationError as error:
+        refused = {str(problem["loc"][0]): str(problem["msg"]) for problem in error.errors()}
+    for name, reason in refused.items():
+        if name == "model_id":
+            break
+        crossing.drop(name, f"{target.name} refuses {given.pop(name)!r}: {reason}")
+    return target.config_class.model_validate(given)
+
+
+def _notes(source: str, crossing: Crossing) -> tuple[Object, ...]:
+    prefix = "" if source == crossing.target else f"{source} to {crossing.target}: "
+    return tuple(
+        cast(
+            "Object",
+            {
+                "code": (
+                    NoteCode.SETTING_DROPPED if loss.is_dropped else NoteCode.SETTING_CHANGED
+                ).value,
+                "message": f"{prefix}{loss.name}: {loss.reason}",
+            },
+        )
+        for loss in crossing.losses
+    )

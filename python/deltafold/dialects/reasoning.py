@@ -1,0 +1,292 @@
+"""Amount of reasoning: efforts and token budgets, and the forms that Claude models take.
+
+In: portable settings.  Out: an effort, a budget, or the members of a Claude request.
+
+Laws: a conversion between an effort and a budget is noted. A budget of -1 leaves the amount to the
+model, and 0 switches reasoning off, as in Gemini.
+Sources: budgets of efforts: Google's guide on OpenAI compatibility (read 2026-11). Shares of
+`max_tokens`: OpenRouter's guide on reasoning tokens (read 2026-11). Claude: Amazon's page "Adaptive
+thinking", Anthropic's pages "Effort" and "Extended thinking", and the guides on migrating to Claude
+4.5 and 4.7 (read 2026-11).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from deltafold.dialects.settings import Object
+from deltafold.dialects.settings_table import Counterpart, Crossing
+from deltafold.tool_specs import ToolChoice
+
+EFFORT: Final = "reasoning_effort"
+BUDGET: Final = "reasoning_budget"
+SUMMARY: Final = "reasoning_summary"
+
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+BUDGETS: Final[Mapping[str, int]] = {
+    "none": 0,
+    "minimal": 1024,
+    "low": 1024,
+    "medium": 8192,
+    "high": 24576,
+    "xhigh": 24576,
+    "max": 24576,
+}
+"""Token budget of each effort."""
+
+_READ_AS: Final = (("none", 0), ("low", 1024), ("medium", 8192))
+"""Greatest budget of each effort, for the other direction; a greater budget is "high"."""
+
+SHARES: Final[Mapping[str, float]] = {
+    "minimal": 0.1,
+    "low": 0.2,
+    "medium": 0.5,
+    "high": 0.8,
+    "xhigh": 0.95,
+    "max": 0.95,
+}
+"""Share of `max_tokens` that an effort spends, where the budget is a part of `max_tokens`."""
+
+DYNAMIC: Final = -1
+CLAUDE_MINIMUM: Final = 1024
+CLAUDE_MAXIMUM: Final = 128_000
+_CLAUDE_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
+
+
+def effort_of_budget(budget: int) -> str:
+    """Return the effort that is nearest to a budget of tokens."""
+    return next((effort for effort, most in _READ_AS if budget <= most), "high")
+
+
+def effort_of(
+    values: Mapping[str, Any], crossing: Crossing, scale: Sequence[str] = ()
+) -> str | None:
+    """Return the effort of portable settings, None where the model decides.
+
+    An effort outside of `scale` moves to the nearest one. Any effort is in an empty scale.
+    """
+    budget, effort = values.get(BUDGET), values.get(EFFORT)
+    if effort is None:
+        if budget is None:
+            return None
+        if budget < 0:
+            crossing.change(BUDGET, f"{crossing.target} leaves the amount to the model by default")
+            return None
+        effort = effort_of_budget(budget)
+        crossing.change(BUDGET, f"{budget} tokens become the effort {effort}")
+    elif budget is not None and budget > 0:
+        crossing.drop(BUDGET, "the effort is sent instead")
+    if not scale or effort in scale:
+        return str(effort)
+    if effort not in EFFORTS:
+        crossing.drop(EFFORT, f"{crossing.target} has no effort {effort}")
+        return None
+    place = EFFORTS.index(effort)
+    nearest = min(scale, key=lambda word: abs(EFFORTS.index(word) - place))
+    crossing.change(EFFORT, f"{crossing.target} has no effort {effort}: {nearest} is sent")
+    return nearest
+
+
+def budget_of(values: Mapping[str, Any], crossing: Crossing) -> int | None:
+    """Return the token budget of portable settings, None where there is none."""
+    budget, effort = values.get(BUDGET), values.get(EFFORT)
+    if effort is None or (budget is not None and budget > 0):
+        if effort is not None:
+            crossing.drop(EFFORT, "the budget is sent instead")
+        return budget
+    if effort not in BUDGETS:
+        crossing.drop(EFFORT, f"{crossing.target} has no effort {effort}")
+        return None
+    if effort != "none":
+        crossing.change(EFFORT, f"the effort {effort} becomes {BUDGETS[effort]} tokens")
+    return BUDGETS[effort]
+
+
+def write_effort(values: Mapping[str, Any], crossing: Crossing) -> object:
+    """Return an effort, for APIs that take any word."""
+    return effort_of(values, crossing)
+
+
+ANY_EFFORT: Final = Counterpart((EFFORT, BUDGET), write=write_effort)
+
+_CLAUDE: Final = re.compile(
+    r"claude-(?:(\d+)(?:[-.](\d))?-[a-z]+|[a-z]+-(\d+)(?:[-.](\d{1,2}))?(?!\d))"
+)
+
+
+def claude_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version in the name of a Claude model, None if the name has none."""
+    found = _CLAUDE.search(model_id)
+    if found is None:
+        return None
+    return int(found[1] or found[3]), int(found[2] or found[4] or 0)
+
+
+def _version_or_newest(model_id: str) -> tuple[int, int]:
+    return claude_version(model_id) or (99, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudePlan:
+    """Reasoning of a Claude request.
+
+    Attributes:
+        thinking: the member `thinking`.
+        effort: the member `output_config.effort`.
+        changes: how the request differs from the portable settings.
+        drop: reason why there is no reasoning although it was asked for.
+    """
+
+    thinking: Object | None = None
+    effort: str | None = None
+    changes: tuple[str, ...] = ()
+    drop: str = ""
+
+
+def claude_plan(values: Mapping[str, Any], model_id: str) -> ClaudePlan:
+    """Return the reasoning of a Claude request.
+
+    Models from 4.6 on take adaptive thinking with an effort; from 4.7 on they refuse a budget. A
+    name without a version is taken as that of a newer model.
+    """
+    effort, budget = values.get(EFFORT), values.get(BUDGET)
+    if effort is None and budget is None:
+        return ClaudePlan()
+    version = _version_or_newest(model_id)
+    if effort == "none" or (effort is None and budget == 0):
+        if version < (4, 7):
+            return ClaudePlan({"type": "disabled"})
+        return ClaudePlan(changes=("no thinking is asked for",))
+    choice = values.get("tool_choice")
+    is_forced = isinstance(choice, ToolChoice) and choice.mode in {"required", "tool"}
+    is_budget = budget is not None and budget > 0
+    if version < (4, 6) or (is_budget and version < (4, 7)):
+        return _with_budget(values, is_forced=is_forced)
+    moved = Crossing("a Claude model", model_id)
+    word = None
+    if effort is not None or is_budget:
+        scale = _CLAUDE_EFFORTS if version >= (4, 7) else ("low", "medium", "high", "max")
+        word = effort_of(values, moved, scale)
+    changes = [loss.reason for loss in moved.losses]
+    if is_forced:
+        changes.append("a forced tool excludes thinking")
+    return ClaudePlan(None if is_forced else {"type": "adaptive"}, word, tuple(changes))
+
+
+def _with_budget(values: Mapping[str, Any], *, is_forced: bool) -> ClaudePlan:
+    if is_forced:
+        return ClaudePlan(drop="a forced tool excludes thinking")
+    most = values.get("max_tokens")
+    most = 4096 if most is None else int(most)
+    budget = values.get(BUDGET)
+    changes: tuple[str, ...] = ()
+    if budget is None or budget <= 0:
+        effort = values.get(EFFORT, "medium")
+        if effort not in SHARES:
+            return ClaudePlan(drop=f"a Claude model has no effort {effort}")
+        wanted = int(SHARES[effort] * most)
+        changes = (f"the effort {effort} becomes {SHARES[effort]:.0%} of max_tokens",)
+    else:
+        wanted = int(budget)
+        if values.get(EFFORT) is not None:
+            changes = ("the budget is sent instead of the effort",)
+    if most <= CLAUDE_MINIMUM:
+        return ClaudePlan(drop=f"max_tokens {most} is too small for thinking")
+    sent = max(min(wanted, CLAUDE_MAXIMUM, most - 1), CLAUDE_MINIMUM)
+    if sent != wanted:
+        changes = (*changes, f"{sent} tokens are sent instead of {wanted}")
+    return ClaudePlan({"type": "enabled", "budget_tokens": sent}, changes=changes)
+
+
+def read_claude_thinking(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+    """Read `{type, budget_tokens?, display?}`."""
+    members = dict(value)
+    found: Object = {}
+    match members.pop("type", None):
+        case "enabled":
+            found[BUDGET] = members.pop("budget_tokens", DYNAMIC)
+        case "disabled":
+            found[EFFORT] = "none"
+        case "adaptive":
+            found[BUDGET] = DYNAMIC
+        case kind:
+            crossing.drop(BUDGET, f"{kind} is a kind of this API")
+    display = members.pop("display", None)
+    if display is not None:
+        found[SUMMARY] = display == "summarized"
+    for name in members:
+        crossing.drop(f"{crossing.label(BUDGET)}.{name}", "a member of this API")
+    return found
+
+
+def write_claude_thinking(values: Mapping[str, Any], crossing: Crossing) -> object:
+    """Write the member `thinking`, and note how the whole reasoning differs."""
+    plan = claude_plan(values, crossing.model_id)
+    name = EFFORT if values.get(EFFORT) is not None else BUDGET
+    for change in plan.changes:
+        crossing.change(name, change)
+    if plan.drop:
+        crossing.drop(name, plan.drop)
+    shown = values.get(SUMMARY)
+    if shown is None:
+        return plan.thinking
+    if plan.thinking is None or plan.thinking["type"] == "disabled":
+        if shown:
+            crossing.drop(SUMMARY, "there is no thinking")
+        return plan.thinking
+    return plan.thinking | {"display": "summarized" if shown else "omitted"}
+
+
+def write_claude_effort(values: Mapping[str, Any], crossing: Crossing) -> object:
+    """Write the effort beside adaptive thinking."""
+    return claude_plan(values, crossing.model_id).effort
+
+
+CLAUDE_THINKING: Final = Counterpart(
+    (EFFORT, BUDGET, SUMMARY), read=read_claude_thinking, write=write_claude_thinking
+)
+
+
+def claude_sampling(name: str, most: float) -> Counterpart:
+    """Return the counterpart of a setting of sampling, which many Claude models restrict.
+
+    Args:
+        name: `temperature`, `top_p` or `top_k`.
+        most: greatest value that the API takes.
+    """
+
+    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
+        value = values[name]
+        refusal = _sampling_refusal(name, values, crossing.model_id)
+        if refusal:
+            if name == "top_k" or value != 1:  # 1 is the default of the two others
+                crossing.drop(name, refusal)
+            return None
+        if value > most:
+            crossing.change(name, f"{crossing.target} takes 0 to {most:g}: {most:g} is sent")
+        return type(value)(min(value, most))
+
+    return Counterpart((name,), write=write)
+
+
+def _sampling_refusal(name: str, values: Mapping[str, Any], model_id: str) -> str:
+    if "claude" not in model_id:
+        return ""
+    version = claude_version(model_id)
+    if version is not None and version >= (4, 7):
+        return "Claude models from 4.7 on refuse it"
+    thinking = claude_plan(values, model_id).thinking
+    is_thinking = thinking is not None and thinking["type"] != "disabled"
+    is_accepted = {
+        "temperature": values[name] == 1,
+        "top_p": 0.95 <= values[name] <= 1,  # noqa: PLR2004 - the range of Anthropic's page
+        "top_k": False,
+    }[name]
+    if is_thinking and not is_accepted:
+        return "refused beside thinking"
+    is_one_of = version is not None and version >= (4, 1)
+    if name == "top_p" and is_one_of and values.get("temperature") is not None:
+        return "Claude models from 4.1 on refuse it beside temperature"
+    return ""

@@ -205,6 +205,13 @@ LIMITS: Final = [
     Limit(CHAT, {"top_logprobs": 2, "logprobs": True}, CLAUDE, {}, "has no top_logprobs"),
     Limit(CHAT, {"service_tier": "scale"}, CLAUDE, {}, "has no scale", ("service_tier",)),
     Limit(CHAT, {"modalities": ["text"], "n": 1, "logprobs": False}, CLAUDE, {}, ""),
+    Limit(
+        CHAT,
+        {"max_tokens": 100, "max_completion_tokens": 200},
+        CLAUDE,
+        {"max_tokens": 200},
+        "extra_body (max_tokens)",
+    ),
     Limit(CHAT, {"made_up": 1}, CLAUDE, {}, "extra_body (made_up)", ("made_up",)),
     Limit(
         CHAT,

@@ -157,7 +157,7 @@ def _read_replay(reader: Reader) -> None:
 
 
 def _read_limits(reader: Reader) -> None:
-    for member in ("max_tokens", "max_completion_tokens"):
+    for member in ("max_completion_tokens", "max_tokens"):
         if reader.body.get(member) is not None and "max_tokens" not in reader.config:
             reader.config |= {"max_tokens": reader.body.pop(member), "max_tokens_member": member}
     options = as_object(reader.body.pop("stream_options", None) or {}, "stream_options")

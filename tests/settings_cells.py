@@ -26,7 +26,7 @@ SCHEMA: Final[dict[str, Any]] = {
     "required": ["city"],
     "additionalProperties": False,
 }
-NAMED: Final[dict[str, Any]] = {"name": "output", "schema": SCHEMA}
+NAMED: Final[dict[str, Any]] = {"name": "response", "schema": SCHEMA}
 """The name is the one that a schema without a name gets."""
 
 Cells = dict[str, dict[str, Any] | None]

@@ -21,7 +21,7 @@ class OutputSchema(BaseModel):
 
     Attributes:
         json_schema: JSON Schema of the answer. None asks for any JSON object.
-        name: name of the schema. APIs that require a name get "output" where it is None.
+        name: name of the schema. APIs that require a name get "response" where it is None.
         description: purpose of the answer, for the model.
         strict: whether the provider must hold the answer to the schema; None leaves it to the
             provider.

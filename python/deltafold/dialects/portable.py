@@ -50,7 +50,7 @@ That value needs no note where an API has no such setting. None is no value.
 """
 
 _NAME: Final = re.compile("[^a-zA-Z0-9_-]")
-UNNAMED: Final = "output"
+UNNAMED: Final = "response"
 """Name of a schema without a name, at the APIs that require one."""
 
 

@@ -24,8 +24,6 @@ import deltafold
 from deltafold.dialects import dialect_of
 
 NAMES = {"deepseek": "openai-chat", "cohere": "cohere-chat"}
-# Settings of `ModelConfig`, which every dialect has.
-PORTABLE = ("temperature", "max_tokens", "top_p", "stop_sequences", "tool_choice")
 # Kinds of cases about functions that deltafold does not have.
 OTHER_KINDS = {
     "stream_encode": "writes streams",
@@ -57,7 +55,7 @@ TEMPLATE = """
 
 llm-babel {version} ships golden cases: requests, responses, streams and errors. Requests are
 parsed, rendered for the target and read by the decoder of llm-babel. Settings of another dialect
-are compared as far as every dialect has them. Responses, streams and errors are compared with the
+migrate. Responses, streams and errors are compared with the
 expected neutral form in content, finish reason and usage. The other kinds of cases are about
 functions that deltafold does not have: {others}.
 
@@ -238,14 +236,11 @@ def rendered(case: dict[str, Any]) -> tuple[dict[str, object], list[str]]:
     parsed = deltafold.parse_request(
         {name: value for name, value in wire.items() if name != "modelId"}, source, model_id=model
     )
-    if source == target:
-        fields = dict(parsed.config)
-    else:
-        fields = {name: parsed.config[name] for name in PORTABLE if name in parsed.config}
-    row = dialect_of(target)
-    config = row.config_class.model_validate({**fields, "model_id": model})
-    result = row.render(parsed.messages, parsed.tools, config, stream=bool(parsed.stream))
-    notes = [*parsed.notes, *result.notes]
+    config, changes = deltafold.migrate_config(parsed, target, model_id=model)
+    result = dialect_of(target).render(
+        parsed.messages, parsed.tools, config, stream=bool(parsed.stream)
+    )
+    notes = [*parsed.notes, *changes, *result.notes]
     return dict(result.body), [str(note["code"]) for note in notes]
 
 
@@ -260,8 +255,7 @@ def request(case: dict[str, Any]) -> Iterator[Found]:
         return
     golden = case["expected_out_wire"]
     ours, theirs = (
-        neutral(decode(case["target"], readable(wire, case["target"])), case)
-        for wire in (body, golden)
+        neutral(decode(case["target"], readable(wire, case["target"]))) for wire in (body, golden)
     )
     for member in sorted({*ours, *theirs}):
         if canonical(ours.get(member)) != canonical(theirs.get(member)):
@@ -277,6 +271,9 @@ def readable(body: Mapping[str, Any], dialect: str) -> dict[str, Any]:
                 kind = "output_text" if item.get("role") == "assistant" else "input_text"
                 item["content"] = [{"type": kind, "text": item["content"]}]
     if dialect == "gemini":
+        generation = body.get("generationConfig", {})
+        if "responseJsonSchema" in generation:
+            generation["responseSchema"] = generation.pop("responseJsonSchema")
         for tool in body.get("tools", ()):
             for function in tool.get("functionDeclarations", ()):
                 if "parametersJsonSchema" in function:
@@ -290,16 +287,11 @@ def number(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def neutral(request: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+def neutral(request: dict[str, Any]) -> dict[str, Any]:
     """Return the compared members of a neutral request."""
     members = json.loads(json.dumps(request, default=str))
     members.pop("stream", None)  # the path or the caller decides
     members.pop("model", None)  # a case may keep the model of its source
-    if case["source"] != case["target"]:
-        params = members.get("params") or {}
-        members["params"] = {k: v for k, v in params.items() if k in {*PORTABLE, "stop"}}
-        for setting in ("response_format", "provider_ext"):
-            members.pop(setting, None)
     if isinstance(stop := (members.get("params") or {}).get("stop"), str):
         members["params"]["stop"] = [stop]  # one text is a list of one (OpenAI Chat)
     order: dict[str, str] = {}

@@ -210,6 +210,28 @@ _OF_REQUESTS: tuple[Rule, ...] = (
         lambda d: d.is_rendered("refused") and "expected, not" in d.ours,
     ),
     (
+        "OpenAI sends usage only if the request asks for it (docs/requests.md)",
+        lambda d: (
+            d.is_rendered("provider_ext", "openai-chat")
+            and d.ours == {"openai-chat": {"stream_options": {"include_usage": True}}}
+        ),
+    ),
+    (
+        "settings with a counterpart migrate (docs/requests.md, settings into another dialect)",
+        lambda d: (
+            (
+                d.is_rendered("provider_ext")
+                and d.theirs is None
+                and d.case["source"] != d.case["target"]
+            )
+            or (d.is_rendered("params") and {**d.theirs, "top_k": d.ours.get("top_k")} == d.ours)
+        ),
+    ),
+    (
+        "DeepSeek is a vendor of openai-chat; deltafold writes the protocol's `json_schema`",
+        lambda d: d.is_rendered("response_format", "deepseek"),
+    ),
+    (
         (
             "deltafold has no table of what single models refuse: settings and roles are sent as "
             "the caller gave them"

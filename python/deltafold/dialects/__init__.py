@@ -102,13 +102,16 @@ class Dialect:
         Raises:
             MisuseError: a part names a local file, which must be read first.
         """
-        from deltafold.dialects.migration import lowered  # noqa: PLC0415 - see the head
         from deltafold.dialects.rendered import Rendering  # noqa: PLC0415 - see the head
         from deltafold.dialects.settings_table import Form  # noqa: PLC0415 - see the head
 
         module = self._module("render")
         identifiers = cast("Identifiers", module.IDENTIFIERS)
-        config, notes = lowered(config, self._side())
+        notes: Sequence[dict[str, object]] = ()
+        if config.reasoning_effort is not None or config.output_schema is not None:
+            from deltafold.dialects.migration import lowered  # noqa: PLC0415 - see the head
+
+            config, notes = lowered(config, self._side())
         rendering = Rendering(
             self.name,
             messages,

@@ -46,7 +46,7 @@ PORTABLE: Final[Mapping[str, object]] = {
 }
 """Names of the portable settings, each with the value that every API has without the setting.
 
-That value needs no note where an API has no such setting. None is no value.
+An API without the setting needs no note for that value. None marks a setting without such a value.
 """
 
 _NAME: Final = re.compile("[^a-zA-Z0-9_-]")

@@ -136,7 +136,7 @@ class ClaudePlan:
         thinking: the member `thinking`.
         effort: the member `output_config.effort`.
         changes: how the request differs from the portable settings.
-        drop: reason why there is no reasoning although it was asked for.
+        drop: reason why the request has no reasoning although the settings ask for it.
     """
 
     thinking: Object | None = None
@@ -234,7 +234,7 @@ def write_claude_thinking(values: Mapping[str, Any], crossing: Crossing) -> obje
         return plan.thinking
     if plan.thinking is None or plan.thinking["type"] == "disabled":
         if shown:
-            crossing.drop(SUMMARY, "there is no thinking")
+            crossing.drop(SUMMARY, "the request has no thinking")
         return plan.thinking
     return plan.thinking | {"display": "summarized" if shown else "omitted"}
 

@@ -5,8 +5,6 @@ In: a schema with types in capitals or numbers, and `nullable`.  Out: JSON Schem
 
 from typing import Final, cast
 
-from deltafold.dialects.settings import Object
-
 _COUNTS: Final = {
     "maxItems",
     "maxLength",
@@ -30,7 +28,7 @@ def json_schema_of(schema: object) -> object:
         return [json_schema_of(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):
         return schema
-    members = cast("Object", schema)
+    members = cast("dict[str, object]", schema)
     found = {name: json_schema_of(value) for name, value in members.items()}
     kind = members.get("type")
     if not isinstance(kind, str | int):

@@ -36,7 +36,7 @@ def token_from_environment(vendor: Vendor) -> str | None:
 def headers_from_environment(vendor: Vendor) -> dict[str, str]:
     """Return the headers that variables set, such as OpenAI's organization."""
     variables = vendor.header_variables.items()
-    values = {name: value for name, variable in variables if (value := environ.get(variable))}
+    values = {name: environ[variable] for name, variable in variables if variable in environ}
     return {name: value for name, value in clean_headers(values).items() if value}
 
 
@@ -47,7 +47,8 @@ def address_from_environment(vendor: Vendor, dialect: str) -> str | None:
         MisuseError: a variable holds no address.
     """
     for variable in vendor.address_variables:
-        value = environ.get(variable, "").strip()
+        # A missing variable is the usual case, for which `get` raises and catches two errors.
+        value = environ[variable].strip() if variable in environ else ""
         if value:
             if vendor.address_is_host:
                 path = urlsplit(vendor.addresses[dialect] or "").path
@@ -60,7 +61,7 @@ def address_from_environment(vendor: Vendor, dialect: str) -> str | None:
 
 def _first_key(variables: tuple[str | None, ...]) -> str | None:
     for variable in variables:
-        if variable and (key := clean_key(environ.get(variable, ""), variable)):
+        if variable and variable in environ and (key := clean_key(environ[variable], variable)):
             return key
     return None
 

@@ -31,6 +31,9 @@ OPENING: Final = "(The conversation begins here.)"
 """User message before a conversation that the assistant begins, for providers that refuse this."""
 
 
+_OF_TOOLS: Final = (ToolCallPart, ToolResultPart)
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """Consecutive parts of one speaker.
@@ -73,19 +76,22 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
             them, for protocols that join these messages; otherwise they follow each message.
     """
     messages = rendering.messages
-    answers, strays = _pair(messages)
-    last_user = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
-    with_tools = messages_in_tool_turns(messages)
     turns: list[Turn] = []
+    last_user = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
+    if not any(isinstance(part, _OF_TOOLS) for message in messages for part in message.parts):
+        # Most conversations begin without tools, where nothing is paired.
+        for number, message in enumerate(messages):
+            placed = _placed(number, message, rendering)
+            if message.role is not Role.TOOL:
+                is_open, model_id = number > last_user, message.meta.model_id
+                turns.append(Turn(message.role, placed, {}, model_id, is_open))
+        return turns
+    answers, strays = _pair(messages)
+    with_tools = messages_in_tool_turns(messages)
     results: list[tuple[Place, MessagePart]] = []
     names: dict[str, str] = {}
     for number, message in enumerate(messages):
-        placed = [(Place(number, i), part) for i, part in enumerate(message.parts)]
-        for place, part in placed:
-            rendering.note_foreign(part, place)
-            if isinstance(part, ToolResultPart) and isinstance(part.content, list):
-                for inside in part.content:
-                    rendering.note_foreign(inside, place)
+        placed = _placed(number, message, rendering)
         is_open = number > last_user
         if message.role is Role.TOOL:
             parts = tuple(item for item in placed if item[0] in strays)
@@ -103,6 +109,20 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
             turns.append(Turn(Role.TOOL, tuple(results), names, None, is_open))
             results, names = [], {}
     return turns
+
+
+def _placed(
+    number: int, message: Message, rendering: Rendering
+) -> tuple[tuple[Place, MessagePart], ...]:
+    """Return the parts of a message with their positions; note what only foreign state holds."""
+    placed = tuple((Place(number, i), part) for i, part in enumerate(message.parts))
+    for place, part in placed:
+        if part.provider_state is not None:
+            rendering.note_foreign(part, place)
+        if isinstance(part, ToolResultPart) and isinstance(part.content, list):
+            for inside in part.content:
+                rendering.note_foreign(inside, place)
+    return placed
 
 
 def messages_in_tool_turns(messages: Sequence[Message]) -> set[int]:

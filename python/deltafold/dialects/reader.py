@@ -245,6 +245,11 @@ def words(value: object, place: str) -> tuple[str, ...]:
     return tuple(text(word, place) for word in cast("Sequence[object]", value or ()))
 
 
+def is_below_zero(value: object) -> bool:
+    """Return whether a value is a negative integer, which no limit of tokens is."""
+    return isinstance(value, int) and value < 0
+
+
 def address(value: object, place: str) -> str:
     """Return an address or an id.
 

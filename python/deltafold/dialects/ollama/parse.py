@@ -14,6 +14,7 @@ from deltafold.dialects.reader import (
     Names,
     Reader,
     as_object,
+    is_below_zero,
     text,
     thinking_of,
     words,
@@ -54,7 +55,12 @@ def _read_options(reader: Reader) -> None:
     if reader.body.get("format") == "":  # Ollama's own client writes it for "no format".
         del reader.body["format"]
     options = as_object(reader.body.pop("options", None) or {}, "options")
+    # -1 and -2 are no numbers of tokens: no limit, and the rest of the context.
+    is_number = not is_below_zero(options.get("num_predict"))
+    other = None if is_number else options.pop("num_predict")
     reader.take_within(SETTINGS, "options", options)
+    if other is not None:
+        options["num_predict"] = other
     if options:
         reader.config["options"] = options
 

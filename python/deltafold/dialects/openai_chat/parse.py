@@ -23,6 +23,7 @@ from deltafold.dialects.reader import (
     file_of,
     function_tools,
     image_of,
+    is_below_zero,
     listed,
     objects,
     odd_arguments,
@@ -158,7 +159,9 @@ def _read_replay(reader: Reader) -> None:
 
 def _read_limits(reader: Reader) -> None:
     for member in ("max_completion_tokens", "max_tokens"):
-        if reader.body.get(member) is not None and "max_tokens" not in reader.config:
+        limit = reader.body.get(member)
+        # Local servers accept -1 for no limit; it stays in the body.
+        if limit is not None and not is_below_zero(limit) and "max_tokens" not in reader.config:
             reader.config |= {"max_tokens": reader.body.pop(member), "max_tokens_member": member}
     options = as_object(reader.body.pop("stream_options", None) or {}, "stream_options")
     reader.config["include_usage"] = options == {"include_usage": True}

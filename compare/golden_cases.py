@@ -305,11 +305,16 @@ def comparable(part: dict[str, Any], order: dict[str, str]) -> None:
     """Make a part equal to another one that says the same.
 
     An id only connects a call with its result, and its form is the target's. A result is JSON or
-    its text. A data URL is the medium itself.
+    its text, and a list of one text is that text. A data URL is the medium itself.
     """
     if "id" in part:
         part["id"] = order.setdefault(str(part["id"]), str(len(order)))
         part.get("provider_ext", {}).get("gemini", {}).pop("id", None)
+    match part.get("content"):
+        case [{"type": "text", "text": str(text), **others}] if not others:
+            part["content"] = text
+        case _:
+            pass
     if isinstance(part.get("content"), str):
         with contextlib.suppress(ValueError):
             part["content"] = json.loads(part["content"])

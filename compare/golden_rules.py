@@ -53,6 +53,23 @@ def _begins_with_user(difference: Difference) -> bool:
     return difference.ours[1:] == (theirs[1:] if has_empty_turn else theirs)
 
 
+def _without_system(messages: list[Any], texts: list[Any]) -> list[Any]:
+    """Return the messages after the system message, which llm-babel reads as the user's."""
+    is_system = bool(messages) and messages[0]["content"] == texts
+    return messages[1:] if is_system else messages
+
+
+def _without(difference: Difference, member: str) -> list[Any]:
+    """Return our tools without a member."""
+    return [
+        {name: found for name, found in tool.items() if name != member} for tool in difference.ours
+    ]
+
+
+def _texts(messages: list[Any]) -> str:
+    return "".join(str(part.get("text", "")) for one in messages for part in one["content"])
+
+
 Rule = tuple[str, Callable[[Difference], bool]]
 
 _OF_ANSWERS: tuple[Rule, ...] = (
@@ -130,6 +147,41 @@ _OF_ANSWERS: tuple[Rule, ...] = (
 )
 
 _OF_REQUESTS: tuple[Rule, ...] = (
+    (
+        "OpenAI Responses: a system message stays a message (docs/requests.md, Order)",
+        lambda d: (
+            (d.is_rendered("system", "openai-responses") and d.ours is None)
+            or (
+                d.is_rendered("messages", "openai-responses")
+                and _without_system(d.ours, d.ours[0]["content"]) == d.theirs
+            )
+        ),
+    ),
+    (
+        "OpenAI Responses: functions are strict unless `strict` is false; elsewhere they are not",
+        lambda d: d.is_rendered("tools", "openai-responses") and _without(d, "strict") == d.theirs,
+    ),
+    (
+        "a parsed request keeps its empty texts; `repair` removes them (docs/requests.md)",
+        lambda d: (
+            d.is_rendered("messages")
+            and d.wire("'text': ''")
+            and _texts(d.ours) == _texts(d.theirs)
+        ),
+    ),
+    (
+        "two texts of a message stay two texts (docs/requests.md, Texts)",
+        lambda d: (
+            d.is_rendered("messages", "deepseek", "openai-chat")
+            and _texts(d.ours) == _texts(d.theirs)
+        ),
+    ),
+    (
+        "Anthropic: a `compaction` block is not text of the answer; other dialects note it",
+        lambda d: (
+            d.is_rendered("messages") and d.wire("'compaction'") and "part_dropped" in d.notes
+        ),
+    ),
     (
         "Anthropic: `max_tokens` is required; deltafold's default is 4096",
         lambda d: (

@@ -280,8 +280,11 @@ def _part(part: Body) -> Body:
 
 
 def standard_base64(data: str) -> str:
-    """Return base64 in the standard alphabet; Gemini also takes the alphabet for addresses."""
-    return data.replace("-", "+").replace("_", "/")
+    """Return base64 in the standard alphabet, without its padding.
+
+    Gemini also takes the alphabet for addresses, and data without padding.
+    """
+    return data.replace("-", "+").replace("_", "/").rstrip("=")
 
 
 def in_camel_case(value: Any) -> Any:  # noqa: ANN401 - any JSON

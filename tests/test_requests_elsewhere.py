@@ -239,3 +239,39 @@ def test_reasoning_under_two_names_is_reasoning_twice() -> None:
     config = row.config_class.model_validate(request.config)
     home = row.render(request.messages, request.tools, config, stream=False)
     assert normal("openai-chat", home.body) == normal("openai-chat", body)
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("QQ", "QQ=="),
+        ("QUI", "QUI="),
+        ("QUJD", "QUJD"),
+        ("Q-_", "Q+/="),
+        ("QQ==", "QQ=="),
+        # This is no base64, and lines are no longer of one length.
+        ("JVBER", "JVBER"),
+        ("QUJDRA==\nQQ", "QUJDRA==\nQQ"),
+    ],
+)
+def test_base64_gets_its_alphabet_and_padding(given: str, sent: str) -> None:
+    image = {"inlineData": {"mimeType": "image/png", "data": given}}
+    body = {"contents": [{"role": "user", "parts": [image]}]}
+    assert {"bytes": sent} in values_in(rendered_in("bedrock-converse", "gemini", body).body)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("22C sunny", "22C sunny"), ({"sky": "grey"}, '{"sky":"grey"}'), ([1], "[1]")],
+)
+def test_the_json_of_a_result_is_text_elsewhere(value: object, shown: str) -> None:
+    use = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
+    result = {"toolResult": {"toolUseId": "a", "content": [{"json": value}]}}
+    body = {
+        "messages": [
+            {"role": "user", "content": [{"text": "Hello"}]},
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result]},
+        ]
+    }
+    assert shown in values_in(rendered_in("openai-chat", "bedrock-converse", body).body)

@@ -111,7 +111,11 @@ def standard_base64(data: str) -> str:
     """
     if "-" in data or "_" in data:
         data = data.translate(_TO_STANDARD)
-    return data + "=" * (-len(data) % 4)
+    missing = -len(data) % 4
+    # A rest of one character, padding and line ends leave nothing to pad.
+    if missing in {0, 3} or data.endswith("=") or any(space in data for space in "\n\r "):
+        return data
+    return data + "=" * missing
 
 
 def _of_data_url(address: str, mime_type: str | None) -> Source:

@@ -199,7 +199,8 @@ def _inside(reader: Reader, block: Object) -> ContentPart:
     if block.keys() == {"text"}:
         return _text(reader, block)
     if block.keys() == {"json"}:
-        return reader.as_sent(compact(block["json"]), block)
+        value = block["json"]
+        return reader.as_sent(value if isinstance(value, str) else compact(value), block)
     shown = shown_text(block)
     media = _media(reader, block)
     if media is None and shown:

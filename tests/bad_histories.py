@@ -9,7 +9,7 @@ half; "part N" is that of the protocol notes on the dialect named.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from conversations import MODELS, call, own_call, provider_blocks, state, thought
+from conversations import DIALECTS, MODELS, call, own_call, provider_blocks, state, thought
 from deltafold import (
     FileRefPart,
     ImagePart,
@@ -369,6 +369,28 @@ BAD = [
         *said(call("a")),
         Message.tool_result("a", [TextPart(text="here:"), FileRefPart(path="C:\\a.pdf")]),
         codes=[Code.LOCAL_FILE],
+    ),
+    bad(
+        "video-for-claude-at-bedrock",
+        "a recording of Claude Sonnet 4.5: this model doesn't support the video content block",
+        Message.user("Watch", FileRefPart(path="data:video/mp4;base64,AAAA")),
+        codes=[Code.REFUSED_MEDIUM],
+        accepted_in=tuple(set(DIALECTS) - {"bedrock-converse"}),
+    ),
+    bad(
+        "image-in-s3-for-claude-at-bedrock",
+        "a recording of Claude Sonnet 4.5: this model doesn't support the s3Uri field",
+        *said(call("a")),
+        Message.tool_result("a", [ImagePart(mime_type="image/png", url="s3://bucket/a.png")]),
+        codes=[Code.REFUSED_MEDIUM],
+        accepted_in=tuple(set(DIALECTS) - {"bedrock-converse"}),
+    ),
+    bad(
+        "audio-for-gpt-5",
+        "recordings of GPT-5 mini: content blocks are expected to be either text or image_url",
+        Message.user("Listen", FileRefPart(path="data:audio/mpeg;base64,AAAA")),
+        codes=[Code.REFUSED_MEDIUM],
+        accepted_in=tuple(set(DIALECTS) - set(OPENAI)),
     ),
     Bad(
         "reasoning-alone",

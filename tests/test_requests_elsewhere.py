@@ -265,9 +265,9 @@ def test_base64_gets_its_alphabet_and_padding(given: str, sent: str) -> None:
     [("22C sunny", "22C sunny"), ({"sky": "grey"}, '{"sky":"grey"}'), ([1], "[1]")],
 )
 def test_the_json_of_a_result_is_text_elsewhere(value: object, shown: str) -> None:
-    use = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
+    use: dict[str, Any] = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
     result = {"toolResult": {"toolUseId": "a", "content": [{"json": value}]}}
-    body = {
+    body: dict[str, Any] = {
         "messages": [
             {"role": "user", "content": [{"text": "Hello"}]},
             {"role": "assistant", "content": [use]},

@@ -1,11 +1,14 @@
-"""Histories that some providers and models accept although others refuse them.
+"""What some models accept or refuse although other models of the same dialect do not.
 
 Law: each row has its source. A request that a provider accepted is never called a mistake.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from mimetypes import guess_type
 from typing import Final
+
+from deltafold.dialects.media import Source
 
 _ASSISTANT_FIRST: Final[Mapping[str, re.Pattern[str]]] = {
     # A recording of Claude Sonnet 4.5 in 2026. Converse refuses it for models of other vendors: "A
@@ -15,6 +18,9 @@ _ASSISTANT_FIRST: Final[Mapping[str, re.Pattern[str]]] = {
 
 _OF_OPENAI: Final = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d)")
 _OF_DEEPSEEK: Final = re.compile(r"deepseek-")
+
+_NO_AUDIO: Final = re.compile(r"gpt-5(?!.*audio)")
+_CLAUDE_AT_BEDROCK: Final = re.compile(r"(.*\.)?anthropic\.claude-")
 
 CALLS_NEED_NO_RESULT: Final = frozenset({"gemini"})
 """Dialects that accept a text of the user directly after calls, in place of their results.
@@ -58,6 +64,43 @@ def results_follow_each_message(dialect: str, model_id: str | None) -> bool:
     'tool_calls' must be followed by tool messages responding to each 'tool_call_id'".
     """
     return dialect == "openai-chat" and _is(_OF_DEEPSEEK, model_id)
+
+
+def refused_medium(dialect: str, model_id: str | None, source: Source) -> str | None:
+    """Return the kind of a medium that the model is known to refuse, None for any other."""
+    for of_dialect, pattern, kind, is_of_kind in _REFUSED_MEDIA:
+        if dialect == of_dialect and is_of_kind(source) and _is(pattern, model_id):
+            return kind
+    return None
+
+
+def _is_audio(source: Source) -> bool:
+    return _mime_type(source).startswith("audio/")
+
+
+def _is_video(source: Source) -> bool:
+    return _mime_type(source).startswith("video/")
+
+
+def _is_image_in_s3(source: Source) -> bool:
+    return source.is_image and source.value.startswith("s3://")
+
+
+def _mime_type(source: Source) -> str:
+    guessed = guess_type(source.value)[0] if source.kind in {"url", "uri"} else None
+    return source.mime_type or guessed or ""
+
+
+_REFUSED_MEDIA: Final[tuple[tuple[str, re.Pattern[str], str, Callable[[Source], bool]], ...]] = (
+    # Recordings of GPT-5 mini: "Content blocks are expected to be either text or image_url type",
+    # "The file type you uploaded is not supported. Please try again with a pdf".
+    ("openai-chat", _NO_AUDIO, "audio", _is_audio),
+    ("openai-responses", _NO_AUDIO, "audio", _is_audio),
+    # Recordings of Claude Sonnet 4.5: "This model doesn't support the video content block", "This
+    # model doesn't support the s3Uri field" for an image; a document in S3 was accepted.
+    ("bedrock-converse", _CLAUDE_AT_BEDROCK, "a video", _is_video),
+    ("bedrock-converse", _CLAUDE_AT_BEDROCK, "an image in S3", _is_image_in_s3),
+)
 
 
 def _is(pattern: re.Pattern[str], model_id: str | None) -> bool:

@@ -33,6 +33,7 @@ class ProblemCode(StrEnum):
     MISPLACED_PART = "misplaced_part"
     ORPHAN_CALL = "orphan_call"
     ORPHAN_RESULT = "orphan_result"
+    REFUSED_MEDIUM = "refused_medium"
     REUSED_CALL_ID = "reused_call_id"
     UNSIGNED_THINKING = "unsigned_thinking"
 

@@ -19,6 +19,7 @@ from deltafold.dialects.acceptance import (
     answer_needs_its_id,
     arguments_may_be_any_text,
     assistant_may_begin,
+    refused_medium,
     results_follow_each_message,
 )
 from deltafold.dialects.media import source_of
@@ -499,12 +500,17 @@ class _Mender:
         self, part: ImagePart | FileRefPart, piece: Piece
     ) -> ImagePart | FileRefPart | TextPart:
         try:
-            source_of(part)
+            source = source_of(part)
         except MisuseError as error:
             self._found(ProblemCode.LOCAL_FILE, str(error), "its name stands for it", piece)
             name = part.path if isinstance(part, FileRefPart) else part.url
             return TextPart(text=f"[{name} left out: it was not read]")
-        return part
+        kind = refused_medium(self._dialect, self._model_id, source)
+        if kind is None:
+            return part
+        message = f"{self._model_id} does not read {kind}"
+        self._found(ProblemCode.REFUSED_MEDIUM, message, "its name stands for it", piece)
+        return TextPart(text=source.shown)
 
     def _is_foreign(self, part: ProviderPart, piece: Piece) -> bool:
         if part.dialect == self._dialect:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from deltafold.dialects.capability import Capability
 from deltafold.exceptions import MisuseError
@@ -22,7 +22,7 @@ from deltafold.exceptions import MisuseError
 if TYPE_CHECKING:
     from deltafold.dialects.migration import Migrated, Side
     from deltafold.dialects.reader import ParsedRequest, Reader
-    from deltafold.dialects.rendered import Identifiers, Rendered
+    from deltafold.dialects.rendered import Identifiers, Rendered, Rendering
     from deltafold.dialects.settings import ModelConfig
     from deltafold.dialects.settings_table import SettingTable
     from deltafold.messages import Message
@@ -102,27 +102,23 @@ class Dialect:
         Raises:
             MisuseError: a part names a local file, which must be read first.
         """
-        from deltafold.dialects.rendered import Rendering  # noqa: PLC0415 - see the head
-        from deltafold.dialects.settings_table import Form  # noqa: PLC0415 - see the head
-
-        module = self._module("render")
-        identifiers = cast("Identifiers", module.IDENTIFIERS)
+        renderer = _renderer_of(self._folder)
         notes: Sequence[dict[str, object]] = ()
         if config.reasoning_effort is not None or config.output_schema is not None:
             from deltafold.dialects.migration import lowered  # noqa: PLC0415 - see the head
 
             config, notes = lowered(config, self._side())
-        rendering = Rendering(
+        rendering = renderer.rendering(
             self.name,
             messages,
             tools,
             config,
             stream=stream,
-            identifiers=identifiers,
+            identifiers=renderer.identifiers,
             notes=notes,
         )
-        body = cast("Callable[..., dict[str, object]]", module.body_of)(rendering, config)
-        if self.settings["extra_body"].form is Form.NONE:
+        body = renderer.body_of(rendering, config)
+        if renderer.merges_extra_body:
             body |= config.extra_body
         return rendering.done(body)
 
@@ -162,8 +158,31 @@ class Dialect:
         """Return the headers of a request with a bearer token."""
         return {"authorization": f"Bearer {token}", **self.headers}
 
+    @property
+    def _folder(self) -> str:
+        return self.folder or self.name.replace("-", "_")
+
     def _module(self, name: str) -> ModuleType:
-        return _module_of(self.folder or self.name.replace("-", "_"), name)
+        return _module_of(self._folder, name)
+
+
+class _Renderer(NamedTuple):
+    """What rendering needs of the modules of a dialect."""
+
+    rendering: "type[Rendering]"
+    identifiers: "Identifiers"
+    body_of: "Callable[[Rendering, Any], dict[str, object]]"
+    merges_extra_body: bool
+
+
+@cache
+def _renderer_of(folder: str) -> _Renderer:
+    from deltafold.dialects.rendered import Rendering  # noqa: PLC0415 - see the head
+    from deltafold.dialects.settings_table import Form  # noqa: PLC0415 - see the head
+
+    module, settings = _module_of(folder, "render"), _module_of(folder, "settings")
+    merges = settings.SETTINGS["extra_body"].form is Form.NONE
+    return _Renderer(Rendering, module.IDENTIFIERS, module.body_of, merges)
 
 
 @cache

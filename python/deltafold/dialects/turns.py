@@ -76,16 +76,10 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
             them, for protocols that join these messages; otherwise they follow each message.
     """
     messages = rendering.messages
+    last_user, has_tools = _overview(messages)
+    if not has_tools:
+        return _unpaired(rendering, last_user)
     turns: list[Turn] = []
-    last_user = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
-    if not any(isinstance(part, _OF_TOOLS) for message in messages for part in message.parts):
-        # Most conversations begin without tools, where nothing is paired.
-        for number, message in enumerate(messages):
-            placed = _placed(number, message, rendering)
-            if message.role is not Role.TOOL:
-                is_open, model_id = number > last_user, message.meta.model_id
-                turns.append(Turn(message.role, placed, {}, model_id, is_open))
-        return turns
     answers, strays = _pair(messages)
     with_tools = messages_in_tool_turns(messages)
     results: list[tuple[Place, MessagePart]] = []
@@ -111,18 +105,42 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
     return turns
 
 
+def _overview(messages: Sequence[Message]) -> tuple[int, bool]:
+    """Return the index of the last message of the user, and whether any part is of a tool."""
+    last_user, has_tools = -1, False
+    for number, message in enumerate(messages):
+        if message.role is Role.USER:
+            last_user = number
+        for part in message.parts:
+            has_tools = has_tools or isinstance(part, _OF_TOOLS)
+    return last_user, has_tools
+
+
+def _unpaired(rendering: Rendering, last_user: int) -> list[Turn]:
+    """Return the turns of a conversation without calls and results, as most begin."""
+    turns: list[Turn] = []
+    for number, message in enumerate(rendering.messages):
+        placed = _placed(number, message, rendering)
+        if message.role is not Role.TOOL:
+            is_open, model_id = number > last_user, message.meta.model_id
+            turns.append(Turn(message.role, placed, {}, model_id, is_open))
+    return turns
+
+
 def _placed(
     number: int, message: Message, rendering: Rendering
 ) -> tuple[tuple[Place, MessagePart], ...]:
     """Return the parts of a message with their positions; note what only foreign state holds."""
-    placed = tuple((Place(number, i), part) for i, part in enumerate(message.parts))
-    for place, part in placed:
+    placed: list[tuple[Place, MessagePart]] = []
+    for index, part in enumerate(message.parts):
+        place = Place(number, index)
         if part.provider_state is not None:
             rendering.note_foreign(part, place)
         if isinstance(part, ToolResultPart) and isinstance(part.content, list):
             for inside in part.content:
                 rendering.note_foreign(inside, place)
-    return placed
+        placed.append((place, part))
+    return tuple(placed)
 
 
 def messages_in_tool_turns(messages: Sequence[Message]) -> set[int]:

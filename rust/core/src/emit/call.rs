@@ -109,13 +109,14 @@ impl Call {
     /// Return true if arguments wait until more is known: a placeholder `{}`, or possible ciphertext.
     #[inline]
     pub(super) fn withholds(&self, plain: &str) -> bool {
-        let is_placeholder = self.format == InputFormat::Json
-            && !self.sent
-            && self.form != ArgumentForm::Verbatim
-            && self.pending.is_empty()
-            && plain == "{}";
-        let first = if self.pending.is_empty() { plain } else { &self.pending };
-        is_placeholder || self.may_be_ciphertext(first)
+        if self.sent || self.format != InputFormat::Json {
+            return false;
+        }
+        if self.pending.is_empty() {
+            let is_placeholder = self.form != ArgumentForm::Verbatim && plain == "{}";
+            return is_placeholder || self.may_be_ciphertext(plain);
+        }
+        self.may_be_ciphertext(&self.pending)
     }
 
     /// Return true if `text` repeats the whole arguments, raw or encoded as a JSON string.

@@ -84,3 +84,31 @@ def test_several_damages_to_a_golden_body(dialect: str, data: st.DataObject) -> 
         path = data.draw(st.sampled_from(known))
         body = replaced(body, path, data.draw(st.sampled_from(JUNK)))
     read(body, dialect)
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"text": "deep"}
+    for _ in range(depth):
+        value = {"inside": [value]}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("dialect", "body"),
+    [
+        ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "odd"}]}]}),
+        ("anthropic-messages", {"messages": [{"role": "user", "content": [{"type": "odd"}]}]}),
+        ("gemini", {"contents": [{"role": "user", "parts": [{"odd": {}}]}]}),
+    ],
+)
+def test_a_request_that_is_nested_too_deeply_is_refused(dialect: str, body: dict[str, Any]) -> None:
+    member = "content" if "messages" in body else "parts"
+    for depth in (50, 10_000):
+        deep = json.loads(json.dumps(body))
+        (message,) = deep.get("messages") or deep["contents"]
+        message[member][0]["odd"] = nested(depth)
+        if depth == 50:
+            assert parse_request(deep, dialect, model_id="m").messages
+            continue
+        with pytest.raises(ValueError, match="nested too deeply"):
+            parse_request(deep, dialect, model_id="m")

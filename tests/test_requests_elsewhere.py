@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from conversations import MODELS
-from deltafold import Rendered, parse_request
+from deltafold import Message, Rendered, TextPart, parse_request
 from deltafold.dialects import dialect_of
 from normal_form import normal
 from wire_bodies import BODIES
@@ -275,3 +275,18 @@ def test_the_json_of_a_result_is_text_elsewhere(value: object, shown: str) -> No
         ]
     }
     assert shown in values_in(rendered_in("openai-chat", "bedrock-converse", body).body)
+
+
+def test_only_texts_that_citations_split_are_joined() -> None:
+    cited: list[object] = [{"type": "char_location", "cited_text": "x"}]
+    pieces = [
+        TextPart(text="One "),
+        TextPart(text="two", annotations=cited),
+        TextPart(text=" three."),
+        TextPart(text="Four."),
+    ]
+    row = dialect_of("openai-chat")
+    config = row.config_class.model_validate({"model_id": "m"})
+    rendered = row.render([Message.user("Hello"), Message.assistant(*pieces)], [], config)
+    assert {"type": "text", "text": "One two three."} in values_in(rendered.body)
+    assert {"type": "text", "text": "Four."} in values_in(rendered.body)

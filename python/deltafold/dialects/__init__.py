@@ -167,7 +167,7 @@ class Dialect:
 
 
 class _Renderer(NamedTuple):
-    """What rendering needs of the modules of a dialect."""
+    """Members of the modules of a dialect that rendering uses."""
 
     rendering: "type[Rendering]"
     identifiers: "Identifiers"
@@ -286,9 +286,13 @@ def parse_request(
     Raises:
         MisuseError: requests of this dialect cannot be parsed.
         ValueError: a member has the wrong type or a value outside of its range; the error names it.
+            The request is nested too deeply.
     """
     row = dialect_of(dialect)
-    parsed = row.parse(body, model_id)
+    try:
+        parsed = row.parse(body, model_id)
+    except RecursionError:
+        raise ValueError("the request is nested too deeply to be read") from None
     row.config_class.model_validate({"model_id": "unknown", **parsed.config})
     return parsed
 

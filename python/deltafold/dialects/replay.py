@@ -87,21 +87,25 @@ def without_splits(parts: Sequence[tuple[Place, T]]) -> list[tuple[Place, T | Te
     A provider splits one text where a citation begins or ends, also within a sentence.
     """
     whole: list[tuple[Place, T | TextPart]] = []
-    is_cited = False
+    split: list[tuple[Place, TextPart]] = []
     for place, part in parts:
         if not isinstance(part, TextPart) or part.refusal:
-            whole.append((place, part))
-            is_cited = False
+            whole += [*_rejoined(split), (place, part)]
+            split = []
             continue
-        last = whole[-1][1] if whole else None
-        continues = is_cited or bool(part.annotations)
-        is_cited = bool(part.annotations)
-        if continues and isinstance(last, TextPart) and not last.refusal:
-            both = last.model_copy(update={"text": last.text + part.text})
-            whole[-1] = (whole[-1][0], both)
-        else:
-            whole.append((place, part))
-    return whole
+        if split and not (split[-1][1].annotations or part.annotations):
+            whole += _rejoined(split)
+            split = []
+        split.append((place, part))
+    return whole + _rejoined(split)
+
+
+def _rejoined(split: Sequence[tuple[Place, TextPart]]) -> list[tuple[Place, TextPart]]:
+    """Return neighbouring texts as one, with the annotations and the state of the first."""
+    if len(split) <= 1:
+        return list(split)
+    place, first = split[0]
+    return [(place, first.model_copy(update={"text": "".join(part.text for _, part in split)}))]
 
 
 def result_and_media(

@@ -90,7 +90,8 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
         return
     results = [block for block in blocks if block.get("type") == "tool_result"]
     reader.answer([_result(reader, block, place) for block in results])
-    said = [_said(reader, block, place) for block in blocks if block not in results]
+    others = [block for block in blocks if block.get("type") != "tool_result"]
+    said = [_said(reader, block, place) for block in others]
     if role == "system":
         reader.say(Role.SYSTEM, said, {**extras, "role": role})
     elif said or not results:

@@ -348,6 +348,7 @@ def test_widget_changes_leave_an_entry_that_no_model_sees() -> None:
     assert replaced is not None
     assert replaced.status is ToolExecutionStatus.SUCCESS
     assert agent.memory_notebook_snapshot == "from the model"
+    assert agent.memory_notebook_widget.snapshot == "from the model"
     entries = [entry for entry in agent.history if isinstance(entry, WidgetEntry)]
     assert [entry.source for entry in entries] == ["host", "tool call c1"]
     assert [message.role for message in agent.render_live_context()] == [ContextMessageRole.SYSTEM]

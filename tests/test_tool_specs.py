@@ -189,3 +189,13 @@ def test_the_settings_of_a_local_model_are_checked_too() -> None:
         LocalConfig.model_validate({"model_id": "m", "repetition_penalti": 1.1})
     with pytest.raises(ValidationError, match="repetition_penalty"):
         LocalConfig(model_id="m", repetition_penalty=0.0)
+
+
+def test_a_specification_takes_the_names_of_json() -> None:
+    schema: dict[str, object] = {"type": "object", "properties": {"city": {"type": "string"}}}
+    spec = ToolSpec.model_validate({"name": "weather", "parameterSchema": schema})
+    assert spec == ToolSpec(name="weather", parameter_schema=schema)
+    assert ToolSpec.model_validate(spec.model_dump()) == spec
+    assert ToolSpec.model_validate(spec.model_dump(by_alias=True)) == spec
+    with pytest.raises(ValidationError, match="parameterschema"):
+        ToolSpec.model_validate({"name": "weather", "parameterschema": schema})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
 
 from deltafold.tool_schema import described, schema_of_function, schema_of_model
 
@@ -19,6 +20,8 @@ def _no_parameters() -> dict[str, object]:
 
 class ToolSpec(BaseModel):
     """A tool as the model sees it.
+
+    Names in camelCase are accepted too, as in messages (`parameterSchema`).
 
     >>> def weather(city: str, days: int = 1) -> str:
     ...     "The weather in a city."
@@ -35,7 +38,13 @@ class ToolSpec(BaseModel):
             None sends it in every dialect.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
 
     name: str = Field(min_length=1)
     description: str | None = None

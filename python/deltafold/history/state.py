@@ -95,6 +95,11 @@ class AgentState:
         return tuple(self._history)
 
     @property
+    def memory_notebook_widget(self) -> MemoryNotebookWidget:
+        """The widget of the memory notebook."""
+        return self._memory_notebook
+
+    @property
     def memory_notebook_snapshot(self) -> str:
         """The memory notebook's text."""
         return self._memory_notebook.snapshot

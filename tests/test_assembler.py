@@ -366,7 +366,6 @@ BROKEN: list[tuple[str, list[tuple[str, Wire]], Wire]] = [
     ("end of no call", [start()], delta(2, *end())),
     ("end twice", [*OPEN_CALL, end()], delta(4, *end())),
     ("done with an open call", OPEN_CALL, delta(3, *done())),
-    ("error with an open call", OPEN_CALL, delta(3, *error())),
     ("part onto a part", SOME_TEXT, delta(3, *part(0))),
     ("part leaves a gap", SOME_TEXT, delta(3, *part(2))),
     (
@@ -387,6 +386,24 @@ BROKEN: list[tuple[str, list[tuple[str, Wire]], Wire]] = [
     ("unknown error code", [start()], delta(2, *error("teapot"))),
     ("no members at all", [start()], {}),
 ]
+
+
+def test_an_error_ends_the_open_calls_as_incomplete(assembler: Assembler) -> None:
+    """A producer that is no decoder may fail in the middle of a call."""
+    calls = [call(), call("d"), args('{"a"', "d"), call("e"), end("e")]
+    consume(assembler, start(), *calls, error())
+    found = {
+        one.tool_call_id: (one.raw_args_text, one.incomplete)
+        for one in assembler.snapshot().tool_calls
+    }
+    assert found == {"c": ("", True), "d": ('{"a"', True), "e": ("", False)}
+    assert assembler.status == "error"
+    with pytest.raises(ModelError) as failed:
+        assembler.build_final_message()
+    assert failed.value.partial_message is not None
+    assert (
+        failed.value.partial_message.runnable_tool_calls == assembler.snapshot().runnable_tool_calls
+    )
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,6 @@ MISPLACED: dict[str, Wire] = {
     "a second start": delta(5, *start()),
     "a call that was not started": delta(5, *args("{}", "nobody")),
     "an end while a call is open": delta(5, *done_delta()),
-    "an error while a call is open": delta(5, *error()),
 }
 
 

@@ -3,10 +3,11 @@
 In: `MessageDelta`s, batches of them, or their wire form.  Out: a `Message` so far, the final
 `Message`, or a `ModelError`.
 
-Laws: `start` is first and alone; exactly one `done` or `error` ends the stream, with no call open;
-`seq` rises strictly; all deltas are of one run; a delta that breaks a law changes nothing. Cost is
-linear in the deltas: text is joined when it is read. The extension's class of the same name does
-the same, faster; every test of one runs on the other.
+Laws: `start` is first and alone; exactly one `done` or `error` ends the stream; no call is open at
+`done`, and `error` ends open calls as incomplete; `seq` rises strictly; all deltas are of one run;
+a delta that breaks a law changes nothing. Cost is linear in the deltas: text is joined when it is
+read. The extension's class of the same name does the same, faster; every test of one runs on the
+other.
 """
 
 import json
@@ -463,14 +464,10 @@ def _fold_part_end(fold: _Fold, delta: MessageDelta) -> None:
     found.ended = True
 
 
-def _check_calls_ended(fold: _Fold, delta: MessageDelta) -> None:
+def _fold_done(fold: _Fold, delta: MessageDelta) -> None:
     if fold.open_calls:
         still_open = next(call.tool_call_id for call in fold.calls.values() if not call.ended)
         raise _broken(delta, "kind", f"comes while the call {still_open!r} is open")
-
-
-def _fold_done(fold: _Fold, delta: MessageDelta) -> None:
-    _check_calls_ended(fold, delta)
     fold.status = "done"
     fold.finish_reason = delta.finish_reason
     fold.raw_finish_reason = delta.raw_finish_reason
@@ -480,7 +477,10 @@ def _fold_done(fold: _Fold, delta: MessageDelta) -> None:
 
 
 def _fold_error(fold: _Fold, delta: MessageDelta) -> None:
-    _check_calls_ended(fold, delta)
+    for call in fold.calls.values():
+        if not call.ended:
+            call.ended = call.incomplete = True
+    fold.open_calls = 0
     fold.status = "error"
     fold.warnings = delta.warnings
     fold.failure = delta

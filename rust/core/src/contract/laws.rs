@@ -50,7 +50,8 @@ pub struct Laws {
     parts: Vec<PartState>,
     /// Number of text and thinking parts that have not ended.
     open_parts: usize,
-    requires_part_end: bool,
+    /// Whether every text, thinking part and call ends before the terminal.
+    requires_ends: bool,
     calls: HashMap<Box<str>, Call>,
     open_calls: usize,
 }
@@ -78,9 +79,9 @@ struct Call {
 }
 
 impl Laws {
-    /// Build the laws of a decoder's output, which ends every text and thinking part.
+    /// Build the laws of a decoder's output, which ends every part and every call.
     pub fn of_decoder() -> Self {
-        Self { requires_part_end: true, ..Self::default() }
+        Self { requires_ends: true, ..Self::default() }
     }
 
     /// Return the sequence number of the last lawful delta; 0 before the first.
@@ -199,11 +200,15 @@ impl Laws {
             }
             Payload::Part { part_index, .. } => self.new_part(part_index),
             Payload::PartEnd { part_index } => self.part_end(part_index as usize),
-            Payload::Done { .. } | Payload::Error(_) if self.open_calls > 0 => {
+            // An error may come at any time; a producer other than a decoder need not end its calls before.
+            Payload::Done { .. } if self.open_calls > 0 => {
+                broken(None, "a tool call is open at the terminal")
+            }
+            Payload::Error(_) if self.requires_ends && self.open_calls > 0 => {
                 broken(None, "a tool call is open at the terminal")
             }
             Payload::Done { .. } | Payload::Error(_)
-                if self.requires_part_end && self.open_parts > 0 =>
+                if self.requires_ends && self.open_parts > 0 =>
             {
                 broken(None, "a text or thinking part is open at the terminal")
             }

@@ -390,6 +390,7 @@ impl MessageAssembler {
             }
             (Payload::Error(failure), _) => {
                 self.status = Status::Error;
+                self.cut_open_calls();
                 let metadata = self.metadata_mut();
                 metadata.warnings = failure.warnings.map(Into::into);
                 let failure = failure.map(&mut |text| Box::<str>::from(*text));
@@ -406,6 +407,18 @@ impl MessageAssembler {
             ) => {}
         }
         Ok(())
+    }
+
+    /// End the calls that an error cut off.
+    fn cut_open_calls(&mut self) {
+        for &at in &self.calls {
+            if let Some(Part::ToolCall(call)) = self.parts.get_mut(at)
+                && !call.ended
+            {
+                call.ended = true;
+                call.incomplete = true;
+            }
+        }
     }
 
     fn metadata_mut(&mut self) -> &mut Metadata {

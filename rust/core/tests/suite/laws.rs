@@ -136,7 +136,7 @@ fn each_law_broken_once() {
         ),
         (&[start(), call("c", None), done()], None, "a tool call is open at the terminal"),
         (
-            &[start(), call("c", None), call("d", None), end("c"), error()],
+            &[start(), call("c", None), call("d", None), end("c"), done()],
             None,
             "a tool call is open at the terminal",
         ),
@@ -148,6 +148,18 @@ fn each_law_broken_once() {
         assert_eq!((violation.field, violation.law.as_str()), (*field, *law));
         assert_eq!(violation.to_string(), format!("delta {}: {law}", payloads.len()));
     }
+}
+
+#[test]
+fn only_a_decoder_ends_its_calls_before_an_error() {
+    let payloads = [start(), call("c", None), error()];
+    assert!(judge(&payloads).2.is_none());
+    let mut laws = Laws::of_decoder();
+    let mut last = Ok(Destination::Stream);
+    for (payload, seq) in payloads.into_iter().zip(1..) {
+        last = laws.check(&Delta { seq, payload, provider_raw: None });
+    }
+    assert_eq!(last.unwrap_err().law, "a tool call is open at the terminal");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-"""What some models accept or refuse although other models of the same dialect do not.
+"""Content that some models accept or refuse, unlike other models of the same dialect.
 
 Law: each row has its source. A request that a provider accepted is never called a mistake.
 """

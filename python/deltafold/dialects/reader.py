@@ -348,7 +348,7 @@ def call_of(
 
 
 def odd_arguments(arguments: object) -> Object:
-    """Return the state of arguments as text that is no object: they go back unchanged."""
+    """Return the state of a text of arguments that is not an object; it goes back unchanged."""
     if not isinstance(arguments, str):
         return {}
     try:

@@ -136,7 +136,7 @@ class ClaudePlan:
         thinking: the member `thinking`.
         effort: the member `output_config.effort`.
         changes: how the request differs from the portable settings.
-        drop: reason why the request has no reasoning although the settings ask for it.
+        drop: reason why the request leaves out the reasoning that the settings ask for.
     """
 
     thinking: Object | None = None

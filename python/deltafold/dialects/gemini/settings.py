@@ -174,7 +174,7 @@ def _write_modalities(values: Mapping[str, Any], _crossing: Crossing) -> object:
 
 
 def _read_calling(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
-    """Read the modes that are no choice of a tool in other APIs."""
+    """Read the modes that do not choose a tool in other APIs."""
     members = {to_camel(name) if "_" in name else name: item for name, item in value.items()}
     mode = members.pop("mode", None)
     allowed = cast("list[str]", members.pop("allowedFunctionNames", None) or [])

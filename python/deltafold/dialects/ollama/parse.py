@@ -55,7 +55,7 @@ def _read_options(reader: Reader) -> None:
     if reader.body.get("format") == "":  # Ollama's own client writes it for "no format".
         del reader.body["format"]
     options = as_object(reader.body.pop("options", None) or {}, "options")
-    # -1 and -2 are no numbers of tokens: no limit, and the rest of the context.
+    # -1 does not limit the tokens, and -2 fills the context.
     is_number = not is_below_zero(options.get("num_predict"))
     other = None if is_number else options.pop("num_predict")
     reader.take_within(SETTINGS, "options", options)

@@ -106,9 +106,9 @@ impl Call {
             })
     }
 
-    /// Return true if arguments wait until more is known: a placeholder `{}`, or possible ciphertext.
+    /// Return true if `plain` must wait for later arguments: it is a placeholder `{}`, or possible ciphertext.
     #[inline]
-    pub(super) fn withholds(&self, plain: &str) -> bool {
+    pub(super) fn must_wait(&self, plain: &str) -> bool {
         if self.sent || self.format != InputFormat::Json {
             return false;
         }

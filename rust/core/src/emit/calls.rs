@@ -142,7 +142,7 @@ impl<O: Output> EmitterSink<'_, O> {
                 state.take_instead(plain);
             }
             state.pending.push_str(plain);
-        } else if state.withholds(plain) {
+        } else if state.must_wait(plain) {
             state.pending.push_str(plain);
             if state.stage == CallStage::Waiting {
                 self.start_call(call);

@@ -3,8 +3,9 @@
 //! In: deltas in order.  Out: the destination of each delta in the message, or the law that it breaks.  The assembler checks
 //! every delta; tests and debug builds check the whole output of the decoder.
 //!
-//! Laws: a delta that breaks a law changes nothing.  Deltas of a caller may omit `part_end`.  The decoder must not omit it
-//! (contract 1.2): [`Laws::of_decoder`] requires the end of every text and thinking part before the terminal.
+//! Laws: a delta that breaks a law changes nothing.  Deltas of a caller may omit `part_end`, and their `error` may come while
+//! a call is open.  The decoder must end everything first (contract 1.2): [`Laws::of_decoder`] requires the end of every
+//! text, thinking part and call before the terminal.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -200,10 +201,10 @@ impl Laws {
             }
             Payload::Part { part_index, .. } => self.new_part(part_index),
             Payload::PartEnd { part_index } => self.part_end(part_index as usize),
-            // An error may come at any time; a producer other than a decoder need not end its calls before.
             Payload::Done { .. } if self.open_calls > 0 => {
                 broken(None, "a tool call is open at the terminal")
             }
+            // A producer other than a decoder may fail in the middle of a call.
             Payload::Error(_) if self.requires_ends && self.open_calls > 0 => {
                 broken(None, "a tool call is open at the terminal")
             }

@@ -21,7 +21,7 @@ pub fn decode_lawfully<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<Owned>, Decoder) {
     let mut deltas: Vec<Owned> = Vec::new();
-    let mut laws = Laws::default();
+    let mut laws = Laws::of_decoder();
     let mut take = |delta: &Delta<&str>| {
         if let Err(violation) = laws.check(delta) {
             panic!("{violation}");

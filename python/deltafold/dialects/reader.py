@@ -277,10 +277,6 @@ def shown_text(content: Object) -> str:
     for name, value in content.items():
         if name in {"text", "title", "snippet"} and isinstance(value, str):
             found.append(value)
-        elif name == "document" and isinstance(value, dict) and "data" in value:
-            # Cohere's documents have any members, all of which the model reads.
-            data = cast("Object", value)["data"]
-            found.append(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
         elif isinstance(value, dict):
             found.append(shown_text(cast("Object", value)))
         elif isinstance(value, list):

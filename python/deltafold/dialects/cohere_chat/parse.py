@@ -4,9 +4,11 @@ Law: a plan is reasoning that is sent back as a plan. Citations are annotations 
 Source: the protocol notes on cohere-chat, part 5.
 """
 
+import json
 from functools import partial
 from typing import Final, cast
 
+from deltafold.contract import json_object
 from deltafold.dialects.cohere_chat.render import DIALECT
 from deltafold.dialects.openai_chat.parse import (
     ChatForms,
@@ -14,15 +16,17 @@ from deltafold.dialects.openai_chat.parse import (
     read_chat,
     read_contents,
     read_result,
+    said,
 )
 from deltafold.dialects.reader import (
     Reader,
     listed,
+    shown_text,
     text,
     thinking_of,
 )
 from deltafold.dialects.rendered import Object
-from deltafold.messages import MessagePart, ProviderPart, Role, TextPart
+from deltafold.messages import ContentPart, MessagePart, ProviderPart, Role, TextPart
 
 _MODES: Final = {"REQUIRED": "required", "NONE": "none"}
 
@@ -31,14 +35,29 @@ def read_body(reader: Reader) -> None:
     """Read a request body."""
     forms = ChatForms(
         assistant=partial(_read_assistant, reader),
-        result=partial(read_result, reader),
-        contents=partial(read_contents, reader),
+        result=partial(read_result, reader, read=_said),
+        contents=partial(read_contents, reader, read=_said),
     )
     read_chat(reader, forms)
     choice = reader.body.pop("tool_choice", None)
     if choice is not None:
         word = text(choice, "tool_choice")
         reader.config["tool_choice"] = _MODES.get(word, word)
+
+
+def _said(reader: Reader, content: Object, place: str) -> ContentPart:
+    if content.get("type") == "document":
+        return reader.as_sent(_text_of_document(content), content)
+    return said(reader, content, place)
+
+
+def _text_of_document(content: Object) -> str:
+    """Return the text of a document, which may have any members; the model reads all of them."""
+    document = json_object(content.get("document")) or {}
+    if "data" not in document:
+        return shown_text(content)
+    data = document["data"]
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
 
 
 def _read_assistant(reader: Reader, message: Object, place: str) -> None:

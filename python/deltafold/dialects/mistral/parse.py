@@ -14,6 +14,7 @@ from deltafold.dialects.openai_chat.parse import (
     ChatForms,
     read_calls,
     read_chat,
+    read_contents,
     read_tool_choice,
     said,
 )
@@ -32,7 +33,6 @@ from deltafold.dialects.rendered import Object
 from deltafold.messages import (
     ContentPart,
     FileRefPart,
-    ImagePart,
     MessagePart,
     ProviderPart,
     Role,
@@ -56,18 +56,13 @@ def read_body(reader: Reader) -> None:
     forms = ChatForms(
         assistant=partial(_read_assistant, reader, names),
         result=partial(_result, reader, names),
-        contents=partial(_contents, reader),
+        contents=partial(read_contents, reader, read=_said),
     )
     read_chat(reader, forms)
     read_tool_choice(reader)
 
 
-def _contents(reader: Reader, message: Object, place: str) -> list[ContentPart]:
-    contents = listed(message.get("content"), f"{place}.content")
-    return [_said(reader, content, place) for content in contents]
-
-
-def _said(reader: Reader, content: Object, place: str) -> TextPart | ImagePart | FileRefPart:
+def _said(reader: Reader, content: Object, place: str) -> ContentPart:
     kind = content.get("type")
     if kind == "file" and content.keys() == {"type", "file_id"}:
         return FileRefPart(path=address(content["file_id"], f"{place}.file_id"))
@@ -134,7 +129,7 @@ def _thinking(reader: Reader, content: Object, place: str) -> MessagePart:
 
 def _result(reader: Reader, names: Names, message: Object, place: str) -> ToolResultPart:
     extras = reader.unknown(message, {"role", "tool_call_id", "name", "content"}, place)
-    parts = _contents(reader, message, place)
+    parts = read_contents(reader, message, place, read=_said)
     content: str | list[ContentPart] = parts
     if not parts:
         content = ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from mimetypes import guess_type
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from deltafold.contract import json_object
 from deltafold.dialects.media import has_source, source_of
@@ -187,15 +187,9 @@ def read_tool_choice(reader: Reader) -> None:
             read_allowed_tools(reader, cast("Object", allowed), "function")
 
 
-def read_contents(reader: Reader, message: Object, place: str) -> list[MessagePart]:
-    """Read the contents of a system or user message."""
-    contents = listed(message.get("content"), f"{place}.content")
-    return [said(reader, content, place) for content in contents]
-
-
 def said(
     reader: Reader, content: Object, place: str, media: MediaRenderer = media_content
-) -> TextPart | ImagePart | FileRefPart:
+) -> ContentPart:
     """Read a content of a user or system message.
 
     Args:
@@ -209,17 +203,25 @@ def said(
         return _text(reader, content, place)
     if kind == "image_url":
         return _image(reader, content, place, media)
-    if (reader.dialect, kind) == ("cohere-chat", "document"):
-        return reader.as_sent(shown_text(content), content)
     file = _file(content, place)
     if file is None:
         return reader.block(content, f"{place}.content: {kind}", shown_text(content))
     return medium_as_given(reader, file, content, media)
 
 
-def _image(
-    reader: Reader, content: Object, place: str, media: MediaRenderer
-) -> TextPart | ImagePart | FileRefPart:
+ContentReader: TypeAlias = Callable[[Reader, Object, str], ContentPart]
+"""Reads a content of a message; its last argument is the place for errors."""
+
+
+def read_contents(
+    reader: Reader, message: Object, place: str, *, read: ContentReader = said
+) -> list[ContentPart]:
+    """Read the contents of a message."""
+    contents = listed(message.get("content"), f"{place}.content")
+    return [read(reader, content, place) for content in contents]
+
+
+def _image(reader: Reader, content: Object, place: str, media: MediaRenderer) -> ContentPart:
     extras = reader.unknown(content, {"type", "image_url"}, f"{place}.content")
     image = content.get("image_url")
     if isinstance(image, str):
@@ -423,7 +425,12 @@ def _read_result(reader: Reader, names: Names, message: Object, place: str) -> T
 
 
 def read_result(
-    reader: Reader, message: Object, place: str, *, given: Object | None = None
+    reader: Reader,
+    message: Object,
+    place: str,
+    *,
+    given: Object | None = None,
+    read: ContentReader = said,
 ) -> ToolResultPart:
     """Read the message that answers a call.
 
@@ -432,12 +439,13 @@ def read_result(
         message: the message, with the id of its call.
         place: its place, for errors.
         given: the original message, if it can be without the id.
+        read: reads a content.
     """
     extras = reader.unknown(message, {"role", "tool_call_id", "content"}, place)
     contents = listed(message.get("content"), f"{place}.content")
     absent = () if given is None or given.get("tool_call_id") else ("tool_call_id",)
     state = reader.extras(extras, *absent)
-    content: str | list[ContentPart] = [said(reader, item, place) for item in contents]
+    content: str | list[ContentPart] = [read(reader, item, place) for item in contents]
     if len(contents) == 0 or (len(contents) == 1 and contents[0].keys() == {"type", "text"}):
         content = str(contents[0]["text"]) if contents else ""
     else:

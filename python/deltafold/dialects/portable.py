@@ -201,6 +201,11 @@ def no_json_mode(schema: OutputSchema, crossing: Crossing) -> bool:
     return schema.json_schema is None
 
 
+def write_nothing(_values: Mapping[str, Any], _crossing: Crossing) -> object:
+    """Leave out a member whose setting is written to another member."""
+    return None
+
+
 def read_response_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
     """Read `response_format` of Chat: `{type, json_schema?}`."""
     match value.get("type"):

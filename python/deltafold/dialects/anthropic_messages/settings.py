@@ -11,6 +11,7 @@ from deltafold.dialects.portable import (
     read_user,
     schema_of,
     words,
+    write_nothing,
     write_user,
 )
 from deltafold.dialects.reasoning import (
@@ -74,11 +75,6 @@ def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
     return {"type": "json_schema", "schema": dict(schema.json_schema or {})}
 
 
-def _no_more(_values: Mapping[str, Any], _crossing: Crossing) -> object:
-    """Write nothing: the member has a newer name."""
-    return None
-
-
 _OUTPUT_SCHEMA: Final = ("output_schema",)
 
 
@@ -97,7 +93,7 @@ SETTINGS: Final[SettingTable] = {
         Counterpart(_OUTPUT_SCHEMA, ("format",), _read_format, _write_format),
     ),
     "output_format": copied("output_format").means(
-        Counterpart(_OUTPUT_SCHEMA, (), _read_format, _no_more)
+        Counterpart(_OUTPUT_SCHEMA, (), _read_format, write_nothing)
     ),
     "reasoning_effort": written("thinking", "output_config", reason=AS_MEMBER),
     "output_schema": written("output_config", reason=AS_MEMBER),

@@ -8,7 +8,13 @@ from typing import Any, Final
 from pydantic import ConfigDict
 
 from deltafold.contract import json_object
-from deltafold.dialects.portable import no_json_mode, only_schema, schema_of, words
+from deltafold.dialects.portable import (
+    no_json_mode,
+    only_schema,
+    schema_of,
+    words,
+    write_nothing,
+)
 from deltafold.dialects.reasoning import (
     BUDGET,
     EFFORT,
@@ -100,11 +106,6 @@ def _write_effort(values: Mapping[str, Any], crossing: Crossing) -> object:
     return effort_of(values, crossing, ("low", "medium", "high", "xhigh", "max"))
 
 
-def _nothing(_values: Mapping[str, Any], _crossing: Crossing) -> object:
-    """Write nothing: another member has the setting."""
-    return None
-
-
 def _read_format(value: Mapping[str, object], _crossing: Crossing) -> Mapping[str, object]:
     structure = json_object(value.get("structure")) or {}
     members = dict(json_object(structure.get("jsonSchema")) or {})
@@ -166,8 +167,8 @@ SETTINGS: Final[SettingTable] = {
         ),
         Counterpart(_AMOUNT, ("reasoningConfig",), _read_nova, _only(_NOVA, _write_nova)),
         Counterpart(_AMOUNT, ("reasoning_effort",), write=_only(_GPT, effort_of)),
-        Counterpart(_AMOUNT, ("reasoning_config",), _read_reasoning, _nothing),
-        Counterpart(_AMOUNT, ("output_config", "effort"), write=_nothing),
+        Counterpart(_AMOUNT, ("reasoning_config",), _read_reasoning, write_nothing),
+        Counterpart(_AMOUNT, ("output_config", "effort"), write=write_nothing),
         Counterpart(("top_k",), ("top_k",), write=_top_k("claude")),
         Counterpart(("top_k",), ("inferenceConfig", "topK"), write=_top_k("nova")),
     ),

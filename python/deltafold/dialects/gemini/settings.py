@@ -9,7 +9,14 @@ from pydantic.alias_generators import to_camel
 
 from deltafold.contract import json_object
 from deltafold.dialects.gemini.schemas import json_schema_of
-from deltafold.dialects.portable import LOGPROBS, at_most_stops, only_schema, within, words
+from deltafold.dialects.portable import (
+    LOGPROBS,
+    at_most_stops,
+    only_schema,
+    within,
+    words,
+    write_nothing,
+)
 from deltafold.dialects.reasoning import BUDGET, EFFORT, SUMMARY, budget_of, effort_of
 from deltafold.dialects.settings import (
     Count,
@@ -160,11 +167,6 @@ def _read_old_schema(value: object, _crossing: Crossing) -> Mapping[str, object]
     return {"output_schema": OutputSchema(json_schema=dict(schema))}
 
 
-def _nothing(_values: Mapping[str, Any], _crossing: Crossing) -> object:
-    """Write nothing: the member has a newer name."""
-    return None
-
-
 def _read_modalities(value: Sequence[str], _crossing: Crossing) -> Mapping[str, object]:
     return {"modalities": tuple(word.lower() for word in value)}
 
@@ -218,7 +220,7 @@ SETTINGS: Final[SettingTable] = {
         Counterpart(_SCHEMA, (), _read_schema, _write_schema)
     ),
     "generation_config": converted("generationConfig").means(
-        Counterpart(_SCHEMA, ("responseSchema",), _read_old_schema, _nothing)
+        Counterpart(_SCHEMA, ("responseSchema",), _read_old_schema, write_nothing)
     ),
     "response_mime_type": copied(*_GENERATION, "responseMimeType").means(
         Counterpart(_SCHEMA, (), _read_mime_type, _write_mime_type)
@@ -242,7 +244,7 @@ SETTINGS: Final[SettingTable] = {
     "cached_content": copied("cachedContent").stays("the provider has the cached messages"),
     "tool_choice": converted("toolConfig"),
     "tool_config": converted("toolConfig").means(
-        Counterpart(("tool_choice",), ("functionCallingConfig",), _read_calling, _nothing)
+        Counterpart(("tool_choice",), ("functionCallingConfig",), _read_calling, write_nothing)
     ),
 }
 """Counterpart of each setting in the request body."""

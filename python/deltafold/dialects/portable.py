@@ -162,7 +162,7 @@ def schema_of(value: Mapping[str, object]) -> OutputSchema:
     )
 
 
-def named_schema(schema: OutputSchema) -> Object:
+def _named_schema(schema: OutputSchema) -> Object:
     """Return `{name, schema, description?, strict?}`, the form of OpenAI and its copies."""
     name = _NAME.sub("_", schema.name or UNNAMED)[:64]
     members: Object = {"name": name, "schema": dict(schema.json_schema or {})}
@@ -206,11 +206,11 @@ def write_nothing(_values: Mapping[str, Any], _crossing: Crossing) -> object:
     return None
 
 
-def read_response_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
-    """Read `response_format` of Chat: `{type, json_schema?}`."""
+def read_text_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+    """Read `text.format` of Responses: `{type, name?, schema?, ...}`."""
     match value.get("type"):
         case "json_schema":
-            return {"output_schema": schema_of(json_object(value.get("json_schema")) or {})}
+            return {"output_schema": schema_of(value)}
         case "json_object":
             return {"output_schema": OutputSchema()}
         case "text":
@@ -220,14 +220,27 @@ def read_response_format(value: Mapping[str, object], crossing: Crossing) -> Map
             return {}
 
 
-def write_response_format(values: Mapping[str, Any], _crossing: Crossing) -> object:
-    """Write `response_format` of Chat."""
+def write_text_format(values: Mapping[str, Any], _crossing: Crossing) -> Object:
+    """Write `text.format` of Responses."""
     schema = cast("OutputSchema", values["output_schema"])
     if schema.json_schema is None:
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": named_schema(schema)}
+    return {"type": "json_schema", **_named_schema(schema)}
+
+
+def _read_response_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+    """Read `response_format` of Chat: `{type, json_schema?}`."""
+    schema = json_object(value.get("json_schema")) or {}
+    return read_text_format({**schema, "type": value.get("type")}, crossing)
+
+
+def _write_response_format(values: Mapping[str, Any], crossing: Crossing) -> object:
+    """Write `response_format` of Chat."""
+    schema = write_text_format(values, crossing)
+    kind = schema.pop("type")
+    return {"type": kind, "json_schema": schema} if schema else {"type": kind}
 
 
 RESPONSE_FORMAT: Final = Counterpart(
-    ("output_schema",), read=read_response_format, write=write_response_format
+    ("output_schema",), read=_read_response_format, write=_write_response_format
 )

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
 from deltafold.dialects.portable import (
     at_least,
-    named_schema,
-    schema_of,
+    read_text_format,
     within,
     words,
     write_logprobs,
+    write_text_format,
 )
 from deltafold.dialects.reasoning import ANY_EFFORT, SUMMARY
 from deltafold.dialects.settings import Flag, ModelConfig, Object, Positive
@@ -29,7 +29,6 @@ from deltafold.dialects.settings_table import (
     same,
     written,
 )
-from deltafold.output_schema import OutputSchema
 
 
 class OpenAIResponsesConfig(ModelConfig):
@@ -83,26 +82,6 @@ def _write_include(values: Mapping[str, Any], crossing: Crossing) -> object:
     return (_LOGPROBS,) if write_logprobs(values, crossing) else None
 
 
-def _read_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
-    match value.get("type"):
-        case "json_schema":
-            return {"output_schema": schema_of(value)}
-        case "json_object":
-            return {"output_schema": OutputSchema()}
-        case "text":
-            return {}
-        case kind:
-            crossing.drop("output_schema", f"{kind} is a format of this API")
-            return {}
-
-
-def _write_format(values: Mapping[str, Any], _crossing: Crossing) -> object:
-    schema = cast("OutputSchema", values["output_schema"])
-    if schema.json_schema is None:
-        return {"type": "json_object"}
-    return {"type": "json_schema", **named_schema(schema)}
-
-
 def _read_summary(value: object, crossing: Crossing) -> Mapping[str, object]:
     if value != "auto":
         crossing.change(SUMMARY, f"the length {value} is a word of this API")
@@ -137,7 +116,7 @@ SETTINGS: Final[SettingTable] = {
     ),
     "reasoning_effort": written("reasoning", "include", reason=AS_MEMBER),
     "text": copied("text").means(
-        Counterpart(("output_schema",), ("format",), _read_format, _write_format),
+        Counterpart(("output_schema",), ("format",), read_text_format, write_text_format),
         Counterpart(("verbosity",), ("verbosity",)),
     ),
     "output_schema": written("text", reason=AS_MEMBER),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from deltafold.dialects.settings import Object
-from deltafold.dialects.settings_table import Counterpart, Crossing
+from deltafold.dialects.settings_table import Counterpart, Crossing, Writing
 from deltafold.tool_specs import ToolChoice
 
 EFFORT: Final = "reasoning_effort"
@@ -249,8 +249,8 @@ CLAUDE_THINKING: Final = Counterpart(
 )
 
 
-def claude_sampling(name: str, most: float) -> Counterpart:
-    """Return the counterpart of a setting of sampling, which many Claude models restrict.
+def write_claude_sampling(name: str, most: float) -> Writing:
+    """Return the conversion of a setting of sampling, which many Claude models restrict.
 
     Args:
         name: `temperature`, `top_p` or `top_k`.
@@ -268,7 +268,12 @@ def claude_sampling(name: str, most: float) -> Counterpart:
             crossing.change(name, f"{crossing.target} takes 0 to {most:g}: {most:g} is sent")
         return type(value)(min(value, most))
 
-    return Counterpart((name,), write=write)
+    return write
+
+
+def claude_sampling(name: str, most: float) -> Counterpart:
+    """Return the counterpart of a setting of sampling; see `write_claude_sampling`."""
+    return Counterpart((name,), write=write_claude_sampling(name, most))
 
 
 def _sampling_refusal(name: str, values: Mapping[str, Any], model_id: str) -> str:

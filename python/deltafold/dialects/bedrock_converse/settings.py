@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import ConfigDict
@@ -23,6 +23,7 @@ from deltafold.dialects.reasoning import (
     claude_sampling,
     effort_of,
     read_claude_thinking,
+    write_claude_sampling,
     write_claude_thinking,
 )
 from deltafold.dialects.settings import ModelConfig, Object
@@ -64,7 +65,8 @@ class BedrockConverseConfig(ModelConfig):
 
 
 _CLAUDE: Final = re.compile("claude")
-_NOVA: Final = re.compile(r"nova-(?:[2-9]|premier)")
+_NOVA: Final = re.compile("nova")
+_REASONING_NOVA: Final = re.compile(r"nova-(?:[2-9]|premier)")
 _GPT: Final = re.compile(r"openai\.|gpt-oss")
 _NAMED: Final = re.compile("claude|nova|openai|gpt-oss")
 
@@ -128,18 +130,10 @@ def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
     return {"type": "json_schema", "structure": {"jsonSchema": members}}
 
 
-def _top_k(model: str) -> Callable[[Mapping[str, Any], Crossing], object]:
-    sampling = claude_sampling("top_k", float("inf")).write
-
-    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
-        return sampling and sampling(values, crossing)
-
-    return _only(re.compile(model), write)
-
-
 _AMOUNT: Final = (EFFORT, BUDGET)
 
 _INFERENCE: Final = ("inferenceConfig",)
+_WRITE_TOP_K: Final = write_claude_sampling("top_k", float("inf"))
 
 SETTINGS: Final[SettingTable] = {
     **COMMON,
@@ -165,12 +159,12 @@ SETTINGS: Final[SettingTable] = {
             read_claude_thinking,
             _only(_CLAUDE, write_claude_thinking),
         ),
-        Counterpart(_AMOUNT, ("reasoningConfig",), _read_nova, _only(_NOVA, _write_nova)),
+        Counterpart(_AMOUNT, ("reasoningConfig",), _read_nova, _only(_REASONING_NOVA, _write_nova)),
         Counterpart(_AMOUNT, ("reasoning_effort",), write=_only(_GPT, effort_of)),
         Counterpart(_AMOUNT, ("reasoning_config",), _read_reasoning, write_nothing),
         Counterpart(_AMOUNT, ("output_config", "effort"), write=write_nothing),
-        Counterpart(("top_k",), ("top_k",), write=_top_k("claude")),
-        Counterpart(("top_k",), ("inferenceConfig", "topK"), write=_top_k("nova")),
+        Counterpart(("top_k",), ("top_k",), write=_only(_CLAUDE, _WRITE_TOP_K)),
+        Counterpart(("top_k",), ("inferenceConfig", "topK"), write=_only(_NOVA, _WRITE_TOP_K)),
     ),
     "reasoning_effort": written("outputConfig", "additionalModelRequestFields", reason=AS_MEMBER),
     "output_schema": written("outputConfig", reason=AS_MEMBER),

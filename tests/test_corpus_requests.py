@@ -1,14 +1,15 @@
-"""Recorded requests: what a provider accepted is read, written again, and called no mistake.
+"""Recorded requests: parsing, rendering and checking of bodies that a provider accepted or refused.
 
-In: the requests of the corpus, with the status of the provider.  Out: at home, a comparison in the
-normal form that docs/requests.md states (normal_form.py); in every other dialect, a comparison of
-the content (content_walker.py, content_losses.py) and the verdict of the official client's types.
+In: the requests of the corpus, with the status and the error of the provider.  Out: in the dialect
+of a body, a comparison in the normal form that docs/requests.md states (normal_form.py); in every
+other dialect, a comparison of the content (content_walker.py, content_losses.py) and the verdict of
+the official client's types; the codes of `check`.
 """
 
 import gzip
 import json
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -17,34 +18,46 @@ from content_walker import Walk
 from corpus import CORPUS, needs_corpus
 from deltafold import ParsedRequest, parse_request
 from deltafold.dialects import DIALECTS, dialect_of
-from deltafold.history import check
+from deltafold.history import ProblemCode, check
 from normal_form import normal
 
 pytestmark = needs_corpus
 
-EQUAL_SHARE = 0.995
-ALARM_SHARE = 0.002
+EQUAL_SHARE: Final = 0.995
+"""Share of all accepted requests that are equal in the normal form after parsing and rendering."""
+
+ALARM_SHARE: Final = 0.002
+
+REFUSALS_OF_MEDIA: Final = {
+    "Content blocks are expected": 4,
+    "Invalid file data": 2,
+    "file type you uploaded": 2,
+    "s3Uri field": 1,
+    "video content block": 5,
+}
+"""Words of errors that refuse a medium, with the number of recorded requests that got them."""
+
+
+@cache
+def recorded() -> list[dict[str, Any]]:
+    with gzip.open(CORPUS / "requests.jsonl.gz") as lines:
+        return [json.loads(line) for line in lines]
 
 
 @cache
 def accepted(dialect: str) -> list[dict[str, Any]]:
-    with gzip.open(CORPUS / "requests.jsonl.gz") as lines:
-        rows = [json.loads(line) for line in lines]
-    return [row for row in rows if row["dialect"] == dialect and row["status"] // 100 == 2]
+    return [row for row in recorded() if row["dialect"] == dialect and row["status"] // 100 == 2]
 
 
 def parsed(row: dict[str, Any]) -> ParsedRequest:
     return parse_request(row["body"], row["dialect"], model_id=row["model"] or "m")
 
 
-every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
-
-
-@every_dialect
-def test_an_accepted_request_renders_to_itself_or_notes_the_difference(dialect: str) -> None:
-    rows = accepted(dialect)
-    different = 0
-    for row in rows:
+@cache
+def differences(dialect: str) -> dict[str, bool]:
+    """Return the ids of requests that rendering changes, each with whether a note says so."""
+    found: dict[str, bool] = {}
+    for row in accepted(dialect):
         request = parsed(row)
         config = dialect_of(dialect).config_class.model_validate(
             {"model_id": row["model"] or "m", **request.config}
@@ -54,9 +67,25 @@ def test_an_accepted_request_renders_to_itself_or_notes_the_difference(dialect: 
         )
         given, again = (json.loads(json.dumps(body)) for body in (row["body"], rendered.body))
         if normal(dialect, given) != normal(dialect, again):
-            different += 1
-            assert rendered.notes, row["id"]
-    assert different <= max(1, len(rows) * (1 - EQUAL_SHARE) * 2)
+            found[row["id"]] = bool(rendered.notes)
+    return found
+
+
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+@every_dialect
+def test_an_accepted_request_renders_to_itself_or_notes_the_difference(dialect: str) -> None:
+    different = differences(dialect)
+    assert all(different.values()), different
+    assert len(different) <= max(1, len(accepted(dialect)) * (1 - EQUAL_SHARE) * 2)
+
+
+def test_nearly_all_accepted_requests_render_to_themselves() -> None:
+    different = {dialect: differences(dialect) for dialect in DIALECTS}
+    total = sum(len(accepted(dialect)) for dialect in DIALECTS)
+    assert total > 2700
+    assert sum(map(len, different.values())) <= total * (1 - EQUAL_SHARE), different
 
 
 @every_dialect
@@ -70,6 +99,16 @@ def test_an_accepted_history_has_no_problems(dialect: str) -> None:
         ).is_clean
     }
     assert len(alarms) <= len(rows) * ALARM_SHARE, alarms
+
+
+@pytest.mark.parametrize("words", REFUSALS_OF_MEDIA)
+def test_a_refused_medium_is_found(words: str) -> None:
+    rows = [row for row in recorded() if words in row.get("error", "")]
+    assert len(rows) == REFUSALS_OF_MEDIA[words]
+    for row in rows:
+        assert row["status"] == 400
+        report = check(parsed(row).messages, row["dialect"], model_id=row["model"])
+        assert ProblemCode.REFUSED_MEDIUM in report.codes, row["id"]
 
 
 @every_dialect

@@ -341,12 +341,12 @@ def check(
         chunked.extend(decoder.feed(piece))
     chunked.extend(decoder.close())
     _hold(chunked == deltas, "the deltas depend on the chunking")
-    expected = _outcome(_built(assembler))
+    expected = _outcome(_result(assembler.build_final_message))
     fold = Fold(dialect, run_id="run", clock=now, **options)
     for piece in pieces:
         fold.feed(piece)
     fold.close()
-    _hold(_outcome(_built(fold.assembler)) == expected, "Fold differs")
+    _hold(_outcome(_result(fold.assembler.build_final_message)) == expected, "Fold differs")
     if deep:
         _check_deep(dialect, body, pieces, options, deltas=deltas, expected=expected)
     last = deltas[-1]
@@ -365,7 +365,7 @@ def _check_deep(
     given: dict[str, Any] = {"run_id": "run", "clock": now, **options}
     many = deltafold.fold_many([body, body], dialect, threads=1, **given)
     for one in many:
-        _hold(_outcome(_built(one)) == expected, "fold_many differs")
+        _hold(_outcome(_result(one.build_final_message)) == expected, "fold_many differs")
     for delta in deltas:
         _hold(MessageDelta.from_dict(delta.to_dict()) == delta, "a delta and its dict differ")
         _hold(MessageDelta.from_json(delta.to_json()) == delta, "a delta and its JSON differ")
@@ -373,9 +373,9 @@ def _check_deep(
     reference = Reference("run")
     for delta in deltas:
         reference.consume(delta)
-    _hold(_outcome(_built(reference)) == expected, "the reference assembler differs")
+    built = _result(reference.build_final_message)
+    _hold(_outcome(built) == expected, "the reference assembler differs")
     _check_streams(dialect, pieces, given, deltas, expected)
-    built = _built(reference)
     whole = _message_of(built)
     _hold(Message.from_dict(whole.to_dict()) == whole, "a message and its dict differ")
     _hold(Message.from_json(whole.to_json()) == whole, "a message and its JSON differ")
@@ -397,9 +397,12 @@ def _check_streams(
         deltas = [_without_raw(delta) for delta in deltas]
     stream = deltafold.stream(iter(pieces), dialect, **given)
     _hold(list(stream) == deltas, "DeltaStream differs")
-    _hold(_outcome(_built(stream)) == expected, "the message of DeltaStream differs")
+    _hold(_outcome(_result(stream.ended_message)) == expected, "the message of DeltaStream differs")
     streamed = deltafold.stream(iter(pieces), dialect, **given)
-    _hold(_outcome(_final(streamed)) == expected, "final_message() of DeltaStream differs")
+    _hold(
+        _outcome(_result(streamed.final_message)) == expected,
+        "final_message() of DeltaStream differs",
+    )
     awaited, message = asyncio.run(_awaited(dialect, pieces, given))
     _hold(awaited == deltas, "AsyncDeltaStream differs")
     _hold(_outcome(message) == expected, "the message of AsyncDeltaStream differs")
@@ -429,7 +432,10 @@ def _check_mixed(
         for piece in stream.text():
             text += piece
     _hold(text == _text_of(deltas[len(seen) :]), "the text after mixed reading differs")
-    _hold(_outcome(_final(stream)) == expected, "the message after mixed reading differs")
+    _hold(
+        _outcome(_result(stream.final_message)) == expected,
+        "the message after mixed reading differs",
+    )
     awaited, text, message = asyncio.run(_awaited_in_turns(dialect, pieces, given, turns))
     _hold(awaited == seen, "mixed reading of AsyncDeltaStream differs")
     _hold(text == _text_of(deltas[len(seen) :]), "the awaited text after mixed reading differs")
@@ -451,7 +457,7 @@ async def _awaited(
 ) -> tuple[list[MessageDelta], Message | ModelError]:
     async with deltafold.astream(_awaited_pieces(pieces), dialect, **given) as stream:
         deltas = [delta async for delta in stream]
-        return deltas, _built(stream)
+        return deltas, _result(stream.ended_message)
 
 
 async def _awaited_in_turns(
@@ -482,20 +488,10 @@ async def _awaited_pieces(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
         yield piece
 
 
-def _built(holder: Any) -> Message | ModelError:  # noqa: ANN401 - assemblers and streams
-    """Return the message, or the error that came in its place."""
-    build: Callable[[], Message] = (
-        getattr(holder, "build_final_message", None) or holder.ended_message
-    )
+def _result(build: Callable[[], Message]) -> Message | ModelError:
+    """Return the message that a function builds, or the error that it raises."""
     try:
         return build()
-    except ModelError as error:
-        return error
-
-
-def _final(stream: deltafold.DeltaStream) -> Message | ModelError:
-    try:
-        return stream.final_message()
     except ModelError as error:
         return error
 

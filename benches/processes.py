@@ -1,13 +1,16 @@
-"""What is measured in processes of their own: holding streams, folding bodies, loopback HTTP.
+"""Measurements that need a process of their own: held streams, folded bodies, loopback HTTP.
 
-In: a command line.  Out: one line of JSON for each thing that is found.
+In: a command line.  Out: one line of JSON for each result.
 
-    processes.py held READER DIALECT STREAMS    KiB of resident memory a half-finished stream
-    processes.py fold DIALECT BODIES            folds whenever a line comes in, says the seconds
-    processes.py serve                          says its port, then streams what is asked for
+    processes.py held READER DIALECT STREAMS    Print the KiB of resident memory for each
+                                                half-finished stream.
+    processes.py fold DIALECT BODIES            Fold the bodies for each line of the input. Print
+                                                the seconds.
+    processes.py serve                          Print the port, then serve the requested streams.
     processes.py client PORT DIALECT WRITES STREAMS EVENTS READER...
-                                                CPU seconds of each reader, round by round; an SDK
-                                                reads a tenth of the events, and ten times counts
+                                                Print the CPU seconds of each reader in each round.
+                                                An SDK reads a tenth of the events; its time is
+                                                multiplied by ten.
 """
 
 import asyncio
@@ -38,12 +41,12 @@ CLIENT_ROUNDS: Final = 5
 
 
 def say(found: object) -> None:
-    """Print what was found, at once."""
+    """Print a result as JSON, and flush the output."""
     print(json.dumps(found), flush=True)
 
 
 def resident_bytes() -> int:
-    """Return the memory of this process that is in use (Linux)."""
+    """Return the resident memory of this process (Linux)."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
 
@@ -66,7 +69,7 @@ def _begin_hand_written(dialect: str, chunks: list[bytes]) -> object:
 
 
 def _begin_sdk(dialect: str, chunks: list[bytes]) -> object:
-    from transports import anthropic_client, openai_client  # noqa: PLC0415 - only this one pays
+    from transports import anthropic_client, openai_client  # noqa: PLC0415 - other readers must not load the SDKs
 
     question: Any = [{"role": "user", "content": "?"}]
     if dialect == "openai-chat":
@@ -88,7 +91,7 @@ BEGIN: Final[dict[str, Callable[[str, list[bytes]], object]]] = {
 
 
 def held(reader: str, dialect: str, streams: str) -> None:
-    """Hold so many half-finished streams at once."""
+    """Print the resident memory of a half-finished stream, with `streams` of them held."""
     chunks = half_a_stream(dialect, HELD_DELTAS)
     begin = BEGIN[reader]
     warm = [begin(dialect, chunks) for _ in range(20)]
@@ -101,7 +104,7 @@ def held(reader: str, dialect: str, streams: str) -> None:
 
 
 def fold_on_command(dialect: str, bodies: str) -> None:
-    """Fold as many bodies in one thread whenever a line comes in."""
+    """Fold `bodies` bodies in one thread for each line of the input, and print the seconds."""
     body = b"".join(feeds(dialect, 2000, "16 KiB"))
     work = [bytes(bytearray(body)) for _ in range(8)] * (int(bodies) // 8)
     say("ready")
@@ -113,7 +116,7 @@ def fold_on_command(dialect: str, bodies: str) -> None:
 
 @dataclass
 class Clients:
-    """The clients of one process, and what they are to read."""
+    """Clients of one process, and the address and the dialect of the streams that they read."""
 
     url: str
     dialect: str
@@ -122,13 +125,13 @@ class Clients:
 
     @property
     def sdk(self) -> Any:  # noqa: ANN401 - two unrelated classes
-        """The dialect's SDK, over the same connections as the bare httpx2 client."""
+        """Client of the dialect's SDK, over the connections of the bare httpx2 client."""
         make = openai.AsyncOpenAI if self.dialect == "openai-chat" else anthropic.AsyncAnthropic
         return make(base_url=self.url, api_key="unused", http_client=self.httpx, max_retries=0)
 
     @property
     def question(self) -> dict[str, Any]:
-        """The arguments that both SDKs want."""
+        """Arguments of a request through the dialect's SDK."""
         asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "?"}]}
         return asked if self.dialect == "openai-chat" else {**asked, "max_tokens": 10}
 
@@ -186,14 +189,14 @@ CLIENTS: Final[dict[str, Callable[[Clients], Awaitable[None]]]] = {
     SDK_CREATE: _sdk_create,
     SDK_HELPER: _sdk_helper,
 }
-# These are so slow that a tenth of the events says as much.
+# The SDKs are so slow that a tenth of the events is enough to measure them.
 SDK_SHARE: Final[Mapping[str, int]] = {SDK_CREATE: 10, SDK_HELPER: 10}
 
 
 async def client(
     port: str, dialect: str, writes: str, streams: str, events: str, *readers: str
 ) -> None:
-    """Read so many streams at once, by every reader in turn."""
+    """Read `streams` streams at once with each reader in turn, and print the CPU seconds."""
     limits = httpx2.Limits(max_connections=int(streams), max_keepalive_connections=int(streams))
     async with (
         httpx2.AsyncClient(limits=limits, timeout=60) as http,
@@ -217,7 +220,7 @@ async def client(
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the command of the command line."""
     command, *arguments = sys.argv[1:]
     match command:
         case "held":

@@ -1,6 +1,6 @@
-"""What the project wants to reach, each against the same run.
+"""Performance targets of the project, each a ratio within one run.
 
-In: the results.  Out: a line for each target: what it is, the bound, what was measured.
+In: the results.  Out: for each target its name, its bound and the measured value.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,12 @@ NOISE: Final = 0.03
 
 
 class Target(NamedTuple):
-    """A bound, and what was measured; None where it was not."""
+    """A bound and the measured value.
+
+    Attributes:
+        what: name of the target.
+        measured: None if the run did not measure it.
+    """
 
     what: str
     sense: Literal["at least", "at most"]
@@ -35,7 +40,7 @@ class Target(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Whether the bound is kept."""
+        """True if the measured value keeps the bound."""
         if self.measured is None:
             return False
         if self.sense == "at least":
@@ -44,13 +49,14 @@ class Target(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The verdict: two runs differ by up to 3 %, so that a measurement that close has none."""
+        """The verdict; a value within the noise of 3 % is neither reached nor missed."""
         if self.measured is not None and abs(self.measured / self.bound - 1) < NOISE:
             return "within 3 %"
         return "reached" if self.reached else "**not reached**"
 
 
-# Events, and how many times as fast as the assembler that is written by hand: Chat, Anthropic.
+# Number of events, reader, and the bounds of Chat and of Anthropic. A bound is the speed as a
+# multiple of the hand-written assembler's.
 _PUBLIC: Final = (
     (2_000, STREAM_DELTAS, 3.5, 2.5),
     (2_000, STREAM_TEXT, 4.0, 3.0),
@@ -99,7 +105,10 @@ def _stages(results: Results, dialect: str) -> Iterator[Target]:
 
 
 def _growth(results: Results, **about: object) -> float | None:
-    """Return how many times as long a unit of the large one takes; both ran by turns."""
+    """Return the time of a unit in the large case, divided by that in the small case.
+
+    Both cases ran by turns.
+    """
     large = results.one("growth", reader="large", **about)
     ratio = results.ratio("growth", "large", "small", **about)
     if large is None or ratio is None:
@@ -133,7 +142,7 @@ def _views(results: Results) -> Iterator[Target]:
 
 
 def _logprobs(results: Results) -> Iterator[Target]:
-    """A token of 32,000 of ours, against a token of the fewer that the SDK is given."""
+    """Yield the time of a token, against the SDK; deltafold reads 32,000, the SDK fewer."""
     for how, sdk, tokens, alternatives, bound in (
         ("streamed", SDK_CREATE, 2_000, 0, 200),
         ("streamed", SDK_CREATE, 2_000, 5, 200),
@@ -152,7 +161,7 @@ def _logprobs(results: Results) -> Iterator[Target]:
 
 
 def _importing(results: Results) -> Iterator[Target]:
-    """Yield the start of a program that folds, against the base of its models alone."""
+    """Yield the start of a program that folds, against the import of pydantic alone."""
     measured = results.ratio("importing", BUILD_FOLD, PYDANTIC)
     what = f"new interpreter: {BUILD_FOLD}, against {PYDANTIC}"
     yield Target(what, "at most", 0.6, measured)
@@ -176,7 +185,7 @@ def _processes(results: Results, dialect: str) -> Iterator[Target]:
 
 
 def _against_sdks(results: Results, dialect: str) -> Iterator[Target]:
-    """Fifty streams over the fast transport, against the SDK as it is used."""
+    """Yield the CPU time of streams over aiohttp, against that of the SDK."""
     helper, create = (100, 80) if dialect == "openai-chat" else (30, 20)
     for writes, written, sdk, bound in (
         ("few", "few writes", SDK_HELPER, helper),
@@ -190,7 +199,7 @@ def _against_sdks(results: Results, dialect: str) -> Iterator[Target]:
 
 
 def targets(results: Results) -> list[Target]:
-    """Return every target."""
+    """Return all targets."""
     found: list[Target] = []
     for dialect in DIALECTS:
         found.extend(_public(results, dialect))

@@ -1,8 +1,10 @@
-"""Every way in which a call fails, for every protocol, through every kind of client.
+"""Failures of a call, for each protocol, through each kind of client.
 
-One row a failure: what the server does, and what the caller is told.  Each is met through the
-protocol's SDK and through plain HTTP clients, in threads, under asyncio and under trio; afterwards
-nothing is open: no socket, no task, no warning.
+In: a table with a row for each failure: the server's answer and the error that the caller gets.
+Out: the deltas and the error of a call through the protocol's SDK and through plain HTTP clients,
+in threads, under asyncio and under trio.
+
+Law: a failed call leaves no socket, no task and no warning.
 """
 
 import asyncio
@@ -41,13 +43,13 @@ from deltafold.transports.timeouts import Timeouts
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"
 LIMIT_SECONDS: Final = 0.25
-# To load the certificates takes longer than all the rest of a test.
+# Loading the certificates takes longer than the rest of a test.
 CERTIFICATES: Final = ssl.create_default_context()
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """One row: a model, the clients of its SDK, and an error in the midst of its stream."""
+    """Model of a protocol, the clients of its SDK, and an error event of its streams."""
 
     model: type[Model[Any]]
     error_event: bytes
@@ -85,7 +87,7 @@ ADAPTERS: Final = {
 
 
 def parts_of(dialect: str) -> tuple[bytes, bytes]:
-    """Cut a recorded stream after the first event that says something."""
+    """Cut a recorded stream after the first event with text."""
     body = (FIXTURES / dialect / "text" / "wire.sse").read_bytes().replace(b"\r\n", b"\n")
     fold = Fold(dialect)
     said = b""
@@ -110,16 +112,16 @@ def always(recording: Recording) -> Answer:
 
 @dataclass(frozen=True)
 class Failure:
-    """What the server does, and what the caller is told.
+    """Answer of the server, and the error that the caller gets.
 
     Attributes:
-        answer: makes the answer of a stream's beginning, its rest, and its error event.
-        code: the error's code, None where there is none.
-        retryable: the same.
-        retry_after: the shortest and the longest that may be said, None where nothing is.
-        status: the HTTP status that the error names.
-        keeps: text came before it, and is kept.
-        url: where to call instead of the server's address.
+        answer: makes the answer from a stream's beginning, its rest, and its error event.
+        code: code of the error; None if the call succeeds.
+        retryable: whether the error is retryable.
+        retry_after: least and greatest seconds of the error; None if the error has no seconds.
+        status: HTTP status of the error.
+        keeps: whether the partial message has text.
+        url: address of the call, in place of the server's.
     """
 
     answer: Answer
@@ -170,7 +172,7 @@ def stopped(ending: Any, code: ErrorCode, *, before_headers: bool = False) -> Fa
 
 
 def body(content: bytes, code: ErrorCode | None, **told: Any) -> Failure:  # noqa: ANN401 - fields
-    """Answer with status 200 and this body."""
+    """Return the failure of an answer with this body, by default with status 200."""
     headers = {"content-type": told.pop("content_type", "text/event-stream")}
     headers |= told.pop("headers", {})
     number = told.pop("number", 200)
@@ -180,7 +182,7 @@ def body(content: bytes, code: ErrorCode | None, **told: Any) -> Failure:  # noq
 
 PAGE: Final = b"<!doctype html><html><body><h1>Bad gateway</h1></body></html>"
 SOON: Final = datetime.now(UTC) + timedelta(hours=1)
-# The rows are made when the file is read; the tests may come half an hour later.
+# Importing this file makes the rows; the tests may run half an hour later.
 AN_HOUR: Final = (1800.0, 3600.0)
 BUSY: Final = (
     b'{"error":{"message":"busy","type":"overloaded_error","code":"overloaded",'
@@ -290,7 +292,7 @@ FAILURES: Final = {
     ),
     "no TLS": body(b"", ErrorCode.CONNECTION_LOST, retryable=True, url="https://{server}"),
 }
-# How a request is sent, and how it is waited for.
+# Clients that send a request, each with its kind of concurrency.
 WAYS: Final = (
     ("sdk", "threads"),
     ("sdk", "asyncio"),
@@ -312,7 +314,7 @@ CASES: Final = [
 @pytest.fixture(scope="module")
 def server() -> Iterator[ReplayServer]:
     gc.collect()
-    gc.freeze()  # What the SDKs have made so far is not looked through after each test.
+    gc.freeze()  # Collections after each test skip the objects that the SDKs made before.
     with ReplayServer() as replay:
         yield replay
     gc.unfreeze()
@@ -324,11 +326,14 @@ def open_files() -> int:
 
 @contextmanager
 def nothing_left(server: ReplayServer) -> Generator[None]:
-    """Count sockets and files before and after; the server notices a closed connection late."""
+    """Check that the block leaves no socket and no file open.
+
+    The server notices a closed connection late, therefore the check waits.
+    """
     gc.collect()
     before = open_files()
     yield
-    gc.collect()  # Under `-W error` a response that was only collected fails the test.
+    gc.collect()  # Under `-W error`, the collection of an unclosed response fails the test.
     deadline = time.monotonic() + 5
     while (server.open_connections or open_files() > before) and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -368,14 +373,14 @@ async def made_async_client(adapter: Adapter, client: str, url: str) -> AsyncGen
 
 @dataclass
 class Story:
-    """What a caller saw: the kinds of all deltas, and how it ended."""
+    """Kinds of the deltas of a call, and its error."""
 
     kinds: list[str] = field(default_factory=list[str])
     error: ModelError | None = None
 
 
 def tell(adapter: Adapter, client: str, loop: str, url: str) -> Story:
-    """Ask, read all deltas, then ask for the message."""
+    """Send a request, read all deltas, then the message."""
     story = Story()
     settings: dict[str, Any] = {
         "base_url": url,
@@ -437,7 +442,7 @@ def test_a_failure_is_told_as_what_it_is_and_leaves_nothing_behind(
         return
     assert story.kinds[-1] == "error"
     assert error.retryable is row.retryable
-    if failure != "error in the stream":  # which may name one of its own
+    if failure != "error in the stream":  # the event may name a status
         assert error.status == row.status
     assert error.http_request_id == ("r1" if row.status and "page" not in failure else None)
     if row.retry_after is None:
@@ -447,8 +452,8 @@ def test_a_failure_is_told_as_what_it_is_and_leaves_nothing_behind(
         assert error.retry_after is not None
         assert shortest <= error.retry_after <= longest
     assert error.message
-    for told in (error.message, error.provider_code, error.body, str(error)):
-        (told or "").encode()  # a lone surrogate cannot be
+    for text in (error.message, error.provider_code, error.body, str(error)):
+        (text or "").encode()  # raises for a lone surrogate
     assert row.status is None or "<" not in error.message
     assert error.partial_message is not None
     assert bool(error.partial_message.text) is row.keeps

@@ -1,4 +1,10 @@
-"""What is wrong with a history is found, said, and mended; what is right is left alone."""
+"""`check` and `repair` of histories that a provider would refuse, and of good ones.
+
+In: the histories of bad_histories.py, for each dialect.  Out: the codes of their problems, and the
+repaired history, which a strict provider (strict_providers.py) accepts.
+
+Law: a history without a problem stays the same objects.
+"""
 
 import json
 import sys
@@ -35,11 +41,14 @@ REFUSED_AS_IT_STANDS = {
     ProblemCode.LOCAL_FILE,
     ProblemCode.LONE_REASONING,
 }
-"""What no rendering puts right; the other problems lose something on the way, or hold by luck."""
+"""Problems that rendering does not repair.
+
+Rendering loses a part with each other problem, or the body is accepted by chance.
+"""
 
 
 def send(messages: Sequence[Message], dialect: str) -> None:
-    """Let the strict provider see what is rendered."""
+    """Render the messages and check the body as a strict provider does."""
     config = dialect_of(dialect).config_class.model_validate({"model_id": MODELS[dialect]})
     body = dialect_of(dialect).render(messages, [], config).body
     refuse(dialect, json.loads(json.dumps(body)), secrets="")
@@ -110,8 +119,8 @@ def test_a_missing_result_is_made_up_and_marked() -> None:
 
 def test_a_result_without_a_call_becomes_text_or_goes() -> None:
     stray = [Message.user("?"), Message.tool_result("x", {"sky": "grey"})]
-    told, _ = repair(stray, "openai-chat")
-    assert [message.text for message in told] == [
+    written, _ = repair(stray, "openai-chat")
+    assert [message.text for message in written] == [
         "?",
         '[result of the call \'x\']{"sky":"grey"}',
     ]
@@ -124,8 +133,8 @@ def test_thinking_that_cannot_go_back_goes_or_becomes_text() -> None:
     history = [Message.user("?"), Message.assistant(ThinkingPart(text="Hm."), "Yes")]
     dropped, _ = repair(history, "anthropic-messages")
     assert [part.kind for part in dropped[1].parts] == ["text"]
-    told, _ = repair(history, "anthropic-messages", RepairPolicy(thinking="text"))
-    assert [part.text for part in told[1].parts if isinstance(part, TextPart)] == ["Hm.", "Yes"]
+    written, _ = repair(history, "anthropic-messages", RepairPolicy(thinking="text"))
+    assert [part.text for part in written[1].parts if isinstance(part, TextPart)] == ["Hm.", "Yes"]
     assert dropped[1].id == history[1].id
 
 
@@ -148,7 +157,7 @@ def test_every_code_says_who_refuses_it() -> None:
 
 
 def long_history(length: int, dialect: str) -> list[Message]:
-    """Make a history with a bit of everything, in the same proportions at every length."""
+    """Return a history with several problems, in the same proportions at each length."""
     messages: list[Message] = []
     for number in range(length // 5):
         messages += [
@@ -162,7 +171,7 @@ def long_history(length: int, dialect: str) -> list[Message]:
 
 
 def lines_of(work: Callable[[], Any]) -> int:
-    """Count the lines that work executes."""
+    """Return the number of lines that a function executes."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401 - itself

@@ -1,8 +1,10 @@
-"""No secret of a call stands in any text that leaves it.
+"""Texts of a call that could contain one of its secrets, and contain none.
 
-A table: where a secret is carried, how it comes back, which secret, through which client.
-Responses come from a real server over the real clients; exceptions are raised where the clients
-raise theirs.
+In: a table of the places that carry a secret into a request, of responses and exceptions that quote
+it, of secrets and of clients.  Out: each text of the call, searched for each secret.
+
+Responses come from a real server over the real clients. Exceptions are raised at the place where
+the clients raise theirs.
 """
 
 import asyncio
@@ -47,7 +49,7 @@ SECRETS: Final = {
 
 
 def forms(secret: str) -> dict[str, str]:
-    """Write a secret as texts write it, each form with its name."""
+    """Return the forms in which a text quotes a secret, by the name of the form."""
     text = secret.strip()
     return {
         "as it is": text,
@@ -63,7 +65,7 @@ def forms(secret: str) -> dict[str, str]:
 
 
 def traces(secret: str) -> set[str]:
-    """Return what of a secret must stand in no text."""
+    """Return the strings that show a secret; no text may contain one of them."""
     text = secret.strip()
     found = {text, quote(text, safe=""), quote_plus(text), json.dumps(text)[1:-1]}
     found |= {repr(text)[1:-1], repr(text.encode())[2:-1]}
@@ -73,12 +75,12 @@ def traces(secret: str) -> set[str]:
     return found
 
 
-# Where a secret is carried.  It returns the arguments of a Model and those of its client.
+# Places that carry a secret. A carrier returns the arguments of a Model and those of its client.
 
 
 @dataclass
 class Carried:
-    """What a secret is put into."""
+    """Arguments and environment variables of a call, one of which contains the secret."""
 
     model: dict[str, Any] = field(default_factory=dict[str, Any])
     config: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -138,7 +140,7 @@ CARRIERS: Final[dict[str, Carrier]] = {
     ),
 }
 
-# How it comes back in a response.
+# Responses that quote a secret.
 
 
 def refusal(body: object, headers: Mapping[str, str] | None = None) -> Recording:
@@ -164,12 +166,12 @@ RESPONSES: Final[dict[str, Callable[[str, str], Recording]]] = {
         302, {}, {"location": f"http://user:{quote(form, safe='')}@other.invalid/v1"}
     ),
 }
-# How it comes back in an exception of a client.
+# Parts of a client's exception that quote a secret.
 EXCEPTIONS: Final = ("text", "cause", "context", "note", "two arguments")
 
 
 def failing(kind: str, make: Callable[[str], Exception], form: str) -> Exception:
-    """Make an exception of a client that tells the form in one of the ways of `EXCEPTIONS`."""
+    """Make an exception of a client with the form of a secret in the part that `kind` names."""
     text = f"Illegal header value {form}"
     if kind == "text":
         return make(text)
@@ -187,11 +189,11 @@ def failing(kind: str, make: Callable[[str], Exception], form: str) -> Exception
     return outer
 
 
-# Clients: the real one, and one of the same class that raises.
+# Clients: the real one, and one of the same class that raises exceptions.
 
 
 class Raising:
-    """Raises what it is told to, in place of the network."""
+    """Replacement of the network that raises `exception`."""
 
     exception: Exception = RuntimeError()
 
@@ -220,7 +222,7 @@ def sdk_client(package: Any, name: str, url: str, **own: Any) -> Any:  # noqa: A
 
 
 def made_by(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what makes a client of a URL and of settings of its own."""
+    """Return a function that makes a client from a URL and the client's own settings."""
 
     def made(_url: str, **own: Any) -> Any:  # noqa: ANN401 - any client
         return make(verify=CERTIFICATES, **own)
@@ -247,7 +249,7 @@ ERRORS: Final[dict[str, tuple[Callable[[str], Exception], ...]]] = {
 
 
 def raising(package: str, client: Any, raiser: Raising, patch: pytest.MonkeyPatch) -> None:  # noqa: ANN401 - any client
-    """Make a client raise where it would reach for the network."""
+    """Make a client raise an exception in place of its network access."""
     if package.startswith("aiohttp"):
         patch.setattr(client, "_request", raiser.raise_it_later, raising=False)
     else:
@@ -259,7 +261,7 @@ def raising(package: str, client: Any, raiser: Raising, patch: pytest.MonkeyPatc
 
 @dataclass
 class Watch:
-    """All texts that a call lets out."""
+    """Texts that a call produces: messages, errors, logs, spans and recordings."""
 
     spans: InMemorySpanExporter
     telemetry: Instrumentation
@@ -324,16 +326,13 @@ def watch() -> Iterator[Watch]:
 
 @dataclass
 class Row:
-    """One client with one secret, asked again and again."""
+    """Model and client with one secret, which send a request for each case."""
 
     package: str
     model: Model[Any]
     client: Any
     watch: Watch
     folder: Path
-
-    def tell(self, error: Exception) -> None:
-        self.watch.note_error(error)
 
     def ask(self) -> None:
         watch = self.watch
@@ -343,8 +342,8 @@ class Row:
                 watch.note(stream, *[delta.to_dict() for delta in stream], *stream.snapshot().parts)
                 watch.note(stream.error, stream.response)
                 stream.final_message()
-            except Exception as error:  # noqa: BLE001 - all that it says is the subject
-                self.tell(error)
+            except Exception as error:  # noqa: BLE001 - its texts are searched
+                self.watch.note_error(error)
         self.note_recordings()
 
     async def ask_async(self) -> None:
@@ -356,8 +355,8 @@ class Row:
                 watch.note(stream, *deltas, *stream.snapshot().parts)
                 watch.note(stream.error, stream.response)
                 await stream.final_message()
-            except Exception as error:  # noqa: BLE001 - all that it says is the subject
-                self.tell(error)
+            except Exception as error:  # noqa: BLE001 - its texts are searched
+                self.watch.note_error(error)
         self.note_recordings()
 
     def note_recordings(self) -> None:
@@ -398,14 +397,14 @@ def cases(
     *,
     failures: bool,
 ) -> Iterator[str]:
-    """Set the server or the client up for one case after the other; yield which it is."""
+    """Set up the server or the client for each case in turn, and yield the name of the case."""
     shown = forms(secret)
     turn = (
         [*CARRIERS].index(carrier) + [*SECRETS.values()].index(secret) + [*CLIENTS].index(package)
     )
     makers = ERRORS[package.partition(",")[0]]
     for number, kind in enumerate(EXCEPTIONS if failures else RESPONSES):
-        # The forms take turns: over the table, each comes back in each way.
+        # The forms take turns: the whole table has each form in each response and exception.
         form = [*shown][(number + turn) % len(shown)]
         if failures:
             raiser.exception = failing(kind, makers[(number + turn) % 2], shown[form])
@@ -425,7 +424,7 @@ def run(
     *,
     failures: bool,
 ) -> None:
-    """Ask in one way, with one secret, for every form in which it may come back."""
+    """Send a request for each case of one carrier, one secret and one client."""
     carried = CARRIERS[carrier](secret, server.url)
     for name, value in carried.environment.items():
         patch.setenv(name, value)

@@ -1,7 +1,9 @@
-"""docs/requests.md names every note and every problem, and its example runs."""
+"""docs/requests.md names every note and every problem, and its examples run."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 from deltafold import NoteCode
 from deltafold.history import ProblemCode
@@ -23,6 +25,9 @@ def test_every_problem_is_documented() -> None:
     assert codes_of("Histories that a provider would refuse") == set(ProblemCode)
 
 
-def test_the_example_runs() -> None:
-    code = TEXT.partition("```python\n")[2].partition("```")[0]
+EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.mark.parametrize("code", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_an_example_runs(code: str) -> None:
     exec(compile(code, "requests.md", "exec"), {})  # noqa: S102 - our own documentation

@@ -199,6 +199,28 @@ def test_a_content_has_the_form_of_the_other_dialect(
     assert codes_of(rendered) - {"tool_added", "part_moved"} == notes - {"part_moved"}
 
 
+NOVEL = {"type": "novel", "text": "Grey.", "score": 0.3}
+NOVELS: Mapping[str, object] = {
+    "anthropic-messages": {"content": [NOVEL]},
+    "bedrock-converse": [{"novel": {"text": "Grey.", "score": 0.3}}],
+    "cohere-chat": [NOVEL],
+    "mistral": [NOVEL],
+    "openai-chat": [NOVEL],
+    "openai-responses": [NOVEL],
+}
+
+
+@pytest.mark.parametrize("dialect", NOVELS)
+def test_an_unknown_content_with_text_in_a_result_is_noted(dialect: str) -> None:
+    """Another dialect sends its text alone, so that the note is the only sign of the rest."""
+    body = BODIES[dialect]("result", NOVELS[dialect])
+    request = parse_request(body, dialect, model_id="m")
+    assert [note["code"] for note in request.notes] == ["unknown_member"]
+    target = "openai-chat" if dialect != "openai-chat" else "ollama"
+    assert "Grey." in list(values_in(rendered_in(target, dialect, body).body))
+    assert NOVEL["score"] in list(values_in(rendered_in(dialect, dialect, body).body))
+
+
 SCHEMAS = [
     ({"type": "STRING", "nullable": True}, {"type": ["string", "null"]}),
     (

@@ -88,10 +88,11 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
         parts = [_of_assistant(reader, block) for block in blocks]
         reader.say(Role.ASSISTANT, parts, extras)
         return
-    results = [block for block in blocks if block.get("type") == "tool_result"]
-    reader.answer([_result(reader, block, place) for block in results])
-    others = [block for block in blocks if block.get("type") != "tool_result"]
-    said = [_said(reader, block, place) for block in others]
+    placed = [(block, f"{place}.content[{number}]") for number, block in enumerate(blocks)]
+    results = [item for item in placed if item[0].get("type") == "tool_result"]
+    reader.answer([_result(reader, block, where) for block, where in results])
+    others = [item for item in placed if item[0].get("type") != "tool_result"]
+    said = [_said(reader, block, where) for block, where in others]
     if role == "system":
         reader.say(Role.SYSTEM, said, {**extras, "role": role})
     elif said or not results:
@@ -152,6 +153,14 @@ def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | F
     return reader.block(block, f"{place}: {kind}", shown)
 
 
+def _inside(reader: Reader, block: Object, place: str) -> ContentPart:
+    """Read a content block of a tool result; a block without text becomes a provider part."""
+    if block.get("type") == "text" or shown_text(block):
+        return _said(reader, block, place)
+    media = _media(reader, block) if block.get("type") in {"image", "document"} else None
+    return media or ProviderPart(dialect=DIALECT, block=block)
+
+
 def _media(reader: Reader, block: Object) -> ImagePart | FileRefPart | None:
     source = as_object(block.get("source"), "source")
     is_image = block["type"] == "image"
@@ -189,7 +198,9 @@ def _result(reader: Reader, block: Object, place: str) -> ToolResultPart:
     if content is None or isinstance(content, str):
         parts = content or ""
     else:
-        parts = [_inside(reader, inner) for inner, _ in objects(content, f"{place}.content")]
+        parts = [
+            _inside(reader, inner, where) for inner, where in objects(content, f"{place}.content")
+        ]
     known = ("tool_use_id", "content", "is_error")
     return ToolResultPart(
         tool_call_id=str(block.get("tool_use_id", "")),
@@ -197,14 +208,3 @@ def _result(reader: Reader, block: Object, place: str) -> ToolResultPart:
         is_error=bool(block.get("is_error")),
         provider_state=reader.extras(_extras(block, *known)),
     )
-
-
-def _inside(reader: Reader, block: Object) -> ContentPart:
-    """Read a content block of a tool result; an unknown block becomes a provider part."""
-    if block.get("type") == "text":
-        return _text(reader, block)
-    media = _media(reader, block) if block.get("type") in {"image", "document"} else None
-    shown = shown_text(block)
-    if media is None and shown:
-        return reader.as_sent(shown, block)
-    return media or ProviderPart(dialect=DIALECT, block=block)

@@ -94,7 +94,10 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
         return
     results = [item for item in blocks if "toolResult" in item[0]]
     reader.answer(
-        [_result(reader, as_object(block["toolResult"], where)) for block, where in results]
+        [
+            _result(reader, as_object(block["toolResult"], where), f"{where}.toolResult")
+            for block, where in results
+        ]
     )
     others = [item for item in blocks if "toolResult" not in item[0]]
     if others or not results:
@@ -178,9 +181,12 @@ def _s3_address(source: Mapping[str, object]) -> str | None:
     return uri if isinstance(uri, str) and uri.startswith("s3://") else None
 
 
-def _result(reader: Reader, result: Object) -> ToolResultPart:
-    blocks = [block for block, _ in objects(result.get("content"), "toolResult.content")]
-    content: str | Object | list[ContentPart] = [_inside(reader, block) for block in blocks]
+def _result(reader: Reader, result: Object, place: str) -> ToolResultPart:
+    found = list(objects(result.get("content"), f"{place}.content"))
+    blocks = [block for block, _ in found]
+    content: str | Object | list[ContentPart] = [
+        _inside(reader, block, where) for block, where in found
+    ]
     if len(blocks) == 1 and blocks[0].keys() == {"text"} and str(blocks[0]["text"]).strip():
         content = str(blocks[0]["text"])
     elif len(blocks) == 1 and isinstance(blocks[0].get("json"), dict):
@@ -195,14 +201,11 @@ def _result(reader: Reader, result: Object) -> ToolResultPart:
     )
 
 
-def _inside(reader: Reader, block: Object) -> ContentPart:
-    if block.keys() == {"text"}:
-        return _text(reader, block)
+def _inside(reader: Reader, block: Object, place: str) -> ContentPart:
+    """Read a content block of a tool result; a block without text becomes a provider part."""
     if block.keys() == {"json"}:
         value = block["json"]
         return reader.as_sent(value if isinstance(value, str) else compact(value), block)
-    shown = shown_text(block)
-    media = _media(reader, block)
-    if media is None and shown:
-        return reader.as_sent(shown, block)
-    return media or ProviderPart(dialect=DIALECT, block=block)
+    if block.keys() == {"text"} or shown_text(block):
+        return _said(reader, block, place)
+    return _media(reader, block) or ProviderPart(dialect=DIALECT, block=block)

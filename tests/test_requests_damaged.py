@@ -93,14 +93,14 @@ def nested(depth: int) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize(
-    ("dialect", "body"),
-    [
-        ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "odd"}]}]}),
-        ("anthropic-messages", {"messages": [{"role": "user", "content": [{"type": "odd"}]}]}),
-        ("gemini", {"contents": [{"role": "user", "parts": [{"odd": {}}]}]}),
-    ],
-)
+ODD: list[tuple[str, dict[str, Any]]] = [
+    ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "odd"}]}]}),
+    ("anthropic-messages", {"messages": [{"role": "user", "content": [{"type": "odd"}]}]}),
+    ("gemini", {"contents": [{"role": "user", "parts": [{"odd": {}}]}]}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "body"), ODD)
 def test_a_request_that_is_nested_too_deeply_is_refused(dialect: str, body: dict[str, Any]) -> None:
     member = "content" if "messages" in body else "parts"
     for depth in (50, 10_000):

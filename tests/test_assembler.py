@@ -389,7 +389,7 @@ BROKEN: list[tuple[str, list[tuple[str, Wire]], Wire]] = [
 
 
 def test_an_error_ends_the_open_calls_as_incomplete(assembler: Assembler) -> None:
-    """A producer that is no decoder may fail in the middle of a call."""
+    """A producer other than a decoder may fail in the middle of a call."""
     calls = [call(), call("d"), args('{"a"', "d"), call("e"), end("e")]
     consume(assembler, start(), *calls, error())
     found = {

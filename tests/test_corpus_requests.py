@@ -55,7 +55,7 @@ def parsed(row: dict[str, Any]) -> ParsedRequest:
 
 @cache
 def differences(dialect: str) -> dict[str, bool]:
-    """Return the ids of requests that rendering changes, each with whether a note says so."""
+    """Return the ids of requests that rendering changes, each with True if it left a note."""
     found: dict[str, bool] = {}
     for row in accepted(dialect):
         request = parsed(row)

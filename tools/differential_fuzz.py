@@ -279,7 +279,7 @@ def pieces_of(chance: random.Random, body: bytes) -> list[bytes]:
 
 
 def options_of(chance: random.Random) -> dict[str, Any]:
-    """Choose options of a decoder: a small limit, a refusing status, what is asked for."""
+    """Choose options of a decoder: a small limit, an error status, logprobs, raw frames."""
     options: dict[str, Any] = {}
     if chance.random() < 0.2:
         name = chance.choice(
@@ -308,7 +308,7 @@ def _hold(holds: bool, law: str) -> None:
 
 
 def now() -> datetime:
-    """Stand still, so that two runs can be compared."""
+    """Return the same time at each call, so that two runs can be compared."""
     return NOW
 
 

@@ -312,3 +312,24 @@ def test_only_texts_that_citations_split_are_joined() -> None:
     rendered = row.render([Message.user("Hello"), Message.assistant(*pieces)], [], config)
     assert {"type": "text", "text": "One two three."} in values_in(rendered.body)
     assert {"type": "text", "text": "Four."} in values_in(rendered.body)
+
+
+SIGNED = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+
+
+@pytest.mark.parametrize(("parsed_for", "kept"), [(None, True), ("m", True), ("other", False)])
+def test_state_of_a_body_without_a_model_goes_to_every_model(
+    parsed_for: str | None, kept: bool
+) -> None:
+    body = {
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [SIGNED, {"type": "text", "text": "ho"}]},
+        ]
+    }
+    row = dialect_of("anthropic-messages")
+    request = parse_request(body, row.name, model_id=parsed_for)
+    rendered = row.render(request.messages, (), row.config_class.model_validate({"model_id": "m"}))
+    sent: Any = rendered.body["messages"]
+    assert (SIGNED in sent[1]["content"]) is kept
+    assert codes_of(rendered) == (set() if kept else {"thinking_dropped"})

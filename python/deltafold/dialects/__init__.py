@@ -281,7 +281,8 @@ def parse_request(
         body: the JSON of the request.
         dialect: the dialect of the body.
         model_id: the model, if the path names it instead of the body (gemini, bedrock-converse).
-            The provider state of the messages belongs to this model.
+            The provider state of the messages belongs to this model; without a model, it goes to
+            every model of the dialect.
 
     Raises:
         MisuseError: requests of this dialect cannot be parsed.

@@ -85,9 +85,12 @@ class Reader:
         return found
 
     def state(self, data: Mapping[str, object] | None) -> Object | None:
-        """Return the state of a part that the model made, None where there is nothing in it."""
-        if not data:
-            return None
+        """Return the state of a part that the model made, None where there is nothing in it.
+
+        Without a known model, the state goes to any model of the dialect.
+        """
+        if not data or not self.model_id:
+            return self.own(data)
         return {"dialect": self.dialect, "modelId": self.model_id, "data": dict(data)}
 
     def own(self, data: Mapping[str, object] | None) -> Object | None:

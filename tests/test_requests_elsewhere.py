@@ -333,3 +333,13 @@ def test_state_of_a_body_without_a_model_goes_to_every_model(
     sent: Any = rendered.body["messages"]
     assert (SIGNED in sent[1]["content"]) is kept
     assert codes_of(rendered) == (set() if kept else {"thinking_dropped"})
+
+
+def test_an_unknown_member_beside_results_is_sent_home() -> None:
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "21 C"}
+    given = {"role": "user", "content": [result], "turn": 3}
+    row = dialect_of("anthropic-messages")
+    request = parse_request({"messages": [given]}, row.name, model_id="m")
+    rendered = row.render(request.messages, (), row.config_class.model_validate({"model_id": "m"}))
+    sent: Any = rendered.body["messages"]
+    assert sent == [given]

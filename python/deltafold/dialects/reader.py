@@ -131,16 +131,26 @@ class Reader:
         said = list(parts)
         if extras:
             said = said or [TextPart(text="")]
-            state = said[0].provider_state or {"dialect": self.dialect, "data": {}}
-            data = {**cast("Object", state["data"]), "message": extras}
-            said[0] = said[0].model_copy(update={"provider_state": {**state, "data": data}})
+            said[0] = said[0].model_copy(update=self._of_message(said[0], extras))
         self.messages.append(Message(role=role, parts=said))
 
-    def answer(self, results: Sequence[ToolResultPart]) -> None:
-        """Add results: one message for those in a row, one more where an id comes again."""
+    def _of_message(self, part: MessagePart, extras: Object) -> Object:
+        """Return the change of a part that keeps unknown members of its message."""
+        state = part.provider_state or {"dialect": self.dialect, "data": {}}
+        data = {**cast("Object", state["data"]), "message": extras}
+        return {"provider_state": {**state, "data": data}}
+
+    def answer(self, results: Sequence[ToolResultPart], extras: Object | None = None) -> None:
+        """Add results: one message for those in a row, one more where an id comes again.
+
+        Unknown members of the message are kept in its first result.
+        """
+        given = list(results)
+        if extras and given:
+            given[0] = given[0].model_copy(update=self._of_message(given[0], extras))
         parts: list[MessagePart] = []
         seen: set[str] = set()
-        for result in results:
+        for result in given:
             if result.tool_call_id in seen:
                 self.messages.append(Message(role=Role.TOOL, parts=parts))
                 parts, seen = [], set()

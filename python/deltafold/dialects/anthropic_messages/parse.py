@@ -90,9 +90,10 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
         return
     placed = [(block, f"{place}.content[{number}]") for number, block in enumerate(blocks)]
     results = [item for item in placed if item[0].get("type") == "tool_result"]
-    reader.answer([_result(reader, block, where) for block, where in results])
     others = [item for item in placed if item[0].get("type") != "tool_result"]
     said = [_said(reader, block, where) for block, where in others]
+    of_results = None if said else extras
+    reader.answer([_result(reader, block, where) for block, where in results], of_results)
     if role == "system":
         reader.say(Role.SYSTEM, said, {**extras, "role": role})
     elif said or not results:

@@ -343,3 +343,12 @@ def test_an_unknown_member_beside_results_is_sent_home() -> None:
     rendered = row.render(request.messages, (), row.config_class.model_validate({"model_id": "m"}))
     sent: Any = rendered.body["messages"]
     assert sent == [given]
+
+
+def test_an_unknown_member_of_a_source_is_sent_home() -> None:
+    source = {"type": "url", "url": "https://example.org/a.png", "region": "eu"}
+    given = {"role": "user", "content": [{"type": "image", "source": source}]}
+    row = dialect_of("anthropic-messages")
+    request = parse_request({"messages": [given]}, row.name, model_id="m")
+    rendered = row.render(request.messages, (), row.config_class.model_validate({"model_id": "m"}))
+    assert rendered.body["messages"] == [given]

@@ -36,6 +36,9 @@ from deltafold.messages import (
 )
 
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
+_OF_SOURCE: Final = frozenset({"type", "media_type", "data", "url", "file_id"})
+"""Members of a source; a source with another one is kept whole."""
+
 _SHOWN_AS_TEXT: Final = frozenset({"document", "search_result"})
 
 
@@ -168,7 +171,8 @@ def _media(reader: Reader, block: Object) -> ImagePart | FileRefPart | None:
     name = maybe_text(block.get("title"), "title")
     # Only data has a name: an address keeps the title as a member.
     is_named = str(source.get("type")) in {"base64", "text"}
-    state = reader.extras(_extras(block, "source", *(["title"] if is_named else [])))
+    known = [] if source.keys() - _OF_SOURCE else ["source"]
+    state = reader.extras(_extras(block, *known, *(["title"] if is_named else [])))
     mime_type = maybe_text(source.get("media_type"), "source.media_type")
     match source.get("type"):
         case "base64":

@@ -197,11 +197,11 @@ def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -
             block = _tool_use(part, place, state, rendering)
         case ToolResultPart():
             block = _tool_result(part, place, rendering)
+        case ImagePart() | FileRefPart() if role is Role.ASSISTANT:
+            replay.drop(part, place, rendering)
+            block = None
         case ImagePart() | FileRefPart():
             block = _media(part, place, rendering)
-            if role is Role.ASSISTANT:
-                replay.drop(part, place, rendering)
-                block = None
         case ProviderPart():
             block = dict(part.block) if part.dialect == DIALECT else None
             if block is None:

@@ -1,5 +1,8 @@
 """Messages seen as the blocks of the Messages API, and back."""
 
+import json
+from typing import Any
+
 import pytest
 
 from deltafold import (
@@ -16,10 +19,12 @@ from deltafold import (
 )
 from deltafold.blocks import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     OtherBlock,
     ProgressMessage,
     TextBlock,
+    ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
@@ -37,7 +42,17 @@ PARTS: list[tuple[MessagePart, type]] = [
     (ToolResultPart(tool_call_id="c", content="done", status="success"), ToolResultBlock),
     (ToolResultPart(tool_call_id="c", content={"a": 1}, is_error=True), ToolResultBlock),
     (ToolResultPart(tool_call_id="c", content=[TextPart(text="a")]), ToolResultBlock),
+    (ToolResultPart(tool_call_id="c", content=[FileRefPart(path="a.pdf")]), ToolResultBlock),
+    (ThinkingPart(text="hm"), ThinkingBlock),
+    (ThinkingPart(text="hm", provider_state={"dialect": "gemini", "data": {}}), ThinkingBlock),
     (ThinkingPart(text="hm", redacted=True), OtherBlock),
+    (ImagePart(mime_type="image/tiff", data="aGk="), ImageBlock),
+    (ImagePart(mime_type="image/png", url="gs://bucket/a.png"), ImageBlock),
+    (FileRefPart(path="data:application/pdf;base64,aGk="), DocumentBlock),
+    (FileRefPart(path="s3://bucket/a.pdf"), OtherBlock),
+    (ProviderPart(dialect="gemini", block={"executableCode": {}}), OtherBlock),
+    (TextPart(text=" "), TextBlock),
+    (TextPart(text="no", refusal=True), TextBlock),
     (FileRefPart(path="a.pdf", mime_type="application/pdf"), OtherBlock),
     (ProviderPart(dialect="anthropic-messages", block={"type": "x"}), OtherBlock),
     (TextPart(text="cited", annotations=[{"type": "url"}]), TextBlock),
@@ -85,6 +100,52 @@ def test_an_assistant_message_shows_its_cost_duration_response_and_error() -> No
     assert shown.is_api_error_message
     assert AssistantMessage.from_dict(shown.to_dict()) == shown
     assert shown.id == message.id
+
+
+def test_the_json_of_an_answer_has_the_names_of_the_specification() -> None:
+    message = Message.assistant("Hi")
+    message.meta.cost_usd = 0.0
+    message.meta.duration_ms = 12.5
+    message.meta.response_id = "r"
+    shown = AssistantMessage(message).to_dict()
+    assert shown == {
+        "id": str(message.id),
+        "role": "assistant",
+        "content": [{"type": "text", "text": "Hi"}],
+        "timestamp": message.to_dict()["timestamp"],
+        "cost_usd": 0.0,
+        "duration_ms": 12.5,
+        "response_id": "r",
+    }
+    assert AssistantMessage.from_dict(shown).message == message
+
+
+def test_parts_that_the_api_does_not_take_survive_the_json_and_are_not_sent() -> None:
+    parts: list[MessagePart] = [part for part, _ in PARTS if part.kind != "tool_result"]
+    view = AssistantMessage(Message(role=Role.ASSISTANT, parts=parts))
+    assert len(view.content) == len(parts)
+    wire = json.loads(json.dumps(view.to_dict()))
+    assert AssistantMessage.from_dict(wire) == view
+    assert "messages" in wire
+    sent: Any = view.to_api()["content"]
+    assert {block["type"] for block in sent} == {"text", "tool_use", "x"}
+
+
+def test_a_call_that_must_not_be_run_shows_no_input() -> None:
+    call = ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text='{"a"', incomplete=True)
+    block = block_of(call)
+    assert isinstance(block, ToolUseBlock)
+    assert block.input is None
+    assert block.to_dict()["input"] == {}
+
+
+def test_a_view_of_no_message_or_of_too_many_is_refused() -> None:
+    with pytest.raises(ValueError, match="shows a message, not none"):
+        UserMessage()
+    answer = AssistantMessage(Message.assistant("x"))
+    wire = {**answer.to_dict(), "messages": [answer.message.to_dict()] * 2}
+    with pytest.raises(ValueError, match="AssistantMessage shows one message, not 2"):
+        AssistantMessage.from_dict(wire)
 
 
 def test_a_view_refuses_other_roles() -> None:

@@ -1,286 +1,388 @@
-"""Blocks: messages under the names of the Messages API.
+"""Blocks: messages in the content form of the Messages API.
 
-In: a `Message`.  Out: views of the message: `UserMessage`, `AssistantMessage`, and their `content`
-of blocks. `ProgressMessage` describes a running tool.
+In: messages, or JSON of the Messages API.  Out: `UserMessage` and `AssistantMessage` with their
+`content` of blocks; the API's JSON `{role, content}`.  `ProgressMessage` describes a running tool.
 
-Laws: a view holds the message and no data of its own. A message that is built from a view equals
-the original.
+Laws: the parser and the renderer of anthropic-messages convert between blocks and parts. A view
+holds messages and no data of its own. A message that is built from the blocks of a view has the
+parts of the original: a block keeps its part if the block does not show all of it.
 Source: the message and model abstraction specification: content block types, message metadata,
 ProgressMessage, user message options, error marking.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Self, TypeAlias
+from datetime import datetime
+from itertools import groupby
+from typing import ClassVar, Final, Literal, Self, cast
 from uuid import UUID, uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from deltafold.content_blocks import (
+    Base64Source,
+    Block,
+    Content,
+    ContentBlock,
+    DocumentBlock,
+    FileSource,
+    ImageBlock,
+    OtherBlock,
+    OtherSource,
+    PlainTextSource,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UrlSource,
+    block_from_dict,
+    checked,
+)
 from deltafold.contract import json_object
+from deltafold.dialects import dialect_of
+from deltafold.dialects.anthropic_messages.render import DIALECT, part_blocks
+from deltafold.dialects.media import has_source
+from deltafold.dialects.reader import Reader
+from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering
+from deltafold.dialects.replay import message_members
 from deltafold.messages import (
+    ContentPart,
     FileRefPart,
     ImagePart,
     Message,
     MessagePart,
-    ProviderPart,
+    Meta,
     Role,
     TextPart,
     ThinkingPart,
+    Timestamp,
     ToolCallPart,
     ToolResultPart,
 )
 from deltafold.tool_specs import ToolSpec
+from deltafold.usage import Usage
 
-
-class _Block(BaseModel):
-    """Base class of all blocks.
-
-    Attributes:
-        part: the wire form of the part, if it holds more than the block (citations, raw arguments,
-            provider state); it prevents losses when the block becomes a part again.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    part: dict[str, object] | None = None
-
-
-class TextBlock(_Block):
-    """Text, in any language."""
-
-    type: Literal["text"] = "text"
-    text: str
-
-
-class ToolUseBlock(_Block):
-    """A tool call of the assistant; `input` is None if the arguments are not an object."""
-
-    type: Literal["tool_use"] = "tool_use"
-    id: str
-    name: str
-    input: dict[str, object] | None
-
-
-class ImageBlock(_Block):
-    """An image: base64 `data`, or a `url`; `media_type` such as image/png."""
-
-    type: Literal["image"] = "image"
-    media_type: str
-    data: str | None = None
-    url: str | None = None
-
-
-class ToolResultBlock(_Block):
-    """Result of a tool, and whether it is an error."""
-
-    type: Literal["tool_result"] = "tool_result"
-    tool_use_id: str
-    content: str | dict[str, object] | list["Block"]
-    is_error: bool = False
-    status: str | None = None
-
-
-class OtherBlock(_Block):
-    """A part without a block type: thinking, a file, or a block of a provider."""
-
-    type: Literal["other"] = "other"
-
-
-Block: TypeAlias = Annotated[
-    TextBlock | ToolUseBlock | ImageBlock | ToolResultBlock | OtherBlock,
-    Field(discriminator="type"),
+__all__ = [
+    "AssistantMessage",
+    "Base64Source",
+    "Block",
+    "ContentBlock",
+    "DocumentBlock",
+    "FileSource",
+    "ImageBlock",
+    "OtherBlock",
+    "OtherSource",
+    "PlainTextSource",
+    "ProgressMessage",
+    "RedactedThinkingBlock",
+    "TextBlock",
+    "ThinkingBlock",
+    "ToolResultBlock",
+    "ToolUseBlock",
+    "UrlSource",
+    "UserMessage",
+    "block_from_dict",
+    "block_of",
+    "messages_from_dict",
+    "messages_of_content",
+    "normalized",
+    "part_of",
 ]
-"""Union of all blocks, discriminated by `type`."""
-
-ToolResultBlock.model_rebuild()
 
 
 def block_of(part: MessagePart) -> Block:
     """Return the block of a part."""
     block = _shown(part)
-    if isinstance(block, OtherBlock) or part_of(block) != part:
-        return block.model_copy(update={"part": part.model_dump(mode="json")})
-    return block
+    try:
+        is_whole = part_of(block) == part
+    except ValueError:
+        is_whole = False
+    return block if is_whole else block.keeping(part)
 
 
 def _shown(part: MessagePart) -> Block:
+    """Return the block that shows the part: as the renderer writes it, or as near as possible."""
+    if isinstance(part, ToolResultPart):
+        return _shown_result(part)
+    if isinstance(part, ImagePart | FileRefPart) and not has_source(part):
+        return _other(part)
+    rendered = part_blocks((_PLACE, part), Role.USER, _rendering(part))
+    is_replaced = isinstance(part, ImagePart | FileRefPart) and rendered[0]["type"] == "text"
+    return _near(part) if is_replaced or not rendered else _rendered(part, rendered[0])
+
+
+def _rendered(part: MessagePart, rendered: Object) -> Block:
+    try:
+        block = block_from_dict(rendered)
+    except ValueError:  # a block of a parsed request, whose members were not checked
+        return _other(part)
+    if isinstance(part, ToolCallPart) and part.arguments is None:
+        return block.model_copy(update={"input": None})
+    return block
+
+
+def _near(part: MessagePart) -> Block:
+    """Return the nearest block of a part that the API does not take."""
     match part:
         case TextPart():
             return TextBlock(text=part.text)
-        case ToolCallPart():
-            return ToolUseBlock(id=part.tool_call_id, name=part.tool_name, input=part.arguments)
-        case ImagePart():
-            return ImageBlock(media_type=part.mime_type, data=part.data, url=part.url)
-        case ToolResultPart():
-            content = part.content
-            return ToolResultBlock(
-                tool_use_id=part.tool_call_id,
-                content=[block_of(one) for one in content]
-                if isinstance(content, list)
-                else content,
-                is_error=part.is_error,
-                status=part.status,
-            )
+        case ThinkingPart() if not part.redacted:
+            return ThinkingBlock(thinking=part.text)
+        case ImagePart(data=str() as data):
+            return ImageBlock(source=Base64Source(media_type=part.mime_type, data=data))
+        case ImagePart(url=str() as url):
+            return ImageBlock(source=UrlSource(url=url))
         case _:
-            return OtherBlock()
+            return _other(part)
 
 
-def part_of(block: Block) -> MessagePart:
+def _other(part: MessagePart) -> OtherBlock:
+    return OtherBlock.model_validate({"type": "other", "kind": part.kind})
+
+
+def _shown_result(part: ToolResultPart) -> Block:
+    inside = [block_of(one) for one in part.content] if isinstance(part.content, list) else None
+    shell = part if inside is None else part.model_copy(update={"content": ""})
+    block = _rendered(part, part_blocks((_PLACE, shell), Role.TOOL, _rendering(part))[0])
+    if not isinstance(block, ToolResultBlock):
+        return block
+    content = block.content if inside is None else inside
+    return block.model_copy(update={"status": part.status, "content": content})
+
+
+_PLACE: Final = Place(0, 0)
+_API: Final = dialect_of(DIALECT)
+_CONFIG: Final = _API.config_class(model_id="any")
+
+
+def _rendering(part: MessagePart) -> Rendering:
+    """Return the state of rendering a part, of whichever model the part is.
+
+    Ids and names stay as they are, even where the API has rules for them.
+    """
+    rendering = Rendering(DIALECT, (), (), _CONFIG, stream=False, identifiers=Identifiers())
+    if part.provider_state is not None:
+        rendering.model_id = str(part.provider_state.get("modelId"))
+    return rendering
+
+
+def part_of(block: Block, role: Role | None = None) -> MessagePart:
     """Return the part of a block.
 
+    Args:
+        block: the block.
+        role: the role of its message, which determines the part of an unknown block.
+
     Raises:
-        ValueError: the block requires `part` and has none.
+        ValueError: the parser cannot read a member of the block.
     """
-    if block.part is not None:
-        return _PARTS[str(block.part["kind"])].model_validate(block.part)
-    match block:
-        case TextBlock():
-            return TextPart(text=block.text)
-        case ToolUseBlock():
-            return ToolCallPart(
-                tool_call_id=block.id, tool_name=block.name, arguments=block.input or {}
-            )
-        case ImageBlock():
-            return ImagePart(mime_type=block.media_type, data=block.data, url=block.url)
-        case ToolResultBlock():
-            content = block.content
-            if isinstance(content, list):
-                inner = [part_of(one) for one in content]
-                kept = [
-                    one
-                    for one in inner
-                    if isinstance(one, TextPart | ImagePart | FileRefPart | ProviderPart)
-                ]
-                return ToolResultPart(
-                    tool_call_id=block.tool_use_id,
-                    content=kept,
-                    is_error=block.is_error,
-                    status=block.status,
-                )
-            return ToolResultPart(
-                tool_call_id=block.tool_use_id,
-                content=content,
-                is_error=block.is_error,
-                status=block.status,
-            )
-        case OtherBlock():
-            raise ValueError("part: a block without content of its own requires its part")
+    if block.kept_part is not None:
+        return block.kept_part
+    if role is None:
+        is_unknown = isinstance(block, OtherBlock)
+        role = Role.ASSISTANT if is_unknown else block.role or Role.USER
+    part = _read(block, role)
+    if not isinstance(block, ToolResultBlock) or not isinstance(part, ToolResultPart):
+        return part
+    content = part.content
+    if isinstance(content, list) and isinstance(block.content, list):
+        pairs = zip(block.content, content, strict=True)
+        kept = [read if inner.kept_part is None else inner.kept_part for inner, read in pairs]
+        content = cast("list[ContentPart]", kept)
+    return part.model_copy(update={"content": content, "status": block.status})
 
 
-_PARTS: Mapping[
-    str,
-    type[
-        TextPart
-        | ThinkingPart
-        | ToolCallPart
-        | ToolResultPart
-        | ImagePart
-        | FileRefPart
-        | ProviderPart
-    ],
-] = {
-    "text": TextPart,
-    "thinking": ThinkingPart,
-    "tool_call": ToolCallPart,
-    "tool_result": ToolResultPart,
-    "image": ImagePart,
-    "file_ref": FileRefPart,
-    "provider": ProviderPart,
-}
+def _read(block: Block, role: Role) -> MessagePart:
+    message = {"role": role.value, "content": [block.to_dict()]}
+    return _API.parse({"messages": [message]}).messages[0].parts[0]
 
 
 class _View:
-    """A message, seen as blocks."""
+    """Messages, seen as one message of the Messages API."""
 
-    roles: tuple[Role, ...]
+    _roles: ClassVar[tuple[Role, ...]]
+    _role: ClassVar[Role]
 
-    def __init__(self, message: Message) -> None:
-        if message.role not in self.roles:
-            raise ValueError(
-                f"role: {type(self).__name__} shows {' and '.join(self.roles)} messages, "
-                f"not {message.role}"
-            )
-        self.message = message
+    def __init__(self, *messages: Message) -> None:
+        for message in messages:
+            if message.role not in self._roles:
+                raise ValueError(
+                    f"role: {type(self).__name__} shows {' and '.join(self._roles)} messages, "
+                    f"not {message.role}"
+                )
+        if not messages:
+            raise ValueError(f"messages: {type(self).__name__} shows a message, not none")
+        self.messages: tuple[Message, ...] = messages
+
+    @classmethod
+    def of(cls, *content: str | Block | Mapping[str, object]) -> Self:
+        """Make a message of text, blocks, and the JSON of blocks.
+
+        Raises:
+            ValueError: a block is malformed, or it belongs to the other role.
+        """
+        places = [f"content[{number}]" for number in range(len(content))]
+        return cls(*messages_of_content(cls._role, content, places))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
+        """Read the JSON of `to_dict` or of the Messages API, or the wire form of a `Message`.
+
+        Raises:
+            ValueError: a member is missing or has the wrong type; the error names its place, such
+                as `content[2].source.data`.
+        """
+        messages = messages_from_dict(data)
+        if len(messages) > 1 and Role.TOOL not in cls._roles:
+            raise ValueError(f"messages: {cls.__name__} shows one message, not {len(messages)}")
+        return cls(*messages)
+
+    @property
+    def message(self) -> Message:
+        """First message, which has the id, the timestamp and the metadata."""
+        return self.messages[0]
 
     @property
     def id(self) -> UUID:
-        """The message's id."""
+        """UUID of the message."""
         return self.message.id
+
+    @property
+    def timestamp(self) -> datetime:
+        """Time of creation."""
+        return self.message.timestamp
 
     @property
     def role(self) -> str:
         """Role of the message in the Messages API."""
-        return "assistant" if self.message.role is Role.ASSISTANT else "user"
+        return self._role.value
 
     @property
     def content(self) -> list[Block]:
-        """The message's parts as blocks."""
-        return [block_of(part) for part in self.message.parts]
+        """The parts of the messages as blocks, one block for each part."""
+        return [block_of(part) for message in self.messages for part in message.parts]
+
+    def to_api(self) -> dict[str, object]:
+        """Return the message as the Messages API takes it: `{role, content}`.
+
+        Parts without a form in the API are left out or replaced by a text, as in a request. Ids and
+        names are not changed; a request replaces those that the API refuses.
+
+        Raises:
+            MisuseError: a part names a local file, which must be read first.
+        """
+        content: list[Object] = []
+        members: Object = {}
+        for message in self.messages:
+            for part in message.parts:
+                rendering = _rendering(part)
+                content += part_blocks((_PLACE, part), message.role, rendering)
+                members |= message_members([(_PLACE, part)], rendering)
+        return {"role": self.role, "content": content, **members}
 
     def to_dict(self) -> dict[str, object]:
-        """Return the wire form of the message."""
-        return self.message.to_dict()
+        """Return the message as JSON: id, role, content, timestamp and the known metadata.
 
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> Self:
-        """Make the view of a message's wire form."""
-        return cls(Message.from_dict(data))
+        The JSON has also `messages`, the wire form of the messages below, if the other members do
+        not show all of them.
+        """
+        shown = {
+            "id": str(self.id),
+            "role": self.role,
+            "content": [block.to_dict() for block in self.content],
+            "timestamp": self.message.to_dict()["timestamp"],
+            **self._metadata(),
+        }
+        try:
+            is_whole = type(self).from_dict(shown) == self
+        except ValueError:
+            is_whole = False
+        if not is_whole:
+            shown["messages"] = [message.to_dict() for message in self.messages]
+        return shown
+
+    def _metadata(self) -> Object:
+        meta = self.message.meta
+        found: Object = {name: getattr(meta, name) for name in _METADATA}
+        shown = (found | _options(meta)).items()
+        return {name: value for name, value in shown if value is not None and value is not False}
 
     def __eq__(self, other: object) -> bool:
         """Compare the messages."""
-        return isinstance(other, type(self)) and self.message == other.message
+        return isinstance(other, type(self)) and self.messages == other.messages
 
     __hash__ = None  # type: ignore[assignment]  # mutable
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.messages))})"
+
 
 class UserMessage(_View):
-    """A message of the user, or of the tools, as blocks."""
+    """A user message of the Messages API, which may hold tool results and other content.
 
-    roles = (Role.USER, Role.TOOL)
+    A `Message` holds either. The view therefore shows several messages in the order of the
+    content: neighbouring results are one message of the tools, and the blocks between them are one
+    message of the user. A request writes the results first, as the API requires.
+
+    >>> answer = UserMessage.of(ToolResultBlock(tool_use_id="c", content="21 C"), "And tomorrow?")
+    >>> [message.role.value for message in answer.messages]
+    ['tool', 'user']
+    """
+
+    _roles = (Role.USER, Role.TOOL)
+    _role = Role.USER
 
     @classmethod
     def of(
         cls,
-        *content: str | Block,
+        *content: str | Block | Mapping[str, object],
         is_koding_request: bool = False,
         koding_context: str | None = None,
     ) -> Self:
-        """Make a message of text and blocks.
+        """Make a message of text, blocks, and the JSON of blocks.
 
         Args:
-            content: text and blocks.
+            content: the content, in order.
             is_koding_request: whether the message was sent in koding mode.
             koding_context: facts about the koding mode.
+
+        Raises:
+            ValueError: a block is malformed, or only the assistant sends such a block.
         """
-        parts = [part_of(TextBlock(text=one) if isinstance(one, str) else one) for one in content]
-        results = bool(parts) and all(isinstance(part, ToolResultPart) for part in parts)
-        message = Message(role=Role.TOOL if results else Role.USER, parts=parts)
-        if is_koding_request or koding_context is not None:
-            options: dict[str, object] = {"is_koding_request": is_koding_request}
-            if koding_context is not None:
-                options["koding_context"] = koding_context
-            message.meta = type(message.meta).model_validate({"options": options})
-        return cls(message)
+        made = super().of(*content)
+        _set_options(made.message, is_koding_request, koding_context)
+        return made
 
     @property
     def is_koding_request(self) -> bool:
-        """Whether the message was sent in koding mode."""
-        return self._options.get("is_koding_request") is True
+        """Mark of a message that was sent in koding mode."""
+        return _options(self.message.meta).get("is_koding_request") is True
 
     @property
     def koding_context(self) -> str | None:
         """Facts about the koding mode."""
-        context = self._options.get("koding_context")
+        context = _options(self.message.meta).get("koding_context")
         return context if isinstance(context, str) else None
-
-    @property
-    def _options(self) -> Mapping[str, object]:
-        return json_object((self.message.meta.model_extra or {}).get("options")) or {}
 
 
 class AssistantMessage(_View):
-    """A message of the assistant as blocks, with its cost and duration."""
+    """A message of the assistant as blocks, with its tokens, cost and duration.
 
-    roles = (Role.ASSISTANT,)
+    >>> answer = AssistantMessage(Message.assistant("Hello"))
+    >>> answer.content[0].text
+    'Hello'
+    """
+
+    _roles = (Role.ASSISTANT,)
+    _role = Role.ASSISTANT
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens of the call: input, output, and total."""
+        return self.message.meta.usage
 
     @property
     def cost_usd(self) -> float | None:
@@ -294,13 +396,139 @@ class AssistantMessage(_View):
 
     @property
     def response_id(self) -> str | None:
-        """The provider's id of the response."""
+        """Id of the response, which the provider gave."""
         return self.message.meta.response_id
 
     @property
     def is_api_error_message(self) -> bool:
-        """Whether the message represents a failure of the provider."""
+        """Mark of a message that represents a failure of the provider."""
         return self.message.meta.is_api_error_message
+
+
+_METADATA: Final = ("cost_usd", "duration_ms", "response_id", "is_api_error_message")
+
+
+def _options(meta: Meta) -> Object:
+    """Return the options of a user message, which are a further member of its metadata."""
+    return dict(json_object((meta.model_extra or {}).get("options")) or {})
+
+
+def _set_options(message: Message, is_koding_request: bool, koding_context: str | None) -> None:
+    options: Object = {}
+    if is_koding_request or koding_context is not None:
+        options["is_koding_request"] = is_koding_request
+    if koding_context is not None:
+        options["koding_context"] = koding_context
+    if options:
+        message.meta = Meta.model_validate({**message.meta.model_dump(), "options": options})
+
+
+class _Api(BaseModel):
+    """JSON of a message: the members of the Messages API, and those of `to_dict`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: Literal["user", "assistant", "system"]
+    content: Content
+    id: UUID | None = None
+    timestamp: Timestamp | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+    response_id: str | None = None
+    is_api_error_message: bool = False
+    is_koding_request: bool = False
+    koding_context: str | None = None
+
+
+class _Below(BaseModel):
+    """JSON of the messages below a view."""
+
+    messages: list[Message]
+
+
+def messages_from_dict(data: Mapping[str, object], place: str = "") -> list[Message]:
+    """Read the JSON of a message with blocks; arguments and errors are those of `from_dict`.
+
+    Args:
+        data: the JSON.
+        place: the place of the message, which errors name.
+    """
+    if "parts" in data:
+        return [Message.from_dict(dict(data))]
+    if "messages" in data:
+        return checked(_Below, dict(data), place).messages
+    api = checked(_Api, dict(data), place)
+    content = [TextBlock(text=api.content)] if isinstance(api.content, str) else api.content
+    places = [f"{place}.content[{n}]".removeprefix(".") for n in range(len(content))]
+    messages = _messages_of(Role(api.role), content, places, api.model_extra)
+    first = messages[0]
+    if api.id is not None:
+        first.id = api.id
+    if api.timestamp is not None:
+        first.timestamp = api.timestamp
+    for name in _METADATA:
+        setattr(first.meta, name, getattr(api, name))
+    _set_options(first, api.is_koding_request, api.koding_context)
+    return messages
+
+
+def messages_of_content(
+    role: Role, content: Sequence[object], places: Sequence[str]
+) -> list[Message]:
+    """Return the messages of the content of one message of the API.
+
+    Args:
+        role: the role in the API.
+        content: text, blocks, and the JSON of blocks.
+        places: the place of each item, which errors name.
+
+    Raises:
+        ValueError: a block is malformed, or it belongs to another role.
+    """
+    blocks: list[Block] = []
+    for one, place in zip(content, places, strict=True):
+        if isinstance(one, str):
+            blocks.append(TextBlock(text=one))
+        elif isinstance(one, ContentBlock):
+            blocks.append(cast("Block", one))
+        else:
+            blocks.append(block_from_dict(one, place))
+    return _messages_of(role, blocks, places)
+
+
+def _messages_of(
+    role: Role, content: Sequence[Block], places: Sequence[str], extras: Object | None = None
+) -> list[Message]:
+    """Return the messages of the blocks of one message of the API.
+
+    Raises:
+        ValueError: a block belongs to another role.
+    """
+    parts: list[MessagePart] = []
+    for block, where in zip(content, places, strict=True):
+        if block.role not in {None, role}:
+            raise ValueError(
+                f"{where}: {block.type} is a block of the {block.role}, not the {role}"
+            )
+        try:
+            parts.append(part_of(block, role))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+    reader = Reader(DIALECT, {}, None)
+    if role is Role.SYSTEM:
+        # A system message between the others keeps its role in a request.
+        reader.say(role, parts, {**(extras or {}), "role": role.value})
+        return reader.messages
+    for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
+        run = list(group)
+        if is_result:
+            reader.answer([part for part in run if isinstance(part, ToolResultPart)], extras)
+        else:
+            reader.say(role, run, extras)
+        extras = None
+    if not parts:
+        reader.say(role, [], extras)
+    return reader.messages
 
 
 class ProgressMessage(BaseModel):

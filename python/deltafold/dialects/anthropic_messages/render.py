@@ -176,12 +176,12 @@ def _trim(blocks: list[Object]) -> None:
 def _blocks_of(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
     place, part = item
     if role is not Role.SYSTEM or isinstance(part, TextPart):
-        return _blocks(item, role, rendering)
+        return part_blocks(item, role, rendering)
     replay.drop(part, place, rendering)
     return []
 
 
-def _blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
+def part_blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
     """Render one part as one block; return no block if the API has no form for it."""
     place, part = item
     state = rendering.state(part)
@@ -283,7 +283,7 @@ def _result_content(part: ToolResultPart, place: Place, rendering: Rendering) ->
             text = replay.stand_in(inner, place, rendering)
             blocks.append({"type": "text", "text": text})
         else:
-            blocks.extend(_blocks((place, inner), Role.TOOL, rendering))
+            blocks.extend(part_blocks((place, inner), Role.TOOL, rendering))
     return blocks
 
 

@@ -471,8 +471,9 @@ def test_a_name_that_means_nothing_is_an_error_that_says_what_there_is(
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"messages": Message.user("x")}, "not one message"),
-        ({"messages": [1]}, r"messages\[0\]"),
+        ({"messages": 1}, r"messages\[0\] must be a message, .*not a int"),
+        ({"messages": [1]}, r"messages\[0\] must be a message, .*not a int"),
+        ({"messages": ToolSpec(name="f")}, r"messages\[0\] .*not a ToolSpec"),
         ({"messages": [{"role": "nobody"}]}, "role"),
         ({"messages": "x", "tool_specs": [{"name": "f"}, {"name": "f"}]}, "have the name 'f'"),
         ({"messages": "x", "system_prompt_content": "x"}, "system_prompt_content"),

@@ -163,13 +163,13 @@ def test_both_forms_may_stand_in_one_list() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
         {"role": "user", "content": [{"text": "hi"}]},
         {"role": "user", "content": 5},
         {"role": "user", "content": "hi", "cache": True},
         {"role": 5, "content": "hi"},
     ],
-    ids=["anthropic", "bedrock", "a number", "an unknown member", "a role that is none"],
+    ids=["responses", "bedrock", "a number", "an unknown member", "a role that is none"],
 )
 def test_a_message_of_another_form_is_refused_in_one_sentence(message: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"messages\[1:2\]") as caught:

@@ -205,7 +205,9 @@ class Model(Messaging, Generic[ConfigT]):
         """Start a call, asynchronously.  The request is sent when the stream is first read.
 
         Args:
-            messages: the conversation: messages, their wire form, or one string from the user.
+            messages: the conversation: one message or a list. A message is a `Message` or its wire
+                form, a text of the user, the Chat form, the form of the Messages API, or a
+                `UserMessage` or `AssistantMessage`. Blocks in a row are one message of the user.
             tool_specs: the tools that the model may call.
             system_prompt: precedes the system messages.
             tool_choice: replaces the choice of the configuration.

@@ -3,16 +3,20 @@
 In: messages, tools, system prompts and metadata in every form that `Model.stream` accepts.  Out:
 `Message`s, `ToolSpec`s, `PreparedRequest`.
 
-Laws: mistakes raise here, before anything is sent. Objects of the caller are not changed.
+Laws: mistakes raise here, before anything is sent. Objects of the caller are not changed. The
+blocks of the Messages API are imported when a caller passes some.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, TypeGuard, cast
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+
+from pydantic import BaseModel
 
 from deltafold.dialects import Dialect, parse_request
 from deltafold.exceptions import MisuseError
-from deltafold.messages import Message, TextPart
+from deltafold.messages import Message, Role, TextPart
 from deltafold.models.info import RequestMetadata
 from deltafold.repairs.problems import HistoryError, Report
 from deltafold.repairs.repairing import repair as mend
@@ -20,10 +24,36 @@ from deltafold.stream_core import Observer
 from deltafold.tool_specs import ToolChoice, ToolSpec
 from deltafold.transports.requests import PreparedRequest
 
+if TYPE_CHECKING:
+    from deltafold.blocks import AssistantMessage, Block, UserMessage
+
 _CHAT: Final = frozenset({"content", "tool_calls", "refusal", "reasoning_content"})
 """Members of the Chat form; a message has its role and at least one of these."""
 
-Messages: TypeAlias = str | Sequence[Message | Mapping[str, object]]
+_OF_BLOCKS: Final = frozenset(
+    {
+        "container_upload",
+        "document",
+        "image",
+        "mcp_tool_use",
+        "redacted_thinking",
+        "search_result",
+        "server_tool_use",
+        "thinking",
+        "tool_result",
+        "tool_use",
+    }
+)
+"""Types of blocks of the Messages API that the Chat form has not."""
+
+_MARKS: Final = frozenset({"cache_control", "citations"})
+"""Members of a text block that the Chat form has not."""
+
+MessageLike: TypeAlias = (
+    "Message | UserMessage | AssistantMessage | Block | Mapping[str, object] | str"
+)
+Messages: TypeAlias = "MessageLike | Sequence[MessageLike]"
+Placed: TypeAlias = "Sequence[tuple[int, object]]"
 Tools: TypeAlias = Sequence[ToolSpec | Mapping[str, object]]
 SystemContent: TypeAlias = Sequence[str | TextPart | Mapping[str, object]]
 ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
@@ -72,8 +102,8 @@ def conversation_of(
     """
     if isinstance(messages, str):
         conversation = [Message.user(messages)]
-    elif isinstance(messages, Message | Mapping):
-        raise MisuseError("messages must be a list of messages or one string, not one message")
+    elif isinstance(messages, BaseModel | Mapping) or not isinstance(messages, Iterable):
+        conversation = _messages([messages])
     else:
         conversation = _messages(messages)
     if system_content is not None:
@@ -91,47 +121,103 @@ def conversation_of(
     return conversation
 
 
-def _messages(given: Sequence[Message | Mapping[str, object]]) -> list[Message]:
+def _messages(given: Iterable[object]) -> list[Message]:
     conversation: list[Message] = []
-    chat: list[Mapping[str, object]] = []
-    for place, message in enumerate(given):
-        if _is_chat(message):
-            chat.append(message)
-            continue
-        if chat:
-            conversation += _of_chat(chat, place)
-            chat = []
-        conversation.append(_message(message, place))
-    return conversation + _of_chat(chat, len(given)) if chat else conversation
+    for read, run in groupby(enumerate(given), lambda placed: _reader_of(placed[1])):
+        conversation += read(list(run))
+    return conversation
 
 
-def _message(message: Message | Mapping[str, object], place: int) -> Message:
-    if isinstance(message, Message):
-        return message
-    if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
-        raise MisuseError(
-            f"messages[{place}] must be a Message or its wire form, not a "
-            f"{type(message).__qualname__}"
-        )
-    return Message.from_dict(dict(message))
-
-
-def _is_chat(message: object) -> TypeGuard[Mapping[str, object]]:
-    """Return whether this is a Chat message; the wire form of a `Message` has parts."""
+def _reader_of(message: object) -> Callable[[Placed], list[Message]]:
+    """Return the reader of the form of a message; it reads neighbours of one form together."""
     # The test of the class costs a fiftieth of the test whether it is a mapping.
-    if isinstance(message, Message) or not isinstance(message, Mapping):
+    if isinstance(message, Message):
+        return _as_they_are
+    if isinstance(message, Mapping):
+        return _reader_of_json(cast("Mapping[str, object]", message))
+    return _of_content if isinstance(message, str | BaseModel) else _of_views
+
+
+def _reader_of_json(message: Mapping[str, object]) -> Callable[[Placed], list[Message]]:
+    if "role" not in message and "type" in message:
+        return _of_content
+    if "role" not in message or "parts" in message:
+        return _of_wire_forms
+    if _has_blocks(message):
+        return _of_api
+    return _of_wire_forms if message.keys().isdisjoint(_CHAT) else _of_chat
+
+
+def _has_blocks(message: Mapping[str, object]) -> bool:
+    """Return whether this is a message of the Messages API, or the JSON of a view of blocks."""
+    content = message.get("content")
+    if not isinstance(content, list) or "tool_calls" in message:
         return False
-    given = cast("Mapping[str, object]", message)
-    return "role" in given and "parts" not in given and not given.keys().isdisjoint(_CHAT)
+    return "timestamp" in message or any(
+        isinstance(block, BaseModel)
+        or (isinstance(block, Mapping) and _is_block(cast("Mapping[str, object]", block)))
+        for block in cast("list[object]", content)
+    )
 
 
-def _of_chat(messages: Sequence[Mapping[str, object]], end: int) -> list[Message]:
+def _is_block(block: Mapping[str, object]) -> bool:
+    kind = block.get("type")
+    is_of_api = isinstance(kind, str) and (kind in _OF_BLOCKS or kind.endswith("_tool_result"))
+    return is_of_api or (kind == "text" and not block.keys().isdisjoint(_MARKS))
+
+
+def _as_they_are(placed: Placed) -> list[Message]:
+    return [cast("Message", message) for _, message in placed]
+
+
+def _of_wire_forms(placed: Placed) -> list[Message]:
+    return [Message.from_dict(dict(cast("Mapping[str, object]", given))) for _, given in placed]
+
+
+def _of_views(placed: Placed) -> list[Message]:
+    from deltafold.blocks import AssistantMessage, UserMessage  # noqa: PLC0415 - see the head
+
+    conversation: list[Message] = []
+    for place, view in placed:
+        if not isinstance(view, AssistantMessage | UserMessage):
+            raise _no_message(view, place)
+        conversation += view.messages
+    return conversation
+
+
+def _no_message(found: object, place: int) -> MisuseError:
+    return MisuseError(
+        f"messages[{place}] must be a message, a block, a text or the JSON of a message, "
+        f"not a {type(found).__qualname__}"
+    )
+
+
+def _of_api(placed: Placed) -> list[Message]:
+    from deltafold.blocks import messages_from_dict  # noqa: PLC0415 - see the head
+
+    given = [(place, cast("Mapping[str, object]", message)) for place, message in placed]
+    return [one for place, api in given for one in messages_from_dict(api, f"messages[{place}]")]
+
+
+def _of_content(placed: Placed) -> list[Message]:
+    """Make one message of the user of neighbouring texts and blocks."""
+    from deltafold.blocks import ContentBlock, messages_of_content  # noqa: PLC0415 - see the head
+
+    for place, given in placed:
+        if isinstance(given, BaseModel) and not isinstance(given, ContentBlock):
+            raise _no_message(given, place)
+    content = [given for _, given in placed]
+    return messages_of_content(Role.USER, content, [f"messages[{place}]" for place, _ in placed])
+
+
+def _of_chat(placed: Placed) -> list[Message]:
     """Read neighbours in the Chat form together: results belong to the calls before them."""
-    places = f"messages[{end - len(messages)}:{end}]"
+    places = f"messages[{placed[0][0]}:{placed[-1][0] + 1}]"
     advice = "read the messages of a provider with deltafold.parse_request(body, dialect)"
+    messages = [dict(cast("Mapping[str, object]", message)) for _, message in placed]
     try:
         # The parser of the dialect names each message by its place among these.
-        parsed = parse_request({"messages": [*map(dict, messages)]}, "openai-chat")
+        parsed = parse_request({"messages": messages}, "openai-chat")
     except ValueError as error:
         raise ValueError(f"{places} cannot be read as Chat messages: {error}; {advice}") from error
     if parsed.notes:

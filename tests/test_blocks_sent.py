@@ -7,7 +7,8 @@ and the answer as an `AssistantMessage`.
 import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, cast
 from uuid import UUID
 
 import pytest
@@ -22,6 +23,7 @@ from deltafold import (
     StreamEventKind,
     TextPart,
     ToolCallPart,
+    ToolSpec,
 )
 from deltafold.blocks import (
     AssistantMessage,
@@ -255,3 +257,17 @@ def test_a_wrong_message_raises_at_the_call_and_names_its_place(messages: Any, t
         model.stream_message_sync(messages)
     with pytest.raises((ValueError, MisuseError), match=told):
         model.stream_message(messages)
+
+
+def test_the_example_of_the_guide_runs(server: ReplayServer) -> None:
+    guide = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    section = guide.partition("### Blocks of the Messages API\n")[2]
+    code = section.partition("```python\n")[2].partition("```")[0]
+    tools = [ToolSpec(name="weather")]
+    with claude(server) as model:
+        exec(compile(code, "models.md", "exec"), {"model": model, "tools": tools})  # noqa: S102 - our own documentation
+    first, second = (request.json() for request in server.requests)
+    check("anthropic-messages", cast("Any", first))
+    check("anthropic-messages", cast("Any", second))
+    reply = cast("Any", second)["messages"][2]["content"]
+    assert [block["type"] for block in reply] == ["tool_result", "text"]

@@ -14,16 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deltafold import AnthropicModel, ModelError, OpenAIChatModel, ToolSpec
-from deltafold.agent import (
+from deltafold.conversation import (
+    AgentState,
     ContextInput,
     ContextManager,
-    RunState,
-    RunStatus,
-    ToolDefinition,
-    ToolExecutor,
-)
-from deltafold.history import (
-    AgentState,
     HistoryToolCallResult,
     LevelOfDetailSections,
     ModelClient,
@@ -32,7 +26,11 @@ from deltafold.history import (
     ModelOutputEntry,
     ProviderRouter,
     Route,
+    RunState,
+    RunStatus,
     Tool,
+    ToolDefinition,
+    ToolExecutor,
     ToolResultsEntry,
 )
 from deltafold.messages import ToolCallPart
@@ -81,8 +79,8 @@ class Loop:
             accumulator = ModelOutputAccumulator(request.invocation)
             self.run.move(RunStatus.MODEL_RUNNING)
             self.say(f"-> {request.invocation.provider_id} ({strategy}, try {attempt})")
-            async for delta in self.router.call_model(request):
-                accumulator.consume(delta)
+            async for _ in accumulator.follow(self.router.call_model(request)):
+                pass
             snapshot = accumulator.snapshot()
             self.run.add_usage(snapshot.meta.usage, snapshot.meta.cost_usd)
             error = accumulator.error

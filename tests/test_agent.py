@@ -1,45 +1,41 @@
 """The domain of an agent: runs, sessions, tools, contexts."""
 
 import asyncio
-import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from types import FrameType
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from deltafold import Message, MisuseError, Role, ToolCallPart, ToolResultPart, Usage
-from deltafold.agent import (
+from deltafold.conversation import (
     TRANSITIONS,
     AgentConfig,
+    AgentState,
     ContextInput,
     ContextManager,
-    IllegalTransitionError,
-    RunState,
-    RunStatus,
-    Session,
-    SessionError,
-    ToolDefinition,
-    ToolExecutor,
-    ToolOutcome,
-    estimate_tokens,
-    tool_message,
-)
-from deltafold.history import (
-    AgentState,
     HistoryToolCallResult,
+    IllegalTransitionError,
     LevelOfDetail,
     LevelOfDetailSections,
     ModelInputEntry,
     ModelInvocationDescriptor,
     ModelOutputEntry,
+    RunState,
+    RunStatus,
+    Session,
+    SessionError,
     ToolCallRequest,
+    ToolDefinition,
     ToolExecutionStatus,
+    ToolExecutor,
+    ToolOutcome,
     ToolResultsEntry,
+    estimate_tokens,
+    tool_message,
 )
+from lines import lines_of
 
 # Settings and runs.
 
@@ -157,8 +153,9 @@ def test_a_session_survives_its_wire_form_and_checks_it() -> None:
     again = Session.from_json(session.to_json())
     assert again.to_dict() == session.to_dict()
     broken: Any = session.to_dict()
-    broken["messages"] = broken["messages"][1:]
-    with pytest.raises(SessionError, match=r"messages\[0\].*never made"):
+    assert again.messages == session.messages
+    broken["entries"] = broken["entries"][1:]
+    with pytest.raises(SessionError, match=r"entries\[0\].*never made"):
         Session.from_dict(broken)
 
 
@@ -344,11 +341,11 @@ def test_a_blocking_tool_does_not_block_the_loop() -> None:
     assert asyncio.run(main()) == ["loop", "tool"]
 
 
-def test_a_long_result_is_shown_whole_once() -> None:
+def test_a_long_result_is_shortened_to_its_gist_alone() -> None:
     outcome = ToolOutcome(call("f"), ToolExecutionStatus.SUCCESS, "x" * 5_000)
     sections = outcome.history_result().result
     assert len(sections.live[0].value) == 5_000
-    assert sections.summary[0].value.endswith("… (3,000 more characters)")
+    assert sections.summary == sections.live
     assert sections.gist[0].value.startswith("x" * 200 + "… (4,800")
 
 
@@ -387,34 +384,39 @@ def build(state: AgentState, budget: int | None) -> Any:  # noqa: ANN401 - a res
     return ContextManager().build_context(ContextInput(state, budget))
 
 
-def test_without_a_budget_nothing_is_shortened_but_older_turns() -> None:
+def test_without_a_budget_nothing_is_reduced() -> None:
     update = build(conversation(2), None).update
     assert update.fits
-    assert update.levels.count(LevelOfDetail.LIVE) == 1
-    assert update.levels[6] is LevelOfDetail.LIVE
-    assert update.left_out == 0
+    assert update.levels == (LevelOfDetail.LIVE,) * 8
+    assert update.reduced == update.left_out == ()
 
 
 def test_levels_give_way_oldest_first_until_it_fits() -> None:
     state = conversation(3)
     whole = build(state, None).update.tokens
+    assert build(state, whole).update.levels == (LevelOfDetail.LIVE,) * 12
     one_less = build(state, whole - 1).update
-    assert one_less.levels[0] is LevelOfDetail.GIST
-    assert one_less.levels[2] is LevelOfDetail.SUMMARY
-    assert one_less.tokens == whole - 10
-    assert build(state, whole).update.levels[0] is LevelOfDetail.SUMMARY
+    assert one_less.levels == (LevelOfDetail.SUMMARY, *[LevelOfDetail.LIVE] * 11)
+    assert one_less.tokens == whole - 20
+    assert one_less.reduced == (state.history[0].id,)
+    # Four entries give 20 tokens each as their summary, then 10 as their gist.
+    gists = build(state, whole - 81).update
+    assert gists.levels.count(LevelOfDetail.GIST) == 1
+    assert gists.levels[0] is LevelOfDetail.GIST
 
 
 def test_whole_exchanges_are_left_out_and_the_newest_never() -> None:
     state = conversation(3)
-    update = build(state, 120).update
+    whole = build(state, None).update.tokens
+    update = build(state, whole // 2).update
     assert update.fits
     assert update.levels[:4] == (None,) * 4
+    assert update.left_out == tuple(entry.id for entry in state.history[:4])
     assert None not in update.levels[8:]
     tight = build(state, 1).update
     assert not tight.fits
-    assert tight.levels[:8] == (None,) * 8
-    assert None not in tight.levels[8:]
+    assert "the budget is 1" in (tight.reason or "")
+    assert tight.levels == (*(None,) * 8, *(LevelOfDetail.LIVE,) * 4)
 
 
 @pytest.mark.parametrize("budget", range(1, 400, 7))
@@ -441,24 +443,6 @@ def test_an_empty_conversation_has_its_instruction() -> None:
     built = build(AgentState.create_default("i"), 10)
     assert [message.text for message in built.messages] == ["i"]
     assert built.update.fits
-
-
-def lines_of(work: Callable[[], object]) -> int:
-    """Count the lines of Python that some work executes."""
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401 - itself
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    previous = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(previous)
-    return count
 
 
 @pytest.mark.parametrize("budget", [None, 5_000])

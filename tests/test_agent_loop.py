@@ -4,11 +4,11 @@ import asyncio
 from typing import Any
 
 from agent_loop import Loop, converse
-from deltafold.agent import RunStatus
-from deltafold.history import (
+from deltafold.conversation import (
     LIVE_SCREEN,
     ModelInputEntry,
     ModelOutputEntry,
+    RunStatus,
     ToolExecutionStatus,
     ToolResultsEntry,
     WidgetEntry,
@@ -38,7 +38,11 @@ def test_the_loop_holds_one_conversation_with_two_providers() -> None:
         ModelOutputEntry,
     ]
     outputs = [one for one in loop.state.history if isinstance(one, ModelOutputEntry)]
-    assert [one.invocation.provider_id for one in outputs] == ["anthropic", "openai", "openai"]
+    assert [one.invocation and one.invocation.provider_id for one in outputs] == [
+        "anthropic",
+        "openai",
+        "openai",
+    ]
     assert said[-1].endswith("Atlantis is on no chart.")
     assert [body["model"] for body in bodies] == ["claude-demo", "gpt-demo", "gpt-demo", "gpt-demo"]
 

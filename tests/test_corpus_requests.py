@@ -17,8 +17,8 @@ from content_losses import faults
 from content_walker import Walk
 from corpus import CORPUS, needs_corpus
 from deltafold import ParsedRequest, parse_request
+from deltafold.conversation import ProblemCode, check
 from deltafold.dialects import DIALECTS, dialect_of
-from deltafold.history import ProblemCode, check
 from normal_form import normal
 
 pytestmark = needs_corpus

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from deltafold.dialects import DIALECTS
-from deltafold.history import (
+from deltafold.conversation import (
     ArgumentError,
     ToolArgumentParser,
     ToolCallRequest,
     parse_tool_call,
 )
+from deltafold.dialects import DIALECTS
 
 
 def arguments(raw: str) -> ToolArgumentParser:

@@ -25,7 +25,7 @@ from deltafold import (
     ToolSpec,
 )
 from deltafold._core import StreamTimer
-from deltafold.history import HistoryError
+from deltafold.conversation import HistoryError
 from deltafold.testing import Recording, ReplayServer
 from deltafold.timing import timing_of
 from wires import ANTHROPIC, CHAT, chat

@@ -375,9 +375,42 @@ def test_model_info_and_capabilities_need_no_network() -> None:
     model = OpenAIChatModel({"model_id": "m"}, vendor="deepseek")
     info = model.model_info()
     assert (info.provider_id, info.specification, info.model_id) == ("deepseek", "openai-chat", "m")
-    assert model.supports(Capability.TOOLS)
     with pytest.raises(ValueError, match="flying"):
         model.supports("flying")
+
+
+@pytest.mark.parametrize(
+    ("model_id", "images", "thinking", "max_output_tokens"),
+    [
+        ("gpt-4o-2024-08-06", True, False, 16_384),
+        ("gpt-5.1-codex", True, True, 128_000),
+        ("o3-mini", False, True, 100_000),
+        ("us.anthropic.claude-opus-4-1-20250805-v1:0", True, True, 32_000),
+        ("anthropic/claude-sonnet-4-5", True, True, 64_000),
+        ("gemini-2.5-flash-lite", True, True, 65_536),
+        ("gpt-3.5-turbo", False, False, 4_096),
+        ("gpt-4o-audio-preview", None, None, None),
+        ("claude-opus-4-99", None, None, None),
+        ("mygpt-4o", None, None, None),
+        ("m", None, None, None),
+    ],
+)
+def test_capabilities_are_those_of_the_model_or_unknown(
+    model_id: str, images: bool | None, thinking: bool | None, max_output_tokens: int | None
+) -> None:
+    model = OpenAIChatModel({"model_id": model_id}, api_key="k")
+    assert model.supports(Capability.IMAGES) is images
+    assert model.supports("thinking") is thinking
+    info = model.model_info()
+    assert info.max_output_tokens == max_output_tokens
+    known = None if info.capabilities is None else Capability.IMAGES in info.capabilities
+    assert known is images
+
+
+def test_a_protocol_without_a_capability_has_it_for_no_model() -> None:
+    model = deltafold.OllamaModel({"model_id": "gpt-oss:20b"})
+    assert model.supports(Capability.CACHING) is False
+    assert model.supports(Capability.TOOLS) is None
 
 
 def test_a_vendor_brings_its_defaults_and_wants_its_key(monkeypatch: pytest.MonkeyPatch) -> None:

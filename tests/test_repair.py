@@ -7,10 +7,7 @@ Law: a history without a problem stays the same objects.
 """
 
 import json
-import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -30,6 +27,7 @@ from deltafold import (
 from deltafold.dialects import dialect_of
 from deltafold.repairs.problems import REFUSED_BY, ProblemCode
 from deltafold.repairs.repairing import MISSING_STATUS, RepairPolicy, check, repair
+from lines import lines_of
 from strict_providers import refuse
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
@@ -168,24 +166,6 @@ def long_history(length: int, dialect: str) -> list[Message]:
             Message.assistant(ThinkingPart(text="Hm."), "So it is."),
         ]
     return messages
-
-
-def lines_of(work: Callable[[], Any]) -> int:
-    """Return the number of lines that a function executes."""
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401 - itself
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    previous = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(previous)
-    return count
 
 
 @every_dialect

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deltafold import NoteCode
-from deltafold.history import ProblemCode
+from deltafold.conversation import ProblemCode
 
 TEXT = (Path(__file__).parents[1] / "docs" / "requests.md").read_text(encoding="utf-8")
 

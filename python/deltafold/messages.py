@@ -87,6 +87,9 @@ class Meta(WireModel):
     """Metadata of a message. The model is open: other members are kept.
 
     `cost_usd` is in US dollars, and `cost_source` is its source. `duration_ms` is in milliseconds.
+    `timing` has seconds since the request was sent (`timeToFirstByte`, `timeToFirstDelta`,
+    `timeToFirstText`) and `tokensPerSecond`. A message that was read from the call of a `Model` has
+    these members; they are computed when one of them is first read.
     `response_id` and `model_id` are the provider's. `parse_errors` lists the tool calls whose
     arguments are not an object, as `{toolCallId, message}`. `warnings` lists decisions and repairs
     of the decoder, as `{code, message, offset?}`. `details` holds facts without a member, under the
@@ -105,6 +108,7 @@ class Meta(WireModel):
     cost_usd: float | None = None
     cost_source: str | None = None
     duration_ms: float | None = None
+    timing: dict[str, float] | None = None
     response_id: str | None = None
     model_id: str | None = None
     finish_reason: FinishReason | None = None
@@ -300,13 +304,15 @@ class Message(WireModel):
         ]
 
     def same_content(self, other: "Message") -> bool:
-        """Return whether all members but id and timestamp are equal."""
+        """Return whether all members but id, timestamp, cost, duration and timing are equal."""
         return self._content() == other._content()  # noqa: SLF001 - the same class
 
     def _content(self) -> dict[str, object]:
         content = self.to_dict()
         del content["id"], content["timestamp"]
-        return content
+        meta = cast("dict[str, object]", content.pop("meta", {}))
+        of_call = {"costUsd", "costSource", "durationMs", "timing"}
+        return {**content, "meta": {key: meta[key] for key in meta.keys() - of_call}}
 
     def to_dict(self) -> dict[str, object]:
         """Return the wire form: JSON's own types, camelCase names."""

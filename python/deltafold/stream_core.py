@@ -12,10 +12,11 @@ changes after the end.
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 
 from deltafold import _core, data_types
-from deltafold._core import DeltaBatch, Limits, StreamReader
+from deltafold._core import DeltaBatch, Limits, StreamReader, StreamTimes, set_late_fields
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
@@ -187,7 +188,7 @@ class StreamCore(StreamReader):
         return self.redactor.exception(exception)
 
     def final_message(self) -> "data_types.Message":
-        """Return the message, with the notes of rendering.
+        """Return the message, with the notes of rendering, its cost and its timing.
 
         Raises:
             ModelError: the stream ended in an error.
@@ -198,8 +199,7 @@ class StreamCore(StreamReader):
         except ModelError as error:
             completed = self._completed(error)
             raise completed from completed.__cause__
-        if self.call.notes:
-            message.meta.warnings = [*map(dict, self.call.notes), *message.meta.warnings]
+        self._add_facts(message)
         return message
 
     def error(self) -> ModelError | None:
@@ -247,7 +247,22 @@ class StreamCore(StreamReader):
         error.body = self._failure_body
         error.__cause__ = self._cause
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
+        if error.partial_message is not None:
+            self._add_facts(error.partial_message)
         return error
+
+    def _add_facts(self, message: "data_types.Message") -> None:
+        """Add the facts about the call of a Model; bytes that no Model requested have none."""
+        call = self.call
+        if not call.vendor:
+            return
+        meta = message.meta
+        if call.notes:
+            meta.warnings = [*map(dict, call.notes), *meta.warnings]
+        facts = partial(_facts, self.assembler.usage, call.vendor, call.model_id, self.times())
+        if not set_late_fields(meta, facts):
+            for name, value in facts().items():
+                setattr(meta, name, value)
 
     def _without_secrets(self, batch: DeltaBatch) -> DeltaBatch:
         """Redact the error that ends a batch: a provider may repeat the key that it refuses."""
@@ -313,6 +328,32 @@ class StreamCore(StreamReader):
     def _show_end(self) -> None:
         if self._observer is not None:
             self._observer.ended(self)
+
+
+def _facts(
+    usage: "data_types.Usage | None", vendor: str, model_id: str, times: StreamTimes
+) -> dict[str, object]:
+    """Return the cost and the timing of a call, as members of `Meta`.
+
+    The price list takes longer than the fold of a short message.
+    """
+    from deltafold.cost import cost_of  # noqa: PLC0415 - few messages are asked for it
+    from deltafold.timing import timing_of  # noqa: PLC0415 - as above
+
+    cost = cost_of(usage, vendor, model_id)
+    timing = timing_of(times, None if usage is None else usage.output_tokens)
+    named = {
+        "timeToFirstByte": timing.time_to_first_byte,
+        "timeToFirstDelta": timing.time_to_first_delta,
+        "timeToFirstText": timing.time_to_first_text,
+        "tokensPerSecond": timing.tokens_per_second,
+    }
+    return {
+        "cost_usd": cost.usd,
+        "cost_source": cost.source,
+        "duration_ms": None if timing.duration is None else timing.duration * 1000,
+        "timing": {name: value for name, value in named.items() if value is not None} or None,
+    }
 
 
 def _redacted(fields: ErrorFields, redactor: Redactor) -> ErrorFields:

@@ -41,6 +41,7 @@ from deltafold.models.clients import Clients
 from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo, RequestMetadata
 from deltafold.models.json_body import encoded, refuse_no_json
+from deltafold.models.known_models import known_model
 from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared, as_caller_errors
 from deltafold.models.vendors import VENDORS, Vendor
@@ -167,25 +168,39 @@ class Model(Messaging, Generic[ConfigT]):
     def model_info(self) -> ModelInfo:
         """Return the known facts about the model without a request to its provider.
 
-        Its window and prices are those of the installed genai-prices (extra `prices`).
+        Its window and prices are those of the installed genai-prices (extra `prices`). Capabilities
+        and the maximum of output tokens are those of a table of well-known models.
         """
         listed = listed_model(self._vendor.name, self._config.model_id)
+        known = known_model(self._config.model_id)
         return ModelInfo(
             provider_id=self._vendor.name,
             specification=self._specification,
             model_id=self._config.model_id,
-            capabilities=self.row.capabilities,
+            capabilities=known and known.capabilities & self.row.capabilities,
             context_window_tokens=listed and listed.context_window_tokens,
+            max_output_tokens=known and known.max_output_tokens,
             prices=listed and listed.prices,
         )
 
-    def supports(self, capability: Capability | str) -> bool:
-        """Return whether this adapter supports the capability; the model itself may not.
+    def supports(self, capability: Capability | str) -> bool | None:
+        """Return whether the model has a capability.
+
+        >>> model.supports("images")
+        True
+
+        Returns:
+            False if requests of this protocol cannot ask for it, or if the model is known not to
+            have it; None if the model is not known.
 
         Raises:
             ValueError: the capability is not known.
         """
-        return Capability(capability) in self.row.capabilities
+        asked = Capability(capability)
+        if asked not in self.row.capabilities:
+            return False
+        known = known_model(self._config.model_id)
+        return None if known is None else asked in known.capabilities
 
     def stream(
         self,

@@ -17,14 +17,14 @@ class RequestMetadata(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    """Known facts about a model, without a request to its provider."""
+    """Known facts about a model, without a request to its provider; None is not known."""
 
     model_config = ConfigDict(frozen=True)
 
     provider_id: str
     specification: str
     model_id: str
-    capabilities: frozenset[Capability] = frozenset()
+    capabilities: frozenset[Capability] | None = None
     context_window_tokens: int | None = None
     max_output_tokens: int | None = None
     prices: Prices | None = None

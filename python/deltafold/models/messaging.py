@@ -96,10 +96,9 @@ class Messaging(ABC):
         )
         async with self._begin_async(*asked) as opened:
             try:
-                message = await opened.final_message()
+                return await opened.final_message()
             except ModelError as error:
-                message = _message_of(error, on_error)
-            return _with_facts(message, opened)
+                return _message_of(error, on_error)
 
     def send_message_sync(
         self,
@@ -118,10 +117,9 @@ class Messaging(ABC):
         )
         with self._begin_sync(*asked) as opened:
             try:
-                message = opened.final_message()
+                return opened.final_message()
             except ModelError as error:
-                message = _message_of(error, on_error)
-            return _with_facts(message, opened)
+                return _message_of(error, on_error)
 
     def stream_message(
         self,
@@ -170,7 +168,7 @@ class EventStream:
         Raises:
             ModelError: the stream ended in an error.
         """
-        return _with_facts(self.stream.final_message(), self.stream)
+        return self.stream.final_message()
 
     def close(self) -> None:
         """Close the connection and keep the received parts."""
@@ -210,7 +208,7 @@ class AsyncEventStream:
         Raises:
             ModelError: the stream ended in an error.
         """
-        return _with_facts(await self.stream.final_message(), self.stream)
+        return await self.stream.final_message()
 
     async def aclose(self) -> None:
         """Close the connection and keep the received parts."""
@@ -244,13 +242,4 @@ def _message_of(error: ModelError, on_error: OnError) -> Message:
     message = error.partial_message or Message(role=Role.ASSISTANT, parts=[])
     message.parts = [*message.parts, TextPart(text=str(error))]
     message.meta.is_api_error_message = True
-    return message
-
-
-def _with_facts(message: Message, stream: DeltaStream | AsyncDeltaStream) -> Message:
-    meta, duration = message.meta, stream.timing.duration
-    if stream.cost_usd is not None:
-        meta.cost_usd, meta.cost_source = stream.cost_usd, stream.cost_source
-    if duration is not None:
-        meta.duration_ms = duration * 1000
     return message

@@ -39,6 +39,9 @@ static SAFETY_UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// Name of the entry of a lazy model's `__dict__` that holds the source of its fields.
 pub(crate) const SOURCE: &str = "_fold";
 
+/// Name of the entry that holds the function of fields that are not in the fold, such as the cost of a call.
+pub(crate) const LATE: &str = "_late";
+
 /// State of a fold, shared by a lazy message and its metadata.
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct FoldedMessage {
@@ -188,7 +191,10 @@ impl FoldedMessage {
                 Some(core) => Bound::new(py, logprobs::Logprobs::new(Arc::clone(core)))?.into_any(),
                 None => none(),
             },
-            _ => default(&META, name)?,
+            _ => match late(name, fields)? {
+                Some(value) => value,
+                None => default(&META, name)?,
+            },
         };
         keep(fields, name, value)
     }
@@ -333,6 +339,19 @@ pub(crate) fn joined_text<'py>(
 fn default<'py>(model: &Model, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
     let value = model.fields(name.py())?.get_item(name)?;
     value.ok_or_else(|| PyAttributeError::new_err(name.clone().unbind()))
+}
+
+/// Call the function of the fields that are not in the fold, keep these fields, and return one of them.
+fn late<'py>(
+    name: &Bound<'py, PyString>,
+    fields: &Bound<'py, PyDict>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(make) = fields.get_item(intern!(fields.py(), LATE))? else { return Ok(None) };
+    let made = make.call0()?.cast_into::<PyDict>()?;
+    for (name, value) in made.iter() {
+        keep(fields, name.cast::<PyString>()?, value)?;
+    }
+    fields.get_item(name)
 }
 
 /// Return an id.  An empty id means an unknown id.

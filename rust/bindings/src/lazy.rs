@@ -13,7 +13,7 @@ use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::contract::USAGE;
-use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, SOURCE};
+use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, LATE, SOURCE};
 use crate::message_json;
 use crate::model::{self, Model};
 use crate::snapshot;
@@ -88,6 +88,9 @@ impl Owner {
         with_critical_section(fields, || {
             if fields.contains(intern!(py, SOURCE))? {
                 fields.del_item(intern!(py, SOURCE))?;
+                if fields.contains(intern!(py, LATE))? {
+                    fields.del_item(intern!(py, LATE))?;
+                }
                 self.sort(fields)?;
             }
             Ok(())
@@ -228,6 +231,23 @@ pub(crate) fn set_lazy_field(
         return Ok(false);
     }
     fields.set_item(name, value)?;
+    Ok(true)
+}
+
+/// Let a function make the fields of lazy metadata that are not in the fold, when one of them is first read.
+///
+/// Return false for other models.  The function returns a dict of fields, and may be called more than once.
+#[pyfunction]
+#[pyo3(signature = (meta, make, /))]
+pub(crate) fn set_late_fields(
+    meta: &Bound<'_, PyAny>,
+    make: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let fields = model::dict(meta)?;
+    if source::<FoldedMessage>(&fields)?.is_none() {
+        return Ok(false);
+    }
+    fields.set_item(intern!(meta.py(), LATE), make)?;
     Ok(true)
 }
 

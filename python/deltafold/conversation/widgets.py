@@ -3,22 +3,23 @@
 In: tool calls of the model, changes by the host.  Out: the current text of a widget, its tools, and
 an entry in the history for each change.
 
-Laws: only its tools and its host change a widget, and each change appends an entry.
+Laws: only its tools and its host change a widget, and each change appends an entry with the state
+after it.
 Source: the conversation history blueprint, "Widget conventions".
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
-from deltafold.history.arguments import ArgumentError, ToolArgumentParser
-from deltafold.history.entries import (
+from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser
+from deltafold.conversation.entries import (
     HistoryEntry,
     HistoryToolCallResult,
     ToolCallRequest,
     ToolExecutionStatus,
 )
-from deltafold.history.sections import LevelOfDetailSections
+from deltafold.conversation.sections import LevelOfDetailSections
 from deltafold.tool_specs import ToolSpec
 
 
@@ -66,8 +67,20 @@ class Tool:
         )
 
 
-Record = Callable[[str, str, str], None]
-"""Appends an entry with the name of the widget, the change and its origin."""
+class Record(Protocol):
+    """Function that appends the entry of a change."""
+
+    def __call__(self, widget: str, change: str, source: str, state: object = None) -> None:
+        """Append the entry.
+
+        Args:
+            widget: name of the widget.
+            change: description of the change, in one line.
+            source: origin of the change: a tool call, or the host.
+            state: state of the widget after the change, a value of JSON, from which `restore` of
+                the widget takes it.
+        """
+        ...
 
 
 class Widget(Protocol):
@@ -89,6 +102,15 @@ class Widget(Protocol):
 
     def execute_tool(self, call: ToolCallRequest, record: Record) -> HistoryToolCallResult:
         """Run one of its tools; `record` leaves the entry of a change."""
+        ...
+
+
+@runtime_checkable
+class RestorableWidget(Protocol):
+    """A widget whose state a log keeps."""
+
+    def restore(self, state: object) -> None:
+        """Take the state of an earlier change; None is the state of a new widget."""
         ...
 
 
@@ -143,13 +165,13 @@ class MemoryNotebookWidget:
         """Replace the text on the host's behalf; None empties it."""
         self._replace(text or "", "host", record)
 
-    def reset(self) -> None:
-        """Empty the notebook without a trace, as a history that is emptied has none."""
-        self._text = ""
+    def restore(self, state: object) -> None:
+        """Take the text of an earlier change; None empties the notebook."""
+        self._text = state if isinstance(state, str) else ""
 
     def _replace(self, text: str, source: str, record: Record) -> None:
         before, self._text = self._text, text
-        record(self.name, f"replaced: {len(before)} to {len(text)} characters", source)
+        record(self.name, f"replaced: {len(before)} to {len(text)} characters", source, text)
 
 
 def _answer(call: ToolCallRequest, status: ToolExecutionStatus, text: str) -> HistoryToolCallResult:

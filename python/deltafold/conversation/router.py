@@ -8,22 +8,20 @@ to the state of an agent. Only final output enters the history.
 Source: the conversation history blueprint, "Provider clients" and "ModelOutputDelta pipeline".
 """
 
-from collections.abc import AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
+from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
+from deltafold.conversation.frozen import FrozenMapping, thawed
+from deltafold.conversation.projection import ContextMessage, to_messages
+from deltafold.conversation.widgets import Tool
+from deltafold.cost import cost_of
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
-from deltafold.history.context import ContextMessage, to_messages
-from deltafold.history.entries import (
-    FrozenMapping,
-    ModelInvocationDescriptor,
-    ModelOutputEntry,
-    thawed,
-)
-from deltafold.history.widgets import Tool
 from deltafold.messages import Message
+from deltafold.streams import AsyncDeltaStream
 
 if TYPE_CHECKING:
     from deltafold.models.base import Model
@@ -156,14 +154,40 @@ class ModelOutputAccumulator:
     """Collects the deltas of one answer, and makes its entry.
 
     >>> accumulator = ModelOutputAccumulator(request.invocation)
-    >>> async for delta in router.call_model(request):
-    ...     accumulator.consume(delta)
+    >>> async for delta in accumulator.follow(router.call_model(request)):
+    ...     print(delta.text)
     >>> state.append_model_output(accumulator.build_entry())
+
+    `follow` takes the message that a `Model`'s stream has folded, with its cost, its duration and
+    the notes of repairs. `consume` folds the deltas of any other client; its message has a cost, if
+    the price list knows the model.
     """
 
     def __init__(self, invocation: ModelInvocationDescriptor) -> None:
         self._invocation = invocation
         self._assembler = MessageAssembler()
+        self._stream: AsyncDeltaStream | None = None
+
+    async def follow(
+        self, stream: AsyncIterable[ModelOutputDelta]
+    ) -> AsyncGenerator[ModelOutputDelta]:
+        """Yield the deltas of a client's stream, and close the stream when the caller leaves it.
+
+        Raises:
+            MisuseError: the accumulator has deltas already.
+            ContractError: a delta does not follow from those before.
+        """
+        if self._stream is not None or self._assembler.status != "idle":
+            raise MisuseError("an accumulator collects one answer; make another one")
+        if isinstance(stream, AsyncDeltaStream):
+            self._stream = stream
+            async with stream:
+                async for delta in stream:
+                    yield delta
+            return
+        async for delta in stream:
+            self._assembler.consume(delta)
+            yield delta
 
     def consume(self, delta: ModelOutputDelta | DeltaBatch) -> None:
         """Take a delta.
@@ -174,13 +198,23 @@ class ModelOutputAccumulator:
         self._assembler.consume(delta)
 
     def snapshot(self) -> Message:
-        """Return the message with everything that was received so far."""
-        return self._assembler.snapshot()
+        """Return the message with everything that was received so far.
+
+        After the end, the message of a `Model`'s stream has its cost and duration.
+        """
+        if self._stream is None:
+            return self._assembler.snapshot()
+        error = self._stream.error
+        if error is not None and error.partial_message is not None:
+            return error.partial_message
+        if self._stream.status == "done":
+            return self._stream.ended_message()
+        return self._stream.snapshot()
 
     @property
     def error(self) -> ModelError | None:
         """Error that ended the answer; None while the stream runs and after success."""
-        return self._assembler.get_error()
+        return self._assembler.get_error() if self._stream is None else self._stream.error
 
     def build_entry(self, **metadata: object) -> ModelOutputEntry:
         """Make the entry of a whole answer.
@@ -189,5 +223,11 @@ class ModelOutputAccumulator:
             ModelError: the answer failed: nothing of it enters the history.
             MisuseError: it has not ended.
         """
-        message = self._assembler.build_final_message()
+        if self._stream is None:
+            message = self._assembler.build_final_message()
+            invocation, meta = self._invocation, message.meta
+            cost = cost_of(meta.usage, invocation.provider_id, invocation.model)
+            meta.cost_usd, meta.cost_source = cost.usd, cost.source
+        else:
+            message = self._stream.ended_message()
         return ModelOutputEntry.of_message(message, self._invocation, metadata)

@@ -15,6 +15,9 @@ from typing import Final, NamedTuple, Self, TypeAlias, cast
 LIVE_SCREEN: Final = "[LiveScreen]"
 """Key of the section that shows the state of the widgets at the time of the entry."""
 
+MAX_GIST_CHARACTERS: Final = 200
+"""Length of the gist of a text for which the caller gives no gist."""
+
 
 class LevelOfDetail(StrEnum):
     """Amount of an entry that is shown."""
@@ -86,6 +89,12 @@ class LevelOfDetailSections:
         """Make all levels one text without a heading."""
         return cls.create_uniform([("", text)])
 
+    @classmethod
+    def with_gist(cls, text: str) -> Self:
+        """Make the levels of a text: all of it, and its first characters as the gist."""
+        whole = [("", text)]
+        return cls(whole, whole, [("", _shortened(text))])
+
     def get_sections(self, detail: LevelOfDetail | str) -> Sections:
         """Return a level; one that is not known counts as live."""
         match detail:
@@ -111,18 +120,30 @@ class LevelOfDetailSections:
         return type(self)(live, self.summary, self.gist)
 
     def to_dict(self) -> dict[str, list[list[str]]]:
-        """Return the wire form: lists of pairs."""
-        levels = {"live": self.live, "summary": self.summary, "gist": self.gist}
+        """Return the wire form: lists of pairs; a level equal to the one before it is left out."""
+        levels = {"live": self.live}
+        if self.summary != self.live:
+            levels["summary"] = self.summary
+        if self.gist != self.summary:
+            levels["gist"] = self.gist
         return {name: [list(section) for section in level] for name, level in levels.items()}
 
     @classmethod
     def from_dict(cls, data: dict[str, list[list[str]]]) -> Self:
-        """Make the sections of their wire form."""
-        pairs = {
-            name: [(key, value) for key, value in data[name]]
-            for name in ("live", "summary", "gist")
-        }
-        return cls(pairs["live"], pairs["summary"], pairs["gist"])
+        """Make the sections of their wire form.
+
+        Raises:
+            ValueError: there is no live level, or a section is not a pair of strings.
+        """
+        if "live" not in data:
+            raise ValueError("sections must have a live level")
+        live = data["live"]
+        summary = data.get("summary", live)
+        levels = (live, summary, data.get("gist", summary))
+        try:
+            return cls(*([(key, value) for key, value in level] for level in levels))
+        except TypeError as error:
+            raise ValueError(str(error)) from error
 
 
 def without_live_screen(sections: Sequence[Section]) -> tuple[Sequence[Section], str | None]:
@@ -156,3 +177,10 @@ def _under_heading(section: Section) -> str:
 
 def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= MAX_GIST_CHARACTERS:
+        return text
+    more = len(text) - MAX_GIST_CHARACTERS
+    return f"{text[:MAX_GIST_CHARACTERS]}… ({more:,} more characters)"

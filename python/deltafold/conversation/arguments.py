@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar, cast
 
 from deltafold.arguments import parse_arguments
+from deltafold.conversation.entries import ToolCallRequest
+from deltafold.conversation.frozen import FrozenMapping, thawed
 from deltafold.dialects import DIALECTS
 from deltafold.exceptions import DeltafoldError
-from deltafold.history.entries import FrozenMapping, ToolCallRequest, thawed
 from deltafold.models.vendors import canonical_specification
 
 T = TypeVar("T", str, int, float, bool, list[object], dict[str, object])

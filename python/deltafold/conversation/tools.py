@@ -20,17 +20,13 @@ from typing import Any, Final, Self, TypeAlias
 
 from pydantic import BaseModel
 
-from deltafold.agent.run import RunState, RunStatus
+from deltafold.conversation.arguments import ArgumentError
+from deltafold.conversation.entries import HistoryToolCallResult, ToolExecutionStatus
+from deltafold.conversation.run import RunState, RunStatus
+from deltafold.conversation.sections import LevelOfDetailSections
 from deltafold.exceptions import MisuseError
-from deltafold.history.arguments import ArgumentError
-from deltafold.history.entries import HistoryToolCallResult, ToolExecutionStatus
-from deltafold.history.sections import LevelOfDetailSections
 from deltafold.messages import Message, Role, ToolCallPart, ToolResultPart
 from deltafold.tool_specs import ToolSpec
-
-MAX_SUMMARY_CHARACTERS: Final = 2_000
-"""Of a result in later turns; the whole of it is shown once."""
-MAX_GIST_CHARACTERS: Final = 200
 
 _RUNNING: Final = frozenset({RunStatus.MODEL_RUNNING, RunStatus.TOOL_RUNNING})
 
@@ -140,16 +136,12 @@ class ToolOutcome:
         )
 
     def history_result(self) -> HistoryToolCallResult:
-        """Return the result of a history entry: whole once, shortened in later turns."""
+        """Return the result of a history entry; a context budget may reduce it to its gist."""
         return HistoryToolCallResult(
             self.call.tool_name,
             self.call.tool_call_id,
             self.status,
-            LevelOfDetailSections(
-                [("", self.content)],
-                [("", _shortened(self.content, MAX_SUMMARY_CHARACTERS))],
-                [("", _shortened(self.content, MAX_GIST_CHARACTERS))],
-            ),
+            LevelOfDetailSections.with_gist(self.content),
             self.elapsed,
         )
 
@@ -305,9 +297,3 @@ def _as_text(value: object) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return str(value)
-
-
-def _shortened(text: str, longest: int) -> str:
-    if len(text) <= longest:
-        return text
-    return f"{text[:longest]}… ({len(text) - longest:,} more characters)"

@@ -2,7 +2,7 @@
 
 Laws: a run changes its status along `TRANSITIONS` only. Usage and cost of its streams add up.
 Source: the core domain model, AgentConfig and AgentState. AgentState is `RunState` here, because
-`deltafold.history.AgentState` is the state of the conversation.
+`deltafold.conversation.AgentState` is the state of the conversation.
 """
 
 from collections.abc import Mapping

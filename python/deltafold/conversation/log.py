@@ -1,0 +1,323 @@
+"""Log: the entries of one conversation, in the order in which they happened.
+
+In: entries and messages.  Out: the same entries with run id and timestamp; their JSON.
+
+Laws: the log is append-only. The id of a call is new in its run. A result answers a call of the
+log, and each call gets one final result. A refused entry changes nothing. A log equals the log that
+is read from its JSON. One thread uses the log at a time.
+Source: the core domain model, Session and invariants; the message schema, constraints.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final, Self, TypeVar, cast
+from uuid import UUID, uuid4
+
+from deltafold.contract import json_array, json_object
+from deltafold.conversation.entries import (
+    HistoryEntry,
+    HistoryToolCallResult,
+    InstructionEntry,
+    ModelInputEntry,
+    ModelOutputEntry,
+    ResetEntry,
+    ToolCallRequest,
+    ToolResultsEntry,
+)
+from deltafold.conversation.frozen import FrozenMapping, kept_message, thawed
+from deltafold.conversation.wire import entry_from_dict, entry_to_dict
+from deltafold.exceptions import DeltafoldError
+from deltafold.messages import Message, Role
+
+LOG_VERSION: Final = 1
+"""Version of the JSON of a log."""
+
+EntryT = TypeVar("EntryT", bound=HistoryEntry)
+Clock = Callable[[], datetime]
+
+
+class SessionError(DeltafoldError, ValueError):
+    """An entry violates the rules of its log. The log is unchanged.
+
+    `tool_call_id` is the id of the call at fault, None if no call is involved.
+    """
+
+    def __init__(self, message: str, *, tool_call_id: str | None = None) -> None:
+        """Store the id of the call in addition to the text."""
+        super().__init__(message)
+        self.tool_call_id = tool_call_id
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ConversationLog:
+    """All entries of a conversation.
+
+    >>> log = ConversationLog()
+    >>> entry = log.append_message(Message.user("Hello"))
+    >>> log = ConversationLog.from_json(log.to_json())
+
+    Args:
+        session_id: id of the conversation; None makes one.
+        run_id: the current run, to which appended entries without a run id belong.
+        metadata: metadata of the caller, values of JSON.
+        clock: returns aware datetimes; None is the system's clock.
+    """
+
+    def __init__(
+        self,
+        session_id: str | None = None,
+        run_id: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self.run_id = run_id
+        self._session_id = session_id or str(uuid4())
+        self._metadata = FrozenMapping(metadata)
+        self._clock = clock or _now
+        self._entries: list[HistoryEntry] = []
+        self._ids: set[UUID] = set()
+        self._calls = _Calls()
+
+    @property
+    def session_id(self) -> str:
+        """Id of the conversation."""
+        return self._session_id
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """Metadata of the caller, which cannot be changed."""
+        return self._metadata
+
+    @property
+    def entries(self) -> Sequence[HistoryEntry]:
+        """All entries, oldest first."""
+        return tuple(self._entries)
+
+    def newest_first(self) -> Iterator[HistoryEntry]:
+        """Iterate over the entries from the newest to the oldest."""
+        return reversed(self._entries)
+
+    @property
+    def open_calls(self) -> list[str]:
+        """The ids of calls that have no result yet, in order."""
+        return self._calls.open
+
+    def append(self, entry: EntryT) -> EntryT:
+        """Append an entry, and return it with its run id and timestamp.
+
+        An entry whose id is in the log already is stored under a new id.
+
+        Raises:
+            SessionError: the entry repeats the id of a call, answers a call that does not exist, or
+                answers a call again.
+            OSError: the log has a file, and the entry cannot be written; the log is unchanged.
+        """
+        changes: dict[str, Any] = {"timestamp": self._clock()}
+        message = kept_message(entry)
+        run_id = entry.run_id or (None if message is None else message.run_id) or self.run_id
+        if run_id != entry.run_id:
+            changes["run_id"] = run_id
+        if message is not None and message.run_id is None and run_id is not None:
+            changes["message"] = message.model_copy(update={"run_id": run_id})
+        if entry.id in self._ids:
+            changes["id"] = uuid4()
+        if isinstance(entry, ToolResultsEntry):
+            changes["results"] = self._calls.named(entry.results, run_id)
+        stamped = replace(entry, **changes)
+        self._add(stamped, self._written)
+        return stamped
+
+    def append_message(self, message: Message, **metadata: object) -> HistoryEntry:
+        """Append the entry of a message.
+
+        Every message is accepted that fits its place, also an answer without text.
+
+        Raises:
+            SessionError: as for `append`.
+        """
+        match message.role:
+            case Role.SYSTEM:
+                return self.append(InstructionEntry.of_message(message, metadata))
+            case Role.USER:
+                return self.append(ModelInputEntry.of_message(message, metadata))
+            case Role.ASSISTANT:
+                return self.append(ModelOutputEntry.of_message(message, metadata=metadata))
+            case Role.TOOL:
+                return self.append(ToolResultsEntry.of_message(message, metadata=metadata))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the wire form."""
+        return {**self.head(), "entries": [entry_to_dict(entry) for entry in self._entries]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object], *, clock: Clock | None = None) -> Self:
+        """Make the log of its wire form, and check it.
+
+        Raises:
+            ValueError: the version is not known, or an entry is wrong or violates the rules of the
+                log; the error names the entry.
+        """
+        log = cls(*head_of(data), clock=clock)
+        log.load(json_array(data.get("entries")))
+        return log
+
+    def load(self, entries: Iterable[object]) -> None:
+        """Add entries in their wire form, with their own ids, runs and timestamps.
+
+        Raises:
+            ValueError: an entry is wrong or violates the rules of the log; the error names it.
+        """
+        for place, data in enumerate(entries):
+            try:
+                self._add(entry_from_dict(json_object(data) or {}))
+            except SessionError as error:
+                raise SessionError(
+                    f"entries[{place}]: {error}", tool_call_id=error.tool_call_id
+                ) from error
+            except ValueError as error:
+                raise ValueError(f"entries[{place}].{error}") from error
+
+    def to_json(self) -> str:
+        """Return the wire form as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, data: str | bytes, *, clock: Clock | None = None) -> Self:
+        """Make the log of JSON text; otherwise as `from_dict`."""
+        return cls.from_dict(cast("dict[str, object]", json.loads(data)), clock=clock)
+
+    def head(self) -> dict[str, object]:
+        """Return the wire form without the entries."""
+        return {
+            "version": LOG_VERSION,
+            "sessionId": self._session_id,
+            "runId": self.run_id,
+            "metadata": thawed(self._metadata),
+        }
+
+    def _add(
+        self, entry: HistoryEntry, write: Callable[[HistoryEntry], None] | None = None
+    ) -> None:
+        """Check an entry, write it, and add it."""
+        if entry.id in self._ids:
+            raise SessionError(f"id: the log has an entry {entry.id} already")
+        changed = self._calls.changes(entry)
+        if write is not None:
+            write(entry)
+        self._calls.change(entry, changed)
+        self._ids.add(entry.id)
+        self._entries.append(entry)
+
+    def _written(self, entry: HistoryEntry) -> None:
+        """Write an entry; a log in memory has nothing to write to."""
+
+
+def head_of(
+    data: Mapping[str, object],
+) -> tuple[str, str | None, Mapping[str, object] | None]:
+    """Return the session id, the run id and the metadata of the wire form of a log.
+
+    Raises:
+        ValueError: the version is not known, or a member is wrong.
+    """
+    if data.get("version") != LOG_VERSION:
+        raise ValueError(f"version must be {LOG_VERSION}, not {data.get('version')!r}")
+    session_id, run_id = data.get("sessionId"), data.get("runId")
+    if not isinstance(session_id, str) or not isinstance(run_id, str | None):
+        raise ValueError("sessionId must be a string, and runId a string or null")  # noqa: TRY004 - of the JSON
+    return session_id, run_id, json_object(data.get("metadata"))
+
+
+class _Calls:
+    """Calls of a log by run and id, and whether each has its result."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[str | None, str], tuple[ToolCallRequest, bool]] = {}
+        self._runs: dict[str, list[str | None]] = {}
+        self._last: list[tuple[str | None, str]] = []
+
+    @property
+    def open(self) -> list[str]:
+        """The ids of calls that have no result yet, in order."""
+        return [call_id for (_, call_id), (_, answered) in self._calls.items() if not answered]
+
+    def named(
+        self, results: Sequence[HistoryToolCallResult], run_id: str | None
+    ) -> list[HistoryToolCallResult]:
+        """Add the names of the tools to results that have none."""
+        return [
+            result
+            if result.tool_name
+            else replace(result, tool_name=self._call(run_id, result.tool_call_id)[1].tool_name)
+            for result in results
+        ]
+
+    def changes(
+        self, entry: HistoryEntry
+    ) -> dict[tuple[str | None, str], tuple[ToolCallRequest, bool]]:
+        """Return the calls that an entry makes and the calls that it answers."""
+        changed: dict[tuple[str | None, str], tuple[ToolCallRequest, bool]] = {}
+        if isinstance(entry, ModelOutputEntry):
+            for call in entry.tool_calls:
+                key = (entry.run_id, call.tool_call_id)
+                if key in self._calls or key in changed:
+                    raise SessionError(
+                        f"the call id {call.tool_call_id!r} was used before in this run",
+                        tool_call_id=call.tool_call_id,
+                    )
+                changed[key] = call, False
+        if isinstance(entry, ToolResultsEntry):
+            for result in entry.results:
+                key, call = self._call(entry.run_id, result.tool_call_id)
+                if self._calls[key][1] or key in changed:
+                    raise SessionError(
+                        f"the call {result.tool_call_id!r} has its result already",
+                        tool_call_id=result.tool_call_id,
+                    )
+                changed[key] = call, True
+            if entry.execute_error is not None:
+                # The error answers the calls of the last answer that have no result.
+                changed |= {
+                    key: (self._calls[key][0], True)
+                    for key in self._last
+                    if not self._calls[key][1]
+                }
+        return changed
+
+    def change(
+        self,
+        entry: HistoryEntry,
+        changed: Mapping[tuple[str | None, str], tuple[ToolCallRequest, bool]],
+    ) -> None:
+        """Take the changes of an entry that was added."""
+        if isinstance(entry, ResetEntry):
+            self._calls.clear()
+            self._runs.clear()
+            self._last = []
+            return
+        for run, call_id in changed.keys() - self._calls.keys():
+            self._runs.setdefault(call_id, []).append(run)
+        self._calls.update(changed)
+        if isinstance(entry, ModelOutputEntry):
+            self._last = list(changed)
+
+    def _call(
+        self, run: str | None, tool_call_id: str
+    ) -> tuple[tuple[str | None, str], ToolCallRequest]:
+        """Find the call that a result answers: in its run, or the only call of that id."""
+        if (run, tool_call_id) in self._calls:
+            return (run, tool_call_id), self._calls[run, tool_call_id][0]
+        runs = self._runs.get(tool_call_id, [])
+        if len(runs) == 1:
+            return (runs[0], tool_call_id), self._calls[runs[0], tool_call_id][0]
+        reason = "several runs have made" if runs else "was never made"
+        raise SessionError(
+            f"the result answers the call {tool_call_id!r}, which {reason}",
+            tool_call_id=tool_call_id,
+        )

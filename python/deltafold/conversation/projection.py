@@ -1,0 +1,581 @@
+"""Projection: the messages that a model is shown, independent of its provider.
+
+In: entries, each at a level of detail.  Out: context messages, which protocols tell apart, and
+`Message`s for the renderers.
+
+Laws: no provider is named here. A consumer tests `isinstance(message, ModelOutputMessage)` and the
+like. Sections become Markdown with headings. An entry that was made of a message, and is shown
+whole, becomes that message.
+Source: the conversation history blueprint, "ContextMessage interfaces" and "mix-ins".
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+from uuid import UUID, uuid5
+
+from deltafold.conversation.entries import (
+    CompactionEntry,
+    ContextAttachment,
+    ContextMessageRole,
+    ContextualHistoryEntry,
+    HistoryEntry,
+    InstructionEntry,
+    ModelInputEntry,
+    ModelInvocationDescriptor,
+    ModelOutputEntry,
+    ResetEntry,
+    TokenUsage,
+    ToolCallRequest,
+    ToolCallResult,
+    ToolExecutionStatus,
+    ToolResultsEntry,
+)
+from deltafold.conversation.frozen import FrozenMapping, checked_metadata, kept_message
+from deltafold.conversation.sections import (
+    LevelOfDetail,
+    LevelOfDetailSections,
+    Section,
+    Sections,
+    to_plain_text,
+    without_live_screen,
+)
+from deltafold.dialects.replay import result_items
+from deltafold.messages import (
+    ContentPart,
+    Message,
+    MessagePart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+SUMMARY_HEADING: Final = "Summary of the earlier conversation"
+"""Heading of a summary that stands for earlier entries."""
+
+
+@runtime_checkable
+class ContextMessage(Protocol):
+    """Members of all context messages."""
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """Role of the speaker."""
+        ...
+
+    @property
+    def timestamp(self) -> datetime:
+        """When it was written."""
+        ...
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """Small facts about the message, keys in snake_case."""
+        ...
+
+
+@runtime_checkable
+class SystemMessage(ContextMessage, Protocol):
+    """The instruction."""
+
+    @property
+    def instruction(self) -> str:
+        """Its text."""
+        ...
+
+
+@runtime_checkable
+class ModelInputMessage(ContextMessage, Protocol):
+    """Input to the model."""
+
+    @property
+    def content_sections(self) -> Sections:
+        """The text, at the level of detail that was chosen."""
+        ...
+
+    @property
+    def attachments(self) -> Sequence[ContextAttachment]:
+        """Images and files."""
+        ...
+
+
+@runtime_checkable
+class ToolCallCarrier(Protocol):
+    """A message that may contain tool calls."""
+
+    @property
+    def tool_calls(self) -> Sequence[ToolCallRequest]:
+        """The calls."""
+        ...
+
+
+@runtime_checkable
+class TokenUsageCarrier(Protocol):
+    """A message that may have a usage record."""
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        """The counts, where they are known."""
+        ...
+
+
+@runtime_checkable
+class ModelOutputMessage(ContextMessage, ToolCallCarrier, Protocol):
+    """Output of a model."""
+
+    @property
+    def invocation(self) -> ModelInvocationDescriptor | None:
+        """Provider, specification and model of the request, None if they are unknown."""
+        ...
+
+    @property
+    def contents(self) -> Sequence[str]:
+        """Its text."""
+        ...
+
+    @property
+    def message(self) -> Message | None:
+        """The whole message, if there is one."""
+        ...
+
+
+@runtime_checkable
+class ToolResultsMessage(ContextMessage, Protocol):
+    """Results of the calls of an answer."""
+
+    @property
+    def results(self) -> Sequence[ToolCallResult]:
+        """One for each call, at the level of detail that was chosen."""
+        ...
+
+    @property
+    def execute_error(self) -> str | None:
+        """Why running them failed as a whole."""
+        ...
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemInstructionMessage:
+    """The current system instruction, and the time since which it is in force."""
+
+    instruction: str
+    timestamp: datetime = field(default_factory=_now)
+    metadata: Mapping[str, object] = field(default_factory=FrozenMapping)
+
+    def __post_init__(self) -> None:
+        """Check and freeze the metadata."""
+        object.__setattr__(self, "metadata", checked_metadata(self.metadata))
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """The system."""
+        return ContextMessageRole.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInput:
+    """An input entry at a level of detail.
+
+    Attributes:
+        entry: the entry.
+        detail: the level.
+        has_screen: whether the live level includes the live screen.
+    """
+
+    entry: ModelInputEntry
+    detail: LevelOfDetail
+    has_screen: bool = True
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """Author of the entry."""
+        return self.entry.role
+
+    @property
+    def timestamp(self) -> datetime:
+        """Time at which the entry was appended."""
+        return self.entry.timestamp
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """Metadata of the entry."""
+        return self.entry.metadata
+
+    @property
+    def content_sections(self) -> Sections:
+        """The level's sections."""
+        return shown_sections(self.entry.content_sections, self.detail, self.has_screen)
+
+    @property
+    def attachments(self) -> Sequence[ContextAttachment]:
+        """Images and files, at every level."""
+        return self.entry.attachments
+
+
+@dataclass(frozen=True, slots=True)
+class ShownResults:
+    """A results entry at a level of detail; otherwise as `ShownInput`."""
+
+    entry: ToolResultsEntry
+    detail: LevelOfDetail
+    has_screen: bool = True
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """Author of the entry."""
+        return self.entry.role
+
+    @property
+    def timestamp(self) -> datetime:
+        """Time at which the entry was appended."""
+        return self.entry.timestamp
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """Metadata of the entry."""
+        return self.entry.metadata
+
+    @property
+    def results(self) -> Sequence[ToolCallResult]:
+        """The level's results."""
+        return tuple(
+            ToolCallResult(
+                result.tool_name,
+                result.tool_call_id,
+                result.status,
+                shown_sections(result.result, self.detail, self.has_screen),
+                result.elapsed,
+                result.attachments,
+            )
+            for result in self.entry.results
+        )
+
+    @property
+    def execute_error(self) -> str | None:
+        """Why running them failed as a whole."""
+        return self.entry.execute_error
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSummary:
+    """A summary, as an input to the model."""
+
+    entry: CompactionEntry
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """Role of an input."""
+        return self.entry.role
+
+    @property
+    def timestamp(self) -> datetime:
+        """Time at which the entry was appended."""
+        return self.entry.timestamp
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """Metadata of the entry."""
+        return self.entry.metadata
+
+    @property
+    def content_sections(self) -> Sections:
+        """The summary under a heading, which a single section would not show."""
+        return (Section("", f"# {SUMMARY_HEADING}\n{self.entry.summary}"),)
+
+    @property
+    def attachments(self) -> Sequence[ContextAttachment]:
+        """No attachments."""
+        return ()
+
+
+Shown: TypeAlias = ShownInput | ShownResults | ShownSummary | ModelOutputEntry
+
+
+def shown_sections(
+    sections: LevelOfDetailSections, detail: LevelOfDetail, has_screen: bool
+) -> Sections:
+    """Return the sections of a level, with or without the live screen."""
+    level = sections.get_sections(detail)
+    return level if has_screen else tuple(without_live_screen(level)[0])
+
+
+def since_reset(entries: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
+    """Return the entries after the last reset."""
+    for place in range(len(entries) - 1, -1, -1):
+        if isinstance(entries[place], ResetEntry):
+            return entries[place + 1 :]
+    return entries
+
+
+def visible(entries: Sequence[HistoryEntry]) -> list[ContextualHistoryEntry]:
+    """Return the entries that models are shown, with summaries in the places that they cover."""
+    contextual = [one for one in since_reset(entries) if isinstance(one, ContextualHistoryEntry)]
+    summaries = [entry for entry in contextual if isinstance(entry, CompactionEntry)]
+    if not summaries:
+        return contextual
+    summary_of = {covered: summary for summary in summaries for covered in summary.covers}
+    # A later summary may cover an earlier one, whose place it takes.
+    shown: dict[UUID, ContextualHistoryEntry] = {}
+    for entry in contextual:
+        if isinstance(entry, CompactionEntry):
+            continue
+        last: ContextualHistoryEntry = entry
+        while (summary := summary_of.get(last.id)) is not None:
+            last = summary
+        shown.setdefault(last.id, last)
+    return list(shown.values())
+
+
+def shown(
+    entry: ContextualHistoryEntry, detail: LevelOfDetail, *, has_screen: bool = True
+) -> Shown | None:
+    """Return an entry as a context message at a level of detail."""
+    match entry:
+        case ModelInputEntry():
+            return ShownInput(entry, detail, has_screen)
+        case ToolResultsEntry():
+            return ShownResults(entry, detail, has_screen)
+        case ModelOutputEntry():
+            return entry
+        case CompactionEntry():
+            return ShownSummary(entry)
+        case _:
+            return None
+
+
+# Ids of messages whose context messages have none derive from this, their time and place, so that
+# the same context gives the same messages.
+_NAMESPACE = UUID("6f2c3c1e-5f0e-4a53-9a57-0f6d6e1b7c11")
+
+
+def to_messages(context: Iterable[ContextMessage]) -> list[Message]:
+    """Convert a context to messages.
+
+    Sections become one text with "# heading" lines. An entry that was made of a message, and is
+    shown whole, becomes that message, with its reasoning and provider state. A result that did not
+    succeed states its status and duration. An `execute_error` answers every call without a result;
+    if all calls have one, it is added to the last result.
+
+    >>> messages = to_messages(state.render_live_context())
+    """
+    messages: list[Message] = []
+    open_calls: Sequence[ToolCallRequest] = ()
+    for place, said in enumerate(context):
+        made = _message(said, open_calls)
+        # The classes are tested first: a test of a protocol costs as much as a projection.
+        if isinstance(said, ModelOutputEntry) or (
+            not isinstance(said, _OWN) and isinstance(said, ModelOutputMessage)
+        ):
+            open_calls = said.tool_calls
+        if made is None:
+            continue
+        if not _is_kept(said, made):
+            entry = _entry_of(said)
+            made.timestamp = said.timestamp
+            if entry is None:
+                made.id = uuid5(_NAMESPACE, f"{said.timestamp.isoformat()} {place} {said.role}")
+            else:
+                made.id, made.run_id = entry.id, entry.run_id
+        messages.append(made)
+    return messages
+
+
+def recorded_messages(entries: Sequence[HistoryEntry]) -> list[Message]:
+    """Return the messages of a log as they were recorded, without live screens and summaries."""
+    context: list[ContextMessage] = []
+    for entry in since_reset(entries):
+        match entry:
+            case InstructionEntry():
+                context.append(_RecordedInstruction(entry))
+            case ModelInputEntry() | ModelOutputEntry() | ToolResultsEntry():
+                recorded = shown(entry, LevelOfDetail.LIVE, has_screen=False)
+                context += [] if recorded is None else [recorded]
+            case _:
+                continue
+    return to_messages(context)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedInstruction:
+    """An instruction in its place."""
+
+    entry: InstructionEntry
+
+    @property
+    def role(self) -> ContextMessageRole:
+        return ContextMessageRole.SYSTEM
+
+    @property
+    def timestamp(self) -> datetime:
+        return self.entry.timestamp
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        return self.entry.metadata
+
+    @property
+    def instruction(self) -> str:
+        return self.entry.instruction
+
+
+_OWN: Final = (ShownInput, ShownResults, ShownSummary, SystemInstructionMessage)
+
+
+def _entry_of(said: ContextMessage) -> HistoryEntry | None:
+    if isinstance(said, HistoryEntry):
+        return said
+    entry: object = getattr(said, "entry", None)
+    return entry if isinstance(entry, HistoryEntry) else None
+
+
+def _is_kept(said: ContextMessage, made: Message) -> bool:
+    """Return whether a message has the id of the message that its entry was made of."""
+    entry = _entry_of(said)
+    if entry is None:
+        return isinstance(said, ModelOutputMessage) and said.message is not None
+    message = kept_message(entry)
+    return message is not None and message.id == made.id
+
+
+def _message(said: ContextMessage, open_calls: Sequence[ToolCallRequest]) -> Message | None:  # noqa: PLR0911 - one for each kind
+    match said:
+        case ModelOutputEntry():  # classes first, as in `to_messages`
+            return said.message or Message(role=Role.ASSISTANT, parts=_said_parts(said))
+        case ShownInput() | ShownSummary():
+            return _input(said)
+        case ShownResults():
+            return _results(said, open_calls)
+        case _RecordedInstruction():
+            return said.entry.message or Message.system(said.instruction)
+        case SystemMessage():
+            return Message.system(said.instruction)
+        case ModelInputMessage():
+            return _input(said)
+        case ModelOutputMessage():
+            return said.message or Message(role=Role.ASSISTANT, parts=_said_parts(said))
+        case ToolResultsMessage():
+            return _results(said, open_calls)
+        case _:
+            return None
+
+
+def _input(said: ModelInputMessage) -> Message:
+    whole, screen = None, None
+    if isinstance(said, ShownInput):
+        sections = said.entry.content_sections
+        whole = said.entry.message if _is_whole(sections, said.detail) else None
+        screen = _screen(sections) if said.has_screen and said.detail == "live" else None
+    if whole is not None:
+        if screen is not None:
+            whole.parts = [*whole.parts, TextPart(text=screen)]
+        return whole
+    parts: list[MessagePart] = []
+    if text := to_plain_text(said.content_sections):
+        parts.append(TextPart(text=text))
+    parts += [attachment.part for attachment in said.attachments]
+    return Message(role=Role.USER, parts=parts)
+
+
+def _results(said: ToolResultsMessage, open_calls: Sequence[ToolCallRequest]) -> Message | None:
+    message = said.entry.message if isinstance(said, ShownResults) else None
+    if isinstance(said, ShownResults) and message is not None:
+        made = _of_recorded(said, message)
+    else:
+        made = [_result(result) for result in said.results]
+    if said.execute_error is not None:
+        answered = {result.tool_call_id for result in made}
+        missing = [call for call in open_calls if call.tool_call_id not in answered]
+        made += [
+            ToolResultPart(
+                tool_call_id=call.tool_call_id,
+                is_error=True,
+                status=str(ToolExecutionStatus.FAILED),
+                content=said.execute_error,
+            )
+            for call in missing
+        ]
+        if not made:
+            return Message.user(said.execute_error)
+        if not missing:
+            made[-1] = _with_text(made[-1], said.execute_error)
+    if not made:
+        return None
+    if message is not None:
+        return message.model_copy(update={"parts": made})
+    return Message(role=Role.TOOL, parts=list(made))
+
+
+def _of_recorded(said: ShownResults, message: Message) -> list[ToolResultPart]:
+    """Return the results of the recorded message, where they are shown whole."""
+    results = [part for part in message.parts if isinstance(part, ToolResultPart)]
+    recorded = {part.tool_call_id: part for part in results}
+    has_screen = said.has_screen and said.detail == LevelOfDetail.LIVE
+    chosen: list[ToolResultPart] = []
+    for place, result in enumerate(said.entry.results):
+        part = recorded.get(result.tool_call_id)
+        if part is None or not _is_whole(result.result, said.detail):
+            chosen.append(_result(said.results[place]))
+            continue
+        screen = _screen(result.result) if has_screen else None
+        chosen.append(part if screen is None else _with_text(part, screen))
+    return chosen
+
+
+def _is_whole(sections: LevelOfDetailSections, detail: LevelOfDetail) -> bool:
+    """Return whether a level has everything but the live screen."""
+    return (
+        without_live_screen(sections.get_sections(detail))[0]
+        == without_live_screen(sections.live)[0]
+    )
+
+
+def _screen(sections: LevelOfDetailSections) -> str | None:
+    return without_live_screen(sections.live)[1]
+
+
+def _with_text(part: ToolResultPart, text: str) -> ToolResultPart:
+    """Add a text to the end of a result."""
+    if isinstance(part.content, str):
+        content: str | list[MessagePart] = f"{part.content}\n\n{text}" if part.content else text
+    else:
+        content = [*result_items(part), TextPart(text=text)]
+    return part.model_copy(update={"content": content})
+
+
+def _said_parts(said: ModelOutputMessage) -> list[MessagePart]:
+    parts: list[MessagePart] = [TextPart(text=text) for text in said.contents if text]
+    parts += [
+        ToolCallPart(
+            tool_call_id=call.tool_call_id,
+            tool_name=call.tool_name,
+            raw_args_text=call.raw_arguments,
+        )
+        for call in said.tool_calls
+    ]
+    return parts
+
+
+def _result(result: ToolCallResult) -> ToolResultPart:
+    text = to_plain_text(result.result)
+    if result.status is not ToolExecutionStatus.SUCCESS and not text:
+        text = f"The call was {result.status}{_after(result.elapsed)}."
+    content: str | list[ContentPart] = text
+    if result.attachments:
+        shown_text = [TextPart(text=text)] if text else []
+        content = [*shown_text, *(attachment.part for attachment in result.attachments)]
+    return ToolResultPart(
+        tool_call_id=result.tool_call_id,
+        is_error=result.status is not ToolExecutionStatus.SUCCESS,
+        status=str(result.status),
+        content=content,
+    )
+
+
+def _after(elapsed: timedelta | None) -> str:
+    return "" if elapsed is None else f" after {elapsed.total_seconds():.3g} s"

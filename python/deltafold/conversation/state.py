@@ -1,0 +1,320 @@
+"""State: the growing history of an agent, and the context made of it.
+
+In: entries, in the order of the events.  Out: the same entries with timestamps; the context for the
+next call.
+
+Laws: the state is a view of a log, and is restored from it. The log's clock provides each
+timestamp. The live screen is written into an entry when the entry is appended, never later. One
+thread uses the state at a time.
+Source: the conversation history blueprint, "AgentState API".
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Self
+from uuid import UUID
+
+from deltafold.conversation.entries import (
+    CompactionEntry,
+    HistoryEntry,
+    HistoryToolCallResult,
+    InstructionEntry,
+    ModelInputEntry,
+    ModelOutputEntry,
+    ResetEntry,
+    ToolCallRequest,
+    ToolExecutionStatus,
+    ToolResultsEntry,
+    WidgetEntry,
+)
+from deltafold.conversation.frozen import kept_message, thawed_value
+from deltafold.conversation.log import Clock, ConversationLog
+from deltafold.conversation.projection import (
+    ContextMessage,
+    SystemInstructionMessage,
+    shown,
+    since_reset,
+    to_messages,
+    visible,
+)
+from deltafold.conversation.sections import LIVE_SCREEN, LevelOfDetail, LevelOfDetailSections
+from deltafold.conversation.widgets import (
+    MemoryNotebookWidget,
+    RestorableWidget,
+    Tool,
+    Widget,
+    WidgetRenderContext,
+)
+from deltafold.messages import Message
+from deltafold.repairs.problems import Report
+from deltafold.repairs.repairing import RepairPolicy, repair
+
+DEFAULT_INSTRUCTION: Final = "You are a helpful assistant."
+LIVE_SCREEN_HEADING: Final = "# [Live Screen]"
+
+
+class AgentState:
+    """One conversation of one agent; `create_default` makes it, and `restore` reads it from a log.
+
+    >>> state = AgentState.create_default("Be brief.")
+    >>> state.append_model_input(ModelInputEntry(content_sections=sections))
+    >>> messages = to_messages(state.render_live_context())
+
+    It is used by one thread at a time; whoever shares it locks it.
+
+    Args:
+        log: the log of the conversation. Widgets take the last state that it has of them.
+        widgets: widgets in addition to the memory notebook, which always exists.
+    """
+
+    def __init__(self, log: ConversationLog, widgets: Sequence[Widget] = ()) -> None:
+        self._log = log
+        self._memory_notebook = MemoryNotebookWidget()
+        self._widgets: tuple[Widget, ...] = (self._memory_notebook, *widgets)
+        self._restore_widgets()
+
+    @classmethod
+    def create_default(
+        cls,
+        system_instruction: str | None = None,
+        clock: Clock | None = None,
+        *,
+        widgets: Sequence[Widget] = (),
+        log: ConversationLog | None = None,
+    ) -> Self:
+        """Begin a conversation.
+
+        Args:
+            system_instruction: the instruction; None or blank is `DEFAULT_INSTRUCTION`.
+            clock: returns aware datetimes; None is the system's clock.
+            widgets: widgets in addition to the memory notebook.
+            log: an empty log, such as a new file; None makes one in memory with the clock.
+        """
+        blank = system_instruction is None or not system_instruction.strip()
+        instruction = DEFAULT_INSTRUCTION if blank else system_instruction
+        state = cls(ConversationLog(clock=clock) if log is None else log, widgets)
+        state.set_system_instruction(instruction or DEFAULT_INSTRUCTION)
+        return state
+
+    @classmethod
+    def restore(cls, log: ConversationLog, *, widgets: Sequence[Widget] = ()) -> Self:
+        """Continue the conversation of a log, with its instruction and the states of its widgets.
+
+        >>> state = AgentState.restore(LogFile("conversation.jsonl"))
+        """
+        return cls(log, widgets)
+
+    @property
+    def log(self) -> ConversationLog:
+        """The log, which has everything that the state has."""
+        return self._log
+
+    @property
+    def system_instruction(self) -> str:
+        """The instruction in force."""
+        return self._instruction().instruction
+
+    @property
+    def history(self) -> Sequence[HistoryEntry]:
+        """Inputs, outputs, results, summaries and changes of widgets, oldest first."""
+        entries = since_reset(self._log.entries)
+        return tuple(entry for entry in entries if not isinstance(entry, InstructionEntry))
+
+    @property
+    def memory_notebook_widget(self) -> MemoryNotebookWidget:
+        """The memory notebook."""
+        return self._memory_notebook
+
+    @property
+    def memory_notebook_snapshot(self) -> str:
+        """The memory notebook's text."""
+        return self._memory_notebook.snapshot
+
+    def append_model_input(self, entry: ModelInputEntry) -> ModelInputEntry:
+        """Append an input with the live screen, and return the stored entry.
+
+        Raises:
+            ValueError: the input has no live section.
+        """
+        if not entry.content_sections.live:
+            raise ValueError("content_sections must contain at least one live section")
+        screen = self._live_screen()
+        if screen is not None:
+            sections = entry.content_sections.with_live_section(LIVE_SCREEN, screen)
+            entry = replace(entry, content_sections=sections)
+        return self._log.append(entry)
+
+    def append_model_output(self, entry: ModelOutputEntry) -> ModelOutputEntry:
+        """Append an output of the model, and return the stored entry.
+
+        The output of a finished message is accepted in any case: a message may consist of
+        reasoning, of an image or of nothing.
+
+        Raises:
+            ValueError: the output has neither content nor tool calls nor a message.
+            SessionError: a call has the id of an earlier call of this run.
+        """
+        if not entry.contents and not entry.tool_calls and kept_message(entry) is None:
+            raise ValueError("contents: an output must have content or tool calls")
+        return self._log.append(entry)
+
+    def append_tool_results(self, entry: ToolResultsEntry) -> ToolResultsEntry:
+        """Append the results of the last answer's calls, and return the stored entry.
+
+        The live screen is added to the last result, if there is one. With an `execute_error`, the
+        calls without a result have failed by this error.
+
+        Raises:
+            ValueError: there are neither results nor an error, or the results do not match the
+                calls of the last answer in their order; the error names the first mismatch.
+        """
+        if not entry.results and not (entry.execute_error or "").strip():
+            raise ValueError("pass either results or execute_error")
+        self._check_alignment(entry)
+        screen = self._live_screen()
+        if entry.results and screen is not None:
+            last = entry.results[-1]
+            screened = replace(last, result=last.result.with_live_section(LIVE_SCREEN, screen))
+            entry = replace(entry, results=(*entry.results[:-1], screened))
+        return self._log.append(entry)
+
+    def append_compaction(
+        self, summary: str, covers: Iterable[UUID], metadata: Mapping[str, object] | None = None
+    ) -> CompactionEntry:
+        """Append a summary that models are shown instead of earlier entries.
+
+        Args:
+            summary: the text.
+            covers: ids of the entries that it replaces.
+            metadata: metadata of the entry.
+
+        Raises:
+            ValueError: the summary is empty, or an id is not of an entry that is shown.
+        """
+        covered = tuple(covers)
+        known = {entry.id for entry in visible(self._log.entries)}
+        unknown = [str(one) for one in covered if one not in known]
+        if not summary.strip() or not covered:
+            raise ValueError("a compaction must have a summary, and cover at least one entry")
+        if unknown:
+            raise ValueError(f"covers: no entry that is shown has the id {unknown[0]}")
+        return self._log.append(
+            CompactionEntry(summary=summary, covers=covered, metadata=metadata or {})
+        )
+
+    def set_system_instruction(self, instruction: str) -> None:
+        """Change the instruction; the log records it, the history does not show it."""
+        self._log.append(InstructionEntry(instruction=instruction))
+
+    def update_memory_notebook(self, text: str | None) -> None:
+        """Replace the memory notebook on the host's behalf; None empties it."""
+        self._memory_notebook.replace_from_host(text, self._record)
+
+    def reset(self) -> None:
+        """Forget the history and the states of the widgets; the instruction stays.
+
+        The log keeps all entries, and a mark behind them.
+        """
+        self._log.append(ResetEntry())
+        self._restore_widgets()
+
+    def render_live_context(self) -> list[ContextMessage]:
+        """Return the context of the next call: the instruction, then all contextual entries.
+
+        The newest input or results are shown live, older ones as their summary, answers unchanged.
+        """
+        context: list[ContextMessage] = []
+        detail = LevelOfDetail.LIVE
+        for entry in reversed(visible(self._log.entries)):
+            message = shown(entry, detail)
+            if message is not None:
+                context.append(message)
+            if isinstance(entry, ModelInputEntry | ToolResultsEntry):
+                detail = LevelOfDetail.SUMMARY
+        context.append(self.instruction_message())
+        context.reverse()
+        return context
+
+    def instruction_message(self) -> SystemInstructionMessage:
+        """Return the instruction in force as a context message, with the time of its change."""
+        entry = self._instruction()
+        return SystemInstructionMessage(entry.instruction, entry.timestamp)
+
+    def messages_for(
+        self, dialect: str, *, model_id: str | None = None, policy: RepairPolicy | None = None
+    ) -> tuple[list[Message], Report]:
+        """Return the live context as messages for a provider, and a report of the repairs.
+
+        >>> messages, report = state.messages_for("anthropic-messages")
+        """
+        messages = to_messages(self.render_live_context())
+        return repair(messages, dialect, policy, model_id=model_id)
+
+    def enumerate_widget_tools(self) -> Iterator[Tool]:
+        """Yield the tools of all widgets."""
+        for widget in self._widgets:
+            yield from widget.tools
+
+    def execute_widget_tool(self, call: ToolCallRequest) -> HistoryToolCallResult | None:
+        """Run a tool of a widget; return None if no widget has a tool of this name.
+
+        A change appends a `WidgetEntry`. An exception of the widget becomes a failed result.
+        """
+        for widget in self._widgets:
+            if any(tool.name == call.tool_name for tool in widget.tools):
+                try:
+                    return widget.execute_tool(call, self._record)
+                except Exception as error:  # noqa: BLE001 - a widget is the caller's code
+                    return HistoryToolCallResult(
+                        call.tool_name,
+                        call.tool_call_id,
+                        ToolExecutionStatus.FAILED,
+                        LevelOfDetailSections.of_text(f"{type(error).__name__}: {error}"),
+                    )
+        return None
+
+    def _instruction(self) -> InstructionEntry:
+        entries = self._log.newest_first()
+        found = next((entry for entry in entries if isinstance(entry, InstructionEntry)), None)
+        return found or InstructionEntry(instruction=DEFAULT_INSTRUCTION)
+
+    def _check_alignment(self, entry: ToolResultsEntry) -> None:
+        spoken = ModelInputEntry | ModelOutputEntry | ToolResultsEntry | ResetEntry
+        answer = next((one for one in self._log.newest_first() if isinstance(one, spoken)), None)
+        if not isinstance(answer, ModelOutputEntry):
+            raise ValueError("results must follow an answer of a model")  # noqa: TRY004 - of the order, not of a type
+        asked = [call.tool_call_id for call in answer.tool_calls]
+        given = [result.tool_call_id for result in entry.results]
+        expected = asked
+        if entry.execute_error is not None:
+            # Calls whose execution failed have no result; the others keep their order.
+            expected = [call_id for call_id in asked if call_id in given]
+        if given == expected or (not given and entry.execute_error is not None):
+            return
+        pairs = enumerate(zip(given, expected, strict=False))
+        wrong = next((place for place, (one, other) in pairs if one != other), None)
+        if wrong is None:
+            wrong = min(len(given), len(expected))
+        raise ValueError(
+            f"results[{wrong}]: results must have the order of the calls {asked}, not {given}"
+        )
+
+    def _record(self, widget: str, change: str, source: str, state: object = None) -> None:
+        self._log.append(WidgetEntry(widget=widget, change=change, source=source, state=state))
+
+    def _restore_widgets(self) -> None:
+        """Give each widget its last state, and after a reset the state of a new widget."""
+        states: dict[str, object] = {}
+        if any(isinstance(entry, ResetEntry) for entry in self._log.entries):
+            states = {widget.name: None for widget in self._widgets}
+        entries = since_reset(self._log.entries)
+        states |= {entry.widget: entry.state for entry in entries if isinstance(entry, WidgetEntry)}
+        for widget in self._widgets:
+            if widget.name in states and isinstance(widget, RestorableWidget):
+                widget.restore(thawed_value(states[widget.name]))
+
+    def _live_screen(self) -> str | None:
+        context = WidgetRenderContext(self)
+        rendered = (widget.render_live_screen(context) for widget in self._widgets)
+        fragments = [text.rstrip() for text in rendered if text is not None and text.strip()]
+        return "\n\n".join([LIVE_SCREEN_HEADING, *fragments]) if fragments else None

@@ -11,6 +11,7 @@ import pytest
 
 from deltafold import (
     Message,
+    MessageDelta,
     MisuseError,
     ModelError,
     OpenAIChatModel,

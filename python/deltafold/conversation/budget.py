@@ -1,7 +1,7 @@
 """Context manager: selects a level of detail for each entry, so that the context fits a budget.
 
 In: a history and a budget of tokens.  Out: the context that fits, the level of each entry, and a
-report on what was reduced and left out.
+report on reduced and omitted entries.
 
 Laws: nothing is reduced while everything fits. The newest input and the newest results are shown
 whole. Older entries are reduced first, the oldest before the others: to their summary, to their
@@ -58,7 +58,7 @@ class ContextInput:
         state: the conversation.
         token_budget: maximum number of tokens of the context; None is no limit.
         count_tokens: counts the tokens of a text; the default is `estimate_tokens`.
-        tools: the tools of the request, which are part of what the provider counts.
+        tools: the tools of the request, whose specifications the provider counts.
         dialect: dialect of the request, by whose rule images count; None takes the largest number
             of all rules.
         model_id: model of the request.

@@ -545,7 +545,7 @@ class CompactionEntry(ContextualHistoryEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class ResetEntry(HistoryEntry):
-    """The end of a conversation: models are shown nothing of what was before."""
+    """The end of a conversation: models are not shown the entries before it."""
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.RESET
 

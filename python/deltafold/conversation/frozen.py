@@ -124,7 +124,7 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - of the type that was given
 class _KeptMessage:
     """Field of an entry that keeps a copy of a message and hands out copies.
 
-    It stands as the default value of the field `message` of a dataclass, which reads `None` there.
+    It is the default value of the field `message` of a dataclass, for which it gives `None`.
     """
 
     def __get__(self, entry: object | None, owner: type) -> Message | None:

@@ -1,4 +1,4 @@
-"""Contexts that fit a budget: what gives way, what is counted, and what is reported."""
+"""Contexts that fit a budget: the order of reduction, the counts, and the report."""
 
 import asyncio
 import base64
@@ -87,7 +87,7 @@ def unpaired(messages: Sequence[Message]) -> set[str]:
     return calls ^ results
 
 
-# What gives way.
+# The order of reduction.
 
 
 def test_what_fits_is_never_shortened() -> None:
@@ -220,7 +220,7 @@ def test_work_is_linear() -> None:
     assert lines_of(work(400)) < 2.3 * lines_of(work(200))
 
 
-# What is counted.
+# Counts.
 
 
 @pytest.mark.parametrize(

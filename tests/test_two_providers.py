@@ -94,7 +94,7 @@ Ask = Callable[[Model[Any], Sequence[Message]], Message]
 
 
 class Conversation:
-    """The conversation, told once for both ways of calling."""
+    """The steps of the conversation that both ways of calling share."""
 
     def __init__(self, log: LogFile, planner: Model[Any], worker: Model[Any]) -> None:
         self.state = AgentState.create_default("You plan trips by the tides.", log=log)
@@ -224,7 +224,7 @@ def test_one_conversation_over_two_providers(tmp_path: Path, way: str) -> None:
         *("user", "assistant"),
     ]
 
-    # Each request passes its client's types, and says what it must.
+    # The types of each client accept its requests, and the requests have the results.
     assert len(requests) == len(SCRIPT)
     bodies: list[Any] = [request.json() for request in requests]
     for request, body in zip(requests, bodies, strict=True):

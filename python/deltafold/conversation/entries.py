@@ -128,6 +128,7 @@ class HistoryEntry(ABC):
 
     Raises:
         ValueError: the metadata is wrong, or the timestamp has no time zone.
+        TypeError: the class is `HistoryEntry` itself, which has no kind.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _WIRE
@@ -140,6 +141,8 @@ class HistoryEntry(ABC):
 
     def __post_init__(self) -> None:
         """Check and freeze the metadata."""
+        if not hasattr(type(self), "kind"):
+            raise TypeError(f"{type(self).__name__} is abstract; use the class of an event")
         if self.timestamp.tzinfo is None:
             raise ValueError("timestamp must have a time zone")
         object.__setattr__(self, "metadata", checked_metadata(self.metadata))

@@ -17,6 +17,7 @@ from deltafold.conversation import (
     ContextManager,
     ContextMessage,
     ContextMessageRole,
+    ContextualHistoryEntry,
     ConversationLog,
     FrozenMapping,
     HistoryEntry,
@@ -142,6 +143,24 @@ def test_metadata_of_two_kilobytes_is_accepted_and_one_byte_more_is_not() -> Non
     assert asked("question", metadata=full).metadata == full
     with pytest.raises(ValueError, match=f"2049 bytes.*{MAX_METADATA_BYTES}.*attachment"):
         asked("question", metadata={"note": full["note"] + "x"})
+
+
+def test_contextual_entries_are_context_messages_and_the_others_are_not() -> None:
+    for kind, entry in ONE_OF_EACH.items():
+        is_contextual = isinstance(entry, ContextualHistoryEntry)
+        assert isinstance(entry, ContextMessage) == is_contextual, kind
+        assert bool(to_messages([entry])) == is_contextual, kind  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+
+
+def test_an_entry_given_as_a_context_message_is_shown_whole() -> None:
+    contextual: list[ContextualHistoryEntry] = [
+        asked("question"),
+        state_with(result()).log.append(ModelOutputEntry(tool_calls=[call("c2")])),
+    ]
+    question, answer = to_messages(contextual)
+    assert (question.role, question.text) == (Role.USER, "question")
+    assert question.id == contextual[0].id
+    assert answer.tool_calls[0].tool_call_id == "c2"
 
 
 def test_an_input_has_sections_and_by_default_no_attachments() -> None:

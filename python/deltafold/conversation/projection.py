@@ -358,7 +358,8 @@ def to_messages(context: Iterable[ContextMessage]) -> list[Message]:
     """Convert a context to messages.
 
     Sections become one text with "# heading" lines. An entry that was made of a message, and is
-    shown whole, becomes that message, with its reasoning and provider state. A result that did not
+    shown whole, becomes that message, with its reasoning and provider state. An entry that is given
+    itself is shown whole. A result that did not
     succeed states its status and duration. An `execute_error` answers every call without a result;
     if all calls have one, it is added to the last result.
 
@@ -445,6 +446,9 @@ def _is_kept(said: ContextMessage, made: Message) -> bool:
 
 def _message(said: ContextMessage, open_calls: Sequence[ToolCallRequest]) -> Message | None:  # noqa: PLR0911 - one for each kind
     match said:
+        case ModelInputEntry() | ToolResultsEntry() | CompactionEntry():
+            whole = shown(said, LevelOfDetail.LIVE)
+            return None if whole is None else _message(whole, open_calls)
         case ModelOutputEntry():  # classes first, as in `to_messages`
             return said.message or Message(role=Role.ASSISTANT, parts=_said_parts(said))
         case ShownInput() | ShownSummary():

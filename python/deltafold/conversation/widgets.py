@@ -170,8 +170,9 @@ class MemoryNotebookWidget:
         self._text = state if isinstance(state, str) else ""
 
     def _replace(self, text: str, source: str, record: Record) -> None:
-        before, self._text = self._text, text
-        record(self.name, f"replaced: {len(before)} to {len(text)} characters", source, text)
+        # The entry comes first: if the log refuses it, the notebook is unchanged too.
+        record(self.name, f"replaced: {len(self._text)} to {len(text)} characters", source, text)
+        self._text = text
 
 
 def _answer(call: ToolCallRequest, status: ToolExecutionStatus, text: str) -> HistoryToolCallResult:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from deltafold.conversation import (
     LIVE_SCREEN,
     AgentState,
     ConversationLog,
+    FrozenMapping,
     HistoryEntry,
     HistoryToolCallResult,
     InstructionEntry,
@@ -302,3 +303,14 @@ def test_a_change_that_the_log_refuses_leaves_the_notebook_as_it_was() -> None:
     assert failed is not None
     assert "no space" in to_plain_text(failed.result.live)
     assert (state.memory_notebook_snapshot, state.history) == ("", ())
+
+
+def test_a_widget_reads_the_state_and_an_environment_that_cannot_be_changed() -> None:
+    given = {"a": [1]}
+    state = AgentState.create_default()
+    environment: Mapping[str, Any] = WidgetRenderContext(state, given).environment
+    given["a"].append(2)
+    assert environment == FrozenMapping({"a": [1]})
+    with pytest.raises(TypeError):
+        environment["b"] = 1  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+    assert WidgetRenderContext(state).environment == {}

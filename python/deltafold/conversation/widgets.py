@@ -19,6 +19,7 @@ from deltafold.conversation.entries import (
     ToolCallRequest,
     ToolExecutionStatus,
 )
+from deltafold.conversation.frozen import FrozenMapping
 from deltafold.conversation.sections import LevelOfDetailSections
 from deltafold.tool_specs import ToolSpec
 
@@ -47,7 +48,11 @@ class WidgetRenderContext:
     """Data that a widget may read while it is rendered."""
 
     state: RenderedState
-    environment: Mapping[str, object] = field(default_factory=dict[str, object])
+    environment: Mapping[str, object] = field(default_factory=FrozenMapping)
+
+    def __post_init__(self) -> None:
+        """Freeze the environment."""
+        object.__setattr__(self, "environment", FrozenMapping(self.environment))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ def test_a_file_keeps_the_conversation(tmp_path: Path) -> None:
 def test_appending_never_changes_earlier_entries() -> None:
     state = AgentState.create_default()
     history: Sequence[HistoryEntry] = ()
-    appends = [
+    appends: list[Callable[[], object]] = [
         lambda: state.append_model_input(asked("question")),
         lambda: state.append_model_output(ModelOutputEntry(tool_calls=[call("c1", "f")])),
         lambda: state.append_tool_results(ToolResultsEntry(results=[done("c1")])),

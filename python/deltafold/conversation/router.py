@@ -86,7 +86,17 @@ class ModelClient:
         it.
 
         The stream is an `AsyncDeltaStream`: leave it through `async with`, or read it to its end.
+
+        Raises:
+            MisuseError: the request is for another provider or specification, which the history
+                would record although this client has answered.
         """
+        own, asked = self.invocation, request.invocation
+        if (own.provider_id, own.specification) != (asked.provider_id, asked.specification):
+            raise MisuseError(
+                f"invocation: the client is for {own.provider_id} {own.specification}, not for "
+                f"{asked.provider_id} {asked.specification}"
+            )
         params: dict[str, Any] = thawed(request.params)
         if request.invocation.model:
             params["model_id"] = request.invocation.model

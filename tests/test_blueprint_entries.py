@@ -388,6 +388,14 @@ def test_sections_are_rendered_as_they_were_stored() -> None:
     assert [section.key for section in shown.content_sections] == ["", LIVE_SCREEN]
 
 
+def test_a_live_screen_leaves_the_summary_and_the_gist_as_they_were() -> None:
+    state = AgentState.create_default()
+    state.update_memory_notebook("remember")
+    stored = state.append_model_input(asked("question")).content_sections
+    assert [section.key for section in stored.live] == ["", LIVE_SCREEN]
+    assert (stored.summary, stored.gist) == ((("", "short"),), (("", "gist"),))
+
+
 def test_a_live_screen_that_is_taken_out_stays_in_the_history() -> None:
     state = AgentState.create_default()
     state.update_memory_notebook("remember")

@@ -238,7 +238,7 @@ def test_a_client_sees_the_request_and_not_the_state() -> None:
 
 def test_a_fake_client_answers_with_given_deltas() -> None:
     class Scripted(Fake, ProviderClient):
-        """A client that says which protocol it follows."""
+        """A client that names its protocol."""
 
     fake = Scripted(START, HELLO, DONE)
     accumulator, deltas = asyncio.run(answer(fake, LlmRequest((), (), FAKE)))

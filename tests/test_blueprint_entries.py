@@ -163,6 +163,27 @@ def test_an_entry_given_as_a_context_message_is_shown_whole() -> None:
     assert answer.tool_calls[0].tool_call_id == "c2"
 
 
+def test_changed_contents_of_an_entry_are_shown_and_not_its_message() -> None:
+    result = ToolResultPart(tool_call_id="c1", content="secret")
+    made = [
+        ModelInputEntry.of_message(Message.user("secret")),
+        ModelOutputEntry.of_message(Message.assistant("secret")),
+        ToolResultsEntry.of_message(Message(role=Role.TOOL, parts=[result])),
+    ]
+    assert str(to_messages(made)).count("'secret'") == 3
+    question, answer, results = made
+    assert isinstance(question, ModelInputEntry)
+    assert isinstance(answer, ModelOutputEntry)
+    assert isinstance(results, ToolResultsEntry)
+    changed: list[ContextMessage] = [
+        replace(question, content_sections=LevelOfDetailSections.of_text("hidden")),
+        replace(answer, contents=["hidden"]),
+        replace(results, results=[replace(results.results[0], result=text("hidden"))]),
+    ]
+    assert str(to_messages(changed)).count("'hidden'") == 3
+    assert "secret" not in str(to_messages(changed))
+
+
 def test_an_input_has_sections_and_by_default_no_attachments() -> None:
     entry = AgentState.create_default().append_model_input(
         ModelInputEntry(

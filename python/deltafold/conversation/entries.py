@@ -185,7 +185,8 @@ class ModelInputEntry(ContextualHistoryEntry):
     Attributes:
         content_sections: the text, in three levels of detail.
         attachments: images and files.
-        message: the message of which the entry was made, None if it was made of sections.
+        message: the message of which the entry was made, None if it was made of sections. Models
+            are shown the sections if they differ from it.
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.MODEL_INPUT
@@ -307,7 +308,7 @@ class ModelOutputEntry(ContextualHistoryEntry):
         contents: the text, in its original pieces.
         tool_calls: the requested calls.
         message: the whole message, with reasoning and the state that its provider needs; None if
-            the entry was made of texts and calls.
+            the entry was made of texts and calls. Models are shown these if they differ from it.
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.MODEL_OUTPUT
@@ -456,14 +457,18 @@ class ToolResultsEntry(ContextualHistoryEntry):
         }
 
 
-def _result_of(part: ToolResultPart, tool_name: str) -> HistoryToolCallResult:
-    status = ToolExecutionStatus.FAILED if part.is_error else ToolExecutionStatus.SUCCESS
+def status_of(part: ToolResultPart) -> ToolExecutionStatus:
+    """Return the final status that a part of a message states."""
     if part.status is not None and part.status in set(ToolExecutionStatus):
-        status = ToolExecutionStatus(part.status)
+        return ToolExecutionStatus(part.status)
+    return ToolExecutionStatus.FAILED if part.is_error else ToolExecutionStatus.SUCCESS
+
+
+def _result_of(part: ToolResultPart, tool_name: str) -> HistoryToolCallResult:
     return HistoryToolCallResult(
         tool_name,
         part.tool_call_id,
-        status,
+        status_of(part),
         LevelOfDetailSections.with_gist(result_text(part)),
         attachments=_attachments(result_items(part)),
     )

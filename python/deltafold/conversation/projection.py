@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 from uuid import UUID, uuid5
 
+from deltafold.conversation.agreement import agrees_with, own_message
 from deltafold.conversation.entries import (
     CompactionEntry,
     ContextAttachment,
@@ -450,13 +451,13 @@ def _message(said: ContextMessage, open_calls: Sequence[ToolCallRequest]) -> Mes
             whole = shown(said, LevelOfDetail.LIVE)
             return None if whole is None else _message(whole, open_calls)
         case ModelOutputEntry():  # classes first, as in `to_messages`
-            return said.message or Message(role=Role.ASSISTANT, parts=_said_parts(said))
+            return own_message(said) or Message(role=Role.ASSISTANT, parts=_said_parts(said))
         case ShownInput() | ShownSummary():
             return _input(said)
         case ShownResults():
             return _results(said, open_calls)
         case _RecordedInstruction():
-            return said.entry.message or Message.system(said.instruction)
+            return own_message(said.entry) or Message.system(said.instruction)
         case SystemMessage():
             return Message.system(said.instruction)
         case ModelInputMessage():
@@ -473,7 +474,7 @@ def _input(said: ModelInputMessage) -> Message:
     whole, screen = None, None
     if isinstance(said, ShownInput):
         sections = said.entry.content_sections
-        whole = said.entry.message if _is_whole(sections, said.detail) else None
+        whole = own_message(said.entry) if _is_whole(sections, said.detail) else None
         screen = _screen(sections) if said.has_screen and said.detail == "live" else None
     if whole is not None:
         if screen is not None:
@@ -523,7 +524,8 @@ def _of_recorded(said: ShownResults, message: Message) -> list[ToolResultPart]:
     chosen: list[ToolResultPart] = []
     for place, result in enumerate(said.entry.results):
         part = recorded.get(result.tool_call_id)
-        if part is None or not _is_whole(result.result, said.detail):
+        is_whole = _is_whole(result.result, said.detail)
+        if part is None or not is_whole or not agrees_with(result, part):
             chosen.append(_result(said.results[place]))
             continue
         screen = _screen(result.result) if has_screen else None

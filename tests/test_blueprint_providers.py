@@ -6,6 +6,7 @@ Requests go over HTTP on the loopback interface, and answers are bytes of the pr
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import FrozenInstanceError
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -388,6 +389,30 @@ def test_leaving_a_stream_closes_its_connection() -> None:
 
     with ReplayServer([stalled]) as server:
         assert asyncio.run(main(server)) == 0
+
+
+def test_leaving_a_stream_closes_the_generator_of_any_client() -> None:
+    closed: list[str] = []
+
+    class Careful(Fake):
+        """A client that notes the end of its stream."""
+
+        async def call_model(self, request: LlmRequest) -> AsyncGenerator[ModelOutputDelta]:
+            try:
+                async for delta in super().call_model(request):
+                    yield delta
+            finally:
+                closed.append(request.strategy)
+
+    async def main() -> list[str]:
+        accumulator = ModelOutputAccumulator(FAKE)
+        stream = Careful(START, HELLO, DONE).call_model(LlmRequest((), (), FAKE))
+        async with aclosing(accumulator.follow(stream)) as deltas:
+            async for _ in deltas:
+                break
+        return [*closed]
+
+    assert asyncio.run(main()) == ["default"]
 
 
 def test_arguments_that_do_not_parse_are_kept_with_the_reason() -> None:

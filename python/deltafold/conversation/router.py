@@ -195,9 +195,14 @@ class ModelOutputAccumulator:
                 async for delta in stream:
                     yield delta
             return
-        async for delta in stream:
-            self._assembler.consume(delta)
-            yield delta
+        deltas = aiter(stream)
+        try:
+            async for delta in deltas:
+                self._assembler.consume(delta)
+                yield delta
+        finally:
+            if isinstance(deltas, AsyncGenerator):
+                await deltas.aclose()
 
     def consume(self, delta: ModelOutputDelta | DeltaBatch) -> None:
         """Take a delta.

@@ -128,6 +128,23 @@ def test_entries_keep_their_ids_through_json() -> None:
     assert ids == [first.id, second.id]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1}, b"x", START, float("nan"), float("inf"), "\ud800", {1: "a"}, [{"b": {1}}]],
+)
+def test_what_json_cannot_give_back_is_refused_before_it_is_appended(value: object) -> None:
+    makers = [
+        lambda: StoredEntry(data={"a": value}),
+        lambda: WidgetEntry(widget="w", change="c", source="host", state={"a": value}),
+        lambda: ToolCallRequest("f", "c1", "{}", {"a": value}),
+        lambda: ConversationLog(metadata={"a": value}),
+        lambda: asked("question", metadata={"a": value}),
+    ]
+    for make in makers:
+        with pytest.raises(ValueError, match=r"\['a'\]"):
+            make()
+
+
 def test_metadata_is_empty_by_default_and_a_frozen_copy_otherwise() -> None:
     assert asked("question").metadata == FrozenMapping()
     given: dict[str, Any] = {"source": {"tokens": [1]}}

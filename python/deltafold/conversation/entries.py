@@ -24,7 +24,7 @@ from deltafold.conversation.frozen import (
     KEPT_MESSAGE,
     FrozenMapping,
     checked_metadata,
-    frozen,
+    frozen_json,
     kept_message,
     thawed_value,
 )
@@ -244,7 +244,7 @@ class ToolCallRequest:
     def __post_init__(self) -> None:
         """Freeze the arguments."""
         if self.arguments is not None:
-            object.__setattr__(self, "arguments", FrozenMapping(self.arguments))
+            object.__setattr__(self, "arguments", frozen_json(self.arguments, "arguments"))
 
     @classmethod
     def of_part(cls, call: ToolCallPart) -> "ToolCallRequest":
@@ -496,7 +496,7 @@ class WidgetEntry(HistoryEntry):
     def __post_init__(self) -> None:
         """Freeze the state."""
         super().__post_init__()
-        object.__setattr__(self, "state", frozen(self.state))
+        object.__setattr__(self, "state", frozen_json(self.state, "state"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -573,4 +573,4 @@ class StoredEntry(HistoryEntry):
     def __post_init__(self) -> None:
         """Freeze the record."""
         super().__post_init__()
-        object.__setattr__(self, "data", FrozenMapping(self.data))
+        object.__setattr__(self, "data", frozen_json(self.data, "data"))

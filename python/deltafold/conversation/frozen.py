@@ -6,6 +6,7 @@ Law: a value that an entry hands out is immutable or a copy.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
@@ -51,6 +52,36 @@ def frozen(value: object) -> object:
     return value
 
 
+def frozen_json(value: object, place: str) -> object:
+    """Return an immutable copy of a value that JSON can hold and give back.
+
+    Raises:
+        ValueError: a member has another type, or is not a finite number; the error names it.
+    """
+    _check_json(value, place)
+    return frozen(value)
+
+
+def _check_json(value: object, place: str) -> None:
+    if isinstance(value, Mapping):
+        for name, member in cast("Mapping[object, object]", value).items():
+            if not isinstance(name, str):
+                raise ValueError(f"{place}: the name {name!r} must be a string")  # noqa: TRY004 - of the value
+            _check_json(member, f"{place}[{name!r}]")
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(cast("Sequence[object]", value)):
+            _check_json(item, f"{place}[{number}]")
+    elif isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{place} has a lone surrogate at {error.start}") from error
+    elif not isinstance(value, int | float | None):
+        raise ValueError(f"{place} must be a value of JSON, not {type(value).__name__}")  # noqa: TRY004 - of the value
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{place} must be a finite number, not {value}")
+
+
 def thawed(mapping: Mapping[str, object]) -> dict[str, object]:
     """Return a copy that may be changed, of JSON's own types."""
     return cast("dict[str, object]", thawed_value(mapping))
@@ -78,10 +109,8 @@ def checked_metadata(metadata: Mapping[str, object]) -> FrozenMapping:
     for key, value in metadata.items():
         if _SNAKE_CASE.fullmatch(str(key)) is None:
             raise ValueError(f"metadata[{key!r}]: the key must be in snake_case")
-        try:
-            sizes[key] = len(json.dumps({key: value}, ensure_ascii=False).encode())
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"metadata[{key!r}] cannot be written as JSON: {error}") from error
+        _check_json(value, f"metadata[{key!r}]")
+        sizes[key] = len(json.dumps({key: value}, ensure_ascii=False).encode())
     if sum(sizes.values()) > MAX_METADATA_BYTES:
         largest = max(sizes, key=lambda key: sizes[key])
         raise ValueError(

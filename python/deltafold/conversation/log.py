@@ -26,7 +26,7 @@ from deltafold.conversation.entries import (
     ToolCallRequest,
     ToolResultsEntry,
 )
-from deltafold.conversation.frozen import FrozenMapping, kept_message, thawed
+from deltafold.conversation.frozen import frozen_json, kept_message, thawed
 from deltafold.conversation.wire import entry_from_dict, entry_to_dict
 from deltafold.exceptions import DeltafoldError
 from deltafold.messages import Message, Role
@@ -78,7 +78,7 @@ class ConversationLog:
     ) -> None:
         self.run_id = run_id
         self._session_id = session_id or str(uuid4())
-        self._metadata = FrozenMapping(metadata)
+        self._metadata = cast("Mapping[str, object]", frozen_json(metadata or {}, "metadata"))
         self._clock = clock or _now
         self._entries: list[HistoryEntry] = []
         self._ids: set[UUID] = set()

@@ -201,6 +201,15 @@ def test_changed_contents_of_an_entry_are_shown_and_not_its_message() -> None:
     assert "secret" not in str(to_messages(changed))
 
 
+def test_the_message_of_an_entry_has_the_role_of_its_kind() -> None:
+    question, answer = Message.user("q"), Message.assistant("a")
+    assert ModelInputEntry.of_message(question).message == question
+    with pytest.raises(ValueError, match="model_output must have the role assistant, not user"):
+        ModelOutputEntry.of_message(question)
+    with pytest.raises(ValueError, match="model_input must have the role user, not assistant"):
+        asked("question", message=answer)
+
+
 def test_an_input_has_sections_and_by_default_no_attachments() -> None:
     entry = AgentState.create_default().append_model_input(
         ModelInputEntry(

@@ -35,6 +35,7 @@ from deltafold.messages import (
     ImagePart,
     Message,
     MessagePart,
+    Role,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -127,12 +128,14 @@ class HistoryEntry(ABC):
         metadata: small facts; keys in snake_case, at most 2 KB as JSON.
 
     Raises:
-        ValueError: the metadata is wrong, or the timestamp has no time zone.
+        ValueError: the metadata is wrong, the timestamp has no time zone, or the message has the
+            role of another kind of entry.
         TypeError: the class is `HistoryEntry` itself, which has no kind.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _WIRE
     kind: ClassVar[HistoryEntryKind]
+    message_role: ClassVar[Role | None] = None
 
     id: UUID = field(default_factory=uuid4)
     run_id: str | None = None
@@ -143,6 +146,12 @@ class HistoryEntry(ABC):
         """Check and freeze the metadata."""
         if not hasattr(type(self), "kind"):
             raise TypeError(f"{type(self).__name__} is abstract; use the class of an event")
+        message = kept_message(self)
+        if message is not None and message.role is not self.message_role:
+            raise ValueError(
+                f"message: the message of a {self.kind} must have the role {self.message_role}, "
+                f"not {message.role}"
+            )
         if self.timestamp.tzinfo is None:
             raise ValueError("timestamp must have a time zone")
         object.__setattr__(self, "metadata", checked_metadata(self.metadata))
@@ -190,6 +199,7 @@ class ModelInputEntry(ContextualHistoryEntry):
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.MODEL_INPUT
+    message_role: ClassVar[Role | None] = Role.USER
 
     content_sections: _Sections
     attachments: Sequence[ContextAttachment] = ()
@@ -312,6 +322,7 @@ class ModelOutputEntry(ContextualHistoryEntry):
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.MODEL_OUTPUT
+    message_role: ClassVar[Role | None] = Role.ASSISTANT
 
     invocation: ModelInvocationDescriptor | None = None
     contents: Sequence[str] = ()
@@ -414,6 +425,7 @@ class ToolResultsEntry(ContextualHistoryEntry):
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.TOOL_RESULT
+    message_role: ClassVar[Role | None] = Role.TOOL
 
     results: Sequence[HistoryToolCallResult] = ()
     execute_error: str | None = None
@@ -509,6 +521,7 @@ class InstructionEntry(HistoryEntry):
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.INSTRUCTION
+    message_role: ClassVar[Role | None] = Role.SYSTEM
 
     instruction: str
     message: _Message | None = KEPT_MESSAGE

@@ -1,5 +1,6 @@
 """Entries, sections and context messages, by the words of the conversation history blueprint."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -128,19 +129,23 @@ def test_entries_keep_their_ids_through_json() -> None:
     assert ids == [first.id, second.id]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [object(), {1}, b"x", START, float("nan"), float("inf"), "\ud800", {1: "a"}, [{"b": {1}}]],
-)
-def test_what_json_cannot_give_back_is_refused_before_it_is_appended(value: object) -> None:
-    makers = [
+def with_value(value: object) -> list[Callable[[], object]]:
+    """Return the ways to give a value of the caller to a log."""
+    return [
         lambda: StoredEntry(data={"a": value}),
         lambda: WidgetEntry(widget="w", change="c", source="host", state={"a": value}),
         lambda: ToolCallRequest("f", "c1", "{}", {"a": value}),
         lambda: ConversationLog(metadata={"a": value}),
         lambda: asked("question", metadata={"a": value}),
     ]
-    for make in makers:
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1}, b"x", START, float("nan"), float("inf"), "\ud800", {1: "a"}, [{"b": {1}}]],
+)
+def test_what_json_cannot_give_back_is_refused_before_it_is_appended(value: object) -> None:
+    for make in with_value(value):
         with pytest.raises(ValueError, match=r"\['a'\]"):
             make()
 

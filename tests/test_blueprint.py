@@ -17,7 +17,7 @@ from blueprint_table import (
 )
 
 ROWS = rows_of(TABLE.read_text())
-QUOTED = [row for row in ROWS if row.place.startswith(("001", "002"))]
+QUOTED = [row for row in ROWS if row.place.startswith(("001", "002", "003"))]
 
 
 @cache

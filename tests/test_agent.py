@@ -114,7 +114,11 @@ def test_a_session_grows_and_knows_its_open_calls() -> None:
         ([calling("a"), answering("a")], answering("a"), "its result already"),
         ([calling("a")], calling("a"), "used before"),
         ([], calling("a", "a"), "used before"),
-        ([calling("a", run_id="1"), calling("a", run_id="2")], answering("a"), "several runs"),
+        (
+            [calling("a", run_id="1"), calling("a", run_id="2"), calling("b", run_id="3")],
+            answering("a"),
+            "several runs",
+        ),
     ],
 )
 def test_what_does_not_fit_changes_nothing(

@@ -207,6 +207,8 @@ def test_an_entry_survives_replace_and_json(entry: HistoryEntry) -> None:
     log = ConversationLog(clock=clock())
     if isinstance(entry, ToolResultsEntry):
         log.append_message(calling("c1", "c2"))
+    if isinstance(entry, CompactionEntry):
+        entry = dataclasses.replace(entry, covers=[log.append_message(Message.user("x")).id])
     stored = log.append(entry)
     again = ConversationLog.from_json(log.to_json())
     assert again.entries[-1] == stored

@@ -57,7 +57,6 @@ TOOLS = [
     for name in ("chart", "tide", "book")
 ]
 BUDGET = 900
-RUN = {"run_id": "r"}
 
 
 def thinking_claude() -> bytes:
@@ -143,7 +142,7 @@ def hold(conversation: Conversation) -> ContextBuildResult:
     planner, worker = conversation.planner, conversation.worker
 
     def answer(model: Model[Any], messages: Sequence[Message]) -> Message:
-        return model.send_message_sync(messages, TOOLS, repair="auto", request_metadata=RUN)
+        return model.send_message_sync(messages, TOOLS, repair="auto")
 
     conversation.ask("When can we sail?")
     conversation.keep(planner, answer(planner, conversation.context()))
@@ -166,7 +165,7 @@ async def ahold(conversation: Conversation) -> ContextBuildResult:
     planner, worker = conversation.planner, conversation.worker
 
     async def answer(model: Model[Any], messages: Sequence[Message]) -> Message:
-        return await model.send_message(messages, TOOLS, repair="auto", request_metadata=RUN)
+        return await model.send_message(messages, TOOLS, repair="auto")
 
     async def summarise(left: list[Message]) -> str:
         return (await planner.send_message(summarised(left))).text

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 from deltafold.conversation.entries import (
     ContextAttachment,
+    HistoryEntry,
     HistoryToolCallResult,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
+    ToolResultsEntry,
     status_of,
 )
 from deltafold.conversation.frozen import kept_message
@@ -31,18 +33,31 @@ from deltafold.messages import (
 
 def own_message(entry: ModelInputEntry | ModelOutputEntry | InstructionEntry) -> Message | None:
     """Return a copy of the message of an entry, None if the contents of the entry differ."""
+    return entry.message if agrees(entry) else None
+
+
+def agrees(entry: HistoryEntry) -> bool:
+    """Return whether an entry has the contents of its message."""
     message = kept_message(entry)
     if message is None:
-        return None
+        return False
     match entry:
         case ModelInputEntry():
-            agrees = _says(entry.content_sections, message.text)
-            agrees = agrees and _shows(entry.attachments, message.parts)
+            return _says(entry.content_sections, message.text) and _shows(
+                entry.attachments, message.parts
+            )
         case ModelOutputEntry():
-            agrees = _has_contents(entry, message)
+            return _has_contents(entry, message)
         case InstructionEntry():
-            agrees = entry.instruction == message.text
-    return entry.message if agrees else None
+            return entry.instruction == message.text
+        case ToolResultsEntry():
+            parts = [part for part in message.parts if isinstance(part, ToolResultPart)]
+            return len(parts) == len(entry.results) and all(
+                result.tool_call_id == part.tool_call_id and agrees_with(result, part)
+                for result, part in zip(entry.results, parts, strict=True)
+            )
+        case _:
+            return False
 
 
 def agrees_with(result: HistoryToolCallResult, part: ToolResultPart) -> bool:

@@ -28,6 +28,7 @@ from deltafold.conversation.entries import (
 from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.projection import (
     ContextMessage,
+    paired,
     shown,
     shown_sections,
     to_messages,
@@ -343,28 +344,22 @@ def _exchanges(entries: Sequence[ContextualHistoryEntry]) -> list[list[list[int]
     """Group the places of entries to exchanges of turns.
 
     An exchange begins with the inputs of the user. The turns after it are answers with all entries
-    up to the results of their calls.
+    up to the results of their calls, and summaries of earlier turns.
     """
-    results = {
-        result.tool_call_id: place
-        for place, entry in enumerate(entries)
-        if isinstance(entry, ToolResultsEntry)
-        for result in entry.results
-    }
+    ends = {call: results for call, results in paired(entries) if results is not None}
     exchanges: list[list[list[int]]] = []
     end_of_turn = -1
     for place, entry in enumerate(entries):
         is_within = place <= end_of_turn
-        if isinstance(entry, ModelOutputEntry):
-            ends = [results.get(call.tool_call_id, place) for call in entry.tool_calls]
-            end_of_turn = max([end_of_turn, *ends])
-        begins = isinstance(entry, ModelInputEntry | CompactionEntry) and not is_within
+        end_of_turn = max(end_of_turn, ends.get(place, place))
+        begins = isinstance(entry, ModelInputEntry) and not is_within
         if not exchanges or (begins and len(exchanges[-1]) > 1):
             exchanges.append([[]])
         exchange = exchanges[-1]
+        is_turn = isinstance(entry, ModelOutputEntry | CompactionEntry) and not is_within
         if begins:
             exchange[0].append(place)
-        elif len(exchange) == 1 or (isinstance(entry, ModelOutputEntry) and not is_within):
+        elif is_turn or len(exchange) == 1:
             exchange.append([place])
         else:
             exchange[-1].append(place)

@@ -15,8 +15,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar, cast
 from uuid import UUID, uuid4
 
-from deltafold.contract import json_array, json_object
+from deltafold.contract import json_object
+from deltafold.conversation.agreement import agrees
 from deltafold.conversation.entries import (
+    CompactionEntry,
     HistoryEntry,
     HistoryToolCallResult,
     InstructionEntry,
@@ -118,38 +120,45 @@ class ConversationLog:
                 answers a call again.
             OSError: the log has a file, and the entry cannot be written; the log is unchanged.
         """
-        changes: dict[str, Any] = {"timestamp": self._clock()}
+        if not isinstance(entry, HistoryEntry):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
+            raise TypeError(f"entry must be a HistoryEntry, not {type(entry).__name__}")
+        changes: dict[str, Any] = {"timestamp": self._clock().astimezone(UTC)}
         message = kept_message(entry)
-        run_id = entry.run_id or (None if message is None else message.run_id) or self.run_id
+        run_id = entry.run_id or self.run_id or (None if message is None else message.run_id)
         if run_id != entry.run_id:
             changes["run_id"] = run_id
-        if message is not None and message.run_id is None and run_id is not None:
+        if message is not None and not agrees(entry):
+            # The contents were replaced, and nothing shall be left of those before.
+            changes["message"] = None
+        elif message is not None and message.run_id != run_id:
             changes["message"] = message.model_copy(update={"run_id": run_id})
         if entry.id in self._ids:
             changes["id"] = uuid4()
         if isinstance(entry, ToolResultsEntry):
             changes["results"] = self._calls.named(entry.results, run_id)
         stamped = replace(entry, **changes)
-        self._add(stamped, self._written)
+        self._add(stamped)
         return stamped
 
     def append_message(self, message: Message, **metadata: object) -> HistoryEntry:
-        """Append the entry of a message.
+        """Append the entry of a message, in the run of the message if it has one.
 
         Every message is accepted that fits its place, also an answer without text.
 
         Raises:
             SessionError: as for `append`.
         """
+        entry: HistoryEntry
         match message.role:
             case Role.SYSTEM:
-                return self.append(InstructionEntry.of_message(message, metadata))
+                entry = InstructionEntry.of_message(message, metadata)
             case Role.USER:
-                return self.append(ModelInputEntry.of_message(message, metadata))
+                entry = ModelInputEntry.of_message(message, metadata)
             case Role.ASSISTANT:
-                return self.append(ModelOutputEntry.of_message(message, metadata=metadata))
+                entry = ModelOutputEntry.of_message(message, metadata=metadata)
             case Role.TOOL:
-                return self.append(ToolResultsEntry.of_message(message, metadata=metadata))
+                entry = ToolResultsEntry.of_message(message, metadata=metadata)
+        return self.append(replace(entry, run_id=message.run_id))
 
     def to_dict(self) -> dict[str, object]:
         """Return the wire form."""
@@ -163,15 +172,21 @@ class ConversationLog:
             ValueError: the version is not known, or an entry is wrong or violates the rules of the
                 log; the error names the entry.
         """
+        if not isinstance(data, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - parsed JSON
+            raise ValueError("the JSON of a log must be an object")  # noqa: TRY004 - of the JSON
+        entries = data.get("entries")
+        if not isinstance(entries, list):
+            raise ValueError("entries must be a list")  # noqa: TRY004 - of the JSON
         log = cls(*head_of(data), clock=clock)
-        log.load(json_array(data.get("entries")))
+        log.load(cast("list[object]", entries))
         return log
 
     def load(self, entries: Iterable[object]) -> None:
-        """Add entries in their wire form, with their own ids, runs and timestamps.
+        """Append entries in their wire form, with their own ids, runs and timestamps.
 
         Raises:
-            ValueError: an entry is wrong or violates the rules of the log; the error names it.
+            ValueError: an entry is wrong or violates the rules of the log; the error names it. The
+                entries before it are appended.
         """
         for place, data in enumerate(entries):
             try:
@@ -201,21 +216,38 @@ class ConversationLog:
             "metadata": thawed(self._metadata),
         }
 
-    def _add(
-        self, entry: HistoryEntry, write: Callable[[HistoryEntry], None] | None = None
-    ) -> None:
-        """Check an entry, write it, and add it."""
+    def _add(self, entry: HistoryEntry) -> None:
+        """Check an entry, add it, and write it; what raises on the way leaves no trace."""
         if entry.id in self._ids:
             raise SessionError(f"id: the log has an entry {entry.id} already")
+        if isinstance(entry, CompactionEntry):
+            self._check_covers(entry)
         changed = self._calls.changes(entry)
-        if write is not None:
-            write(entry)
-        self._calls.change(entry, changed)
-        self._ids.add(entry.id)
-        self._entries.append(entry)
+        undo = self._calls.undo_of(changed)
+        count = len(self._entries)
+        try:
+            self._calls.change(entry, changed)
+            self._ids.add(entry.id)
+            self._entries.append(entry)
+            self._write_entry(entry)
+        except BaseException:
+            undo()
+            self._ids.discard(entry.id)
+            del self._entries[count:]
+            self._take_back(entry)
+            raise
 
-    def _written(self, entry: HistoryEntry) -> None:
+    def _check_covers(self, entry: CompactionEntry) -> None:
+        unknown = [str(one) for one in entry.covers if one not in self._ids]
+        if unknown or not entry.covers:
+            listed = ", ".join(unknown) or "none are given"
+            raise SessionError(f"covers: must be ids of earlier entries of the log: {listed}")
+
+    def _write_entry(self, entry: HistoryEntry) -> None:
         """Write an entry; a log in memory has nothing to write to."""
+
+    def _take_back(self, entry: HistoryEntry) -> None:
+        """Remove what was written of an entry that is taken back."""
 
 
 def head_of(
@@ -226,12 +258,15 @@ def head_of(
     Raises:
         ValueError: the version is not known, or a member is wrong.
     """
-    if data.get("version") != LOG_VERSION:
+    if data.get("version") != LOG_VERSION or type(data["version"]) is not int:
         raise ValueError(f"version must be {LOG_VERSION}, not {data.get('version')!r}")
     session_id, run_id = data.get("sessionId"), data.get("runId")
     if not isinstance(session_id, str) or not isinstance(run_id, str | None):
         raise ValueError("sessionId must be a string, and runId a string or null")  # noqa: TRY004 - of the JSON
-    return session_id, run_id, json_object(data.get("metadata"))
+    metadata = data.get("metadata")
+    if not isinstance(metadata, Mapping | None):
+        raise ValueError("metadata must be an object")  # noqa: TRY004 - of the JSON
+    return session_id, run_id, json_object(metadata)
 
 
 class _Calls:
@@ -297,20 +332,47 @@ class _Calls:
     ) -> None:
         """Take the changes of an entry that was added."""
         if isinstance(entry, ResetEntry):
-            self._calls.clear()
-            self._runs.clear()
-            self._last = []
+            self._calls, self._runs, self._last = {}, {}, []
             return
-        for run, call_id in changed.keys() - self._calls.keys():
-            self._runs.setdefault(call_id, []).append(run)
+        for run, call_id in changed:
+            if (run, call_id) not in self._calls:
+                self._runs[call_id] = [*self._runs.get(call_id, ()), run]
         self._calls.update(changed)
         if isinstance(entry, ModelOutputEntry):
             self._last = list(changed)
 
+    def undo_of(
+        self, changed: Mapping[tuple[str | None, str], tuple[ToolCallRequest, bool]]
+    ) -> Callable[[], None]:
+        """Return a function that takes back the changes of an entry."""
+        calls, runs, last = self._calls, self._runs, self._last
+        answered = {key: calls[key] for key in changed if key in calls}
+        known = {call_id: runs.get(call_id) for _, call_id in changed}
+
+        def undo() -> None:
+            for key in changed.keys() - answered.keys():
+                calls.pop(key, None)
+            calls.update(answered)
+            for call_id, of_runs in known.items():
+                if of_runs is None:
+                    runs.pop(call_id, None)
+                else:
+                    runs[call_id] = of_runs
+            self._calls, self._runs, self._last = calls, runs, last
+
+        return undo
+
     def _call(
         self, run: str | None, tool_call_id: str
     ) -> tuple[tuple[str | None, str], ToolCallRequest]:
-        """Find the call that a result answers: in its run, or the only call of that id."""
+        """Find the call that a result answers.
+
+        It is a call of the last answer, else a call of the result's run, else the only call of that
+        id. A stream without a given run id has made up its own.
+        """
+        for key in self._last:
+            if key[1] == tool_call_id and not self._calls[key][1]:
+                return key, self._calls[key][0]
         if (run, tool_call_id) in self._calls:
             return (run, tool_call_id), self._calls[run, tool_call_id][0]
         runs = self._runs.get(tool_call_id, [])

@@ -9,7 +9,7 @@ whole, becomes that message.
 Source: the conversation history blueprint, "ContextMessage interfaces" and "mix-ins".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, TypeAlias, runtime_checkable
@@ -317,20 +317,49 @@ def since_reset(entries: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
 def visible(entries: Sequence[HistoryEntry]) -> list[ContextualHistoryEntry]:
     """Return the entries that models are shown, with summaries in the places that they cover."""
     contextual = [one for one in since_reset(entries) if isinstance(one, ContextualHistoryEntry)]
-    summaries = [entry for entry in contextual if isinstance(entry, CompactionEntry)]
-    if not summaries:
-        return contextual
-    summary_of = {covered: summary for summary in summaries for covered in summary.covers}
     # A later summary may cover an earlier one, whose place it takes.
-    shown: dict[UUID, ContextualHistoryEntry] = {}
-    for entry in contextual:
+    shown_as: dict[UUID, ContextualHistoryEntry] = {}
+    for entry in reversed(contextual):
         if isinstance(entry, CompactionEntry):
-            continue
-        last: ContextualHistoryEntry = entry
-        while (summary := summary_of.get(last.id)) is not None:
-            last = summary
-        shown.setdefault(last.id, last)
-    return list(shown.values())
+            last = shown_as.get(entry.id, entry)
+            for covered in entry.covers:
+                shown_as.setdefault(covered, last)
+    if not shown_as:
+        return contextual
+    kept: dict[UUID, ContextualHistoryEntry] = {}
+    for entry in contextual:
+        if not isinstance(entry, CompactionEntry):
+            last = shown_as.get(entry.id, entry)
+            kept.setdefault(last.id, last)
+    return list(kept.values())
+
+
+def paired(entries: Sequence[ContextualHistoryEntry]) -> list[tuple[int, int | None]]:
+    """Return the place of each answer with calls, and of the last entry with their results.
+
+    A result answers the latest open call of its id, and an `execute_error` the other open calls of
+    the last answer. The second place is None if a call has no result.
+    """
+    open_calls: dict[str, int] = {}
+    last: list[str] = []
+    ends: dict[int, int] = {}
+    for place, entry in enumerate(entries):
+        if isinstance(entry, ModelOutputEntry):
+            last = [call.tool_call_id for call in entry.tool_calls]
+            open_calls |= dict.fromkeys(last, place)
+        elif isinstance(entry, ToolResultsEntry):
+            answered = [result.tool_call_id for result in entry.results]
+            answered += last if entry.execute_error is not None else []
+            for call_id in answered:
+                call = open_calls.pop(call_id, None)
+                if call is not None:
+                    ends[call] = place
+    unanswered = set(open_calls.values())
+    return [
+        (place, None if place in unanswered else ends.get(place))
+        for place, entry in enumerate(entries)
+        if isinstance(entry, ModelOutputEntry) and entry.tool_calls
+    ]
 
 
 def shown(
@@ -366,7 +395,11 @@ def to_messages(context: Iterable[ContextMessage]) -> list[Message]:
 
     >>> messages = to_messages(state.render_live_context())
     """
-    messages: list[Message] = []
+    return [message for message in _projected(context) if message is not None]
+
+
+def _projected(context: Iterable[ContextMessage]) -> Iterator[Message | None]:
+    """Convert a context to messages, None where nothing is shown."""
     open_calls: Sequence[ToolCallRequest] = ()
     for place, said in enumerate(context):
         made = _message(said, open_calls)
@@ -375,17 +408,18 @@ def to_messages(context: Iterable[ContextMessage]) -> list[Message]:
             not isinstance(said, _OWN) and isinstance(said, ModelOutputMessage)
         ):
             open_calls = said.tool_calls
-        if made is None:
-            continue
-        if not _is_kept(said, made):
+        elif made is not None and made.role is Role.TOOL:
+            results = [part for part in made.parts if isinstance(part, ToolResultPart)]
+            answered = {part.tool_call_id for part in results}
+            open_calls = [call for call in open_calls if call.tool_call_id not in answered]
+        if made is not None and not _is_kept(said, made):
             entry = _entry_of(said)
             made.timestamp = said.timestamp
             if entry is None:
                 made.id = uuid5(_NAMESPACE, f"{said.timestamp.isoformat()} {place} {said.role}")
             else:
                 made.id, made.run_id = entry.id, entry.run_id
-        messages.append(made)
-    return messages
+        yield made
 
 
 def recorded_messages(entries: Sequence[HistoryEntry]) -> list[Message]:

@@ -86,13 +86,14 @@ def state_with(*results: HistoryToolCallResult) -> AgentState:
 
 # Entries.
 
+QUESTION = asked("question")
 ONE_OF_EACH: dict[HistoryEntryKind, HistoryEntry] = {
-    HistoryEntryKind.MODEL_INPUT: asked("question"),
+    HistoryEntryKind.MODEL_INPUT: QUESTION,
     HistoryEntryKind.MODEL_OUTPUT: ModelOutputEntry(contents=["answer"], tool_calls=[call()]),
     HistoryEntryKind.TOOL_RESULT: ToolResultsEntry(results=[result()]),
     HistoryEntryKind.WIDGET: WidgetEntry(widget="w", change="c", source="host"),
     HistoryEntryKind.INSTRUCTION: InstructionEntry(instruction="Be brief."),
-    HistoryEntryKind.COMPACTION: CompactionEntry(summary="s", covers=[]),
+    HistoryEntryKind.COMPACTION: CompactionEntry(summary="s", covers=[QUESTION.id]),
     HistoryEntryKind.RESET: ResetEntry(),
     HistoryEntryKind.STORED: StoredEntry(data={"a": 1}),
 }

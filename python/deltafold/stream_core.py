@@ -337,10 +337,13 @@ def _facts(
 
     The price list takes longer than the fold of a short message.
     """
-    from deltafold.cost import cost_of  # noqa: PLC0415 - few messages are asked for it
+    from deltafold.cost import Cost, cost_of  # noqa: PLC0415 - few messages are asked for it
     from deltafold.timing import timing_of  # noqa: PLC0415 - as above
 
-    cost = cost_of(usage, vendor, model_id)
+    try:
+        cost = cost_of(usage, vendor, model_id)
+    except Exception:  # noqa: BLE001 - an answer that was paid for must stay readable
+        cost = Cost()
     timing = timing_of(times, None if usage is None else usage.output_tokens)
     named = {
         "timeToFirstByte": timing.time_to_first_byte,

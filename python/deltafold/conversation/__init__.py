@@ -12,6 +12,15 @@ from deltafold.conversation.budget import (
     ContextManager,
     ContextUpdateResult,
 )
+from deltafold.conversation.context import (
+    ContextMessage,
+    ModelInputMessage,
+    ModelOutputMessage,
+    SystemMessage,
+    TokenUsageCarrier,
+    ToolCallCarrier,
+    ToolResultsMessage,
+)
 from deltafold.conversation.entries import (
     CompactionEntry,
     ContextAttachment,
@@ -37,16 +46,9 @@ from deltafold.conversation.frozen import MAX_METADATA_BYTES, FrozenMapping
 from deltafold.conversation.log import LOG_VERSION, Clock, ConversationLog, SessionError
 from deltafold.conversation.log_file import LogFile
 from deltafold.conversation.projection import (
-    ContextMessage,
-    ModelInputMessage,
-    ModelOutputMessage,
     ShownInput,
     ShownResults,
     SystemInstructionMessage,
-    SystemMessage,
-    TokenUsageCarrier,
-    ToolCallCarrier,
-    ToolResultsMessage,
     to_messages,
 )
 from deltafold.conversation.router import (

@@ -11,35 +11,36 @@ Source: the core domain model, ContextManager.
 """
 
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import (
     CompactionEntry,
-    ContextAttachment,
-    ContextualHistoryEntry,
+    HistoryEntry,
+    InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ToolResultsEntry,
 )
-from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.projection import (
-    ContextMessage,
+    aligned_messages,
     paired,
     shown,
-    shown_sections,
     to_messages,
-    visible,
 )
-from deltafold.conversation.sections import LevelOfDetail, LevelOfDetailSections, to_plain_text
+from deltafold.conversation.sections import (
+    LevelOfDetail,
+    LevelOfDetailSections,
+    without_live_screen,
+)
 from deltafold.conversation.state import AgentState
-from deltafold.conversation.tokens import FRAME_TOKENS, CountTokens, TokenCounter, estimate_tokens
+from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
 from deltafold.conversation.widgets import Tool
 from deltafold.exceptions import MisuseError
-from deltafold.messages import FileRefPart, ImagePart, Message, ProviderPart, ThinkingPart
+from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
 
 Compact: TypeAlias = Callable[[list[Message]], str | Awaitable[str]]
@@ -47,8 +48,6 @@ Compact: TypeAlias = Callable[[list[Message]], str | Awaitable[str]]
 
 COMPACTED_SHARE: Final = 0.5
 """Share of the budget that the context has after a compaction, so that few calls need one."""
-
-_LEVELS: Final = (LevelOfDetail.LIVE, LevelOfDetail.SUMMARY, LevelOfDetail.GIST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +102,13 @@ class ContextBuildResult:
         context: the instruction, followed by the selected entries of the history.
         update: the level of detail of each entry.
         compaction: the summary that was made and appended to the log, None if there is none.
+        unused_summary: a summary of `compact` that is too long to help, and was not appended.
     """
 
     context: Sequence[ContextMessage]
     update: ContextUpdateResult
     compaction: CompactionEntry | None = None
+    unused_summary: str | None = None
 
     @property
     def messages(self) -> list[Message]:
@@ -124,7 +125,8 @@ class ContextManager:
     Args:
         compact: summarises the messages that would be left out, for `abuild_context` also
             asynchronously. The summary is appended to the log of the state, and models are shown it
-            instead of the entries. None leaves them out.
+            instead of the entries. None leaves them out. A summary that has more tokens than half
+            of the budget, or than the entries, is not appended.
     """
 
     def __init__(self, compact: Compact | None = None) -> None:
@@ -134,8 +136,8 @@ class ContextManager:
         """Make the context of a conversation, at the levels that fit.
 
         Raises:
-            MisuseError: `compact` is asynchronous.
-            ValueError: `compact` has returned an empty summary.
+            MisuseError: `compact` is asynchronous, or returns no string.
+            ValueError: the budget is not positive.
         """
         plan = _Plan(given)
         update = plan.update(given.token_budget)
@@ -143,35 +145,49 @@ class ContextManager:
             return ContextBuildResult(plan.context(update), update)
         covered = plan.to_compact()
         summary = self._compact(plan.messages(covered))
-        if not isinstance(summary, str):
+        if inspect.isawaitable(summary):
             if inspect.iscoroutine(summary):
                 summary.close()
             raise MisuseError("compact is asynchronous; call abuild_context")
-        return self._compacted(given, summary, covered)
+        return _compacted(plan, summary, covered)
 
     async def abuild_context(self, given: ContextInput) -> ContextBuildResult:
-        """Make the context of a conversation; `compact` may be asynchronous."""
+        """Make the context of a conversation; `compact` may be asynchronous.
+
+        Raises:
+            MisuseError: `compact` returns no string.
+            ValueError: the budget is not positive.
+        """
         plan = _Plan(given)
         update = plan.update(given.token_budget)
         if self._compact is None or not update.left_out:
             return ContextBuildResult(plan.context(update), update)
         covered = plan.to_compact()
-        summary = self._compact(plan.messages(covered))
-        if not isinstance(summary, str):
+        summary: object = self._compact(plan.messages(covered))
+        if inspect.isawaitable(summary):
             summary = await summary
-        return self._compacted(given, summary, covered)
+        return _compacted(plan, summary, covered)
 
     def compute_context_updates(self, given: ContextInput) -> ContextUpdateResult:
         """Choose the level of each entry."""
         return _Plan(given).update(given.token_budget)
 
-    def _compacted(
-        self, given: ContextInput, summary: str, covered: Sequence[UUID]
-    ) -> ContextBuildResult:
-        entry = given.state.append_compaction(summary, covered)
-        plan = _Plan(given)
-        update = plan.update(given.token_budget)
-        return ContextBuildResult(plan.context(update), update, entry)
+
+def _compacted(plan: "_Plan", summary: object, covered: Sequence[UUID]) -> ContextBuildResult:
+    """Append a summary, if it helps, and make the context with it."""
+    if not isinstance(summary, str):
+        raise MisuseError(f"compact must return a string, not {type(summary).__name__}")
+    given = plan.given
+    # The conversation may have gone on while `compact` ran.
+    shown_now = {entry.id for entry in given.state.visible_entries()}
+    still_shown = [one for one in covered if one in shown_now]
+    entry = None
+    if still_shown and plan.is_worth(summary, still_shown):
+        entry = given.state.append_compaction(summary, still_shown)
+    changed = _Plan(given)
+    update = changed.update(given.token_budget)
+    unused = summary if entry is None else None
+    return ContextBuildResult(changed.context(update), update, entry, unused)
 
 
 @dataclass(slots=True)
@@ -186,26 +202,27 @@ class _Plan:
     """Sizes of the entries of a conversation, and the order in which they give way."""
 
     def __init__(self, given: ContextInput) -> None:
-        self._state = given.state
-        self._budget = given.token_budget
+        budget = given.token_budget
+        if budget is not None and (type(budget) is not int or budget <= 0):
+            raise ValueError(f"token_budget must be a positive number of tokens, not {budget!r}")
+        self.given = given
         self._counter = TokenCounter(given.count_tokens, given.dialect, given.model_id)
-        self._entries = visible(given.state.log.entries)
+        self._entries = given.state.visible_entries()
         places = range(len(self._entries))
-        spoken = [
-            place for place in places if not isinstance(self._entries[place], ModelOutputEntry)
-        ]
+        read = ModelInputEntry | ToolResultsEntry
+        spoken = [place for place in places if isinstance(self._entries[place], read)]
         self._newest = spoken[-1] if spoken else None
-        self._costs = [self._cost(place) for place in places]
-        tools = [tool.spec() if isinstance(tool, Tool) else tool for tool in given.tools]
-        instruction = given.count_tokens(given.state.system_instruction)
-        self._fixed = FRAME_TOKENS + instruction + self._counter.tools(tools)
         self._exchanges = _exchanges(self._entries)
         inputs = self._exchanges[-1][0] if self._exchanges else []
-        self._whole = {*inputs, *spoken[-1:]}
+        self._whole = {*inputs[-1:], *spoken[-1:]}
+        self._costs = {LevelOfDetail.LIVE: self._live_costs()}
+        tools = [tool.spec() if isinstance(tool, Tool) else tool for tool in given.tools]
+        (instruction,) = to_messages([given.state.instruction_message()])
+        self._fixed = self._counter.message(instruction) + self._counter.tools(tools)
 
     def update(self, budget: int | None) -> ContextUpdateResult:
         """Choose the levels for a budget."""
-        live = sum(cost[LevelOfDetail.LIVE] for cost in self._costs)
+        live = sum(self._costs[LevelOfDetail.LIVE])
         chosen = _Levels([LevelOfDetail.LIVE] * len(self._entries), self._fixed + live)
         if budget is not None:
             self._reduce(chosen, budget)
@@ -224,35 +241,76 @@ class _Plan:
 
     def context(self, update: ContextUpdateResult) -> list[ContextMessage]:
         """Return the instruction and the entries at their levels."""
-        context: list[ContextMessage] = [self._state.instruction_message()]
+        context: list[ContextMessage] = [self.given.state.instruction_message()]
         for place, level in enumerate(update.levels):
             if level is not None:
-                message = shown(self._entries[place], level, has_screen=place == self._newest)
-                context += [] if message is None else [message]
+                context.append(self._shown(place, level))
         return context
 
     def to_compact(self) -> list[UUID]:
         """Return the ids of the entries that a summary shall replace."""
-        budget = int((self._budget or 0) * COMPACTED_SHARE)
+        budget = max(1, int((self.given.token_budget or 0) * COMPACTED_SHARE))
         return list(self.update(budget).left_out)
 
     def messages(self, ids: Sequence[UUID]) -> list[Message]:
         """Return entries as messages with all details."""
         wanted = set(ids)
-        context = [
-            shown(entry, LevelOfDetail.LIVE, has_screen=False)
-            for entry in self._entries
-            if entry.id in wanted
-        ]
-        return to_messages(message for message in context if message is not None)
+        places = [place for place, entry in enumerate(self._entries) if entry.id in wanted]
+        return to_messages(
+            self._shown(place, LevelOfDetail.LIVE, has_screen=False) for place in places
+        )
+
+    def is_worth(self, summary: str, ids: Sequence[UUID]) -> bool:
+        """Return whether a summary is shorter than entries, and leaves room for the others."""
+        wanted = set(ids)
+        live = self._costs[LevelOfDetail.LIVE]
+        replaced = sum(
+            cost for entry, cost in zip(self._entries, live, strict=True) if entry.id in wanted
+        )
+        tokens = self._counter.count_text(summary)
+        return tokens < min(replaced, (self.given.token_budget or 0) * COMPACTED_SHARE)
+
+    def _shown(
+        self, place: int, level: LevelOfDetail, *, has_screen: bool | None = None
+    ) -> ContextMessage:
+        is_newest = place == self._newest
+        return shown(self._entries[place], level, has_screen=is_newest and has_screen is not False)
+
+    def _live_costs(self) -> list[int]:
+        """Count the tokens of the messages that the entries become."""
+        places = range(len(self._entries))
+        context = [self._shown(place, LevelOfDetail.LIVE) for place in places]
+        count = self._counter.message
+        return [0 if message is None else count(message) for message in aligned_messages(context)]
+
+    def _reduced_cost(self, place: int, level: LevelOfDetail) -> int:
+        """Count the tokens of an entry at a level below live."""
+        live = self._costs[LevelOfDetail.LIVE][place]
+        match self._entries[place]:
+            case ModelInputEntry() as entry:
+                texts = [entry.content_sections]
+            case ToolResultsEntry(execute_error=None) as entry:
+                texts = [result.result for result in entry.results]
+            case _:
+                return live
+        if place in self._whole or all(_is_as_live(text, level) for text in texts):
+            return live
+        (message,) = to_messages([self._shown(place, level)])
+        return self._counter.message(message)
 
     def _reduce(self, chosen: _Levels, budget: int) -> None:
         """Reduce entries to their summary and then to their gist, the oldest first."""
         for level in (LevelOfDetail.SUMMARY, LevelOfDetail.GIST):
-            for place, cost in enumerate(self._costs):
+            if chosen.tokens <= budget:
+                return
+            costs = self._costs.get(level)
+            if costs is None:
+                costs = [self._reduced_cost(place, level) for place in range(len(self._entries))]
+                self._costs[level] = costs
+            for place, cost in enumerate(costs):
                 if chosen.tokens <= budget:
                     return
-                saved = cost[chosen.levels[place] or level] - cost[level]
+                saved = self._costs[chosen.levels[place] or level][place] - cost
                 if place not in self._whole and saved > 0:
                     chosen.levels[place] = level
                     chosen.tokens -= saved
@@ -268,7 +326,7 @@ class _Plan:
             for place in turn:
                 level = chosen.levels[place]
                 if level is not None:
-                    chosen.tokens -= self._costs[place][level]
+                    chosen.tokens -= self._costs[level][place]
                 chosen.levels[place] = None
 
     def _reason(self, tokens: int, budget: int | None) -> str:
@@ -278,69 +336,12 @@ class _Plan:
             f"instruction and the tools have {self._fixed:,}, the newest input and turn {newest:,}"
         )
 
-    def _cost(self, place: int) -> dict[LevelOfDetail, int]:
-        """Count an entry's tokens at each level."""
-        has_screen = place == self._newest
-        match self._entries[place]:
-            case ModelInputEntry() as entry:
-                media = self._attachments(entry.attachments)
-                return {
-                    level: FRAME_TOKENS
-                    + media
-                    + self._sections(entry.content_sections, level, has_screen)
-                    for level in _LEVELS
-                }
-            case ToolResultsEntry() as entry:
-                error = self._counter.count_text(entry.execute_error or "")
-                media = sum(self._attachments(result.attachments) for result in entry.results)
-                return {
-                    level: error
-                    + media
-                    + sum(
-                        FRAME_TOKENS + self._sections(result.result, level, has_screen)
-                        for result in entry.results
-                    )
-                    for level in _LEVELS
-                }
-            case ModelOutputEntry() as entry:
-                return dict.fromkeys(_LEVELS, self._output(entry))
-            case CompactionEntry() as entry:
-                count = FRAME_TOKENS + self._counter.count_text(entry.summary)
-                return dict.fromkeys(_LEVELS, count)
-            case _:
-                return dict.fromkeys(_LEVELS, 0)
 
-    def _sections(
-        self, sections: LevelOfDetailSections, level: LevelOfDetail, has_screen: bool
-    ) -> int:
-        return self._counter.count_text(to_plain_text(shown_sections(sections, level, has_screen)))
-
-    def _attachments(self, attachments: Sequence[ContextAttachment]) -> int:
-        return sum(self._counter.media(attachment.part) for attachment in attachments)
-
-    def _output(self, entry: ModelOutputEntry) -> int:
-        count = self._counter.count_text
-        said = [*entry.contents]
-        for call in entry.tool_calls:
-            said += [call.tool_name, call.raw_arguments]
-        cost = FRAME_TOKENS * (1 + len(entry.tool_calls)) + count("".join(said))
-        message = kept_message(entry)
-        for part in () if message is None else message.parts:
-            match part:
-                case ThinkingPart():
-                    cost += count(part.text)
-                case ImagePart() | FileRefPart():
-                    cost += self._counter.media(part)
-                case ProviderPart():
-                    cost += count(json.dumps(part.block, ensure_ascii=False))
-                case _:
-                    pass
-            if part.provider_state is not None:
-                cost += count(json.dumps(part.provider_state, ensure_ascii=False))
-        return cost
+def _is_as_live(sections: LevelOfDetailSections, level: LevelOfDetail) -> bool:
+    return without_live_screen(sections.live)[0] == sections.get_sections(level)
 
 
-def _exchanges(entries: Sequence[ContextualHistoryEntry]) -> list[list[list[int]]]:
+def _exchanges(entries: Sequence[HistoryEntry]) -> list[list[list[int]]]:
     """Group the places of entries to exchanges of turns.
 
     An exchange begins with the inputs of the user. The turns after it are answers with all entries
@@ -352,7 +353,7 @@ def _exchanges(entries: Sequence[ContextualHistoryEntry]) -> list[list[list[int]
     for place, entry in enumerate(entries):
         is_within = place <= end_of_turn
         end_of_turn = max(end_of_turn, ends.get(place, place))
-        begins = isinstance(entry, ModelInputEntry) and not is_within
+        begins = isinstance(entry, ModelInputEntry | InstructionEntry) and not is_within
         if not exchanges or (begins and len(exchanges[-1]) > 1):
             exchanges.append([[]])
         exchange = exchanges[-1]

@@ -22,14 +22,21 @@ from pydantic.alias_generators import to_camel
 
 from deltafold.conversation.frozen import (
     KEPT_MESSAGE,
+    KEPT_PART,
     FrozenMapping,
     checked_metadata,
     frozen_json,
     kept_message,
     thawed_value,
 )
-from deltafold.conversation.sections import LevelOfDetailSections, Section, sections_of
+from deltafold.conversation.sections import (
+    LevelOfDetailSections,
+    Section,
+    check_sections,
+    sections_of,
+)
 from deltafold.dialects.replay import result_items, result_text
+from deltafold.foreign_text import well_formed
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -144,6 +151,9 @@ class HistoryEntry(ABC):
 
     def __post_init__(self) -> None:
         """Check and freeze the metadata."""
+        ids = cast("tuple[object, object]", (self.id, self.run_id))
+        if not isinstance(ids[0], UUID) or not isinstance(ids[1], str | None):
+            raise TypeError("id must be a UUID, and run_id a string or None")
         if not hasattr(type(self), "kind"):
             raise TypeError(f"{type(self).__name__} is abstract; use the class of an event")
         message = kept_message(self)
@@ -154,6 +164,7 @@ class HistoryEntry(ABC):
             )
         if self.timestamp.tzinfo is None:
             raise ValueError("timestamp must have a time zone")
+        object.__setattr__(self, "timestamp", self.timestamp.astimezone(UTC))
         object.__setattr__(self, "metadata", checked_metadata(self.metadata))
 
 
@@ -167,7 +178,7 @@ class ContextualHistoryEntry(HistoryEntry, ABC):
         """Role of the speaker."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContextAttachment:
     """An image or a file of an input or a result.
 
@@ -178,7 +189,7 @@ class ContextAttachment:
 
     __pydantic_config__: ClassVar[ConfigDict] = _WIRE
 
-    part: Annotated[ImagePart | FileRefPart, Field(discriminator="kind")]
+    part: Annotated[ImagePart | FileRefPart, Field(discriminator="kind")] = KEPT_PART
     name: str = ""
 
 
@@ -228,6 +239,7 @@ class ModelInputEntry(ContextualHistoryEntry):
     def __post_init__(self) -> None:
         """Freeze the contents."""
         super().__post_init__()
+        check_sections(self.content_sections, "content_sections")
         object.__setattr__(self, "attachments", tuple(self.attachments))
 
 
@@ -337,7 +349,10 @@ class ModelOutputEntry(ContextualHistoryEntry):
     def __post_init__(self) -> None:
         """Freeze the contents."""
         super().__post_init__()
-        object.__setattr__(self, "contents", tuple(self.contents))
+        contents = cast("Sequence[object]", self.contents)
+        if isinstance(contents, str) or not all(isinstance(one, str) for one in contents):
+            raise TypeError("contents must be a list of strings")
+        object.__setattr__(self, "contents", tuple(map(well_formed, self.contents)))
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
 
     @classmethod
@@ -388,6 +403,7 @@ class HistoryToolCallResult:
 
     def __post_init__(self) -> None:
         """Freeze the contents."""
+        check_sections(self.result, "result")
         object.__setattr__(self, "attachments", tuple(self.attachments))
 
 
@@ -440,6 +456,8 @@ class ToolResultsEntry(ContextualHistoryEntry):
         """Freeze the contents."""
         super().__post_init__()
         object.__setattr__(self, "results", tuple(self.results))
+        if self.execute_error is not None:
+            object.__setattr__(self, "execute_error", well_formed(self.execute_error))
 
     @classmethod
     def of_message(
@@ -526,6 +544,11 @@ class InstructionEntry(HistoryEntry):
     instruction: str
     message: _Message | None = KEPT_MESSAGE
 
+    def __post_init__(self) -> None:
+        """Replace what Unicode does not allow in the text."""
+        super().__post_init__()
+        object.__setattr__(self, "instruction", well_formed(self.instruction))
+
     @classmethod
     def of_message(
         cls, message: Message, metadata: Mapping[str, object] | None = None
@@ -561,6 +584,7 @@ class CompactionEntry(ContextualHistoryEntry):
     def __post_init__(self) -> None:
         """Freeze the ids."""
         super().__post_init__()
+        object.__setattr__(self, "summary", well_formed(self.summary))
         object.__setattr__(self, "covers", tuple(self.covers))
 
 

@@ -62,16 +62,30 @@ def frozen_json(value: object, place: str) -> object:
     return frozen(value)
 
 
-def _check_json(value: object, place: str) -> None:
+_MAX_DEPTH: Final = 128
+"""Bound on nested objects and lists, which is that of the arguments of a call."""
+
+_MAX_INTEGER: Final = 10**4300
+"""Bound on integers: CPython writes and reads no more digits."""
+
+
+def _check_json(value: object, place: str, depth: int = 0) -> None:
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"{place} is nested more than {_MAX_DEPTH} levels deep")
     if isinstance(value, Mapping):
         for name, member in cast("Mapping[object, object]", value).items():
             if not isinstance(name, str):
                 raise ValueError(f"{place}: the name {name!r} must be a string")  # noqa: TRY004 - of the value
-            _check_json(member, f"{place}[{name!r}]")
+            _check_json(member, f"{place}[{name!r}]", depth + 1)
     elif isinstance(value, list | tuple):
         for number, item in enumerate(cast("Sequence[object]", value)):
-            _check_json(item, f"{place}[{number}]")
-    elif isinstance(value, str):
+            _check_json(item, f"{place}[{number}]", depth + 1)
+    else:
+        _check_scalar(value, place)
+
+
+def _check_scalar(value: object, place: str) -> None:
+    if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError as error:
@@ -80,6 +94,8 @@ def _check_json(value: object, place: str) -> None:
         raise ValueError(f"{place} must be a value of JSON, not {type(value).__name__}")  # noqa: TRY004 - of the value
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{place} must be a finite number, not {value}")
+    elif isinstance(value, int) and not -_MAX_INTEGER < value < _MAX_INTEGER:
+        raise ValueError(f"{place} has more digits than Python writes")
 
 
 def thawed(mapping: Mapping[str, object]) -> dict[str, object]:
@@ -148,6 +164,24 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - of the type that was given
     if made.__pydantic_extra__:
         made.__pydantic_extra__.update(_copied(dict(made.__pydantic_extra__)))
     return made
+
+
+class _KeptPart:
+    """Field of an attachment that keeps a copy of a part and hands out copies."""
+
+    def __get__(self, attachment: object | None, owner: type) -> Any:  # noqa: ANN401 - of the part's type
+        """Return a copy of the part, which is the same object if it cannot be changed."""
+        if attachment is None:
+            raise AttributeError("part")  # the field has no default value
+        return _copied(vars(attachment)["part"])
+
+    def __set__(self, attachment: object, part: object) -> None:
+        """Keep a copy of the part."""
+        vars(attachment)["part"] = _copied(part)
+
+
+KEPT_PART: Final[Any] = _KeptPart()
+"""Value of a field that keeps a part."""
 
 
 class _KeptMessage:

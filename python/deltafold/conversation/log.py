@@ -10,6 +10,7 @@ Source: the core domain model, Session and invariants; the message schema, const
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar, cast
@@ -122,11 +123,13 @@ class ConversationLog:
         """
         if not isinstance(entry, HistoryEntry):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
             raise TypeError(f"entry must be a HistoryEntry, not {type(entry).__name__}")
-        changes: dict[str, Any] = {"timestamp": self._clock().astimezone(UTC)}
+        return self._append(entry, entry.run_id or self.run_id)
+
+    def _append(self, entry: EntryT, run_id: str | None) -> EntryT:
         message = kept_message(entry)
-        run_id = entry.run_id or self.run_id or (None if message is None else message.run_id)
-        if run_id != entry.run_id:
-            changes["run_id"] = run_id
+        if run_id is None and message is not None:
+            run_id = message.run_id
+        changes: dict[str, Any] = {"timestamp": self._clock().astimezone(UTC), "run_id": run_id}
         if message is not None and not agrees(entry):
             # The contents were replaced, and nothing shall be left of those before.
             changes["message"] = None
@@ -136,7 +139,9 @@ class ConversationLog:
             changes["id"] = uuid4()
         if isinstance(entry, ToolResultsEntry):
             changes["results"] = self._calls.named(entry.results, run_id)
-        stamped = replace(entry, **changes)
+        # The fields are right: `replace` would check and copy all of them again.
+        stamped = copy(entry)
+        vars(stamped).update(changes)
         self._add(stamped)
         return stamped
 
@@ -158,7 +163,7 @@ class ConversationLog:
                 entry = ModelOutputEntry.of_message(message, metadata=metadata)
             case Role.TOOL:
                 entry = ToolResultsEntry.of_message(message, metadata=metadata)
-        return self.append(replace(entry, run_id=message.run_id))
+        return self._append(entry, message.run_id or self.run_id)
 
     def to_dict(self) -> dict[str, object]:
         """Return the wire form."""
@@ -266,7 +271,7 @@ def head_of(
     metadata = data.get("metadata")
     if not isinstance(metadata, Mapping | None):
         raise ValueError("metadata must be an object")  # noqa: TRY004 - of the JSON
-    return session_id, run_id, json_object(metadata)
+    return session_id, run_id, json_object(cast("object", metadata))
 
 
 class _Calls:
@@ -284,14 +289,14 @@ class _Calls:
 
     def named(
         self, results: Sequence[HistoryToolCallResult], run_id: str | None
-    ) -> list[HistoryToolCallResult]:
+    ) -> tuple[HistoryToolCallResult, ...]:
         """Add the names of the tools to results that have none."""
-        return [
+        return tuple(
             result
             if result.tool_name
             else replace(result, tool_name=self._call(run_id, result.tool_call_id)[1].tool_name)
             for result in results
-        ]
+        )
 
     def changes(
         self, entry: HistoryEntry

@@ -12,10 +12,17 @@ Source: the conversation history blueprint, "ContextMessage interfaces" and "mix
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, TypeAlias
 from uuid import UUID, uuid5
 
 from deltafold.conversation.agreement import agrees_with, own_message
+from deltafold.conversation.context import (
+    ContextMessage,
+    ModelInputMessage,
+    ModelOutputMessage,
+    SystemMessage,
+    ToolResultsMessage,
+)
 from deltafold.conversation.entries import (
     CompactionEntry,
     ContextAttachment,
@@ -24,10 +31,8 @@ from deltafold.conversation.entries import (
     HistoryEntry,
     InstructionEntry,
     ModelInputEntry,
-    ModelInvocationDescriptor,
     ModelOutputEntry,
     ResetEntry,
-    TokenUsage,
     ToolCallRequest,
     ToolCallResult,
     ToolExecutionStatus,
@@ -57,106 +62,6 @@ SUMMARY_HEADING: Final = "Summary of the earlier conversation"
 """Heading of a summary that stands for earlier entries."""
 
 
-@runtime_checkable
-class ContextMessage(Protocol):
-    """Members of all context messages."""
-
-    @property
-    def role(self) -> ContextMessageRole:
-        """Role of the speaker."""
-        ...
-
-    @property
-    def timestamp(self) -> datetime:
-        """When it was written."""
-        ...
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """Small facts about the message, keys in snake_case."""
-        ...
-
-
-@runtime_checkable
-class SystemMessage(ContextMessage, Protocol):
-    """The instruction."""
-
-    @property
-    def instruction(self) -> str:
-        """Its text."""
-        ...
-
-
-@runtime_checkable
-class ModelInputMessage(ContextMessage, Protocol):
-    """Input to the model."""
-
-    @property
-    def content_sections(self) -> Sections:
-        """The text, at the level of detail that was chosen."""
-        ...
-
-    @property
-    def attachments(self) -> Sequence[ContextAttachment]:
-        """Images and files."""
-        ...
-
-
-@runtime_checkable
-class ToolCallCarrier(Protocol):
-    """A message that may contain tool calls."""
-
-    @property
-    def tool_calls(self) -> Sequence[ToolCallRequest]:
-        """The calls."""
-        ...
-
-
-@runtime_checkable
-class TokenUsageCarrier(Protocol):
-    """A message that may have a usage record."""
-
-    @property
-    def usage(self) -> TokenUsage | None:
-        """The counts, where they are known."""
-        ...
-
-
-@runtime_checkable
-class ModelOutputMessage(ContextMessage, ToolCallCarrier, Protocol):
-    """Output of a model."""
-
-    @property
-    def invocation(self) -> ModelInvocationDescriptor | None:
-        """Provider, specification and model of the request, None if they are unknown."""
-        ...
-
-    @property
-    def contents(self) -> Sequence[str]:
-        """Its text."""
-        ...
-
-    @property
-    def message(self) -> Message | None:
-        """The whole message, if there is one."""
-        ...
-
-
-@runtime_checkable
-class ToolResultsMessage(ContextMessage, Protocol):
-    """Results of the calls of an answer."""
-
-    @property
-    def results(self) -> Sequence[ToolCallResult]:
-        """One for each call, at the level of detail that was chosen."""
-        ...
-
-    @property
-    def execute_error(self) -> str | None:
-        """Why running them failed as a whole."""
-        ...
-
-
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -177,6 +82,33 @@ class SystemInstructionMessage:
     def role(self) -> ContextMessageRole:
         """The system."""
         return ContextMessageRole.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInstruction:
+    """An instruction that was recorded as a message, with the parts of the message."""
+
+    entry: InstructionEntry
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """The system."""
+        return ContextMessageRole.SYSTEM
+
+    @property
+    def timestamp(self) -> datetime:
+        """Time at which the entry was appended."""
+        return self.entry.timestamp
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """Metadata of the entry."""
+        return self.entry.metadata
+
+    @property
+    def instruction(self) -> str:
+        """The text."""
+        return self.entry.instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +227,7 @@ class ShownSummary:
         return ()
 
 
-Shown: TypeAlias = ShownInput | ShownResults | ShownSummary | ModelOutputEntry
+Shown: TypeAlias = ShownInstruction | ShownInput | ShownResults | ShownSummary | ModelOutputEntry
 
 
 def shown_sections(
@@ -314,11 +246,14 @@ def since_reset(entries: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
     return entries
 
 
-def visible(entries: Sequence[HistoryEntry]) -> list[ContextualHistoryEntry]:
-    """Return the entries that models are shown, with summaries in the places that they cover."""
-    contextual = [one for one in since_reset(entries) if isinstance(one, ContextualHistoryEntry)]
+def visible(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
+    """Return the entries that models are shown, with summaries in the places that they cover.
+
+    System messages are among them, but not instructions that were set for the whole conversation.
+    """
+    contextual = [one for one in since_reset(entries) if _is_shown(one)]
     # A later summary may cover an earlier one, whose place it takes.
-    shown_as: dict[UUID, ContextualHistoryEntry] = {}
+    shown_as: dict[UUID, HistoryEntry] = {}
     for entry in reversed(contextual):
         if isinstance(entry, CompactionEntry):
             last = shown_as.get(entry.id, entry)
@@ -326,7 +261,7 @@ def visible(entries: Sequence[HistoryEntry]) -> list[ContextualHistoryEntry]:
                 shown_as.setdefault(covered, last)
     if not shown_as:
         return contextual
-    kept: dict[UUID, ContextualHistoryEntry] = {}
+    kept: dict[UUID, HistoryEntry] = {}
     for entry in contextual:
         if not isinstance(entry, CompactionEntry):
             last = shown_as.get(entry.id, entry)
@@ -334,7 +269,13 @@ def visible(entries: Sequence[HistoryEntry]) -> list[ContextualHistoryEntry]:
     return list(kept.values())
 
 
-def paired(entries: Sequence[ContextualHistoryEntry]) -> list[tuple[int, int | None]]:
+def _is_shown(entry: HistoryEntry) -> bool:
+    if isinstance(entry, InstructionEntry):
+        return kept_message(entry) is not None
+    return isinstance(entry, ContextualHistoryEntry)
+
+
+def paired(entries: Sequence[HistoryEntry]) -> list[tuple[int, int | None]]:
     """Return the place of each answer with calls, and of the last entry with their results.
 
     A result answers the latest open call of its id, and an `execute_error` the other open calls of
@@ -362,10 +303,12 @@ def paired(entries: Sequence[ContextualHistoryEntry]) -> list[tuple[int, int | N
     ]
 
 
-def shown(
-    entry: ContextualHistoryEntry, detail: LevelOfDetail, *, has_screen: bool = True
-) -> Shown | None:
-    """Return an entry as a context message at a level of detail."""
+def shown(entry: HistoryEntry, detail: LevelOfDetail, *, has_screen: bool = True) -> Shown:
+    """Return an entry as a context message at a level of detail.
+
+    Raises:
+        TypeError: the entry is of a class of the caller.
+    """
     match entry:
         case ModelInputEntry():
             return ShownInput(entry, detail, has_screen)
@@ -375,8 +318,10 @@ def shown(
             return entry
         case CompactionEntry():
             return ShownSummary(entry)
+        case InstructionEntry():
+            return ShownInstruction(entry)
         case _:
-            return None
+            raise TypeError(f"entry: no message is made of a {type(entry).__name__}")
 
 
 # Ids of messages whose context messages have none derive from this, their time and place, so that
@@ -395,11 +340,11 @@ def to_messages(context: Iterable[ContextMessage]) -> list[Message]:
 
     >>> messages = to_messages(state.render_live_context())
     """
-    return [message for message in _projected(context) if message is not None]
+    return [message for message in aligned_messages(context) if message is not None]
 
 
-def _projected(context: Iterable[ContextMessage]) -> Iterator[Message | None]:
-    """Convert a context to messages, None where nothing is shown."""
+def aligned_messages(context: Iterable[ContextMessage]) -> Iterator[Message | None]:
+    """Yield the message of each item of a context, None where nothing is shown."""
     open_calls: Sequence[ToolCallRequest] = ()
     for place, said in enumerate(context):
         made = _message(said, open_calls)
@@ -428,39 +373,15 @@ def recorded_messages(entries: Sequence[HistoryEntry]) -> list[Message]:
     for entry in since_reset(entries):
         match entry:
             case InstructionEntry():
-                context.append(_RecordedInstruction(entry))
+                context.append(ShownInstruction(entry))
             case ModelInputEntry() | ModelOutputEntry() | ToolResultsEntry():
-                recorded = shown(entry, LevelOfDetail.LIVE, has_screen=False)
-                context += [] if recorded is None else [recorded]
+                context.append(shown(entry, LevelOfDetail.LIVE, has_screen=False))
             case _:
                 continue
     return to_messages(context)
 
 
-@dataclass(frozen=True, slots=True)
-class _RecordedInstruction:
-    """An instruction in its place."""
-
-    entry: InstructionEntry
-
-    @property
-    def role(self) -> ContextMessageRole:
-        return ContextMessageRole.SYSTEM
-
-    @property
-    def timestamp(self) -> datetime:
-        return self.entry.timestamp
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        return self.entry.metadata
-
-    @property
-    def instruction(self) -> str:
-        return self.entry.instruction
-
-
-_OWN: Final = (ShownInput, ShownResults, ShownSummary, SystemInstructionMessage)
+_OWN: Final = (ShownInstruction, ShownInput, ShownResults, ShownSummary, SystemInstructionMessage)
 
 
 def _entry_of(said: ContextMessage) -> HistoryEntry | None:
@@ -482,15 +403,14 @@ def _is_kept(said: ContextMessage, made: Message) -> bool:
 def _message(said: ContextMessage, open_calls: Sequence[ToolCallRequest]) -> Message | None:  # noqa: PLR0911 - one for each kind
     match said:
         case ModelInputEntry() | ToolResultsEntry() | CompactionEntry():
-            whole = shown(said, LevelOfDetail.LIVE)
-            return None if whole is None else _message(whole, open_calls)
+            return _message(shown(said, LevelOfDetail.LIVE), open_calls)
         case ModelOutputEntry():  # classes first, as in `to_messages`
             return own_message(said) or Message(role=Role.ASSISTANT, parts=_said_parts(said))
         case ShownInput() | ShownSummary():
             return _input(said)
         case ShownResults():
             return _results(said, open_calls)
-        case _RecordedInstruction():
+        case ShownInstruction():
             return own_message(said.entry) or Message.system(said.instruction)
         case SystemMessage():
             return Message.system(said.instruction)

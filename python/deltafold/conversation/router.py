@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
+from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.frozen import FrozenMapping, thawed
-from deltafold.conversation.projection import ContextMessage, to_messages
+from deltafold.conversation.projection import to_messages
 from deltafold.conversation.widgets import Tool
 from deltafold.cost import cost_of
 from deltafold.errors import ModelError
@@ -181,7 +182,12 @@ class ModelOutputAccumulator:
     async def follow(
         self, stream: AsyncIterable[ModelOutputDelta]
     ) -> AsyncGenerator[ModelOutputDelta]:
-        """Yield the deltas of a client's stream, and close the stream when the caller leaves it.
+        """Yield the deltas of a client's stream, and close the stream at the end.
+
+        A caller that leaves the loop early closes the stream by `contextlib.aclosing`:
+
+        >>> async with aclosing(accumulator.follow(stream)) as deltas:
+        ...     async for delta in deltas: ...
 
         Raises:
             MisuseError: the accumulator has deltas already.
@@ -208,8 +214,11 @@ class ModelOutputAccumulator:
         """Take a delta.
 
         Raises:
+            MisuseError: `follow` takes the deltas of a stream already.
             ContractError: it does not follow from those before.
         """
+        if self._stream is not None:
+            raise MisuseError("an accumulator that follows a stream takes no other deltas")
         self._assembler.consume(delta)
 
     def snapshot(self) -> Message:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, Self, TypeAlias, cast
 
+from deltafold.foreign_text import well_formed
+
 LIVE_SCREEN: Final = "[LiveScreen]"
 """Key of the section that shows the state of the widgets at the time of the entry."""
 
@@ -38,8 +40,21 @@ Sections: TypeAlias = tuple[Section, ...]
 Pairs: TypeAlias = Iterable[tuple[str, str]]
 
 
+def check_sections(value: object, name: str) -> None:
+    """Check that a value has levels of detail.
+
+    Raises:
+        TypeError: it has none.
+    """
+    if not isinstance(value, LevelOfDetailSections):
+        raise TypeError(
+            f"{name} must be LevelOfDetailSections, not {type(value).__name__}; "
+            "LevelOfDetailSections.of_text makes them of a text"
+        )
+
+
 def sections_of(pairs: Pairs) -> Sections:
-    """Make sections from pairs.
+    """Make sections from pairs; a lone surrogate, which no JSON can hold, becomes U+FFFD.
 
     Raises:
         TypeError: an item is not a pair of strings.
@@ -49,7 +64,7 @@ def sections_of(pairs: Pairs) -> Sections:
         given = cast("object", pair)
         match given:
             case (str(key), str(value)):
-                made.append(Section(key, value))
+                made.append(Section(well_formed(key), well_formed(value)))
             case _:
                 raise TypeError(f"sections[{place}] must be a pair of strings, not {pair!r}")
     return tuple(made)

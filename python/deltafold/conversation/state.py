@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final, Self
 from uuid import UUID
 
+from deltafold.conversation.context import ContextMessage, SystemMessage
 from deltafold.conversation.entries import (
     CompactionEntry,
     HistoryEntry,
@@ -30,8 +31,9 @@ from deltafold.conversation.entries import (
 from deltafold.conversation.frozen import kept_message, thawed_value
 from deltafold.conversation.log import Clock, ConversationLog
 from deltafold.conversation.projection import (
-    ContextMessage,
+    ShownInstruction,
     SystemInstructionMessage,
+    paired,
     shown,
     since_reset,
     to_messages,
@@ -45,6 +47,7 @@ from deltafold.conversation.widgets import (
     Widget,
     WidgetRenderContext,
 )
+from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.repairs.problems import Report
 from deltafold.repairs.repairing import RepairPolicy, repair
@@ -69,6 +72,7 @@ class AgentState:
 
     def __init__(self, log: ConversationLog, widgets: Sequence[Widget] = ()) -> None:
         self._log = log
+        self._default = InstructionEntry(instruction=DEFAULT_INSTRUCTION)
         self._memory_notebook = MemoryNotebookWidget()
         self._widgets: tuple[Widget, ...] = (self._memory_notebook, *widgets)
         self._restore_widgets()
@@ -189,15 +193,17 @@ class AgentState:
             metadata: metadata of the entry.
 
         Raises:
-            ValueError: the summary is empty, or an id is not of an entry that is shown.
+            ValueError: the summary is empty, an id is not of an entry that is shown, or the entries
+                have a call without its results or the reverse.
         """
         covered = tuple(covers)
-        known = {entry.id for entry in visible(self._log.entries)}
+        known = {entry.id for entry in self.visible_entries()}
         unknown = [str(one) for one in covered if one not in known]
         if not summary.strip() or not covered:
             raise ValueError("a compaction must have a summary, and cover at least one entry")
         if unknown:
             raise ValueError(f"covers: no entry that is shown has the id {unknown[0]}")
+        self._check_pairs(set(covered))
         return self._log.append(
             CompactionEntry(summary=summary, covers=covered, metadata=metadata or {})
         )
@@ -225,19 +231,19 @@ class AgentState:
         """
         context: list[ContextMessage] = []
         detail = LevelOfDetail.LIVE
-        for entry in reversed(visible(self._log.entries)):
-            message = shown(entry, detail)
-            if message is not None:
-                context.append(message)
+        for entry in reversed(self.visible_entries()):
+            context.append(shown(entry, detail))
             if isinstance(entry, ModelInputEntry | ToolResultsEntry):
                 detail = LevelOfDetail.SUMMARY
         context.append(self.instruction_message())
         context.reverse()
         return context
 
-    def instruction_message(self) -> SystemInstructionMessage:
+    def instruction_message(self) -> SystemMessage:
         """Return the instruction in force as a context message, with the time of its change."""
         entry = self._instruction()
+        if kept_message(entry) is not None:
+            return ShownInstruction(entry)
         return SystemInstructionMessage(entry.instruction, entry.timestamp)
 
     def messages_for(
@@ -259,12 +265,27 @@ class AgentState:
         """Run a tool of a widget; return None if no widget has a tool of this name.
 
         A change appends a `WidgetEntry`. An exception of the widget becomes a failed result.
+
+        Raises:
+            OSError: the log has a file, and the change cannot be written.
+            MisuseError: the file of the log is closed.
         """
+        refusals: list[Exception] = []
+
+        def record(widget: str, change: str, source: str, state: object = None) -> None:
+            try:
+                self._record(widget, change, source, state)
+            except Exception as error:
+                refusals.append(error)
+                raise
+
         for widget in self._widgets:
             if any(tool.name == call.tool_name for tool in widget.tools):
                 try:
-                    return widget.execute_tool(call, self._record)
-                except Exception as error:  # noqa: BLE001 - a widget is the caller's code
+                    return widget.execute_tool(call, record)
+                except Exception as error:
+                    if error in refusals and isinstance(error, OSError | MisuseError):
+                        raise
                     return HistoryToolCallResult(
                         call.tool_name,
                         call.tool_call_id,
@@ -273,10 +294,35 @@ class AgentState:
                     )
         return None
 
+    def visible_entries(self) -> list[HistoryEntry]:
+        """Return the entries that models are shown after the instruction, oldest first."""
+        in_force = self._instruction()
+        return [entry for entry in visible(self._log.entries) if entry is not in_force]
+
     def _instruction(self) -> InstructionEntry:
-        entries = self._log.newest_first()
-        found = next((entry for entry in entries if isinstance(entry, InstructionEntry)), None)
-        return found or InstructionEntry(instruction=DEFAULT_INSTRUCTION)
+        """Return the last instruction that was set, else the first system message."""
+        first: InstructionEntry | None = None
+        for entry in self._log.newest_first():
+            if isinstance(entry, InstructionEntry):
+                if kept_message(entry) is None:
+                    return entry
+                first = entry
+        return first or self._default
+
+    def _check_pairs(self, covered: set[UUID]) -> None:
+        """Check that a summary replaces calls together with their results."""
+        entries = self.visible_entries()
+        open_calls = set(self._log.open_calls)
+        for call, results in paired(entries):
+            has_call = entries[call].id in covered
+            if results is not None and has_call is not (entries[results].id in covered):
+                lost, kept = (results, call) if has_call else (call, results)
+                raise ValueError(
+                    f"covers: the entry {entries[lost].id} belongs to the pair of "
+                    f"{entries[kept].id}; cover both or none"
+                )
+            if results is None and has_call and call == len(entries) - 1 and open_calls:
+                raise ValueError(f"covers: the calls of {entries[call].id} have no results yet")
 
     def _check_alignment(self, entry: ToolResultsEntry) -> None:
         spoken = ModelInputEntry | ModelOutputEntry | ToolResultsEntry | ResetEntry

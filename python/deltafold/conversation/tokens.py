@@ -20,8 +20,20 @@ from typing import Final, TypeAlias
 from deltafold.conversation.image_size import HEAD_BYTES, image_size
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.reasoning import claude_version
+from deltafold.dialects.replay import result_items
 from deltafold.exceptions import MisuseError
-from deltafold.messages import FileRefPart, ImagePart
+from deltafold.messages import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from deltafold.tool_specs import ToolSpec
 
 CountTokens: TypeAlias = Callable[[str], int]
@@ -61,6 +73,27 @@ class TokenCounter:
     count_text: CountTokens = estimate_tokens
     dialect: str | None = None
     model_id: str = ""
+
+    def message(self, message: Message) -> int:
+        """Count a message; each result of a tool counts as a message of its own."""
+        frame = 0 if message.role is Role.TOOL else FRAME_TOKENS
+        return frame + sum(self.part(part) for part in message.parts)
+
+    def part(self, part: MessagePart) -> int:
+        """Count a part, with the state that its provider must get back."""
+        count = self.count_text
+        state = 0 if part.provider_state is None else count(_json(part.provider_state))
+        match part:
+            case TextPart() | ThinkingPart():
+                return state + count(part.text)
+            case ToolCallPart():
+                return state + FRAME_TOKENS + count(f"{part.tool_name} {part.raw_args_text}")
+            case ToolResultPart():
+                return state + FRAME_TOKENS + sum(self.part(item) for item in result_items(part))
+            case ImagePart() | FileRefPart():
+                return state + self.media(part)
+            case ProviderPart():
+                return state + count(_json(part.block))
 
     def media(self, part: ImagePart | FileRefPart) -> int:
         """Count an image or a file."""
@@ -110,6 +143,10 @@ class TokenCounter:
             return _in_openai_tiles(width, height)
         others = (_in_openai_tiles(width, height), _in_gemini_tiles(width, height))
         return max(_in_area(width, height, self.model_id), *others)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 _SMALL_FOR_GEMINI: Final = 384

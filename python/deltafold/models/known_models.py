@@ -30,39 +30,49 @@ class KnownModel:
     max_output_tokens: int | None = None
 
 
-# Variants for other media have the name of a family, and other abilities.
-_OTHER_VARIANT: Final = re.compile(
-    r"audio|realtime|search|transcribe|tts|image|live|computer|embedding|chat|deep-research|instruct"
+# A name may follow the place of a vendor, of Bedrock (`us.anthropic.`), of Google (`models/`), and
+# of a fine-tune (`ft:`). A date, a version of Bedrock or Vertex, a tag or `-latest` may follow it.
+_BEFORE: Final = r"(?:.*/|ft:|(?:[a-z-]+\.)?anthropic\.)?"
+_AFTER: Final = (
+    r"(?:-latest|-preview(?:-\d{2}-\d{2,4})?|-\d{8}|-\d{4}-\d{2}-\d{2}|-00[1-9])?"
+    r"(?:-v\d+(?::\d+)?)?(?:@[a-z0-9]+)?(?::[a-z0-9:_-]*)?"
 )
 
 _FAMILIES: Final[tuple[tuple[re.Pattern[str], KnownModel], ...]] = tuple(
-    (re.compile(rf"(?<![a-z0-9]){pattern}(?![0-9])"), known)
+    (re.compile(f"{_BEFORE}{pattern}{_AFTER}"), known)
     for pattern, known in (
-        (r"claude-3-(opus|sonnet|haiku)", KnownModel(_NO_THINKING, 4_096)),
-        (r"claude-3-5-(sonnet|haiku)", KnownModel(_NO_THINKING, 8_192)),
+        (r"claude-3-(?:opus|sonnet|haiku)", KnownModel(_NO_THINKING, 4_096)),
+        (r"claude-3-5-(?:sonnet|haiku)", KnownModel(_NO_THINKING, 8_192)),
         (r"claude-3-7-sonnet", KnownModel(_ALL, 64_000)),
+        (r"claude-opus-4(?:-1)?", KnownModel(_ALL, 32_000)),
+        (r"claude-(?:opus-4-5|sonnet-4(?:-[56])?|haiku-4-5)", KnownModel(_ALL, 64_000)),
         (r"claude-opus-4-6", KnownModel(_ALL, 128_000)),
-        (r"claude-(opus-4-5|sonnet-4(-[56])?|haiku-4-5)", KnownModel(_ALL, 64_000)),
-        (r"claude-opus-4(-1)?(?!-[0-9]{1,2}(?![0-9]))", KnownModel(_ALL, 32_000)),
-        (r"gpt-3\.5-turbo(?!-16k)", KnownModel(_NO_THINKING - {Capability.IMAGES}, 4_096)),
-        (r"gpt-4-turbo(?!-preview)", KnownModel(_NO_THINKING, 4_096)),
+        (
+            r"gpt-3\.5-turbo(?:-0125|-1106)?",
+            KnownModel(_NO_THINKING - {Capability.IMAGES}, 4_096),
+        ),
+        (r"gpt-4-turbo(?:-2024-04-09)?", KnownModel(_NO_THINKING, 4_096)),
         (r"gpt-4o-2024-05-13", KnownModel(_NO_THINKING, 4_096)),
-        (r"gpt-4o(-mini)?", KnownModel(_NO_THINKING, 16_384)),
-        (r"gpt-4\.1(-mini|-nano)?", KnownModel(_NO_THINKING, 32_768)),
+        (r"gpt-4o(?:-mini)?", KnownModel(_NO_THINKING, 16_384)),
+        (r"gpt-4\.1(?:-mini|-nano)?", KnownModel(_NO_THINKING, 32_768)),
         (r"gpt-5-pro", KnownModel(_ALL, 272_000)),
-        (r"gpt-5(\.[1-4])?(-mini|-nano|-pro|-codex)?", KnownModel(_ALL, 128_000)),
+        (
+            r"gpt-5(?:\.[1-4])?(?:-mini|-nano|-pro|-codex(?:-max|-mini)?)?",
+            KnownModel(_ALL, 128_000),
+        ),
         (
             r"o3-mini",
             KnownModel(_ALL - {Capability.IMAGES, Capability.PARALLEL_TOOL_CALLS}, 100_000),
         ),
         (
-            r"(o1|o3|o3-pro|o4-mini)",
+            r"(?:o1|o3|o3-pro|o4-mini)",
             KnownModel(_ALL - {Capability.PARALLEL_TOOL_CALLS}, 100_000),
         ),
-        (r"gemini-2\.0-flash", KnownModel(_NO_THINKING, 8_192)),
-        (r"gemini-(2\.5|3|3\.1)-(pro|flash)", KnownModel(_ALL, 65_536)),
+        (r"gemini-2\.0-flash(?:-lite)?", KnownModel(_NO_THINKING, 8_192)),
+        (r"gemini-(?:2\.5|3|3\.1)-(?:pro|flash|flash-lite)", KnownModel(_ALL, 65_536)),
     )
 )
+_NO_PREVIEWS: Final = re.compile(r"(?:gpt|o\d).*-preview")
 
 
 def known_model(model_id: str) -> KnownModel | None:
@@ -72,6 +82,8 @@ def known_model(model_id: str) -> KnownModel | None:
     64000
     """
     name = model_id.lower()
-    if _OTHER_VARIANT.search(name) is not None:
+    if "claude" in name:
+        name = name.replace("3.5", "3-5").replace("3.7", "3-7").replace("4.", "4-")
+    if _NO_PREVIEWS.search(name) is not None:  # previews of OpenAI can do less
         return None
-    return next((known for pattern, known in _FAMILIES if pattern.search(name)), None)
+    return next((known for pattern, known in _FAMILIES if pattern.fullmatch(name)), None)

@@ -239,10 +239,7 @@ pub(crate) fn set_lazy_field(
 /// Return false for other models.  The function returns a dict of fields, and may be called more than once.
 #[pyfunction]
 #[pyo3(signature = (meta, make, /))]
-pub(crate) fn set_late_fields(
-    meta: &Bound<'_, PyAny>,
-    make: &Bound<'_, PyAny>,
-) -> PyResult<bool> {
+pub(crate) fn set_late_fields(meta: &Bound<'_, PyAny>, make: &Bound<'_, PyAny>) -> PyResult<bool> {
     let fields = model::dict(meta)?;
     if source::<FoldedMessage>(&fields)?.is_none() {
         return Ok(false);

@@ -63,7 +63,9 @@ mod _core {
     #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]
-    use crate::lazy::{LazyDict, LazyField, folded_json, folded_text, set_late_fields, set_lazy_field};
+    use crate::lazy::{
+        LazyDict, LazyField, folded_json, folded_text, set_late_fields, set_lazy_field,
+    };
     #[pymodule_export]
     use crate::limits::Limits;
     #[pymodule_export]

@@ -347,9 +347,9 @@ fn late<'py>(
     fields: &Bound<'py, PyDict>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(make) = fields.get_item(intern!(fields.py(), LATE))? else { return Ok(None) };
-    let made = make.call0()?.cast_into::<PyDict>()?;
-    for (name, value) in made.iter() {
-        keep(fields, name.cast::<PyString>()?, value)?;
+    let late = make.call0()?.cast_into::<PyDict>()?;
+    for (key, value) in late.iter() {
+        keep(fields, key.cast::<PyString>()?, value)?;
     }
     fields.get_item(name)
 }

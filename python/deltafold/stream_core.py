@@ -202,6 +202,13 @@ class StreamCore(StreamReader):
         self._add_facts(message)
         return message
 
+    def snapshot(self) -> "data_types.Message":
+        """Return the message so far; after the end with the notes, the cost and the timing."""
+        message = self.assembler.snapshot()
+        if self.ended:
+            self._add_facts(message)
+        return message
+
     def error(self) -> ModelError | None:
         """Return the error that ended the stream; None while it runs and after success."""
         error = self.assembler.get_error()

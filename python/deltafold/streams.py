@@ -73,9 +73,10 @@ class _Stream:
     def snapshot(self) -> "data_types.Message":
         """Return the message with everything that was received so far.
 
-        It is readable at any time, also after closing.
+        It is readable at any time, also after closing. After the end it has the facts about the
+        call, as `final_message` has.
         """
-        return self._core.assembler.snapshot()
+        return self._core.snapshot()
 
     @property
     def usage(self) -> "data_types.Usage | None":

@@ -51,7 +51,7 @@ pub struct Laws {
     parts: Vec<PartState>,
     /// Number of text and thinking parts that have not ended.
     open_parts: usize,
-    /// Whether every text, thinking part and call ends before the terminal.
+    /// True if every text, thinking part and call must end before the terminal.
     requires_ends: bool,
     calls: HashMap<Box<str>, Call>,
     open_calls: usize,

@@ -106,7 +106,7 @@ impl Call {
             })
     }
 
-    /// Return true if `plain` must wait for later arguments: it is a placeholder `{}`, or possible ciphertext.
+    /// Return true if `plain` must wait for later arguments.  It may be a placeholder `{}` or ciphertext.
     #[inline]
     pub(super) fn must_wait(&self, plain: &str) -> bool {
         if self.sent || self.format != InputFormat::Json {

@@ -1,0 +1,37 @@
+"""Words of a history: the kinds of entries, the roles of speakers, and the statuses of calls.
+
+Source: the conversation history blueprint, "auxiliary types".
+"""
+
+from enum import StrEnum
+
+
+class HistoryEntryKind(StrEnum):
+    """Kind of an entry."""
+
+    MODEL_INPUT = "model_input"
+    MODEL_OUTPUT = "model_output"
+    TOOL_RESULT = "tool_result"
+    WIDGET = "widget"
+    INSTRUCTION = "instruction"
+    COMPACTION = "compaction"
+    RESET = "reset"
+    STORED = "stored"
+
+
+class ContextMessageRole(StrEnum):
+    """Role of a speaker, independent of the provider."""
+
+    SYSTEM = "system"
+    MODEL_INPUT = "model_input"
+    MODEL_OUTPUT = "model_output"
+    TOOL_RESULT = "tool_result"
+
+
+class ToolExecutionStatus(StrEnum):
+    """Final status of a tool call."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    REJECTED = "rejected"

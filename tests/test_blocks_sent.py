@@ -39,7 +39,7 @@ from deltafold.models.calls import Messages
 from deltafold.testing import Recording, ReplayServer
 from sdk_types import check
 from test_block_bodies import MIXED, PNG
-from wires import ANTHROPIC, CHAT
+from wires import two_providers
 
 WAYS = pytest.mark.parametrize("way", ["synchronous", "asynchronous"])
 TEXT: Final[dict[str, object]] = {"type": "text", "text": "What is it?"}
@@ -52,11 +52,7 @@ RESULT: Final[dict[str, object]] = {"type": "tool_result", "tool_use_id": "a", "
 
 @pytest.fixture
 def server() -> Iterator[ReplayServer]:
-    paths = {
-        "/v1/messages": Recording.of_events(ANTHROPIC),
-        "/v1/chat/completions": Recording.of_events(CHAT),
-    }
-    with ReplayServer(paths) as replay:
+    with two_providers() as replay:
         yield replay
 
 

@@ -46,7 +46,7 @@ from deltafold.blocks import (
 )
 from deltafold.testing import Recording, ReplayServer
 from sdk_types import check
-from wires import ANTHROPIC, CHAT, chat
+from wires import ANTHROPIC, chat, two_providers
 
 T = TypeVar("T")
 PNG: Final = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
@@ -68,11 +68,7 @@ def words(*quotes: str) -> Callable[[T], T]:
 
 @pytest.fixture
 def server() -> Iterator[ReplayServer]:
-    paths = {
-        "/v1/messages": Recording.of_events(ANTHROPIC),
-        "/v1/chat/completions": Recording.of_events(CHAT),
-    }
-    with ReplayServer(paths) as replay:
+    with two_providers() as replay:
         yield replay
 
 

@@ -28,18 +28,14 @@ from deltafold._core import StreamTimer
 from deltafold.conversation import HistoryError
 from deltafold.testing import Recording, ReplayServer
 from deltafold.timing import timing_of
-from wires import ANTHROPIC, CHAT, chat
+from wires import CHAT, chat, two_providers
 
 Ask = Callable[..., Message]
 
 
 @pytest.fixture
 def server() -> Iterator[ReplayServer]:
-    paths = {
-        "/v1/messages": Recording.of_events(ANTHROPIC),
-        "/v1/chat/completions": Recording.of_events(CHAT),
-    }
-    with ReplayServer(paths) as replay:
+    with two_providers() as replay:
         yield replay
 
 

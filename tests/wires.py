@@ -4,6 +4,8 @@ import json
 from importlib import resources
 from typing import Final
 
+from deltafold.testing import Recording, ReplayServer
+
 _RECORDINGS = resources.files("deltafold.demo") / "recordings"
 
 ANTHROPIC: Final = (_RECORDINGS / "anthropic-messages.tool-call.sse").read_bytes()
@@ -12,6 +14,16 @@ CHAT: Final = (_RECORDINGS / "openai-chat.parallel-calls.sse").read_bytes()
 CHAT_ERROR: Final = (_RECORDINGS / "openai-chat.error.sse").read_bytes()
 
 WHOLE: Final = {"anthropic-messages": ANTHROPIC, "openai-chat": CHAT}
+
+
+def two_providers() -> ReplayServer:
+    """Return a server that answers each request of the Messages API and of Chat."""
+    return ReplayServer(
+        {
+            "/v1/messages": Recording.of_events(ANTHROPIC),
+            "/v1/chat/completions": Recording.of_events(CHAT),
+        }
+    )
 
 
 def chat(*texts: str, finish_reason: str | None = "stop", done: bool = True) -> bytes:

@@ -226,14 +226,7 @@ class ModelOutputAccumulator:
 
         After the end, the message of a `Model`'s stream has its cost and duration.
         """
-        if self._stream is None:
-            return self._assembler.snapshot()
-        error = self._stream.error
-        if error is not None and error.partial_message is not None:
-            return error.partial_message
-        if self._stream.status == "done":
-            return self._stream.ended_message()
-        return self._stream.snapshot()
+        return (self._assembler if self._stream is None else self._stream).snapshot()
 
     @property
     def error(self) -> ModelError | None:

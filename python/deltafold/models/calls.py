@@ -122,8 +122,11 @@ def conversation_of(
 
 
 def _messages(given: Iterable[object]) -> list[Message]:
+    messages = list(given)
+    if all(isinstance(one, Message) for one in messages):  # the usual case
+        return cast("list[Message]", messages)
     conversation: list[Message] = []
-    for read, run in groupby(enumerate(given), lambda placed: _reader_of(placed[1])):
+    for read, run in groupby(enumerate(messages), lambda placed: _reader_of(placed[1])):
         conversation += read(list(run))
     return conversation
 

@@ -332,6 +332,11 @@ def test_a_log_of_every_kind_survives_its_json() -> None:
             r"entries\[0\]\.parts: Input should be a valid list",
         ),
         ({"entries": [7]}, r"entries\[0\]\.kind"),
+        ({"entries": [{"kind": ["reset"]}]}, r"entries\[0\]\.kind"),
+        ({"entries": [{"kind": "tool_result", "toolNames": 5}]}, r"entries\[0\]\.toolNames"),
+        ({"entries": None}, "entries must be a list"),
+        ({"metadata": [1]}, "metadata must be an object"),
+        ({"version": True}, "version must be 1, not True"),
     ],
 )
 def test_wrong_json_is_refused_with_the_place(change: dict[str, object], match: str) -> None:

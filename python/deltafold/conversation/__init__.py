@@ -24,10 +24,8 @@ from deltafold.conversation.context import (
 from deltafold.conversation.entries import (
     CompactionEntry,
     ContextAttachment,
-    ContextMessageRole,
     ContextualHistoryEntry,
     HistoryEntry,
-    HistoryEntryKind,
     HistoryToolCallResult,
     InstructionEntry,
     ModelInputEntry,
@@ -38,16 +36,18 @@ from deltafold.conversation.entries import (
     TokenUsage,
     ToolCallRequest,
     ToolCallResult,
-    ToolExecutionStatus,
     ToolResultsEntry,
     WidgetEntry,
 )
 from deltafold.conversation.frozen import MAX_METADATA_BYTES, FrozenMapping
+from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind, ToolExecutionStatus
 from deltafold.conversation.log import LOG_VERSION, Clock, ConversationLog, SessionError
 from deltafold.conversation.log_file import LogFile
 from deltafold.conversation.projection import (
     ShownInput,
+    ShownInstruction,
     ShownResults,
+    ShownSummary,
     SystemInstructionMessage,
     to_messages,
 )
@@ -150,7 +150,9 @@ __all__ = [
     "Session",
     "SessionError",
     "ShownInput",
+    "ShownInstruction",
     "ShownResults",
+    "ShownSummary",
     "StoredEntry",
     "SystemInstructionMessage",
     "SystemMessage",

@@ -56,7 +56,7 @@ class ContextInput:
 
     Attributes:
         state: the conversation.
-        token_budget: maximum number of tokens of the context; None is no limit.
+        token_budget: maximum number of tokens of the context; None sets no limit.
         count_tokens: counts the tokens of a text; the default is `estimate_tokens`.
         tools: the tools of the request, whose specifications the provider counts.
         dialect: dialect of the request, by whose rule images count; None takes the largest number
@@ -347,7 +347,7 @@ def _exchanges(entries: Sequence[HistoryEntry]) -> list[list[list[int]]]:
     An exchange begins with the inputs of the user. The turns after it are answers with all entries
     up to the results of their calls, and summaries of earlier turns.
     """
-    ends = {call: results for call, results in paired(entries) if results is not None}
+    ends = {call: max(results, default=call) for call, results in paired(entries).items()}
     exchanges: list[list[list[int]]] = []
     end_of_turn = -1
     for place, entry in enumerate(entries):

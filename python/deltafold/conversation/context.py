@@ -11,12 +11,12 @@ from typing import Protocol, runtime_checkable
 
 from deltafold.conversation.entries import (
     ContextAttachment,
-    ContextMessageRole,
     ModelInvocationDescriptor,
     TokenUsage,
     ToolCallRequest,
     ToolCallResult,
 )
+from deltafold.conversation.kinds import ContextMessageRole
 from deltafold.conversation.sections import Sections
 from deltafold.messages import Message
 

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, cast
 from uuid import UUID, uuid4
 
@@ -29,6 +28,7 @@ from deltafold.conversation.frozen import (
     kept_message,
     thawed_value,
 )
+from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind, ToolExecutionStatus
 from deltafold.conversation.sections import (
     LevelOfDetailSections,
     Section,
@@ -84,37 +84,6 @@ _Sections = Annotated[
     PlainValidator(_sections_of),
     PlainSerializer(lambda sections: sections.to_dict(), return_type=dict[str, object]),
 ]
-
-
-class HistoryEntryKind(StrEnum):
-    """Kind of an entry."""
-
-    MODEL_INPUT = "model_input"
-    MODEL_OUTPUT = "model_output"
-    TOOL_RESULT = "tool_result"
-    WIDGET = "widget"
-    INSTRUCTION = "instruction"
-    COMPACTION = "compaction"
-    RESET = "reset"
-    STORED = "stored"
-
-
-class ContextMessageRole(StrEnum):
-    """Role of a speaker, independent of the provider."""
-
-    SYSTEM = "system"
-    MODEL_INPUT = "model_input"
-    MODEL_OUTPUT = "model_output"
-    TOOL_RESULT = "tool_result"
-
-
-class ToolExecutionStatus(StrEnum):
-    """Final status of a tool call."""
-
-    SUCCESS = "success"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    REJECTED = "rejected"
 
 
 def _now() -> datetime:

@@ -252,7 +252,7 @@ class ConversationLog:
         """Write an entry; a log in memory has nothing to write to."""
 
     def _take_back(self, entry: HistoryEntry) -> None:
-        """Remove what was written of an entry that is taken back."""
+        """Remove the line of an entry that was not added."""
 
 
 def head_of(

@@ -12,7 +12,7 @@ Source: the conversation history blueprint, "ContextMessage interfaces" and "mix
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 from uuid import UUID, uuid5
 
 from deltafold.conversation.agreement import agrees_with, own_message
@@ -26,7 +26,6 @@ from deltafold.conversation.context import (
 from deltafold.conversation.entries import (
     CompactionEntry,
     ContextAttachment,
-    ContextMessageRole,
     ContextualHistoryEntry,
     HistoryEntry,
     InstructionEntry,
@@ -35,10 +34,10 @@ from deltafold.conversation.entries import (
     ResetEntry,
     ToolCallRequest,
     ToolCallResult,
-    ToolExecutionStatus,
     ToolResultsEntry,
 )
 from deltafold.conversation.frozen import FrozenMapping, checked_metadata, kept_message
+from deltafold.conversation.kinds import ContextMessageRole, ToolExecutionStatus
 from deltafold.conversation.sections import (
     LevelOfDetail,
     LevelOfDetailSections,
@@ -84,16 +83,14 @@ class SystemInstructionMessage:
         return ContextMessageRole.SYSTEM
 
 
+EntryT = TypeVar("EntryT", bound=HistoryEntry)
+
+
 @dataclass(frozen=True, slots=True)
-class ShownInstruction:
-    """An instruction that was recorded as a message, with the parts of the message."""
+class _OfEntry(Generic[EntryT]):
+    """An entry as a context message."""
 
-    entry: InstructionEntry
-
-    @property
-    def role(self) -> ContextMessageRole:
-        """The system."""
-        return ContextMessageRole.SYSTEM
+    entry: EntryT
 
     @property
     def timestamp(self) -> datetime:
@@ -104,6 +101,16 @@ class ShownInstruction:
     def metadata(self) -> Mapping[str, object]:
         """Metadata of the entry."""
         return self.entry.metadata
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInstruction(_OfEntry[InstructionEntry]):
+    """An instruction that was recorded as a message, with the parts of the message."""
+
+    @property
+    def role(self) -> ContextMessageRole:
+        """The system."""
+        return ContextMessageRole.SYSTEM
 
     @property
     def instruction(self) -> str:
@@ -112,7 +119,7 @@ class ShownInstruction:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownInput:
+class ShownInput(_OfEntry[ModelInputEntry]):
     """An input entry at a level of detail.
 
     Attributes:
@@ -121,24 +128,13 @@ class ShownInput:
         has_screen: whether the live level includes the live screen.
     """
 
-    entry: ModelInputEntry
     detail: LevelOfDetail
     has_screen: bool = True
 
     @property
     def role(self) -> ContextMessageRole:
-        """Author of the entry."""
+        """Role of an input."""
         return self.entry.role
-
-    @property
-    def timestamp(self) -> datetime:
-        """Time at which the entry was appended."""
-        return self.entry.timestamp
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """Metadata of the entry."""
-        return self.entry.metadata
 
     @property
     def content_sections(self) -> Sections:
@@ -152,27 +148,16 @@ class ShownInput:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownResults:
+class ShownResults(_OfEntry[ToolResultsEntry]):
     """A results entry at a level of detail; otherwise as `ShownInput`."""
 
-    entry: ToolResultsEntry
     detail: LevelOfDetail
     has_screen: bool = True
 
     @property
     def role(self) -> ContextMessageRole:
-        """Author of the entry."""
+        """Role of results."""
         return self.entry.role
-
-    @property
-    def timestamp(self) -> datetime:
-        """Time at which the entry was appended."""
-        return self.entry.timestamp
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """Metadata of the entry."""
-        return self.entry.metadata
 
     @property
     def results(self) -> Sequence[ToolCallResult]:
@@ -191,30 +176,18 @@ class ShownResults:
 
     @property
     def execute_error(self) -> str | None:
-        """Why running them failed as a whole."""
+        """Reason why the execution failed as a whole."""
         return self.entry.execute_error
 
 
 @dataclass(frozen=True, slots=True)
-class ShownSummary:
+class ShownSummary(_OfEntry[CompactionEntry]):
     """A summary, as an input to the model."""
-
-    entry: CompactionEntry
 
     @property
     def role(self) -> ContextMessageRole:
         """Role of an input."""
         return self.entry.role
-
-    @property
-    def timestamp(self) -> datetime:
-        """Time at which the entry was appended."""
-        return self.entry.timestamp
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """Metadata of the entry."""
-        return self.entry.metadata
 
     @property
     def content_sections(self) -> Sections:
@@ -275,32 +248,28 @@ def _is_shown(entry: HistoryEntry) -> bool:
     return isinstance(entry, ContextualHistoryEntry)
 
 
-def paired(entries: Sequence[HistoryEntry]) -> list[tuple[int, int | None]]:
-    """Return the place of each answer with calls, and of the last entry with their results.
+def paired(entries: Sequence[HistoryEntry]) -> dict[int, list[int]]:
+    """Return the places of the answers with calls, each with the places of their results.
 
     A result answers the latest open call of its id, and an `execute_error` the other open calls of
-    the last answer. The second place is None if a call has no result.
+    the last answer.
     """
+    pairs: dict[int, list[int]] = {}
     open_calls: dict[str, int] = {}
     last: list[str] = []
-    ends: dict[int, int] = {}
     for place, entry in enumerate(entries):
+        if isinstance(entry, ModelOutputEntry) and entry.tool_calls:
+            pairs[place] = []
         if isinstance(entry, ModelOutputEntry):
             last = [call.tool_call_id for call in entry.tool_calls]
             open_calls |= dict.fromkeys(last, place)
         elif isinstance(entry, ToolResultsEntry):
             answered = [result.tool_call_id for result in entry.results]
             answered += last if entry.execute_error is not None else []
-            for call_id in answered:
-                call = open_calls.pop(call_id, None)
-                if call is not None:
-                    ends[call] = place
-    unanswered = set(open_calls.values())
-    return [
-        (place, None if place in unanswered else ends.get(place))
-        for place, entry in enumerate(entries)
-        if isinstance(entry, ModelOutputEntry) and entry.tool_calls
-    ]
+            calls = {open_calls.pop(one) for one in answered if one in open_calls}
+            for call in calls:
+                pairs[call].append(place)
+    return pairs
 
 
 def shown(entry: HistoryEntry, detail: LevelOfDetail, *, has_screen: bool = True) -> Shown:

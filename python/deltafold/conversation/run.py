@@ -28,7 +28,7 @@ class LoopConfig(BaseModel):
 
 
 class ContextConfig(BaseModel):
-    """Limits of the context that a model is shown, in tokens; None is no limit."""
+    """Limits of the context that a model is shown, in tokens; None sets no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

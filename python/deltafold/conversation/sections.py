@@ -148,7 +148,7 @@ class LevelOfDetailSections:
         """Make the sections of their wire form.
 
         Raises:
-            ValueError: there is no live level, or a section is not a pair of strings.
+            ValueError: the live level is missing, or a section is not a pair of strings.
         """
         if "live" not in data:
             raise ValueError("sections must have a live level")

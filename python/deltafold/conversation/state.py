@@ -24,11 +24,11 @@ from deltafold.conversation.entries import (
     ModelOutputEntry,
     ResetEntry,
     ToolCallRequest,
-    ToolExecutionStatus,
     ToolResultsEntry,
     WidgetEntry,
 )
 from deltafold.conversation.frozen import kept_message, thawed_value
+from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.log import Clock, ConversationLog
 from deltafold.conversation.projection import (
     ShownInstruction,
@@ -312,17 +312,18 @@ class AgentState:
     def _check_pairs(self, covered: set[UUID]) -> None:
         """Check that a summary replaces calls together with their results."""
         entries = self.visible_entries()
-        open_calls = set(self._log.open_calls)
-        for call, results in paired(entries):
-            has_call = entries[call].id in covered
-            if results is not None and has_call is not (entries[results].id in covered):
-                lost, kept = (results, call) if has_call else (call, results)
-                raise ValueError(
-                    f"covers: the entry {entries[lost].id} belongs to the pair of "
-                    f"{entries[kept].id}; cover both or none"
-                )
-            if results is None and has_call and call == len(entries) - 1 and open_calls:
-                raise ValueError(f"covers: the calls of {entries[call].id} have no results yet")
+        for call, results in paired(entries).items():
+            answer = entries[call]
+            for result in results:
+                both = {answer.id, entries[result].id}
+                if len(both & covered) == 1:
+                    raise ValueError(
+                        f"covers: the entry {entries[result].id} has results of {answer.id}; cover "
+                        "both or neither"
+                    )
+        newest = entries[-1] if entries else None
+        if isinstance(newest, ModelOutputEntry) and newest.tool_calls and newest.id in covered:
+            raise ValueError(f"covers: the calls of {newest.id} have no results yet")
 
     def _check_alignment(self, entry: ToolResultsEntry) -> None:
         spoken = ModelInputEntry | ModelOutputEntry | ToolResultsEntry | ResetEntry

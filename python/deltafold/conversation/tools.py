@@ -21,7 +21,8 @@ from typing import Any, Final, Self, TypeAlias
 from pydantic import BaseModel
 
 from deltafold.conversation.arguments import ArgumentError
-from deltafold.conversation.entries import HistoryToolCallResult, ToolExecutionStatus
+from deltafold.conversation.entries import HistoryToolCallResult
+from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.run import RunState, RunStatus
 from deltafold.conversation.sections import LevelOfDetailSections
 from deltafold.exceptions import MisuseError
@@ -43,7 +44,7 @@ class ToolDefinition:
         description: purpose of the tool, and when to use it.
         parameter_schema: JSON Schema of the arguments, an object schema.
         execute: called with the arguments by name; a synchronous function runs in a thread.
-        timeout_ms: milliseconds until the call fails; None is no limit.
+        timeout_ms: milliseconds until the call fails; None sets no limit.
         requires_approval: whether each call needs an approval.
         requires_runtime: whether `execute` takes `runtime`.
         requires_agent: whether `execute` takes `agent`.

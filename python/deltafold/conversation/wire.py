@@ -16,7 +16,6 @@ from pydantic.alias_generators import to_camel
 from deltafold.conversation.entries import (
     CompactionEntry,
     HistoryEntry,
-    HistoryEntryKind,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
@@ -26,6 +25,7 @@ from deltafold.conversation.entries import (
     WidgetEntry,
 )
 from deltafold.conversation.frozen import kept_message
+from deltafold.conversation.kinds import HistoryEntryKind
 from deltafold.messages import Message
 
 CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {
@@ -64,16 +64,18 @@ def entry_from_dict(data: Mapping[str, object]) -> HistoryEntry:
     """
     members = dict(data)
     kind = members.pop("kind", None)
-    if kind not in set(HistoryEntryKind):
+    if not isinstance(kind, str) or kind not in set(HistoryEntryKind):
         known = ", ".join(HistoryEntryKind)
         raise ValueError(f"kind: there are the entries {known}, not {kind!r}")
-    cls = CLASSES[HistoryEntryKind(cast("str", kind))]
-    names = members.pop("toolNames", {})
+    cls = CLASSES[HistoryEntryKind(kind)]
+    names: object = members.pop("toolNames", {})
+    if not isinstance(names, Mapping):
+        raise ValueError("toolNames: Input should be an object")  # noqa: TRY004 - of the JSON
     try:
         if isinstance(members.get("message"), dict):
             message = Message.from_dict(cast("dict[str, object]", members["message"]))
             members["message"] = message
-            for name, value in _fields_of(cls, message, names).items():
+            for name, value in _fields_of(cls, message, cast("object", names)).items():
                 members.setdefault(to_camel(name), value)
         entry: HistoryEntry = _adapter(cls).validate_python(members)
     except ValidationError as error:

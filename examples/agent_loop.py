@@ -13,12 +13,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from deltafold import AnthropicModel, ModelError, OpenAIChatModel, ToolSpec
+from deltafold import AnthropicModel, ModelError, OpenAIChatModel
 from deltafold.conversation import (
     AgentState,
     ContextInput,
     ContextManager,
-    HistoryToolCallResult,
     LevelOfDetailSections,
     ModelClient,
     ModelInputEntry,
@@ -29,11 +28,10 @@ from deltafold.conversation import (
     RunState,
     RunStatus,
     Tool,
-    ToolDefinition,
+    ToolCallRequest,
     ToolExecutor,
     ToolResultsEntry,
 )
-from deltafold.messages import ToolCallPart
 from deltafold.testing import Recording, ReplayServer
 
 MAX_TRIES = 3
@@ -62,7 +60,10 @@ class Loop:
                 self.run.move(RunStatus.COMPLETED)
                 return "".join(answer.contents)
             self.run.move(RunStatus.TOOL_RUNNING)
-            results = await self.run_tools(answer)
+            outcomes = await self.tools.execute_all(answer.tool_calls)
+            for outcome in outcomes:
+                self.say(f"   {outcome.call.tool_name}: {outcome.status}")
+            results = [outcome.history_result() for outcome in outcomes]
             self.state.append_tool_results(ToolResultsEntry(results=results))
             self.run.move(RunStatus.PREPARING)
             strategy = "execute"
@@ -71,11 +72,7 @@ class Loop:
         """Let a model answer; a stream that broke off is requested again."""
         for attempt in range(1, MAX_TRIES + 1):
             built = self.manager.build_context(ContextInput(self.state, token_budget=50_000))
-            offered: list[Tool | ToolSpec] = [
-                *self.tools.specs,
-                *self.state.enumerate_widget_tools(),
-            ]
-            request = self.router.request(built.context, offered, strategy)
+            request = self.router.request(built.context, self.tools.specs, strategy)
             accumulator = ModelOutputAccumulator(request.invocation)
             self.run.move(RunStatus.MODEL_RUNNING)
             self.say(f"-> {request.invocation.provider_id} ({strategy}, try {attempt})")
@@ -95,26 +92,6 @@ class Loop:
             self.run.move(RunStatus.PREPARING)
         raise AssertionError
 
-    async def run_tools(self, answer: ModelOutputEntry) -> list[HistoryToolCallResult]:
-        """Run the calls of an answer: calls of widgets by the state, all others by the executor."""
-        message = answer.message
-        calls = [] if message is None else message.tool_calls
-        asked = dict(zip([call.tool_call_id for call in calls], answer.tool_calls, strict=True))
-        widgets = {
-            call_id: done
-            for call_id, call in asked.items()
-            if (done := self.state.execute_widget_tool(call)) is not None
-        }
-        others = [call for call in calls if call.tool_call_id not in widgets]
-        outcomes = {one.call.tool_call_id: one for one in await self.tools.execute_all(others)}
-        results: list[HistoryToolCallResult] = []
-        for call in calls:
-            outcome = outcomes.get(call.tool_call_id)
-            result = widgets[call.tool_call_id] if outcome is None else outcome.history_result()
-            self.say(f"   {result.tool_name}: {result.status}")
-            results.append(result)
-        return results
-
 
 # The tools.
 
@@ -131,7 +108,7 @@ def book_boat(place: str, time: str) -> str:
     return f"boat booked at {place} for {time}"
 
 
-async def agree(tool: ToolDefinition, call: ToolCallPart) -> bool:
+async def agree(tool: Tool, call: ToolCallRequest) -> bool:
     """Approve a call in place of a person."""
     await asyncio.sleep(0)
     return tool.name == "book_boat" and call.arguments is not None
@@ -222,12 +199,14 @@ async def converse(server: ReplayServer, say: Callable[[str], None] = print) -> 
         clients = {"plan": ModelClient(planner), "execute": ModelClient(worker)}
         routes = {name: Route(client, client.invocation) for name, client in clients.items()}
         run = RunState()
+        state = AgentState.create_default("You plan trips by the tides.")
         tools = [
-            ToolDefinition.from_function(look_up_tide, timeout_ms=5_000),
-            ToolDefinition.from_function(book_boat, requires_approval=True),
+            Tool.from_function(look_up_tide, timeout_ms=5_000),
+            Tool.from_function(book_boat, requires_approval=True),
+            *state.enumerate_widget_tools(),
         ]
         loop = Loop(
-            AgentState.create_default("You plan trips by the tides."),
+            state,
             ProviderRouter(routes),
             ToolExecutor(tools, approve=agree, state=run),
             run,

@@ -262,7 +262,15 @@ def test_what_goes_wrong_is_a_result_that_says_so() -> None:
     assert {outcome.status for outcome in outcomes} == {ToolExecutionStatus.FAILED}
     for outcome, words in zip(
         outcomes,
-        ["oops", "of its own", "20 ms", "there are: broken", "TypeError", "cut off", "not a JSON"],
+        [
+            "oops",
+            "of its own",
+            "20 ms",
+            "there are: broken",
+            "'city': field required",
+            "cut off",
+            "not a JSON",
+        ],
         strict=True,
     ):
         assert words in outcome.content
@@ -273,7 +281,7 @@ def test_an_approval_is_waited_for_and_shown_in_the_run() -> None:
     seen: list[tuple[str, RunStatus]] = []
     state = RunState(status=RunStatus.TOOL_RUNNING)
 
-    async def approve(tool: ToolDefinition, asked: ToolCallPart) -> bool:
+    async def approve(tool: ToolDefinition, asked: ToolCallRequest) -> bool:
         seen.append((tool.name, state.status))
         await asyncio.sleep(0)
         return asked.tool_call_id == "yes"
@@ -292,7 +300,7 @@ def test_an_approval_is_waited_for_and_shown_in_the_run() -> None:
 
 
 def test_who_cannot_be_asked_has_not_agreed() -> None:
-    def approve(_tool: ToolDefinition, _asked: ToolCallPart) -> bool:
+    def approve(_tool: ToolDefinition, _asked: ToolCallRequest) -> bool:
         raise ConnectionError
 
     tool = ToolDefinition.from_function(weather, requires_approval=True)
@@ -346,7 +354,9 @@ def test_a_blocking_tool_does_not_block_the_loop() -> None:
 
 
 def test_a_long_result_is_shortened_to_its_gist_alone() -> None:
-    outcome = ToolOutcome(call("f"), ToolExecutionStatus.SUCCESS, "x" * 5_000)
+    outcome = ToolOutcome(
+        ToolCallRequest.of_part(call("f")), ToolExecutionStatus.SUCCESS, "x" * 5_000
+    )
     sections = outcome.history_result().result
     assert len(sections.live[0].value) == 5_000
     assert sections.summary == sections.live

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Final, cast, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
+from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 _NAMELESS: Final = {
@@ -32,12 +32,24 @@ def schema_of_function(function: Callable[..., object]) -> tuple[str | None, dic
     Raises:
         ValueError: a parameter cannot be passed by name, or has no JSON Schema.
     """
+    summary, _ = _read_docstring(inspect.getdoc(function) or "")
     called = getattr(function, "__name__", type(function).__name__)
-    summary, about = _read_docstring(inspect.getdoc(function) or "")
     try:
-        hints = get_type_hints(function, include_extras=True)
-    except TypeError:  # a callable object: its hints are those of its call
-        hints = get_type_hints(type(function).__call__, include_extras=True)
+        return summary, schema_of_model(model_of_function(function))
+    except PydanticUserError as error:
+        raise ValueError(f"{called}(): a parameter has no JSON Schema: {error}") from error
+
+
+def model_of_function(function: Callable[..., object]) -> type[BaseModel]:
+    """Return a model whose fields have the parameters of a function as their aliases.
+
+    Raises:
+        ValueError: a parameter cannot be passed by name.
+        PydanticUserError: pydantic cannot validate the type of a parameter.
+    """
+    called = getattr(function, "__name__", type(function).__name__)
+    _, about = _read_docstring(inspect.getdoc(function) or "")
+    hints = hints_of(function)
     fields: dict[str, Any] = {}
     for position, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.kind in _NAMELESS:
@@ -48,11 +60,16 @@ def schema_of_function(function: Callable[..., object]) -> tuple[str | None, dic
             )
         # The field's own name is made up, so that no parameter's name can clash with pydantic's.
         fields[f"p{position}"] = _field(parameter, hints, about.get(parameter.name))
+    model: type[BaseModel] = create_model(called, **fields)
+    return model
+
+
+def hints_of(function: Callable[..., object]) -> dict[str, Any]:
+    """Return the types of a function's parameters."""
     try:
-        model = create_model(called, **fields)
-        return summary, schema_of_model(model)
-    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema) as error:
-        raise ValueError(f"{called}(): a parameter has no JSON Schema: {error}") from error
+        return get_type_hints(function, include_extras=True)
+    except TypeError:  # a callable object: its hints are those of its call
+        return get_type_hints(type(function).__call__, include_extras=True)
 
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, object]:

@@ -39,6 +39,7 @@ from deltafold.conversation.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
+from deltafold.conversation.executor import ToolExecutor
 from deltafold.conversation.frozen import MAX_METADATA_BYTES, FrozenMapping
 from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind, ToolExecutionStatus
 from deltafold.conversation.log import LOG_VERSION, Clock, ConversationLog, SessionError
@@ -81,11 +82,10 @@ from deltafold.conversation.sections import (
 from deltafold.conversation.session import Session
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
-from deltafold.conversation.tools import ToolDefinition, ToolExecutor, ToolOutcome, tool_message
+from deltafold.conversation.tools import Tool, ToolDefinition, ToolOutcome, tool_message
 from deltafold.conversation.widgets import (
     MemoryNotebookWidget,
     RestorableWidget,
-    Tool,
     Widget,
     WidgetRenderContext,
 )

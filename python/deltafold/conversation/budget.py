@@ -38,7 +38,7 @@ from deltafold.conversation.sections import (
 )
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
-from deltafold.conversation.widgets import Tool
+from deltafold.conversation.tools import Tool
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
@@ -216,7 +216,7 @@ class _Plan:
         inputs = self._exchanges[-1][0] if self._exchanges else []
         self._whole = {*inputs[-1:], *spoken[-1:]}
         self._costs = {LevelOfDetail.LIVE: self._live_costs()}
-        tools = [tool.spec() if isinstance(tool, Tool) else tool for tool in given.tools]
+        tools = [tool.to_spec() if isinstance(tool, Tool) else tool for tool in given.tools]
         (instruction,) = to_messages([given.state.instruction_message()])
         self._fixed = self._counter.message(instruction) + self._counter.tools(tools)
 

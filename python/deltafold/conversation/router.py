@@ -17,7 +17,6 @@ from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.frozen import FrozenMapping, thawed
 from deltafold.conversation.projection import to_messages
-from deltafold.conversation.widgets import Tool
 from deltafold.cost import cost_of
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
@@ -25,6 +24,7 @@ from deltafold.messages import Message
 from deltafold.streams import AsyncDeltaStream
 
 if TYPE_CHECKING:
+    from deltafold.conversation.tools import Tool
     from deltafold.models.base import Model
     from deltafold.tool_specs import ToolSpec
 
@@ -101,9 +101,8 @@ class ModelClient:
         params: dict[str, Any] = thawed(request.params)
         if request.invocation.model:
             params["model_id"] = request.invocation.model
-        tools = [tool.spec() if isinstance(tool, Tool) else tool for tool in request.tools]
         params.setdefault("repair", "auto")
-        return self.model.stream(to_messages(request.context), tools, **params)
+        return self.model.stream(to_messages(request.context), request.tools, **params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,10 @@ from deltafold.conversation.projection import (
     visible,
 )
 from deltafold.conversation.sections import LIVE_SCREEN, LevelOfDetail, LevelOfDetailSections
+from deltafold.conversation.tools import Tool
 from deltafold.conversation.widgets import (
     MemoryNotebookWidget,
     RestorableWidget,
-    Tool,
     Widget,
     WidgetRenderContext,
 )
@@ -257,9 +257,14 @@ class AgentState:
         return repair(messages, dialect, policy, model_id=model_id)
 
     def enumerate_widget_tools(self) -> Iterator[Tool]:
-        """Yield the tools of all widgets."""
+        """Yield the tools of all widgets, which a `ToolExecutor` runs as any other."""
+
+        async def execute(call: ToolCallRequest) -> HistoryToolCallResult | None:
+            return self.execute_widget_tool(call)
+
         for widget in self._widgets:
-            yield from widget.tools
+            for tool in widget.tools:
+                yield tool.run_by(execute)
 
     def execute_widget_tool(self, call: ToolCallRequest) -> HistoryToolCallResult | None:
         """Run a tool of a widget; return None if no widget has a tool of this name.

@@ -1,100 +1,208 @@
-"""Tools of an agent, and their execution.
+"""Tools: what a model may call, and the function behind it.
 
-In: tool calls of a message.  Out: one result for each call, in the order of the calls, whatever
-happens.
+In: a function, or a specification with an implementation; the arguments of a call.  Out: the
+arguments in the types of the function; the outcome of a call as text, parts and JSON.
 
-Laws: a tool that raises, exceeds its time limit, is refused or does not exist gives a result that
-states this. An incomplete call is never run. A tool receives the runtime and the agent only if it
-requires them.
-Source: the core domain model, ToolDefinition and ToolSpec.
+Laws: an argument that does not fit its type is never passed on; the error tells the model what to
+mend. Parameters that the caller provides are not shown to the model.
+Source: the core domain model, ToolDefinition and ToolSpec; the conversation history blueprint,
+ITool and ToolArgumentParser.
 """
 
-import asyncio
 import inspect
 import json
-import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
 
-from deltafold.conversation.arguments import ArgumentError
-from deltafold.conversation.entries import HistoryToolCallResult
+from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser
+from deltafold.conversation.entries import (
+    ContextAttachment,
+    HistoryToolCallResult,
+    ToolCallRequest,
+)
 from deltafold.conversation.kinds import ToolExecutionStatus
-from deltafold.conversation.run import RunState, RunStatus
+from deltafold.conversation.frozen import thawed
 from deltafold.conversation.sections import LevelOfDetailSections
-from deltafold.exceptions import MisuseError
-from deltafold.messages import Message, Role, ToolCallPart, ToolResultPart
+from deltafold.messages import (
+    ContentPart,
+    FileRefPart,
+    ImagePart,
+    Message,
+    ProviderPart,
+    Role,
+    TextPart,
+    ToolResultPart,
+)
+from deltafold.tool_schema import hints_of, model_of_function
 from deltafold.tool_specs import ToolSpec
 
-_RUNNING: Final = frozenset({RunStatus.MODEL_RUNNING, RunStatus.TOOL_RUNNING})
-
 Execute: TypeAlias = Callable[..., object]
-Approve: TypeAlias = Callable[["ToolDefinition", ToolCallPart], Awaitable[bool] | bool]
+
+_BY_TYPE: Final[Mapping[object, str]] = {ToolArgumentParser: "parser", ToolCallRequest: "call"}
+"""Parameters that are given by their type."""
+
+_PARTS: Final = (TextPart, ImagePart, FileRefPart, ProviderPart)
 
 
 @dataclass(frozen=True, slots=True)
-class ToolDefinition:
-    """A tool and its implementation.
+class Tool:
+    """A tool: its specification, its implementation, and the rules for running it.
+
+    >>> def weather(city: str, days: int = 1) -> str:
+    ...     "Tell the weather of a city."
+    >>> Tool.from_function(weather, timeout_ms=5_000).name
+    'weather'
+
+    A tool returns text, a part (`ImagePart`, `FileRefPart`), a list of texts and parts, a pydantic
+    model, or any JSON value. A generator yields its progress; the last value is the result.
 
     Attributes:
         name: the name that the model uses.
         description: purpose of the tool, and when to use it.
         parameter_schema: JSON Schema of the arguments, an object schema.
-        execute: called with the arguments by name; a synchronous function runs in a thread.
+        execute: called with the arguments by name; a synchronous function runs in a thread. None
+            describes a tool that something else runs.
         timeout_ms: milliseconds until the call fails; None sets no limit.
         requires_approval: whether each call needs an approval.
         requires_runtime: whether `execute` takes `runtime`.
         requires_agent: whether `execute` takes `agent`.
+        strict: whether the provider must hold the arguments to the schema; None leaves it to the
+            provider.
     """
 
     name: str
     description: str
-    parameter_schema: dict[str, object]
-    execute: Execute
+    parameter_schema: Mapping[str, object]
+    execute: Execute | None = None
     timeout_ms: int | None = None
     requires_approval: bool = False
     requires_runtime: bool = False
     requires_agent: bool = False
+    strict: bool | None = None
+    _model: type[BaseModel] | None = field(default=None, repr=False, compare=False)
+    _given: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, compare=False)
+    _is_call: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
     def from_function(cls, function: Execute, **settings: Any) -> Self:  # noqa: ANN401 - the other fields
         """Make a tool of a function: its name, docstring and typed parameters.
 
-        Parameters named `runtime` and `agent` are not the model's: they are given.
+        The model does not see parameters that are given: those with the names `runtime` and
+        `agent`, and those of the types `ToolArgumentParser` and `ToolCallRequest`.
+
+        Raises:
+            ValueError: a parameter cannot be passed by name, or its type has no JSON Schema.
         """
-        given = {
-            name for name in ("runtime", "agent") if name in inspect.signature(function).parameters
-        }
-        spec = ToolSpec.from_function(_without(function, given))
-        return cls(
-            spec.name,
-            spec.description or "",
-            spec.parameter_schema,
-            function,
-            requires_runtime="runtime" in given,
-            requires_agent="agent" in given,
+        parameters = inspect.signature(function).parameters
+        hints = hints_of(function)
+        by_type = {name: _BY_TYPE[hint] for name, hint in hints.items() if _is_given(hint)}
+        injected = {name for name in ("runtime", "agent") if name in parameters}
+        shown = _without(function, injected | by_type.keys())
+        spec = ToolSpec.from_function(shown)
+        fields: dict[str, Any] = {
+            "name": spec.name,
+            "description": spec.description or "",
+            "parameter_schema": spec.parameter_schema,
+            "requires_runtime": "runtime" in injected,
+            "requires_agent": "agent" in injected,
             **settings,
-        )
+        }
+        model = model_of_function(shown)
+        return cls(execute=function, _model=model, _given=by_type, **fields)
+
+    def run_by(self, execute: Execute) -> Self:
+        """Return the tool with another implementation, which takes the call as its argument."""
+        return replace(self, execute=execute, _model=None, _given={"call": "call"}, _is_call=True)
 
     def to_spec(self, *, strict: bool | None = None) -> ToolSpec:
         """Return the specification that is sent to the model."""
         return ToolSpec(
             name=self.name,
             description=self.description,
-            parameter_schema=self.parameter_schema,
-            strict=strict,
+            parameter_schema=dict(self.parameter_schema),
+            strict=self.strict if strict is None else strict,
         )
 
+    def arguments_of(self, call: ToolCallRequest, **given: object) -> dict[str, object]:
+        """Return the arguments for `execute`, in the types of its parameters.
 
-def _without(function: Execute, given: set[str]) -> Execute:
+        Args:
+            call: the call.
+            given: the runtime and the agent.
+
+        Raises:
+            ArgumentError: the arguments are not an object, or one has the wrong type, is missing or
+                unknown; the text names all of them.
+        """
+        parser = ToolArgumentParser(call)
+        arguments = {} if self._is_call else self._typed(call)
+        injected: dict[str, object] = {"parser": parser, "call": call}
+        arguments |= {name: injected[source] for name, source in self._given.items()}
+        if self.requires_runtime:
+            arguments["runtime"] = given.get("runtime")
+        if self.requires_agent:
+            arguments["agent"] = given.get("agent")
+        return arguments
+
+    def _typed(self, call: ToolCallRequest) -> dict[str, object]:
+        raw = thawed(call.arguments or {})
+        if self._model is None:
+            return raw
+        aliases = {field.alias: name for name, field in self._model.model_fields.items()}
+        known = ", ".join(map(str, aliases)) or "none"
+        # A function that takes the parser reads arguments that it does not name.
+        takes_any = "parser" in self._given.values()
+        unknown = set[str]() if takes_any else raw.keys() - aliases.keys()
+        problems = [
+            f"{name!r} is not one of its arguments ({known})" for name in raw if name in unknown
+        ]
+        try:
+            checked = self._model.model_validate(raw)
+        except ValidationError as error:
+            problems += [_problem(one) for one in error.errors(include_url=False)]
+        else:
+            if not problems:
+                return {
+                    str(alias): getattr(checked, name)
+                    for alias, name in aliases.items()
+                    if name in checked.model_fields_set
+                }
+        raise ArgumentError(f"{self.name}: {'; '.join(problems)}. Call it again.")
+
+
+ToolDefinition = Tool
+"""The name of a tool in the core domain model."""
+
+
+def _is_given(hint: object) -> bool:
+    return hint is ToolArgumentParser or hint is ToolCallRequest
+
+
+def _problem(error: Mapping[str, Any]) -> str:
+    """Describe an error of pydantic for a model: the place, the rule and the given value."""
+    place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in error["loc"])
+    rule = f"{error['msg'][0].lower()}{error['msg'][1:]}"
+    given = "" if error["type"] == "missing" else f", not {_shown(error['input'])}"
+    return f"{place.removeprefix('.')!r}: {rule}{given}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
+    return text if len(text) <= 100 else f"{text[:100]}…"  # noqa: PLR2004 - enough to recognise it
+
+
+def _without(function: Execute, given: Iterable[str]) -> Execute:
     """Return a function whose signature has only the parameters that the model provides."""
-    if not given:
+    left_out = set(given)
+    if not left_out:
         return function
     signature = inspect.signature(function)
-    kept = [one for name, one in signature.parameters.items() if name not in given]
+    kept = [one for name, one in signature.parameters.items() if name not in left_out]
 
     def seen(**arguments: object) -> object:
         return function(**arguments)
@@ -103,7 +211,7 @@ def _without(function: Execute, given: set[str]) -> Execute:
     seen.__doc__ = function.__doc__
     seen.__module__ = function.__module__
     seen.__annotations__ = {
-        name: hint for name, hint in function.__annotations__.items() if name not in given
+        name: hint for name, hint in hints_of(function).items() if name not in left_out
     }
     seen.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     return seen
@@ -116,16 +224,33 @@ class ToolOutcome:
     Attributes:
         call: the call.
         status: the final status.
-        content: the result as text.
+        content: the text of the result.
         value: the return value of the tool, None if it did not return.
         elapsed: duration of the call.
+        parts: the result as parts, if it has others than one text.
     """
 
-    call: ToolCallPart
+    call: ToolCallRequest
     status: ToolExecutionStatus
     content: str
     value: object = None
     elapsed: timedelta = field(default_factory=timedelta)
+    parts: Sequence[ContentPart] = ()
+
+    @classmethod
+    def of_value(cls, call: ToolCallRequest, value: object) -> "ToolOutcome":
+        """Make the outcome of the return value of a tool."""
+        status = ToolExecutionStatus.SUCCESS
+        listed = isinstance(value, list | tuple)
+        items = cast("Sequence[object]", value) if listed else [value]
+        if any(isinstance(item, _PARTS) for item in items):
+            parts = tuple(
+                item if isinstance(item, _PARTS) else TextPart(text=_as_text(item))
+                for item in items
+            )
+            text = "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
+            return cls(call, status, text, value, parts=parts)
+        return cls(call, status, _as_text(value), value)
 
     def part(self) -> ToolResultPart:
         """Return the part of a tool message."""
@@ -133,158 +258,27 @@ class ToolOutcome:
             tool_call_id=self.call.tool_call_id,
             is_error=self.status is not ToolExecutionStatus.SUCCESS,
             status=str(self.status),
-            content=self.content,
+            content=list(self.parts) if self.parts else self.content,
         )
 
     def history_result(self) -> HistoryToolCallResult:
         """Return the result of a history entry; a context budget may reduce it to its gist."""
+        if isinstance(self.value, HistoryToolCallResult):
+            return replace(self.value, elapsed=self.elapsed)
+        media = [part for part in self.parts if isinstance(part, ImagePart | FileRefPart)]
         return HistoryToolCallResult(
             self.call.tool_name,
             self.call.tool_call_id,
             self.status,
             LevelOfDetailSections.with_gist(self.content),
             self.elapsed,
+            [ContextAttachment(part) for part in media],
         )
 
 
 def tool_message(outcomes: Iterable[ToolOutcome], run_id: str | None = None) -> Message:
     """Make the message that answers the calls of one turn."""
     return Message(role=Role.TOOL, run_id=run_id, parts=[one.part() for one in outcomes])
-
-
-class ToolExecutor:
-    """Runs calls, several at once.
-
-    >>> executor = ToolExecutor([ToolDefinition.from_function(weather)])
-    >>> outcomes = await executor.execute_all(message.tool_calls)
-
-    Args:
-        tools: what there is.
-        approve: asked before a call of a tool that requires it; may be asynchronous.
-        runtime: given to tools that require it.
-        agent: given to tools that require it.
-        state: goes to `awaiting_human` while somebody is asked, and back.
-        max_parallel: how many calls run at once.
-
-    Raises:
-        MisuseError: two tools have one name, or one requires what is not given.
-    """
-
-    def __init__(
-        self,
-        tools: Iterable[ToolDefinition],
-        *,
-        approve: Approve | None = None,
-        runtime: object | None = None,
-        agent: object | None = None,
-        state: RunState | None = None,
-        max_parallel: int = 8,
-    ) -> None:
-        self._tools: dict[str, ToolDefinition] = {}
-        for tool in tools:
-            if tool.name in self._tools:
-                raise MisuseError(f"tools: two tools have the name {tool.name!r}")
-            needs = {
-                "approve": tool.requires_approval and approve is None,
-                "runtime": tool.requires_runtime and runtime is None,
-                "agent": tool.requires_agent and agent is None,
-            }
-            for name, missing in needs.items():
-                if missing:
-                    raise MisuseError(f"{name}: the tool {tool.name!r} requires it")
-            self._tools[tool.name] = tool
-        self._approve = approve
-        self._given = {"runtime": runtime, "agent": agent}
-        self._state = state
-        self._max_parallel = max_parallel
-        # One person answers one question at a time.
-        self._asking = asyncio.Lock()
-
-    @property
-    def specs(self) -> list[ToolSpec]:
-        """Specifications of all tools, as they are sent to the model."""
-        return [tool.to_spec() for tool in self._tools.values()]
-
-    async def execute_all(self, calls: Sequence[ToolCallPart]) -> list[ToolOutcome]:
-        """Run calls; returns one outcome for each, in their order."""
-        free = asyncio.Semaphore(self._max_parallel)
-
-        async def one(call: ToolCallPart) -> ToolOutcome:
-            async with free:
-                return await self.execute(call)
-
-        return list(await asyncio.gather(*(one(call) for call in calls)))
-
-    async def execute(self, call: ToolCallPart) -> ToolOutcome:
-        """Run one call. Failures become an outcome; only cancellation is raised."""
-        begun = time.monotonic()
-        outcome = await self._execute(call)
-        return replace(outcome, elapsed=timedelta(seconds=time.monotonic() - begun))
-
-    async def _execute(self, call: ToolCallPart) -> ToolOutcome:
-        tool = self._tools.get(call.tool_name)
-        reason = self._unusable(tool, call)
-        if tool is None or call.arguments is None or reason is not None:
-            return _failed(call, reason or "")
-        if tool.requires_approval and not await self._approved(tool, call):
-            return ToolOutcome(call, ToolExecutionStatus.REJECTED, "The call was rejected.")
-        arguments = {**call.arguments}
-        for name, required in (("runtime", tool.requires_runtime), ("agent", tool.requires_agent)):
-            if required:
-                arguments[name] = self._given[name]
-        # Distinguish the TimeoutError of the limit from a TimeoutError that the tool raises.
-        limit = asyncio.timeout(None if tool.timeout_ms is None else tool.timeout_ms / 1000)
-        try:
-            async with limit:
-                value = await _called(tool.execute, arguments)
-        except Exception as error:  # noqa: BLE001 - a tool is the caller's code
-            text = f"{type(error).__name__}: {error}"
-            if limit.expired():
-                text = f"The tool did not finish within {tool.timeout_ms} ms."
-            elif isinstance(error, ArgumentError):
-                text = str(error)
-            return _failed(call, text)
-        return ToolOutcome(call, ToolExecutionStatus.SUCCESS, _as_text(value), value)
-
-    def _unusable(self, tool: ToolDefinition | None, call: ToolCallPart) -> str | None:
-        """Return the reason why a call cannot be run, None if it can."""
-        if tool is None:
-            known = ", ".join(self._tools) or "none"
-            return f"There is no tool {call.tool_name!r}; there are: {known}."
-        if call.incomplete:
-            return "The call was cut off before its end. Call again."
-        if call.arguments is None:
-            return f"The arguments are not a JSON object: {call.parse_error}. Call again."
-        return None
-
-    async def _approved(self, tool: ToolDefinition, call: ToolCallPart) -> bool:
-        if self._approve is None:
-            return False
-        async with self._asking:
-            state = self._state
-            running = state is not None and state.status in _RUNNING
-            before = RunStatus.TOOL_RUNNING if state is None else state.status
-            if state is not None and running:
-                state.move(RunStatus.AWAITING_HUMAN)
-            try:
-                answer = self._approve(tool, call)
-                return bool(await answer if inspect.isawaitable(answer) else answer)
-            except Exception:  # noqa: BLE001 - who cannot be asked has not agreed
-                return False
-            finally:
-                if state is not None and running and state.status is RunStatus.AWAITING_HUMAN:
-                    state.move(before)
-
-
-async def _called(execute: Execute, arguments: dict[str, Any]) -> object:
-    if inspect.iscoroutinefunction(execute):
-        return await execute(**arguments)
-    value = await asyncio.to_thread(execute, **arguments)
-    return await value if inspect.isawaitable(value) else value
-
-
-def _failed(call: ToolCallPart, text: str) -> ToolOutcome:
-    return ToolOutcome(call, ToolExecutionStatus.FAILED, text)
 
 
 def _as_text(value: object) -> str:
@@ -295,6 +289,6 @@ def _as_text(value: object) -> str:
     if value is None:
         return ""
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return str(value)

@@ -17,7 +17,7 @@ from deltafold.conversation.entries import HistoryEntry, HistoryToolCallResult, 
 from deltafold.conversation.frozen import FrozenMapping
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.sections import LevelOfDetailSections
-from deltafold.tool_specs import ToolSpec
+from deltafold.conversation.tools import Tool
 
 
 class RenderedState(Protocol):
@@ -49,23 +49,6 @@ class WidgetRenderContext:
     def __post_init__(self) -> None:
         """Freeze the environment."""
         object.__setattr__(self, "environment", FrozenMapping(self.environment))
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool that a widget offers; its schema is that of an object."""
-
-    name: str
-    description: str
-    parameter_schema: Mapping[str, object]
-
-    def spec(self) -> ToolSpec:
-        """Return the tool as a model sees it."""
-        return ToolSpec(
-            name=self.name,
-            description=self.description,
-            parameter_schema=dict(self.parameter_schema),
-        )
 
 
 class Record(Protocol):

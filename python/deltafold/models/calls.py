@@ -10,7 +10,7 @@ blocks of the Messages API are imported when a caller passes some.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
 from pydantic import BaseModel
 
@@ -54,7 +54,17 @@ MessageLike: TypeAlias = (
 )
 Messages: TypeAlias = "MessageLike | Sequence[MessageLike]"
 Placed: TypeAlias = "Sequence[tuple[int, object]]"
-Tools: TypeAlias = Sequence[ToolSpec | Mapping[str, object]]
+
+
+class HasSpec(Protocol):
+    """A tool with a specification, such as `deltafold.conversation.Tool`."""
+
+    def to_spec(self) -> ToolSpec:
+        """Return the specification that is sent to the model."""
+        ...
+
+
+Tools: TypeAlias = Sequence[ToolSpec | HasSpec | Mapping[str, object]]
 SystemContent: TypeAlias = Sequence[str | TextPart | Mapping[str, object]]
 ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
 Repair: TypeAlias = Literal["none", "auto"]
@@ -254,16 +264,20 @@ def tools_of(tools: Tools | None) -> list[ToolSpec]:
         ValueError: a member is wrong.
         MisuseError: two tools have the same name, which all providers refuse.
     """
-    specs = [
-        tool if isinstance(tool, ToolSpec) else ToolSpec.model_validate(tool)
-        for tool in tools or ()
-    ]
+    specs = [_spec_of(tool) for tool in tools or ()]
     names: set[str] = set()
     for spec in specs:
         if spec.name in names:
             raise MisuseError(f"tool_specs: two tools have the name {spec.name!r}")
         names.add(spec.name)
     return specs
+
+
+def _spec_of(tool: ToolSpec | HasSpec | Mapping[str, object]) -> ToolSpec:
+    if isinstance(tool, ToolSpec):
+        return tool
+    to_spec = getattr(tool, "to_spec", None)
+    return ToolSpec.model_validate(tool if to_spec is None else to_spec())
 
 
 def schemas_of(tools: Sequence[ToolSpec]) -> dict[str, object]:

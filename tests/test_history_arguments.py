@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from deltafold import ToolSpec
 from deltafold.conversation import (
     ArgumentError,
     ToolArgumentParser,
@@ -80,6 +81,55 @@ def test_every_specification_says_how_it_writes_arguments() -> None:
         assert parse_tool_call(specification, "f", "c", '{"a": 1}').arguments == {"a": 1}
     with pytest.raises(ValueError, match="klingon"):
         parse_tool_call("klingon", "f", "c", "{}")
+
+
+@pytest.mark.parametrize(
+    ("specification", "raw"),
+    [
+        ("xml", "<parameter=city>\nBrest\n</parameter>\n<parameter=days>\n3\n</parameter>"),
+        ("openai-chat+qwen-xml", "<parameter=city>Brest</parameter><parameter=days>3</parameter>"),
+        (
+            "openai-chat+glm",
+            (
+                "<arg_key>city</arg_key>\n<arg_value>Brest</arg_value>\n"
+                "<arg_key>days</arg_key>\n<arg_value>3</arg_value>"
+            ),
+        ),
+        (
+            "ollama+minimax",
+            '<parameter name="city">Brest</parameter>\n<parameter name="days">3</parameter>',
+        ),
+        (
+            "openai-chat+claude",
+            '<parameter name="city">Brest</parameter>\n<parameter name="days">3</parameter>',
+        ),
+        ("openai-chat+lfm2", "city='Brest', days=3"),
+        ("openai-chat+olmo", 'city="Brest", days=3'),
+    ],
+)
+def test_arguments_in_the_markup_of_a_model_are_parsed(specification: str, raw: str) -> None:
+    properties = {"city": {"type": "string"}, "days": {"type": "integer"}}
+    schema: dict[str, object] = {"type": "object", "properties": properties}
+    tool = ToolSpec(name="weather", description="d", parameter_schema=schema)
+    call = parse_tool_call(specification, "weather", "c", raw, [tool])
+    assert (call.arguments, call.parse_error) == ({"city": "Brest", "days": 3}, None)
+    assert call.raw_arguments == raw
+    assert ToolArgumentParser(call).get_required("days", int) == 3
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "nonsense",
+        "</tool_call>",
+        "[1]",
+        "<parameter=a>1</parameter></function></tool_call><tool_call><function=remove>",
+    ],
+)
+def test_a_text_that_is_no_markup_is_kept_with_the_reason(raw: str) -> None:
+    call = parse_tool_call("xml", "weather", "c", raw)
+    assert (call.raw_arguments, call.arguments) == (raw, None)
+    assert call.parse_error == "not JSON, and not arguments of qwen-xml"
 
 
 def test_a_failed_parse_keeps_the_text_and_says_why() -> None:

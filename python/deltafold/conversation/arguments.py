@@ -8,14 +8,15 @@ Source: the conversation history blueprint, "Provider clients", ToolArgumentPars
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar, cast
 
 from deltafold.arguments import parse_arguments
 from deltafold.conversation.entries import ToolCallRequest
-from deltafold.conversation.frozen import FrozenMapping, thawed
+from deltafold.conversation.frozen import thawed
 from deltafold.dialects import DIALECTS
 from deltafold.exceptions import DeltafoldError
+from deltafold.folds import fold
 from deltafold.models.vendors import canonical_specification
 
 T = TypeVar("T", str, int, float, bool, list[object], dict[str, object])
@@ -150,27 +151,68 @@ def _checked(tool: str, name: str, value: object, kind: type[T]) -> T:
     return cast("T", value)
 
 
+_MARKUP_CALLS: Final[Mapping[str, str]] = {
+    "qwen-xml": "<tool_call>\n<function={name}>\n{raw}\n</function>\n</tool_call>",
+    "glm": "<tool_call>{name}\n{raw}\n</tool_call>",
+    "minimax": (
+        '<minimax:tool_call>\n<invoke name="{name}">\n{raw}\n</invoke>\n</minimax:tool_call>'
+    ),
+    "claude": '<function_calls>\n<invoke name="{name}">\n{raw}\n</invoke>\n</function_calls>',
+    "lfm2": "<|tool_call_start|>[{name}({raw})]<|tool_call_end|>",
+    "olmo": "<function_calls>{name}({raw})</function_calls>",
+}
+"""Calls of the markups whose arguments are not JSON, around the text of the arguments."""
+
+
 def parse_tool_call(
-    specification: str, tool_name: str, tool_call_id: str, raw_arguments: str
+    specification: str,
+    tool_name: str,
+    tool_call_id: str,
+    raw_arguments: str,
+    tools: Iterable[object] | None = None,
 ) -> ToolCallRequest:
     """Parse the arguments of a call in the form of a specification.
 
-    The arguments are JSON in every dialect, because a decoder converts markup of the model
-    (`<dialect>+qwen-xml`) to JSON.
+    The arguments are JSON in every dialect. Those of a markup of the model (`openai-chat+qwen-xml`)
+    are in its own form, and may be JSON, because a decoder converts them.
+
+    >>> raw = "<parameter=city>Brest</parameter>"
+    >>> parse_tool_call("xml", "weather", "c1", raw).arguments["city"]
+    'Brest'
+
+    Args:
+        specification: a dialect, optionally with a plus and a markup.
+        tool_name: name of the tool.
+        tool_call_id: id of the call.
+        raw_arguments: the text of the arguments.
+        tools: the offered tools, whose schemas give XML arguments their types; without them they
+            are strings.
 
     Raises:
         ValueError: the dialect of the specification is not known.
     """
-    dialect = canonical_specification(specification).partition("+")[0]
+    dialect, _, markup = canonical_specification(specification).partition("+")
     if dialect not in DIALECTS:
         known = ", ".join(DIALECTS)
         raise ValueError(f"unknown specification {specification!r}; known: {known}")
     parsed = parse_arguments(raw_arguments, "json")
-    return ToolCallRequest(
-        tool_name,
-        tool_call_id,
-        raw_arguments,
-        None if parsed.value is None else FrozenMapping(parsed.value),
-        parsed.error,
-        parsed.warning,
-    )
+    value: Mapping[str, object] | None = parsed.value
+    error = parsed.error
+    if value is None and markup in _MARKUP_CALLS:
+        value = _in_markup(markup, tool_name, raw_arguments, tools)
+        error = f"not JSON, and not arguments of {markup}" if value is None else None
+    return ToolCallRequest(tool_name, tool_call_id, raw_arguments, value, error, parsed.warning)
+
+
+def _in_markup(
+    markup: str, tool_name: str, raw: str, tools: Iterable[object] | None
+) -> Mapping[str, object] | None:
+    """Decode the call around the arguments as the text of a model."""
+    text = _MARKUP_CALLS[markup].format(name=tool_name, raw=raw)
+    choices = [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]
+    body = json.dumps({"object": "chat.completion", "choices": choices}).encode()
+    message = fold(body, "openai-chat", markup=markup, tools=tools)
+    calls = message.tool_calls
+    if len(calls) != 1 or message.text.strip() or calls[0].tool_name != tool_name:
+        return None
+    return calls[0].arguments

@@ -37,7 +37,7 @@ async def run_all(server: ReplayServer) -> dict[str, Any]:
         found["tools"] = ToolExecutor([ToolDefinition.from_function(get_tides)])
         found["question"] = "When is high tide?"
         for number, code in enumerate(EXAMPLES):
-            if number == len(EXAMPLES) - 2:  # so long that it must be summarised
+            if number == len(EXAMPLES) - 3:  # so long that it must be summarised
                 for _ in range(3):
                     log = found["state"].log
                     log.append_message(deltafold.Message.user("Tell me a story."))
@@ -63,7 +63,7 @@ def test_the_examples_run(
             Recording.of_events(chat("At noon.")),
         )
         found = asyncio.run(run_all(server))
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 6
     printed = capsys.readouterr().out
     assert "Be brief. 1" in printed
     assert "At noon." in printed

@@ -409,7 +409,11 @@ def test_the_model_cannot_pass_the_runtime_or_the_agent() -> None:
     assert (tool.requires_runtime, tool.requires_agent) == (True, True)
     executor = ToolExecutor([tool], runtime={"root": "/safe"}, agent="A")
     forged = call("read_file", path="a", runtime={"root": "/etc"}, agent="B")
-    assert execute(executor, forged).content == "A reads /safe/a"
+    refused = execute(executor, forged)
+    assert refused.status is ToolExecutionStatus.FAILED
+    assert "'runtime' is not one of its arguments" in refused.content
+    right = call("read_file", path="a")
+    assert execute(executor, right).content == "A reads /safe/a"
 
 
 def test_a_specification_is_taken_from_the_definition_of_a_tool() -> None:

@@ -4,6 +4,7 @@ Laws: entries are frozen and only appended. The messages for a model are project
 A provider has no access to the log.
 """
 
+from deltafold.conversation.agent import Agent, AgentEvent, AgentEventKind, RunResult
 from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser, parse_tool_call
 from deltafold.conversation.budget import (
     Compact,
@@ -22,6 +23,7 @@ from deltafold.conversation.context import (
     ToolResultsMessage,
 )
 from deltafold.conversation.entries import (
+    CallEntry,
     CompactionEntry,
     ContextAttachment,
     ContextualHistoryEntry,
@@ -41,7 +43,12 @@ from deltafold.conversation.entries import (
 )
 from deltafold.conversation.executor import ToolExecutor
 from deltafold.conversation.frozen import MAX_METADATA_BYTES, FrozenMapping
-from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind, ToolExecutionStatus
+from deltafold.conversation.kinds import (
+    CallStage,
+    ContextMessageRole,
+    HistoryEntryKind,
+    ToolExecutionStatus,
+)
 from deltafold.conversation.log import LOG_VERSION, Clock, ConversationLog, SessionError
 from deltafold.conversation.log_file import LogFile
 from deltafold.conversation.projection import (
@@ -97,9 +104,14 @@ __all__ = [
     "LOG_VERSION",
     "MAX_METADATA_BYTES",
     "TRANSITIONS",
+    "Agent",
     "AgentConfig",
+    "AgentEvent",
+    "AgentEventKind",
     "AgentState",
     "ArgumentError",
+    "CallEntry",
+    "CallStage",
     "Clock",
     "Compact",
     "CompactionEntry",
@@ -144,6 +156,7 @@ __all__ = [
     "ResetEntry",
     "RestorableWidget",
     "Route",
+    "RunResult",
     "RunState",
     "RunStatus",
     "Section",

@@ -28,7 +28,12 @@ from deltafold.conversation.frozen import (
     kept_message,
     thawed_value,
 )
-from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind, ToolExecutionStatus
+from deltafold.conversation.kinds import (
+    CallStage,
+    ContextMessageRole,
+    HistoryEntryKind,
+    ToolExecutionStatus,
+)
 from deltafold.conversation.sections import (
     LevelOfDetailSections,
     Section,
@@ -555,6 +560,23 @@ class CompactionEntry(ContextualHistoryEntry):
         super().__post_init__()
         object.__setattr__(self, "summary", well_formed(self.summary))
         object.__setattr__(self, "covers", tuple(self.covers))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallEntry(HistoryEntry):
+    """A stage of a tool call, from which an interrupted run continues; no model is shown it.
+
+    Attributes:
+        tool_call_id: id of the call.
+        stage: the stage that begins.
+        result: the result of a call that has ended.
+    """
+
+    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.CALL
+
+    tool_call_id: str
+    stage: CallStage
+    result: HistoryToolCallResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ class HistoryEntryKind(StrEnum):
     WIDGET = "widget"
     INSTRUCTION = "instruction"
     COMPACTION = "compaction"
+    CALL = "call"
     RESET = "reset"
     STORED = "stored"
 
@@ -35,3 +36,12 @@ class ToolExecutionStatus(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"
     REJECTED = "rejected"
+
+
+class CallStage(StrEnum):
+    """Stage of a tool call in a run."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    STARTED = "started"
+    ENDED = "ended"

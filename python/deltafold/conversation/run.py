@@ -7,7 +7,7 @@ Source: the core domain model, AgentConfig and AgentState. AgentState is `RunSta
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,14 +17,30 @@ from deltafold.usage import Usage
 
 
 class LoopConfig(BaseModel):
-    """Limits of the agent loop: seconds, retries and parallel calls."""
+    """Limits of the agent loop.
+
+    Attributes:
+        max_turns: answers of the model in one run.
+        timeout: seconds of one run; None is no limit.
+        max_retries: further requests after a retryable failure without content.
+        retry_seconds: wait before the first retry; each further wait is twice as long. A wait that
+            the provider asks for takes precedence.
+        max_parallel_tools: calls that run at once.
+        max_tokens: sum of the tokens of all answers of a run, input included.
+        max_cost_usd: sum of their cost in US dollars.
+        on_error: "raise" raises the failure of a run; "return" returns it in the result.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_turns: int = Field(default=50, ge=1)
     timeout: float | None = Field(default=None, gt=0)
     max_retries: int = Field(default=2, ge=0)
+    retry_seconds: float = Field(default=1.0, ge=0)
     max_parallel_tools: int = Field(default=8, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    on_error: Literal["raise", "return"] = "raise"
 
 
 class ContextConfig(BaseModel):
@@ -83,7 +99,13 @@ _STOPPED: Final = frozenset({RunStatus.FAILED, RunStatus.ABORTED})
 
 TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     RunStatus.IDLE: frozenset({RunStatus.PREPARING}),
-    RunStatus.PREPARING: frozenset({RunStatus.MODEL_RUNNING, *_STOPPED}),
+    RunStatus.PREPARING: frozenset(
+        {
+            RunStatus.MODEL_RUNNING,
+            RunStatus.TOOL_RUNNING,  # a run that continues with open calls
+            *_STOPPED,
+        }
+    ),
     RunStatus.MODEL_RUNNING: frozenset(
         {
             RunStatus.PREPARING,  # another try

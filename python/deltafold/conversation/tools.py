@@ -25,8 +25,8 @@ from deltafold.conversation.entries import (
     HistoryToolCallResult,
     ToolCallRequest,
 )
-from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.frozen import thawed
+from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.sections import LevelOfDetailSections
 from deltafold.messages import (
     ContentPart,
@@ -114,6 +114,10 @@ class Tool:
         }
         model = model_of_function(shown)
         return cls(execute=function, _model=model, _given=by_type, **fields)
+
+    def asking(self) -> Self:
+        """Return the tool, each of whose calls needs an approval."""
+        return replace(self, requires_approval=True)
 
     def run_by(self, execute: Execute) -> Self:
         """Return the tool with another implementation, which takes the call as its argument."""

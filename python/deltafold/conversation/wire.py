@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from deltafold.conversation.entries import (
+    CallEntry,
     CompactionEntry,
     HistoryEntry,
     InstructionEntry,
@@ -37,6 +38,7 @@ CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {
         WidgetEntry,
         InstructionEntry,
         CompactionEntry,
+        CallEntry,
         ResetEntry,
         StoredEntry,
     )

@@ -13,7 +13,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field
 
 from deltafold.exceptions import DeltafoldError
-from deltafold.usage import Usage
+from deltafold.usage import Usage, sum_of_usage
 
 
 class LoopConfig(BaseModel):
@@ -192,26 +192,7 @@ class RunState(BaseModel):
     def add_usage(self, usage: Usage | None, cost_usd: float | None = None) -> None:
         """Add the usage and the cost of one stream; unknown values add nothing."""
         if usage is not None:
-            self.token_usage = _sum(self.token_usage, usage)
+            self.token_usage = sum_of_usage((self.token_usage, usage))
             cost_usd = usage.cost if cost_usd is None else cost_usd
         if cost_usd is not None:
             self.cost_usage = (self.cost_usage or 0.0) + cost_usd
-
-
-_COUNTS: Final = (
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-)
-
-
-def _sum(total: Usage, added: Usage) -> Usage:
-    counts: dict[str, object] = {}
-    for name in _COUNTS:
-        known = [one for one in (getattr(total, name), getattr(added, name)) if one is not None]
-        if known:
-            counts[name] = sum(known)
-    return Usage.model_validate(counts)

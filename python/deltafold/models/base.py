@@ -21,7 +21,7 @@ from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.error_mapping import ErrorMapper
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
-from deltafold.models import observing
+from deltafold.models import continuing, observing
 from deltafold.models.calls import (
     CallFacts,
     Messages,
@@ -202,6 +202,28 @@ class Model(Messaging, Generic[ConfigT]):
         known = known_model(self._config.model_id)
         return None if known is None else asked in known.capabilities
 
+    def can_continue(self, message: Message) -> bool:
+        """Return whether `continue_from` of `stream` takes an answer that broke off.
+
+        Mistral and DeepSeek continue text, and so do the Claude models before 4.6 without
+        reasoning. No provider continues a call.
+
+        >>> if error.partial_message and model.can_continue(error.partial_message):
+        ...     stream = model.stream(messages, continue_from=error.partial_message)
+        """
+        return self._continuable(self._config).obstacle(message) is None
+
+    def _continuable(self, config: ConfigT) -> continuing.Continuable:
+        return continuing.Continuable(
+            self.dialect, config, self._segment, through_sdk=self._clients.through_sdk
+        )
+
+    @property
+    def _segment(self) -> str:
+        """Segment of the vendor's address for continued answers in this dialect."""
+        is_chat = self.dialect == self._vendor.dialect
+        return self._vendor.continuing_segment if is_chat else ""
+
     def stream(
         self,
         messages: Messages,
@@ -215,6 +237,7 @@ class Model(Messaging, Generic[ConfigT]):
         tee: AsyncTee | None = None,
         repair: Repair = "none",
         strict: bool = False,
+        continue_from: Message | None = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> AsyncDeltaStream:
         """Start a call, asynchronously.  The request is sent when the stream is first read.
@@ -233,13 +256,16 @@ class Model(Messaging, Generic[ConfigT]):
             repair: "auto" repairs parts of the conversation that the provider would refuse; "none"
                 sends it unchanged. The problems are in the message's warnings in both cases.
             strict: whether a conversation that the provider would refuse raises instead.
+            continue_from: an answer to the conversation that broke off, such as `partial_message`
+                of a `ModelError`. The deltas are those of its rest; the message has both, and a
+                warning with the code "continued". See `can_continue`.
             params: settings for this call alone.
 
         Raises:
             ValueError: a message, tool or setting is wrong; the error names it.
             HistoryError: the conversation has problems, and `strict` is set.
-            MisuseError: the client is synchronous, or the package that makes a client is not
-                installed.
+            MisuseError: the client is synchronous, the package that makes a client is not
+                installed, or `continue_from` cannot be continued.
         """
         prepared = self._prepare(
             "asynchronous",
@@ -252,6 +278,7 @@ class Model(Messaging, Generic[ConfigT]):
             request_metadata=request_metadata,
             repair=repair,
             strict=strict,
+            continue_from=continue_from,
             **params,
         )
         return self._begin_async(prepared, tee)
@@ -269,6 +296,7 @@ class Model(Messaging, Generic[ConfigT]):
         tee: Tee | None = None,
         repair: Repair = "none",
         strict: bool = False,
+        continue_from: Message | None = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> DeltaStream:
         """Start a call and wait for it; arguments and errors are those of `stream`."""
@@ -283,6 +311,7 @@ class Model(Messaging, Generic[ConfigT]):
             request_metadata=request_metadata,
             repair=repair,
             strict=strict,
+            continue_from=continue_from,
             **params,
         )
         return self._begin_sync(prepared, tee)
@@ -352,11 +381,14 @@ class Model(Messaging, Generic[ConfigT]):
         request_metadata: Metadata | None = None,
         repair: Repair = "none",
         strict: bool = False,
+        continue_from: Message | None = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> Prepared:
         conversation = conversation_of(messages, system_prompt, system_prompt_content)
         tools = tools_of(tool_specs)
         config = self._changed(params, tool_choice)
+        if continue_from is not None:
+            conversation.append(self._continuable(config).checked(continue_from))
         conversation, report = examined(
             conversation, self.dialect, config.model_id, repair=repair, strict=strict
         )
@@ -374,6 +406,7 @@ class Model(Messaging, Generic[ConfigT]):
             invocation_state or {},
             rendered.tool_names,
             sources,
+            continue_from,
         )
         metadata = metadata_of(request_metadata)
         return self._prepared(kind, config, rendered.body, said, metadata, streamed=streamed)
@@ -405,6 +438,9 @@ class Model(Messaging, Generic[ConfigT]):
         streamed: bool,
     ) -> Prepared:
         caller = self._clients.caller(kind)
+        if said.continued is not None and self._segment:
+            caller = caller.at_segment(self._segment)
+            body = continuing.with_prefix(body)
         model_id = config.model_id
         request = PreparedRequest(
             self._path(config, stream=streamed),
@@ -430,7 +466,9 @@ class Model(Messaging, Generic[ConfigT]):
             options["tool_names"] = said.tool_names
         if options.get("markup") is not None:
             options["tools"] = said.named_tools() or None
-        return Prepared(caller, request, facts, options, said.notes, said.invocation_state)
+        return Prepared(
+            caller, request, facts, options, said.notes, said.invocation_state, said.continued
+        )
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
         before_request = self._hooks.before_request
@@ -479,6 +517,7 @@ class Model(Messaging, Generic[ConfigT]):
     def _call_context(self, prepared: Prepared, redactor: Callable[[], Redactor]) -> CallContext:
         telemetry = self._telemetry or observing.telemetry()
         begin = None if telemetry is None else partial(telemetry, prepared.facts)
+        begun = prepared.continued
         return CallContext(
             self._vendor.name,
             prepared.facts.model_id,
@@ -487,6 +526,7 @@ class Model(Messaging, Generic[ConfigT]):
             prepared.notes,
             begin,
             redactor,
+            None if begun is None else partial(continuing.joined, begun, self.dialect),
         )
 
     def _find_vendor(self, name: str | None) -> Vendor:
@@ -522,6 +562,7 @@ class _Said:
     invocation_state: Mapping[str, object]
     tool_names: Mapping[str, str]
     sources: Mapping[str, object]
+    continued: Message | None = None
 
     def named_tools(self) -> list[ToolSpec]:
         """Return the tools under the names by which the model knows them."""

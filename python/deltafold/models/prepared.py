@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 
+from deltafold.messages import Message
 from deltafold.models.calls import CallFacts
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext
@@ -28,6 +29,7 @@ class Prepared:
         options: the options of the decoder.
         notes: losses of rendering, as warnings.
         invocation_state: the caller's own objects.
+        continued: the answer that the call continues.
     """
 
     caller: Caller
@@ -36,6 +38,7 @@ class Prepared:
     options: DecoderOptions
     notes: tuple[Mapping[str, object], ...]
     invocation_state: Mapping[str, object] = field(repr=False)
+    continued: Message | None = None
 
     def context(self) -> RequestContext:
         """Return the part of the request that a hook may change."""

@@ -466,8 +466,9 @@ class Model(Messaging, Generic[ConfigT]):
             options["tool_names"] = said.tool_names
         if options.get("markup") is not None:
             options["tools"] = said.named_tools() or None
+        notes = list(said.notes)
         return Prepared(
-            caller, request, facts, options, said.notes, said.invocation_state, said.continued
+            caller, request, facts, options, notes, said.invocation_state, said.continued
         )
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
@@ -480,7 +481,7 @@ class Model(Messaging, Generic[ConfigT]):
                 with as_caller_errors():
                     before_request(context)
                     sent.append(prepared.changed(context))
-            return prepared.caller.open(sent[-1])
+            return prepared.open(sent[-1])
 
         return DeltaStream(
             open_source,
@@ -503,7 +504,7 @@ class Model(Messaging, Generic[ConfigT]):
                     if waiting is not None:
                         await waiting
                     sent.append(prepared.changed(context))
-            return await prepared.caller.open_async(sent[-1])
+            return await prepared.open_async(sent[-1])
 
         return AsyncDeltaStream(
             open_source,

@@ -130,7 +130,7 @@ class Caller:
             **clean_headers(request.headers),
         }
         return HttpRequest(
-            "POST",
+            request.method,
             self.base_url + path,
             headers,
             {**query, **request.query},

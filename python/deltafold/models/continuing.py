@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+from deltafold.contract import json_object
 from deltafold.dialects.settings import ModelConfig
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, MessagePart, Role, TextPart
@@ -87,9 +88,9 @@ def _reasons(config: ModelConfig) -> bool:
     if config.reasoning_effort not in {None, "none"}:
         return True
     given = config.fields_set()
-    members = given.get("additional_model_request_fields") or {}
-    thinking = given.get("thinking") or cast("Mapping[str, object]", members).get("thinking")
-    return isinstance(thinking, Mapping) and thinking.get("type") != "disabled"
+    members = json_object(given.get("additional_model_request_fields")) or {}
+    thinking = json_object(given.get("thinking") or members.get("thinking"))
+    return thinking is not None and thinking.get("type") != "disabled"
 
 
 def _obstacle_of(message: Message) -> str | None:

@@ -48,7 +48,10 @@ _FAMILIES: Final[tuple[tuple[re.Pattern[str], KnownModel], ...]] = tuple(
         (r"claude-3-5-(?:sonnet|haiku)", KnownModel(_NO_THINKING, 8_192, continues=True)),
         (r"claude-3-7-sonnet", KnownModel(_ALL, 64_000, continues=True)),
         (r"claude-opus-4(?:-1)?", KnownModel(_ALL, 32_000, continues=True)),
-        (r"claude-(?:opus-4-5|sonnet-4(?:-5)?|haiku-4-5)", KnownModel(_ALL, 64_000, continues=True)),
+        (
+            r"claude-(?:opus-4-5|sonnet-4(?:-5)?|haiku-4-5)",
+            KnownModel(_ALL, 64_000, continues=True),
+        ),
         (r"claude-sonnet-4-6", KnownModel(_ALL, 64_000)),
         (r"claude-opus-4-6", KnownModel(_ALL, 128_000)),
         (

@@ -10,12 +10,14 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 
 from deltafold.messages import Message
+from deltafold.models import resuming
 from deltafold.models.calls import CallFacts
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext
 from deltafold.models.json_body import encoded
 from deltafold.stream_core import CallerError, DecoderOptions
 from deltafold.transports.requests import PreparedRequest
+from deltafold.transports.sources import AsyncSource, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Prepared:
         request: the request.
         facts: the facts for telemetry.
         options: the options of the decoder.
-        notes: losses of rendering, as warnings.
+        notes: losses of rendering, as warnings; a stream that is resumed adds one.
         invocation_state: the caller's own objects.
         continued: the answer that the call continues.
     """
@@ -36,9 +38,38 @@ class Prepared:
     request: PreparedRequest
     facts: CallFacts
     options: DecoderOptions
-    notes: tuple[Mapping[str, object], ...]
+    notes: list[Mapping[str, object]]
     invocation_state: Mapping[str, object] = field(repr=False)
     continued: Message | None = None
+
+    def open(self, request: PreparedRequest) -> Source:
+        """Send the request, which a hook may have changed, and return the unread response."""
+        source = self.caller.open(request)
+        if not self._is_resumable(request):
+            return source
+        return resuming.resuming(
+            source, lambda rest: self.caller.open(_of(request, rest)), self._note
+        )
+
+    async def open_async(self, request: PreparedRequest) -> AsyncSource:
+        """Send the request, which a hook may have changed, and return the unread response."""
+        source = await self.caller.open_async(request)
+        if not self._is_resumable(request):
+            return source
+        return resuming.resuming_async(
+            source, lambda rest: self.caller.open_async(_of(request, rest)), self._note
+        )
+
+    def _is_resumable(self, request: PreparedRequest) -> bool:
+        # The client of an SDK opens its own kinds of requests alone.
+        return (
+            self.facts.row.name == "openai-responses"
+            and self.caller.sdk is None
+            and resuming.is_resumable(request)
+        )
+
+    def _note(self, code: str, message: str) -> None:
+        self.notes.append({"code": code, "message": message})
 
     def context(self) -> RequestContext:
         """Return the part of the request that a hook may change."""
@@ -64,6 +95,11 @@ class Prepared:
             query=context.query,
             content=encoded(context.body, opaque=self.caller.sdk is not None),
         )
+
+
+def _of(request: PreparedRequest, rest: PreparedRequest) -> PreparedRequest:
+    """Return the request for the rest with the headers and the query of the first request."""
+    return replace(rest, headers=request.headers, query=request.query)
 
 
 @contextlib.contextmanager

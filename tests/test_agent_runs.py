@@ -61,7 +61,7 @@ def test_a_run_asks_and_runs_its_calls_until_there_are_none(server: ReplayServer
     agent = Harness(server, [CALL, DONE]).agent()
 
     async def main() -> list[Any]:
-        async with agent.model:
+        async with agent:
             return [event async for event in agent.stream("When is high tide?")]
 
     events = asyncio.run(main())
@@ -151,7 +151,7 @@ def test_a_call_that_had_begun_is_not_run_again(server: ReplayServer, tmp_path: 
     harness = Harness(server, [CALL, DONE])
 
     async def interrupted(agent: Agent) -> None:
-        async with agent.model, aclosing(agent.stream("When?")) as events:
+        async with agent, aclosing(agent.stream("When?")) as events:
             async for event in events:
                 if event.kind is AgentEventKind.TOOL_END:
                     raise KeyError("the process ends")

@@ -8,8 +8,10 @@ to the state of an agent. Only final output enters the history.
 Source: the conversation history blueprint, "Provider clients" and "ModelOutputDelta pipeline".
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
@@ -22,6 +24,7 @@ from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.streams import AsyncDeltaStream
+from deltafold.usage import Usage
 
 if TYPE_CHECKING:
     from deltafold.conversation.tools import Tool
@@ -131,6 +134,11 @@ class ProviderRouter:
         self._default = next(iter(routes)) if default is None else default
         self.route(self._default)
 
+    @property
+    def routes(self) -> Mapping[str, Route]:
+        """The route of each strategy."""
+        return MappingProxyType(self._routes)
+
     def route(self, strategy: str | None = None) -> Route:
         """Return the route of a strategy.
 
@@ -192,19 +200,28 @@ class ModelOutputAccumulator:
             MisuseError: the accumulator has deltas already.
             ContractError: a delta does not follow from those before.
         """
+        async with aclosing(self.follow_batches(stream)) as batches:
+            async for batch in batches:
+                for delta in batch:
+                    yield delta
+
+    async def follow_batches(
+        self, stream: AsyncIterable[ModelOutputDelta]
+    ) -> AsyncGenerator[Iterable[ModelOutputDelta]]:
+        """Yield the deltas of each read of a client's stream; otherwise as `follow`."""
         if self._stream is not None or self._assembler.status != "idle":
             raise MisuseError("an accumulator collects one answer; make another one")
         if isinstance(stream, AsyncDeltaStream):
             self._stream = stream
             async with stream:
-                async for delta in stream:
-                    yield delta
+                async for batch in stream.batches():
+                    yield batch
             return
         deltas = aiter(stream)
         try:
             async for delta in deltas:
                 self._assembler.consume(delta)
-                yield delta
+                yield (delta,)
         finally:
             if isinstance(deltas, AsyncGenerator):
                 await deltas.aclose()
@@ -226,6 +243,19 @@ class ModelOutputAccumulator:
         After the end, the message of a `Model`'s stream has its cost and duration.
         """
         return (self._assembler if self._stream is None else self._stream).snapshot()
+
+    @property
+    def usage(self) -> Usage | None:
+        """Usage of this call alone, also if it continues an answer."""
+        return (self._assembler if self._stream is None else self._stream).usage
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Cost of this call alone in US dollars; None if it is unknown."""
+        if self._stream is not None:
+            return self._stream.cost_usd
+        invocation = self._invocation
+        return cost_of(self.usage, invocation.provider_id, invocation.model).usd
 
     @property
     def error(self) -> ModelError | None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agent_loop import gpt
 from deltafold import ModelError, OpenAIChatModel
 from deltafold.conversation import (
     Agent,
@@ -21,8 +20,9 @@ from deltafold.conversation import (
     ToolExecutionStatus,
 )
 from deltafold.testing import Recording, ReplayServer
+from wires import gpt
 
-CALL = gpt("", ("c1", "tide", {"place": "Brest"}), ("c2", "tide", {"place": "Atlantis"}))
+CALL = gpt(("c1", "tide", {"place": "Brest"}), ("c2", "tide", {"place": "Atlantis"}))
 DONE = gpt("High tide is at 17:42.")
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from agent_loop import claude, gpt
 from deltafold import (
     AnthropicModel,
     Message,
@@ -20,6 +19,7 @@ from deltafold import (
 )
 from deltafold.models import Model
 from deltafold.testing import Recording, ReplayServer
+from wires import claude, gpt
 
 BEGINNING = "The tide is high "
 REST = "at 17:42."

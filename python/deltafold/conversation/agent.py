@@ -22,11 +22,17 @@ from deltafold.conversation.deadline import Deadline, LimitReachedError
 from deltafold.conversation.entries import ModelInputEntry, ModelOutputEntry
 from deltafold.conversation.executor import Approve
 from deltafold.conversation.kinds import CallStage
-from deltafold.conversation.router import ModelClient, ProviderRouter, Route
+from deltafold.conversation.router import ModelClient, ProviderRouter
 from deltafold.conversation.run import AgentConfig, RunState, RunStatus
 from deltafold.conversation.run_entries import CallEntry
 from deltafold.conversation.run_events import AgentEvent, AgentEventKind, RunResult
-from deltafold.conversation.run_log import begun_early, last_answer, open_calls, used_in_run
+from deltafold.conversation.run_log import (
+    begun_early,
+    last_answer,
+    newest_answer,
+    open_calls,
+    used_in_run,
+)
 from deltafold.conversation.run_setup import RunSetup
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tools import Tool
@@ -55,7 +61,7 @@ class Agent:
     ...     print(result.text)
 
     Args:
-        config: the settings; each field acts.
+        config: the settings; None takes the defaults.
         tools: tools and functions.
         model: the model, or a router between models; None loads the model of the settings.
         state: the conversation; None begins one. `AgentState.restore(LogFile(path))` continues one.
@@ -78,7 +84,7 @@ class Agent:
 
     def __init__(
         self,
-        config: AgentConfig | Mapping[str, Any],
+        config: AgentConfig | Mapping[str, Any] | None = None,
         tools: Iterable[Tool | Callable[..., object]] = (),
         *,
         model: Model[Any] | ProviderRouter | None = None,
@@ -89,11 +95,11 @@ class Agent:
         compact: Compact | None = None,
     ) -> None:
         self.config = (
-            config if isinstance(config, AgentConfig) else AgentConfig.model_validate(config)
+            config if isinstance(config, AgentConfig) else AgentConfig.model_validate(config or {})
         )
         self.state = AgentState.create_default() if state is None else state
         self.run_state = RunState()
-        self._strategy = strategy or (lambda _turn: None)
+        self._strategy = strategy or _default_strategy
         self._turn = 0
         self._setup = RunSetup(
             self.config,
@@ -339,7 +345,7 @@ class Agent:
             self.run_state.move(status, error=error)
 
     def _run_end(self, reason: str, **facts: Any) -> list[AgentEvent]:  # noqa: ANN401 - of the result
-        answer = last_answer(self.state.log)
+        answer = newest_answer(self.state.log)
         used = self.run_state
         result = RunResult(
             used.status,
@@ -375,13 +381,14 @@ class Agent:
 def _router_of(config: AgentConfig, model: Model[Any] | ProviderRouter | None) -> ProviderRouter:
     if isinstance(model, ProviderRouter):
         return model
-    client = ModelClient(_loaded(config) if model is None else model)
-    return ProviderRouter({"default": Route(client, client.invocation)})
+    return ProviderRouter.of_models({"default": _loaded(config) if model is None else model})
 
 
 def _loaded(config: AgentConfig) -> Model[Any]:
     name = config.model
     settings: dict[str, Any] = {}
+    if name is None:
+        raise MisuseError("model: pass a model, or name one in the settings")
     if isinstance(name, dict):
         settings = dict(name)
         name = settings.pop("name", None)
@@ -393,6 +400,10 @@ def _loaded(config: AgentConfig) -> Model[Any]:
         options: dict[str, Any] = config.observability
         settings["telemetry"] = instrumentation(**options)
     return load_model(name, **settings)
+
+
+def _default_strategy(_turn: int) -> None:
+    """Leave the strategy to the router."""
 
 
 def _finish_of(answer: ModelOutputEntry) -> str | None:

@@ -57,7 +57,7 @@ def agrees(entry: HistoryEntry) -> bool:
                 for result, part in zip(entry.results, parts, strict=True)
             )
         case _:
-            return False
+            return True  # the entry has nothing but its message
 
 
 def agrees_with(result: HistoryToolCallResult, part: ToolResultPart) -> bool:

@@ -17,7 +17,7 @@ from deltafold.contract import DeltaKind
 from deltafold.conversation.answering import Answering
 from deltafold.conversation.budget import ContextInput
 from deltafold.conversation.deadline import Deadline, LimitReachedError
-from deltafold.conversation.entries import ModelOutputEntry
+from deltafold.conversation.entries import ModelOutputEntry, ToolCallRequest
 from deltafold.conversation.router import LlmRequest, ModelClient, ModelOutputAccumulator
 from deltafold.conversation.run import RunStatus
 from deltafold.conversation.run_entries import PartialEntry
@@ -85,7 +85,7 @@ class Asking:
             finally:
                 error = self._ended(answer)
             if error is None:
-                entry = self._append(answer)
+                entry = self._append(answer, attempt + 1)
                 yield [self._event(AgentEventKind.ANSWER, message=entry.message)]
                 return
             if self._salvaged(error):
@@ -137,13 +137,12 @@ class Asking:
         if answering is None:
             return events
         for event in events:
-            delta = event.delta
-            if delta is not None and delta.kind == DeltaKind.TOOL_CALL_END and not delta.incomplete:
-                if not self._log.has_call(delta.tool_call_id or ""):
-                    answering.start_early(self._call(answer, delta.tool_call_id))
+            call_id = _ended_call(event.delta)
+            if call_id is not None and not self._log.has_call(call_id):
+                answering.start_early(self._call(answer, call_id))
         return [*events, *answering.events_so_far()]
 
-    def _call(self, answer: ModelOutputAccumulator, call_id: str | None) -> Any:  # noqa: ANN401
+    def _call(self, answer: ModelOutputAccumulator, call_id: str) -> ToolCallRequest:
         entry = ModelOutputEntry.of_message(answer.snapshot())
         return next(call for call in entry.tool_calls if call.tool_call_id == call_id)
 
@@ -156,12 +155,12 @@ class Asking:
             self._log.append(PartialEntry(message=partial, error=str(error)))
         return error
 
-    def _append(self, answer: ModelOutputAccumulator) -> ModelOutputEntry:
-        entry = answer.build_entry()
+    def _append(self, answer: ModelOutputAccumulator, attempt: int) -> ModelOutputEntry:
+        entry = answer.build_entry(attempt=attempt)
         if any(self._log.has_call(call.tool_call_id) for call in entry.tool_calls):
             # Some servers count the calls of each answer from zero.
             message = _with_new_ids(answer.snapshot())
-            entry = ModelOutputEntry.of_message(message, entry.invocation)
+            entry = ModelOutputEntry.of_message(message, entry.invocation, entry.metadata)
         return self._setup.state.append_model_output(entry)
 
     def _salvaged(self, error: ModelError) -> bool:
@@ -191,6 +190,13 @@ class Asking:
 
     def _event(self, kind: AgentEventKind, **facts: Any) -> AgentEvent:  # noqa: ANN401 - its members
         return AgentEvent(kind=kind, turn=self._turn, **facts)
+
+
+def _ended_call(delta: "MessageDelta | None") -> str | None:
+    """Return the id of the call that a delta ends, None for other deltas and a cut call."""
+    if delta is None or delta.kind != DeltaKind.TOOL_CALL_END or delta.incomplete:
+        return None
+    return delta.tool_call_id
 
 
 def _with_new_ids(message: Message) -> Message:

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Se
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
 from deltafold.conversation.context import ContextMessage
@@ -133,6 +133,15 @@ class ProviderRouter:
         self._routes = dict(routes)
         self._default = next(iter(routes)) if default is None else default
         self.route(self._default)
+
+    @classmethod
+    def of_models(cls, models: Mapping[str, "Model[Any]"], *, default: str | None = None) -> Self:
+        """Make a router of the model of each strategy."""
+        clients = {strategy: ModelClient(model) for strategy, model in models.items()}
+        routes = {
+            strategy: Route(client, client.invocation) for strategy, client in clients.items()
+        }
+        return cls(routes, default=default)
 
     @property
     def routes(self) -> Mapping[str, Route]:

@@ -81,7 +81,8 @@ class AgentConfig(BaseModel):
     """An agent's settings.
 
     Attributes:
-        model: the name that `load_model` takes, or the fields of a model's configuration.
+        model: the name that `load_model` takes, or its arguments as a mapping; None if the agent is
+            given a model.
         runtime: the runtime's own settings.
         tools: which tools there are.
         context: how much a model is shown.
@@ -91,7 +92,7 @@ class AgentConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str | dict[str, object]
+    model: str | dict[str, object] | None = None
     runtime: dict[str, object] = Field(default_factory=dict)
     tools: ToolsConfig = Field(default_factory=ToolsConfig)
     context: ContextConfig = Field(default_factory=ContextConfig)

@@ -3,7 +3,7 @@
 Law: an event has the members of its kind; the others are None.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -94,7 +94,7 @@ class RunResult:
     message: Message | None
     reason: str
     turns: int = 0
-    usage: Usage | None = None
+    usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = None
     pending: tuple[ToolCallRequest, ...] = ()
     error: Exception | None = None

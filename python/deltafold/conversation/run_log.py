@@ -62,6 +62,16 @@ def last_answer(log: ConversationLog) -> ModelOutputEntry | None:
     return None
 
 
+def newest_answer(log: ConversationLog) -> ModelOutputEntry | None:
+    """Return the newest answer to the newest input, also if results follow it."""
+    for entry in log.newest_first():
+        if isinstance(entry, ModelOutputEntry):
+            return entry
+        if isinstance(entry, ModelInputEntry | ResetEntry):
+            return None
+    return None
+
+
 def stages_of(log: ConversationLog) -> dict[str, Stages]:
     """Return the stages of the calls since the last input or results."""
     stages: dict[str, Stages] = {}

@@ -98,9 +98,9 @@ def _count_of_results(messages: Iterable[dict[str, Any]]) -> int:
     count = 0
     for message in messages:
         content: Any = message.get("content")
-        blocks: Any = content if isinstance(content, list) else []
         count += message["role"] == "tool"
-        count += sum(block["type"] == "tool_result" for block in blocks)
+        if not isinstance(content, str | None):
+            count += sum(block["type"] == "tool_result" for block in content)
     return count
 
 

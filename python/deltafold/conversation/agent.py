@@ -167,11 +167,13 @@ class Agent:
 
     def run_sync(self, message: str | Message, *, run_id: str | None = None) -> RunResult:
         """Answer an input of the user, and wait; otherwise as `run`."""
-        return _wait(self._closing(self.run(message, run_id=run_id)))
+        _refuse_running_loop()
+        return asyncio.run(self._closing(self.run(message, run_id=run_id)))
 
     def resume_sync(self, approvals: Mapping[str, bool] | None = None) -> RunResult:
         """Continue a run, and wait; otherwise as `resume`."""
-        return _wait(self._closing(self.resume(approvals)))
+        _refuse_running_loop()
+        return asyncio.run(self._closing(self.resume(approvals)))
 
     def stream_sync(
         self, message: str | Message, *, run_id: str | None = None
@@ -277,6 +279,8 @@ class Agent:
                     self.run_state.move(RunStatus.COMPLETED)
                     yield self._run_end(_reason_of(answer))
                     return
+                if self.run_state.status is RunStatus.MODEL_RUNNING:  # a paused answer
+                    self.run_state.move(RunStatus.PREPARING)
                 self._check_limits(deadline)
                 self._turn += 1
                 yield [AgentEvent(kind=AgentEventKind.TURN, turn=self._turn)]
@@ -430,15 +434,6 @@ async def _result_of(events: AsyncGenerator[AgentEvent]) -> RunResult:
 
 async def _closed(batches: AsyncGenerator[object]) -> None:
     await batches.aclose()
-
-
-def _wait(running: Coroutine[Any, Any, RunResult]) -> RunResult:
-    try:
-        _refuse_running_loop()
-    except MisuseError:
-        running.close()
-        raise
-    return asyncio.run(running)
 
 
 def _refuse_running_loop() -> None:

@@ -18,10 +18,12 @@ from deltafold.conversation import (
     AgentState,
     IllegalTransitionError,
     LogFile,
+    LoopConfig,
     RunState,
     RunStatus,
     Session,
     ToolExecutionStatus,
+    ToolsConfig,
 )
 from deltafold.testing import Recording, ReplayServer
 from wires import claude, gpt
@@ -131,15 +133,22 @@ def test_a_failure_is_raised_or_returned(server: ReplayServer) -> None:
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        ({"loop": {"max_turns": 1}}, "max_turns"),
-        ({"loop": {"max_tokens": 50}}, "max_tokens"),
-        ({"loop": {"max_cost_usd": 1e-9}}, "max_cost_usd"),
-        ({"context": {"token_budget": 5}}, "does_not_fit"),
+        ({"max_turns": 1}, "max_turns"),
+        ({"max_tokens": 50}, "max_tokens"),
+        ({"max_cost_usd": 1e-9}, "max_cost_usd"),
     ],
 )
 def test_a_run_ends_at_its_limits(server: ReplayServer, config: Any, reason: str) -> None:  # noqa: ANN401
-    result = Harness(server, [CALL]).agent(config=config).run_sync("When?")
+    limits = LoopConfig(**config)
+    result = Harness(server, [CALL]).agent(config={"loop": limits}).run_sync("When?")
     assert (result.status, result.reason) == (RunStatus.ABORTED, reason)
+
+
+def test_a_run_ends_if_its_context_does_not_fit(server: ReplayServer) -> None:
+    agent = Harness(server, [CALL]).agent(config={"context": {"token_budget": 5}})
+    result = agent.run_sync("When?")
+    assert (result.status, result.reason) == (RunStatus.ABORTED, "does_not_fit")
+    assert not server.requests
 
 
 SLOW = Recording.of_events(DONE, delay=5.0)
@@ -237,7 +246,8 @@ def test_tools_are_enabled_and_ask_for_approval_by_the_settings(server: ReplaySe
         """Do something else."""
         return ""
 
-    config = {"tools": {"enabled": ["tide"], "require_approval": ["tide"]}}
+    settings = ToolsConfig(enabled=("tide",), require_approval=("tide",))
+    config = {"tools": settings}
     result = Harness(server, [CALL]).agent([tide, other], config=config).run_sync("When?")
     assert result.status is RunStatus.AWAITING_HUMAN
     body: Any = server.requests[0].json()
@@ -270,8 +280,8 @@ def test_the_observability_of_the_settings_traces_the_model(
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     server.queue(Recording.of_events(DONE))
-    observability = {"tracer_provider": provider}
-    Agent({"model": "openai/gpt-4.1", "observability": observability}).run_sync("When?")
+    settings = AgentConfig(model="openai/gpt-4.1", observability={"tracer_provider": provider})
+    Agent(settings).run_sync("When?")
     assert [span.name for span in exporter.get_finished_spans()] == ["chat gpt-4.1"]
 
 

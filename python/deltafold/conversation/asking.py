@@ -8,16 +8,18 @@ retryable ends the run.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from deltafold.contract import DeltaKind
 from deltafold.conversation.answering import Answering
-from deltafold.conversation.budget import ContextInput
+from deltafold.conversation.budget import ContextInput, whole_context
+from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.deadline import Deadline, LimitReachedError
 from deltafold.conversation.entries import ModelOutputEntry, ToolCallRequest
+from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.router import LlmRequest, ModelClient, ModelOutputAccumulator
 from deltafold.conversation.run import RunStatus
 from deltafold.conversation.run_entries import PartialEntry
@@ -85,7 +87,7 @@ class Asking:
             finally:
                 error = self._ended(answer)
             if error is None:
-                entry = self._append(answer, attempt + 1)
+                entry = self._append(answer, attempt + 1, is_continued=continued is not None)
                 yield [self._event(AgentEventKind.ANSWER, message=entry.message)]
                 return
             if self._salvaged(error):
@@ -104,25 +106,30 @@ class Asking:
 
     async def _request(self, continued: Message | None) -> LlmRequest:
         model = self._model
-        given = ContextInput(
-            self._setup.state,
-            self._setup.config.context.token_budget,
-            tools=self._setup.tools,
-            dialect=None if model is None else model.dialect,
-            model_id="" if model is None else model.model_info().model_id,
-        )
-        built = await self._deadline.of(self._setup.manager.abuild_context(given))
-        if not built.update.fits:
-            raise LimitReachedError("does_not_fit", built.update.reason)
+        context = await self._context()
         params: dict[str, object] = {}
         if model is not None:
             run_id, session_id = self._setup.run_state.current_run_id, self._log.session_id
             params["request_metadata"] = {"run_id": run_id, "session_id": session_id}
         if continued is not None:
             params["continue_from"] = continued
-        return self._setup.router.request(
-            built.context, self._setup.tools, self._strategy, **params
+        return self._setup.router.request(context, self._setup.tools, self._strategy, **params)
+
+    async def _context(self) -> Sequence[ContextMessage]:
+        budget, model = self._setup.config.context.token_budget, self._model
+        if budget is None:
+            return whole_context(self._setup.state)
+        given = ContextInput(
+            self._setup.state,
+            budget,
+            tools=self._setup.tools,
+            dialect=None if model is None else model.dialect,
+            model_id="" if model is None else model.model_id,
         )
+        built = await self._deadline.of(self._setup.manager.abuild_context(given))
+        if not built.update.fits:
+            raise LimitReachedError("does_not_fit", built.update.reason)
+        return built.context
 
     def _continues(self, partial: Message | None) -> bool:
         model = self._model
@@ -147,20 +154,26 @@ class Asking:
         return next(call for call in entry.tool_calls if call.tool_call_id == call_id)
 
     def _ended(self, answer: ModelOutputAccumulator) -> ModelError | None:
-        """Count a request that has ended in any way, and keep what was received of a failed one."""
-        self._setup.run_state.add_usage(answer.usage, answer.cost_usd)
+        """Return the failure of a request; count it, and keep what was received."""
         error = answer.error
+        if error is not None:
+            self._setup.run_state.add_usage(answer.usage, answer.cost_usd)
         partial = None if error is None else error.partial_message
         if error is not None and partial is not None and partial.parts:
             self._log.append(PartialEntry(message=partial, error=str(error)))
         return error
 
-    def _append(self, answer: ModelOutputAccumulator, attempt: int) -> ModelOutputEntry:
+    def _append(
+        self, answer: ModelOutputAccumulator, attempt: int, *, is_continued: bool
+    ) -> ModelOutputEntry:
         entry = answer.build_entry(attempt=attempt)
         if any(self._log.has_call(call.tool_call_id) for call in entry.tool_calls):
             # Some servers count the calls of each answer from zero.
             message = _with_new_ids(answer.snapshot())
             entry = ModelOutputEntry.of_message(message, entry.invocation, entry.metadata)
+        kept = None if is_continued else kept_message(entry)
+        cost = answer.cost_usd if kept is None else kept.meta.cost_usd
+        self._setup.run_state.add_usage(answer.usage, cost)
         return self._setup.state.append_model_output(entry)
 
     def _salvaged(self, error: ModelError) -> bool:

@@ -18,7 +18,7 @@ from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
 from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.frozen import FrozenMapping, thawed
-from deltafold.conversation.projection import to_messages
+from deltafold.conversation.projection import shared_messages
 from deltafold.cost import cost_of
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
@@ -80,8 +80,8 @@ class ModelClient:
     @property
     def invocation(self) -> ModelInvocationDescriptor:
         """Provider, specification and model of the request."""
-        info = self.model.model_info()
-        return ModelInvocationDescriptor(info.provider_id, info.specification, info.model_id)
+        model = self.model
+        return ModelInvocationDescriptor(model.provider_id, model.specification, model.model_id)
 
     def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
         """Send a request; the model of the request replaces the model of the client.
@@ -105,7 +105,7 @@ class ModelClient:
         if request.invocation.model:
             params["model_id"] = request.invocation.model
         params.setdefault("repair", "auto")
-        return self.model.stream(to_messages(request.context), request.tools, **params)
+        return self.model.stream(shared_messages(request.context), request.tools, **params)
 
 
 @dataclass(frozen=True, slots=True)

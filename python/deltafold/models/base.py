@@ -165,6 +165,21 @@ class Model(Messaging, Generic[ConfigT]):
         """Return a copy of the settings in force."""
         return self._config.model_copy(deep=True)
 
+    @property
+    def provider_id(self) -> str:
+        """Name of the vendor."""
+        return self._vendor.name
+
+    @property
+    def specification(self) -> str:
+        """The dialect, with a plus and the markup if there is one."""
+        return self._specification
+
+    @property
+    def model_id(self) -> str:
+        """The provider's name of the model."""
+        return self._config.model_id
+
     def model_info(self) -> ModelInfo:
         """Return the known facts about the model without a request to its provider.
 

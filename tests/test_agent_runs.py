@@ -16,6 +16,7 @@ from deltafold.conversation import (
     AgentConfig,
     AgentEventKind,
     AgentState,
+    HistoryEntryKind,
     IllegalTransitionError,
     LogFile,
     LoopConfig,
@@ -238,6 +239,24 @@ def test_a_server_may_repeat_the_ids_of_its_calls(server: ReplayServer) -> None:
     assert ids[0] == "call_0"
 
 
+def test_a_refused_continuation_is_asked_as_a_whole(server: ReplayServer) -> None:
+    whole = claude("High tide ", "is at 17:42.")
+    end = whole.rindex(b"event: ", 0, whole.index(b"is at"))
+    refused = Recording.error(400, {"type": "error", "error": {"message": "no prefill"}})
+    cut = Recording.of_events(whole).stopping("cut", end)
+    server.queue(cut, refused, Recording.of_events(whole))
+    model = AnthropicModel({"model_id": "claude-sonnet-4-5"}, base_url=server.url, api_key="k")
+    agent = Agent({"loop": {"retry_seconds": 0}}, model=model)
+    events = list(agent.stream_sync("When?"))
+    assert [event.continues for event in events if event.kind == "retry"] == [True, False]
+    result = events[-1].run
+    assert result is not None
+    assert result.text == "High tide is at 17:42."
+    assert result.usage.input_tokens == 100
+    assert [entry.kind for entry in agent.state.log.entries].count(HistoryEntryKind.PARTIAL) == 1
+    assert agent.resume_sync().usage == result.usage
+
+
 # Tools.
 
 
@@ -452,6 +471,8 @@ def test_misuse_is_named(server: ReplayServer) -> None:
                 await agent.run("Again?")
 
     asyncio.run(within_a_loop())
+    with pytest.raises(MisuseError, match="the log has no input"):
+        Harness(server, []).agent().resume_sync()
     with pytest.raises(MisuseError, match="pass a model"):
         Agent()
     with pytest.raises(ValueError, match="loop"):

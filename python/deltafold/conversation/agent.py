@@ -133,7 +133,7 @@ class Agent:
 
         Raises:
             ModelError: as for `run`.
-            MisuseError: an approval names a call that does not wait.
+            MisuseError: an approval names a call that does not wait, or the log has no input.
         """
         return await _result_of(self.stream_resumed(approvals))
 
@@ -227,6 +227,8 @@ class Agent:
     async def _resumed(self, approvals: Mapping[str, bool]) -> AsyncGenerator[list[AgentEvent]]:
         """Continue a run, and yield the events of each read."""
         log, state = self.state.log, self.run_state
+        if not any(isinstance(entry, ModelInputEntry) for entry in log.newest_first()):
+            raise MisuseError("the log has no input that a run could go on with")
         self._take_early_calls()
         self._note_approvals(approvals)
         if state.status is RunStatus.AWAITING_HUMAN:

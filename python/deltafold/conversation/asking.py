@@ -85,7 +85,7 @@ class Asking:
                     async for batch in batches:
                         yield self._events_of(batch, answer)
             finally:
-                error = self._ended(answer)
+                error = self._ended(answer, continued)
             if error is None:
                 entry = self._append(answer, attempt + 1, is_continued=continued is not None)
                 yield [self._event(AgentEventKind.ANSWER, message=entry.message)]
@@ -153,13 +153,16 @@ class Asking:
         entry = ModelOutputEntry.of_message(answer.snapshot())
         return next(call for call in entry.tool_calls if call.tool_call_id == call_id)
 
-    def _ended(self, answer: ModelOutputAccumulator) -> ModelError | None:
+    def _ended(
+        self, answer: ModelOutputAccumulator, continued: Message | None
+    ) -> ModelError | None:
         """Return the failure of a request; count it, and keep what was received."""
         error = answer.error
         if error is not None:
             self._setup.run_state.add_usage(answer.usage, answer.cost_usd)
         partial = None if error is None else error.partial_message
-        if error is not None and partial is not None and partial.parts:
+        known = [] if continued is None else continued.parts
+        if error is not None and partial is not None and partial.parts != known:
             self._log.append(PartialEntry(message=partial, error=str(error)))
         return error
 
@@ -169,12 +172,22 @@ class Asking:
         entry = answer.build_entry(attempt=attempt)
         if any(self._log.has_call(call.tool_call_id) for call in entry.tool_calls):
             # Some servers count the calls of each answer from zero.
-            message = _with_new_ids(answer.snapshot())
+            message = self._with_new_ids(answer.snapshot())
             entry = ModelOutputEntry.of_message(message, entry.invocation, entry.metadata)
         kept = None if is_continued else kept_message(entry)
         cost = answer.cost_usd if kept is None else kept.meta.cost_usd
         self._setup.run_state.add_usage(answer.usage, cost)
         return self._setup.state.append_model_output(entry)
+
+    def _with_new_ids(self, message: Message) -> Message:
+        """Return the message with new ids of the calls whose ids the run has already."""
+        parts = [
+            part.model_copy(update={"tool_call_id": f"call_{uuid4().hex}"})
+            if isinstance(part, ToolCallPart) and self._log.has_call(part.tool_call_id)
+            else part
+            for part in message.parts
+        ]
+        return message.model_copy(update={"parts": parts})
 
     def _salvaged(self, error: ModelError) -> bool:
         """Append an answer that broke off, if some of its calls run already."""
@@ -210,14 +223,3 @@ def _ended_call(delta: "MessageDelta | None") -> str | None:
     if delta is None or delta.kind != DeltaKind.TOOL_CALL_END or delta.incomplete:
         return None
     return delta.tool_call_id
-
-
-def _with_new_ids(message: Message) -> Message:
-    """Return the message with new ids of its calls."""
-    parts = [
-        part.model_copy(update={"tool_call_id": f"call_{uuid4().hex}"})
-        if isinstance(part, ToolCallPart)
-        else part
-        for part in message.parts
-    ]
-    return message.model_copy(update={"parts": parts})

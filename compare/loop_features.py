@@ -1,0 +1,5 @@
+"""stub."""
+
+
+def section(p, n):
+    return ""

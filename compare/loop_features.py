@@ -2,9 +2,9 @@
 
 In: the interpreters of the libraries.  Out: a section of docs/loops.md.
 
-Laws: each probe runs `loop_probe` in a new process against a new server on the loopback interface.
-The judge reads the requests that the server received, the final text, and the file in which the tool
-writes its executions. An option that a library does not have gives "no". The second table is read
+Laws: each probe runs `loop_probe` in a new process against a new loopback server. The judge reads
+the requests that the server received, the final text, and the file in which the tool writes its
+executions. An option that a library does not have gives "no". The second table is read
 from the documentation, and each cell names its source.
 """
 
@@ -13,11 +13,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from loop_probe import IMAGE, NOT_THERE
 from loop_server import call_choices, choice, stream_of
@@ -74,7 +75,7 @@ class Probe:
         self._folder = tempfile.TemporaryDirectory()
         self.server = _Server(self.times)
 
-    def __enter__(self) -> "Probe":
+    def __enter__(self) -> Self:
         self.server.__enter__()
         return self
 
@@ -210,7 +211,7 @@ def refuses_unknown_arguments(probe: Probe) -> str:
 
 def cancels_cleanly(probe: Probe) -> str:
     """Cancelling the task of a run while a tool runs cancels the tool and leaves no task."""
-    found = probe.run(calls(arguments("Atlantis")), text(), sleep=20, cancel_after=2.5)
+    found = probe.run(calls(arguments("Atlantis")), text(), sleep=20, cancel=True)
     if not found or "start Atlantis" not in probe.runs:
         return NO
     if "cancelled Atlantis" not in probe.runs:
@@ -315,6 +316,43 @@ PROBES: dict[str, Callable[[Probe], str]] = {
 }
 
 
+NOTES = """
+Each row was run against these versions: `compare/loop_features.py` judges by the requests that the
+server received, by the final text, and by the executions that the tool wrote to a file.
+
+- "raises": the failure reaches the caller of the run.
+- openai-agents: the retries are those of `ModelRetrySettings` with the policies
+  `provider_suggested` and `network_error`; they are off by default. A missing finish reason is an
+  error only with OpenAI's own base URL, and an image is sent only by the Responses API
+  (`agents/models/openai_chatcompletions.py`, `agents/models/chatcmpl_converter.py`). The state of a
+  waiting run is `RunState.to_json`, the stored conversation an `SQLiteSession`. A run is another
+  task than its reader, and the probe cancels it by `result.cancel()`.
+- pydantic-ai: a waiting run is stored as its messages. Its documentation has `FallbackModel` and
+  transports that retry requests (https://ai.pydantic.dev/retries). A run continues after a crash
+  in Temporal, DBOS or Prefect (https://ai.pydantic.dev/temporal).
+- strands: its documentation retries throttled requests only
+  (https://strandsagents.com/docs/user-guide/concepts/agents/retry-strategies/). The approval is an
+  interrupt of a hook, the stored conversation a `FileSessionManager`.
+- A program can limit the seconds of any run with `asyncio.timeout`. The row is about a limit of the
+  library.
+
+Further features, by the documentation or by the modules of the installed packages:
+
+| | deltafold | pydantic-ai | openai-agents | strands |
+|---|---|---|---|---|
+| structured output | `output_schema` of the settings | `output_type` | `output_type` | \
+`structured_output_model` |
+| tools of MCP servers | no | `pydantic_ai.mcp` | `agents.mcp` | `strands.tools.mcp` |
+| agents that call or follow each other | no | by tools and output functions | `agents.handoffs`, \
+`Agent.as_tool` | `strands.multiagent` |
+| checks of inputs and outputs | no | output validators, `capabilities` | `agents.guardrail` | \
+hooks, `strands.interventions` |
+| execution by an external durable system | no | Temporal, DBOS, Prefect | Temporal, DBOS, Restate \
+(packages of theirs) | `strands.experimental.checkpoint` |
+| speech in both directions | no | `pydantic_ai.realtime` | `agents.realtime` | `strands.bidi` |
+"""
+
+
 def section(pythons: dict[str, str], names: dict[str, str]) -> str:
     """Run the probes, and write the section of the report."""
     rows = list[str]()
@@ -324,6 +362,6 @@ def section(pythons: dict[str, str], names: dict[str, str]) -> str:
             with Probe(library, python) as probe:
                 cells.append(judge(probe))
         rows.append(f"| {feature} | {' | '.join(cells)} |")
-        print(rows[-1])  # noqa: T201 - the progress of minutes
+        sys.stderr.write(f"{rows[-1]}\n")
     head = f"| | {' | '.join(names[library] for library in pythons)} |\n|---|---|---|---|---|\n"
-    return "## Features\n\n" + head + "\n".join(rows) + "\n"
+    return "## Features\n\n" + head + "\n".join(rows) + "\n" + NOTES

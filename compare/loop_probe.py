@@ -9,7 +9,7 @@ process.
 
 Options: url; folder; tool (tide, progress, image); sleep (seconds of a call of Atlantis); approve
 ("ask" or "resume"); stored (keep the conversation in the folder); resume; parallel, tokens, usd,
-seconds (limits); cancel_after (seconds).
+seconds (limits); cancel (cancel the run when the tool has started).
 """
 
 import asyncio
@@ -76,9 +76,9 @@ async def deltafold(options: Options) -> Result:
         yield f"half of {days} days at {place}"
         yield "17:42"
 
-    async def with_image(place: str, days: int) -> ImagePart:  # noqa: ARG001, RUF029 - the tool's
+    async def with_image(place: str, days: int) -> ImagePart:  # noqa: ARG001 - the tool's
         """Draw the tides of a place."""
-        return ImagePart.from_bytes(IMAGE, "image/png")
+        return ImagePart(mime_type="image/png", data=base64.b64encode(IMAGE).decode())
 
     tool: Any = {"progress": with_progress, "image": with_image}.get(options["tool"])
     if tool is None:
@@ -126,7 +126,7 @@ async def pydantic_ai(options: Options) -> Result:
         await context.emit(Progress(said=f"half of {days} days at {place}"))
         return "17:42"
 
-    async def with_image(place: str, days: int) -> library.BinaryContent:  # noqa: ARG001, RUF029 - the tool's
+    async def with_image(place: str, days: int) -> library.BinaryContent:  # noqa: ARG001 - the tool's
         """Draw the tides of a place."""
         return library.BinaryContent(IMAGE, media_type="image/png")
 
@@ -171,17 +171,41 @@ async def pydantic_ai(options: Options) -> Result:
     return result
 
 
+def with_retries(url: str) -> Options:
+    """Return the model of openai-agents, with the retries that its runner offers."""
+    import agents as library
+    from openai import AsyncOpenAI
+
+    policies = library.retry_policies
+    policy = policies.any(policies.provider_suggested(), policies.network_error())
+    retry = library.ModelRetrySettings(max_retries=2, policy=policy)
+    client = AsyncOpenAI(base_url=url, api_key="k")
+    return {
+        "model": library.OpenAIChatCompletionsModel(model=MODEL, openai_client=client),
+        "model_settings": library.ModelSettings(include_usage=True, retry=retry),
+    }
+
+
+async def read_all(result: Any) -> None:  # noqa: ANN401 - a RunResultStreaming of openai-agents
+    """Read all events. The run is another task than its reader, and is cancelled by itself."""
+    try:
+        async for _ in result.stream_events():
+            pass
+    except asyncio.CancelledError:
+        result.cancel()
+        raise
+
+
 async def openai_agents(options: Options) -> Result:
     """Run an agent of openai-agents; a stored conversation is an SQLiteSession."""
     import agents as library
-    from openai import AsyncOpenAI
 
     without(options, "tokens", "usd", "seconds")
     if options["tool"] == "progress":
         raise NotThereError("progress")
     library.set_tracing_disabled(disabled=True)
 
-    async def with_image(place: str, days: int) -> library.ToolOutputImage:  # noqa: ARG001, RUF029 - the tool's
+    async def with_image(place: str, days: int) -> library.ToolOutputImage:  # noqa: ARG001 - the tool's
         """Draw the tides of a place."""
         return library.ToolOutputImage(
             image_url=f"data:image/png;base64,{base64.b64encode(IMAGE).decode()}"
@@ -191,12 +215,7 @@ async def openai_agents(options: Options) -> Result:
     tool = library.function_tool(
         function, name_override="tide", needs_approval=bool(options.get("approve"))
     )
-    client = AsyncOpenAI(base_url=options["url"], api_key="k")
-    agent = library.Agent(
-        name="tides",
-        model=library.OpenAIChatCompletionsModel(model=MODEL, openai_client=client),
-        tools=[tool],
-    )
+    agent = library.Agent(name="tides", tools=[tool], **with_retries(options["url"]))
     given: Options = {}
     if "parallel" in options:
         limit = library.ToolExecutionConfig(max_function_tool_concurrency=options["parallel"])
@@ -214,11 +233,16 @@ async def openai_agents(options: Options) -> Result:
     elif options.get("resume"):
         question = []
     result = library.Runner.run_streamed(agent, question, **given)
-    async for _ in result.stream_events():
-        pass
+    await read_all(result)
     if result.interruptions:
         (folder / "state.json").write_text(json.dumps(result.to_state().to_json()))
     return {"text": result.final_output or "", "waits": bool(result.interruptions)}
+
+
+def asking(event: Any) -> None:  # noqa: ANN401 - a BeforeToolCallEvent of strands
+    """Interrupt the run before a call, until a person has answered."""
+    if event.interrupt("tide", reason="approval") != "yes":
+        event.cancel_tool = "not approved"
 
 
 async def strands(options: Options) -> Result:
@@ -236,7 +260,7 @@ async def strands(options: Options) -> Result:
         yield f"half of {days} days at {place}"
         yield "17:42"
 
-    async def with_image(place: str, days: int) -> Any:  # noqa: ANN401, ARG001, RUF029 - the tool's
+    async def with_image(place: str, days: int) -> Any:  # noqa: ANN401, ARG001 - the tool's
         """Draw the tides of a place."""
         image = {"image": {"format": "png", "source": {"bytes": IMAGE}}}
         return {"status": "success", "content": [image]}
@@ -253,17 +277,12 @@ async def strands(options: Options) -> Result:
     question: Any = None if options.get("resume") else QUESTION
     waiting = Path(options["folder"]) / "interrupts"
     if options.get("approve"):
-
-        def ask(event: BeforeToolCallEvent) -> None:
-            if event.interrupt("tide", reason="approval") != "yes":
-                event.cancel_tool = "not approved"
-
-        agent.hooks.add_callback(BeforeToolCallEvent, ask)
-        if options["approve"] == "resume":
-            question = [
-                {"interruptResponse": {"interruptId": one, "response": "yes"}}
-                for one in waiting.read_text().split()
-            ]
+        agent.hooks.add_callback(BeforeToolCallEvent, asking)
+    if options.get("approve") == "resume":
+        question = [
+            {"interruptResponse": {"interruptId": one, "response": "yes"}}
+            for one in waiting.read_text().split()
+        ]
     limits: Options = {"limits": {"total_tokens": options["tokens"]}} if "tokens" in options else {}
     result: Result = {"progress": []}
     async for event in agent.stream_async(question, **limits):
@@ -289,8 +308,10 @@ LIBRARIES = {
 async def probed(library: str, options: Options) -> Result:
     """Run the agent, and return what is seen from outside."""
     running = asyncio.ensure_future(LIBRARIES[library](options))
-    if "cancel_after" in options:
-        await asyncio.wait([running], timeout=options["cancel_after"])
+    if options.get("cancel"):
+        runs = Path(options["folder"]) / "runs"
+        while not runs.exists() and not running.done():  # noqa: ASYNC110 - the sign is a file
+            await asyncio.sleep(0.05)
         running.cancel()
     result: Result = {}
     try:
@@ -301,8 +322,8 @@ async def probed(library: str, options: Options) -> Result:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
         result["error"] = f"{type(error).__name__}: {error}"[:300]
-    # One turn of the loop, so that tasks that are done can leave.
-    await asyncio.sleep(0)
+    # Time for the tasks that end by themselves.
+    await asyncio.sleep(0.5)
     left = asyncio.all_tasks() - {asyncio.current_task()}
     return {"text": "", "error": None, "tasks_left": len(left), **result}
 

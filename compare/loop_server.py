@@ -1,6 +1,6 @@
 """Scripted Chat Completions server of the comparison of agent loops, in a process of its own.
 
-In: requests of the peers.  Out: streams in the form that OpenAI sends, one SSE event per HTTP chunk.
+In: requests of the loops.  Out: streams in the form that OpenAI sends, one SSE event per chunk.
 
 Laws: an answer depends on the messages of its request only, so that concurrent runs do not disturb
 each other. A request without `stream_options.include_usage` gets no usage. The path selects the

@@ -139,7 +139,7 @@ def folder_of(python: str, package: str) -> Path:
         f"import importlib.util as u; print(u.find_spec({package!r}).submodule_search_locations[0])"
     )
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - as above
-    return Path(done.stdout.strip())
+    return Path(done.stdout.strip()).parent
 
 
 def version_of(python: str, distribution: str) -> str:
@@ -169,32 +169,57 @@ def table(measures: dict[str, Measures], names: dict[str, str]) -> str:
     return "\n".join(rows)
 
 
+HEAD = """# Agent loops
+
+`deltafold.conversation.Agent` beside the loops of pydantic-ai, openai-agents and strands.
+`make compare-loops` measures and writes this document.
+
+## CPU and memory
+
+One run has {turns} turns: {calling} answers with {deltas} text deltas and {calls} parallel tool
+calls each, and a last answer of {final} deltas. A server in another process on the loopback
+interface sends Chat Completions streams, one event per HTTP chunk. The answer depends on the
+messages of the request. Each library runs the same asynchronous tool by its public streaming API,
+and the program reads every delta. Client, model and tools are made before the measurement. The
+measurement includes the objects that a conversation needs. Telemetry is off. Each run is checked:
+the final text, the number of deltas, the number of executed tools.
+
+CPU is that of the library's process, user and system: the median, and in parentheses the minimum,
+of {rounds} runs in turns with the others.
+
+- Paced: the server waits {pause} ms after each event, so that each event arrives by itself.
+- At once: the server does not wait.
+- {parallel} runs: concurrent runs at once, in one new process, and the peak of its resident memory.
+
+The ratios are to deltafold. httpx2 and httpx make the same exchanges and do not decode them: they
+are the cost of the transport. deltafold, pydantic-ai and openai-agents use httpx2 here. strands
+requires an openai client below version 3.
+
+| library | paced, ms | ratio | at once, ms | ratio | {parallel} runs, s | ratio | peak MB |
+|---|---:|---:|---:|---:|---:|---:|---:|
+{table}
+
+Python {python}, {cores} cores.
+
+"""
+
+
 def report_of(
-    measures: dict[str, Measures], names: dict[str, str], lines: str, rounds: int, parallel: int
+    measures: dict[str, Measures], names: dict[str, str], rounds: int, parallel: int
 ) -> str:
-    """Write the report."""
-    return (
-        "# Agent loops\n\n"
-        "`deltafold.conversation.Agent` beside the loops of pydantic-ai, openai-agents and strands.\n"
-        "`make compare-loops` measures and writes this document.\n\n"
-        f"## CPU and memory\n\nOne run has {TURNS} turns: {TURNS - 1} answers with {TURN_DELTAS} text\n"
-        f"deltas and {CALLS} parallel tool calls each, and a last answer of {FINAL_DELTAS} deltas. A server\n"
-        "in another process on the loopback interface sends Chat Completions streams, one event per\n"
-        "HTTP chunk. The answer depends on the messages of the request. Each library runs the same\n"
-        "asynchronous tool by its public streaming API, and the program reads every delta. Client,\n"
-        "model and tools are made before the measurement; what a conversation needs is made in it.\n"
-        "Telemetry is off. Each run is checked: the final text, the number of deltas, the number of\n"
-        "executed tools.\n\n"
-        "CPU is that of the library's process, user and system, in milliseconds: median, and the\n"
-        f'minimum in parentheses, of {rounds} runs in turns with the others. "Paced": the server waits\n'
-        f'{PAUSE_MS} ms after each event, so that each event arrives by itself. "At once": it does not\n'
-        f'wait. "{parallel} runs": CPU seconds of so many concurrent runs in one new process, at once, and\n'
-        "its peak memory. × is the ratio to deltafold. httpx2 and httpx make the same exchanges and\n"
-        "do not decode them: that is the cost of the transport. strands 1.62 requires an openai\n"
-        "client below version 3, which uses another HTTP client than the others.\n\n"
-        f"| library | paced, ms | × | at once, ms | × | {parallel} runs, s | × | peak MB |\n"
-        "|---|---:|---:|---:|---:|---:|---:|---:|\n" + table(measures, names) + "\n\n"
-        f"Python {sys.version.split()[0]}, {os.cpu_count()} cores.\n\n" + lines + "\n"
+    """Write the head of the report, and its first section."""
+    return HEAD.format(
+        turns=TURNS,
+        calling=TURNS - 1,
+        deltas=TURN_DELTAS,
+        calls=CALLS,
+        final=FINAL_DELTAS,
+        rounds=rounds,
+        pause=PAUSE_MS,
+        parallel=parallel,
+        table=table(measures, names),
+        python=sys.version.split()[0],
+        cores=os.cpu_count(),
     )
 
 
@@ -230,8 +255,8 @@ def main() -> int:
     if saved is not None:
         told = {library: asdict(found) for library, found in measures.items()}
         saved.write_text(json.dumps(told), encoding="utf-8")
-    report = report_of(measures, names, lines, chosen.rounds, chosen.parallel) + features
-    chosen.to.write_text(report, encoding="utf-8")
+    head = report_of(measures, names, chosen.rounds, chosen.parallel)
+    chosen.to.write_text(f"{head}{features}\n{lines}", encoding="utf-8")
     return int(any(found.error for found in measures.values()))
 
 

@@ -135,9 +135,7 @@ def measure(pythons: dict[str, str], rounds: int, parallel: int) -> dict[str, Me
 
 def folder_of(python: str, package: str) -> Path:
     """Return the folder of a package in an environment."""
-    code = (
-        f"import importlib.util as u; print(u.find_spec({package!r}).submodule_search_locations[0])"
-    )
+    code = f"from importlib.util import find_spec; print(find_spec({package!r}).origin)"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - as above
     return Path(done.stdout.strip()).parent
 

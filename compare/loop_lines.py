@@ -18,6 +18,9 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
         "deltafold",
         (
             "conversation/agent*.py",
+            "conversation/answering.py",
+            "conversation/asking.py",
+            "conversation/deadline.py",
             "conversation/executor.py",
             "conversation/run*.py",
             "conversation/state.py",

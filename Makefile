@@ -14,7 +14,7 @@ CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test test-local lint bench compare fuzz gate gate-bless wheel bless clean
+.PHONY: help demo test test-local lint bench compare compare-loops fuzz gate gate-bless wheel bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -53,6 +53,9 @@ bench: .venv-bench/installed ## ours and our peers in one run; rewrites docs/ben
 
 compare: .venv-sdks/installed ## the official clients and llm-babel's golden cases; rewrites docs/sdks.md
 	.venv-sdks/bin/python -W ignore compare/sdks.py
+
+compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md
+	.venv-loops/bin/python compare/loops.py --strands-python .venv-strands/bin/python
 
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
 	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)

@@ -317,8 +317,9 @@ PROBES: dict[str, Callable[[Probe], str]] = {
 
 
 NOTES = """
-Each row was run against these versions: `compare/loop_features.py` judges by the requests that the
-server received, by the final text, and by the executions that the tool wrote to a file.
+`compare/loop_features.py` runs each row against these versions. It judges by the requests that the
+server received, by the final text, and by the executions that the tool wrote to a file. A "no"
+without further words is by the sources of the library: they have nothing that a program could run.
 
 - "raises": the failure reaches the caller of the run.
 - openai-agents: the retries are those of `ModelRetrySettings` with the policies
@@ -340,8 +341,11 @@ Further features, by the documentation or by the modules of the installed packag
 
 | | deltafold | pydantic-ai | openai-agents | strands |
 |---|---|---|---|---|
-| structured output | `output_schema` of the settings | `output_type` | `output_type` | \
-`structured_output_model` |
+| structured output | `output=` | `output_type` | `output_type` | `structured_output_model` |
+| the rest of an answer that broke off | prefill, `prefix`, `starting_after` | background mode of \
+OpenAI, by polling | not found | not found |
+| a tool starts before its answer ends | `start_tools_early` | not found | not found | not found |
+| synchronous runs | `run_sync`, `stream_sync` | `run_sync` | `run_sync` | `agent(...)` |
 | tools of MCP servers | no | `pydantic_ai.mcp` | `agents.mcp` | `strands.tools.mcp` |
 | agents that call or follow each other | no | by tools and output functions | `agents.handoffs`, \
 `Agent.as_tool` | `strands.multiagent` |

@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import deltafold
 from deltafold import (
     AnthropicModel,
     Message,
@@ -101,6 +103,17 @@ def test_the_join_has_each_space_once(
     partial = Message.assistant(beginning)
     message = claude_model(server).send_message_sync("When?", continue_from=partial)
     assert message.text == whole
+
+
+def test_the_example_of_the_documentation_runs(server: ReplayServer) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    section = text.partition("### Answers that broke off\n")[2]
+    server.queue(
+        cut_after_text(claude(BEGINNING), b"content_block_stop"), Recording.of_events(claude(REST))
+    )
+    found: dict[str, Any] = {"deltafold": deltafold, "model": claude_model(server)}
+    exec(section.split("```python\n")[1].split("```")[0], found)  # noqa: S102 - our own
+    assert found["ask_on"]("When?").text == BEGINNING + REST
 
 
 def test_an_answer_may_break_off_again(server: ReplayServer) -> None:

@@ -102,7 +102,10 @@ class ModelClient:
         if request.invocation.model:
             params["model_id"] = request.invocation.model
         params.setdefault("repair", "auto")
-        return self.model.stream(to_messages(request.context), request.tools, **params)
+        stream: AsyncIterable[MessageDelta] = self.model.stream(
+            to_messages(request.context), request.tools, **params
+        )
+        return stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ mistake of the caller raises at the call; a failure of the provider or the netwo
 Clients that are made here do not retry, because retries are the caller's decision.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast, overload
 
 from deltafold._core import Decoder
 from deltafold.cost import listed_model
@@ -20,7 +20,6 @@ from deltafold.dialects.capability import Capability
 from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.error_mapping import ErrorMapper
 from deltafold.exceptions import MisuseError
-from deltafold.messages import Message
 from deltafold.models import observing
 from deltafold.models.calls import (
     CallFacts,
@@ -43,11 +42,13 @@ from deltafold.models.info import ModelInfo, RequestMetadata
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
 from deltafold.models.messaging import Messaging
-from deltafold.models.prepared import Prepared, as_caller_errors
+from deltafold.models.output_request import output_request
+from deltafold.models.prepared import Prepared, Said, as_caller_errors
 from deltafold.models.vendors import VENDORS, Vendor
+from deltafold.output_streams import AsyncOutputStream, OutputStream
+from deltafold.outputs import Output, P, T
 from deltafold.stream_core import CallContext, DecoderOptions
 from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
-from deltafold.tool_specs import ToolSpec
 from deltafold.transports.http import ClientKind
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sdks import Sdk
@@ -56,6 +57,11 @@ from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.timeouts import Timeouts
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
+
+_Any: TypeAlias = Any
+_Tools: TypeAlias = Tools | None
+_Schema: TypeAlias = Mapping[str, object]
+# Short names, so that an overload fits on one line. The first overload lists the arguments.
 
 
 class Model(Messaging, Generic[ConfigT]):
@@ -202,6 +208,7 @@ class Model(Messaging, Generic[ConfigT]):
         known = known_model(self._config.model_id)
         return None if known is None else asked in known.capabilities
 
+    @overload
     def stream(
         self,
         messages: Messages,
@@ -215,7 +222,36 @@ class Model(Messaging, Generic[ConfigT]):
         tee: AsyncTee | None = None,
         repair: Repair = "none",
         strict: bool = False,
+        output: None = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
+    ) -> AsyncDeltaStream: ...
+    @overload
+    def stream(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
+    ) -> AsyncOutputStream[T, P]: ...
+    @overload
+    def stream(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
+    ) -> AsyncOutputStream[T]: ...
+    @overload
+    def stream(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
+    ) -> AsyncOutputStream[object]: ...
+    def stream(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        *,
+        tool_choice: ToolChoiceLike | None = None,
+        system_prompt_content: SystemContent | None = None,
+        invocation_state: Mapping[str, object] | None = None,
+        request_metadata: Metadata | None = None,
+        tee: AsyncTee | None = None,
+        repair: Repair = "none",
+        strict: bool = False,
+        output: object = None,
+        **params: Any,
     ) -> AsyncDeltaStream:
         """Start a call, asynchronously.  The request is sent when the stream is first read.
 
@@ -233,6 +269,8 @@ class Model(Messaging, Generic[ConfigT]):
             repair: "auto" repairs parts of the conversation that the provider would refuse; "none"
                 sends it unchanged. The problems are in the message's warnings in both cases.
             strict: whether a conversation that the provider would refuse raises instead.
+            output: the type of the answer; the stream then has `partial` and `final_output`
+                (`Output` has the types).
             params: settings for this call alone.
 
         Raises:
@@ -252,10 +290,12 @@ class Model(Messaging, Generic[ConfigT]):
             request_metadata=request_metadata,
             repair=repair,
             strict=strict,
+            output=output,
             **params,
         )
         return self._begin_async(prepared, tee)
 
+    @overload
     def stream_sync(
         self,
         messages: Messages,
@@ -269,7 +309,36 @@ class Model(Messaging, Generic[ConfigT]):
         tee: Tee | None = None,
         repair: Repair = "none",
         strict: bool = False,
+        output: None = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
+    ) -> DeltaStream: ...
+    @overload
+    def stream_sync(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
+    ) -> OutputStream[T, P]: ...
+    @overload
+    def stream_sync(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
+    ) -> OutputStream[T]: ...
+    @overload
+    def stream_sync(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
+    ) -> OutputStream[object]: ...
+    def stream_sync(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        *,
+        tool_choice: ToolChoiceLike | None = None,
+        system_prompt_content: SystemContent | None = None,
+        invocation_state: Mapping[str, object] | None = None,
+        request_metadata: Metadata | None = None,
+        tee: Tee | None = None,
+        repair: Repair = "none",
+        strict: bool = False,
+        output: object = None,
+        **params: Any,
     ) -> DeltaStream:
         """Start a call and wait for it; arguments and errors are those of `stream`."""
         prepared = self._prepare(
@@ -283,6 +352,7 @@ class Model(Messaging, Generic[ConfigT]):
             request_metadata=request_metadata,
             repair=repair,
             strict=strict,
+            output=output,
             **params,
         )
         return self._begin_sync(prepared, tee)
@@ -352,11 +422,25 @@ class Model(Messaging, Generic[ConfigT]):
         request_metadata: Metadata | None = None,
         repair: Repair = "none",
         strict: bool = False,
+        output: object = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> Prepared:
         conversation = conversation_of(messages, system_prompt, system_prompt_content)
-        tools = tools_of(tool_specs)
         config = self._changed(params, tool_choice)
+        expected = None
+        if output is not None:
+            asked = output_request(
+                Output.of(output),
+                self.row.name,
+                self._vendor.name,
+                config,
+                has_tools=bool(tool_specs),
+            )
+            expected = asked.expected
+            if asked.tool is not None:
+                tool_specs = [*(tool_specs or ()), asked.tool]
+            config = self._changed({**params, **asked.settings}, tool_choice or asked.tool_choice)
+        tools = tools_of(tool_specs)
         conversation, report = examined(
             conversation, self.dialect, config.model_id, repair=repair, strict=strict
         )
@@ -367,7 +451,7 @@ class Model(Messaging, Generic[ConfigT]):
             for name, source in sources.items():
                 refuse_no_json(source, name)
             raise
-        said = _Said(
+        said = Said(
             conversation,
             tools,
             (*report.to_warnings(), *rendered.notes),
@@ -376,7 +460,8 @@ class Model(Messaging, Generic[ConfigT]):
             sources,
         )
         metadata = metadata_of(request_metadata)
-        return self._prepared(kind, config, rendered.body, said, metadata, streamed=streamed)
+        prepared = self._prepared(kind, config, rendered.body, said, metadata, streamed=streamed)
+        return prepared if expected is None else replace(prepared, expected=expected)
 
     def _prepare_body(
         self,
@@ -390,7 +475,7 @@ class Model(Messaging, Generic[ConfigT]):
         if isinstance(named, str):
             config = self._changed({"model_id": named})
         streamed = body.get("stream") is not False
-        said = _Said([], [], (), invocation_state or {}, {}, {"body": dict(body)})
+        said = Said([], [], (), invocation_state or {}, {}, {"body": dict(body)})
         metadata = metadata_of(request_metadata)
         return self._prepared(kind, config, body, said, metadata, streamed=streamed)
 
@@ -399,7 +484,7 @@ class Model(Messaging, Generic[ConfigT]):
         kind: ClientKind,
         config: ConfigT,
         body: Mapping[str, object],
-        said: "_Said",
+        said: "Said",
         metadata: RequestMetadata,
         *,
         streamed: bool,
@@ -444,7 +529,9 @@ class Model(Messaging, Generic[ConfigT]):
                     sent.append(prepared.changed(context))
             return prepared.caller.open(sent[-1])
 
-        return DeltaStream(
+        expected = prepared.expected
+        make = DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
+        return make(
             open_source,
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
@@ -467,7 +554,11 @@ class Model(Messaging, Generic[ConfigT]):
                     sent.append(prepared.changed(context))
             return await prepared.caller.open_async(sent[-1])
 
-        return AsyncDeltaStream(
+        expected = prepared.expected
+        make = (
+            AsyncDeltaStream if expected is None else partial(AsyncOutputStream[Any, Any], expected)
+        )
+        return make(
             open_source,
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
@@ -510,26 +601,6 @@ class Model(Messaging, Generic[ConfigT]):
         if tool_choice is not None:
             fields["tool_choice"] = tool_choice
         return self._check_config(fields)
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """Input of a call in its normal form."""
-
-    messages: Sequence[Message]
-    tools: Sequence[ToolSpec]
-    notes: tuple[Mapping[str, object], ...]
-    invocation_state: Mapping[str, object]
-    tool_names: Mapping[str, str]
-    sources: Mapping[str, object]
-
-    def named_tools(self) -> list[ToolSpec]:
-        """Return the tools under the names by which the model knows them."""
-        others = {own: other for other, own in self.tool_names.items()}
-        return [
-            tool.model_copy(update={"name": others.get(tool.name, tool.name)})
-            for tool in self.tools
-        ]
 
 
 def _fields_of(config: object) -> dict[str, object]:

@@ -6,14 +6,18 @@ Laws: immutable, so that a stream keeps the values that it began with; hooks cha
 """
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from deltafold.messages import Message
 from deltafold.models.calls import CallFacts
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext
 from deltafold.models.json_body import encoded
+from deltafold.output_streams import Expected
 from deltafold.stream_core import CallerError, DecoderOptions
+from deltafold.tool_specs import ToolSpec
 from deltafold.transports.requests import PreparedRequest
 
 
@@ -28,6 +32,7 @@ class Prepared:
         options: the options of the decoder.
         notes: losses of rendering, as warnings.
         invocation_state: the caller's own objects.
+        expected: the output that the answer is expected to hold, None without one.
     """
 
     caller: Caller
@@ -36,6 +41,7 @@ class Prepared:
     options: DecoderOptions
     notes: tuple[Mapping[str, object], ...]
     invocation_state: Mapping[str, object] = field(repr=False)
+    expected: Expected[Any, Any] | None = None
 
     def context(self) -> RequestContext:
         """Return the part of the request that a hook may change."""
@@ -61,6 +67,26 @@ class Prepared:
             query=context.query,
             content=encoded(context.body, opaque=self.caller.sdk is not None),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Input of a call in its normal form."""
+
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec]
+    notes: tuple[Mapping[str, object], ...]
+    invocation_state: Mapping[str, object]
+    tool_names: Mapping[str, str]
+    sources: Mapping[str, object]
+
+    def named_tools(self) -> list[ToolSpec]:
+        """Return the tools under the names by which the model knows them."""
+        others = {own: other for other, own in self.tool_names.items()}
+        return [
+            tool.model_copy(update={"name": others.get(tool.name, tool.name)})
+            for tool in self.tools
+        ]
 
 
 @contextlib.contextmanager

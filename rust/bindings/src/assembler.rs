@@ -18,7 +18,7 @@ use crate::batch::DeltaBatch;
 use crate::clock::Timestamp;
 use crate::delta::MessageDelta;
 use crate::errors;
-use crate::fold_state::FoldState;
+use crate::fold_state::{FoldState, Place};
 use crate::folded::{self, FoldedMessage};
 use crate::imports::{MAPPING, MAPPING_PROXY};
 use crate::partial_json::PartialJson;
@@ -191,6 +191,21 @@ impl MessageAssembler {
     pub(crate) fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         let core = self.read(py, |state| Arc::clone(state.core()))?;
         Ok(folded::joined_text(py, core.parts(), false))
+    }
+
+    /// Return the text from a place on, and the place of its end.
+    ///
+    /// The text is the visible text without refusals, or with `tool_name` the arguments of the first call of that tool.  The
+    /// first place is `(0, 0)`.  The cost is the size of the returned text.
+    #[pyo3(signature = (place, /, tool_name=None))]
+    fn text_since<'py>(
+        &self,
+        py: Python<'py>,
+        place: Place,
+        tool_name: Option<&str>,
+    ) -> PyResult<(Bound<'py, PyString>, Place)> {
+        let (text, end) = self.read(py, |state| state.text_since(place, tool_name))?;
+        Ok((PyString::new(py, &text), end))
     }
 
     /// Consume a delta, a batch, or a mapping in wire names.

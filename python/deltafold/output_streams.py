@@ -4,16 +4,16 @@ In: an `Expected` and the arguments of a stream.  Out: deltas as from every stre
 output, its changes, and the output.
 
 Laws: iterating deltas costs as much as with every stream, because the text is read when the partial
-output is requested. Each byte of the answer is parsed once. The partial output is one object that
-grows in place, so that following it costs as much as the changes.
+output is requested. Each reader parses each byte of the answer once. The partial output is one
+object that grows in place, so that following it costs as much as the changes.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, cast
 
-from deltafold._core import MessageAssembler, PartialJson
-from deltafold.outputs import Output, P, T
+from deltafold._core import MessageAssembler
+from deltafold.outputs import WRAPPED, Output, P, T
 from deltafold.stream_core import StreamCore
 from deltafold.streams import AsyncDeltaStream, DeltaStream
 from deltafold.transports.sources import AsyncSource, Source
@@ -39,89 +39,18 @@ class Expected(Generic[T, P]):
     tool_name: str | None = None
 
 
-class _Following:
-    """Changes of an output, read from an assembler."""
-
-    __slots__ = ("_assembler", "_has_begun", "_head", "_is_wrapped", "_place", "_reader", "_tool")
-
-    def __init__(self, assembler: MessageAssembler, expected: Expected[Any, Any]) -> None:
-        self._assembler = assembler
-        self._tool = expected.tool_name
-        self._is_wrapped = expected.output.is_wrapped
-        self._place = (0, 0)
-        self._reader = PartialJson()
-        self._head = ""
-        self._has_begun = expected.tool_name is not None
-
-    def changes(self) -> list[Change]:
-        """Return the changes since the last call."""
-        text, self._place = self._assembler.text_since(self._place, self._tool)
-        if not text:
-            return []
-        if not self._has_begun:
-            text = self._begin(text)
-        self._reader.feed(text)
-        found = self._reader.changes()
-        if self._is_wrapped:
-            return [(path[1:], sign, value) for path, sign, value in found if path]
-        return found
-
-    def _begin(self, text: str) -> str:
-        """Return the text without a fence before the JSON; "" while more of a fence may follow."""
-        head = (self._head + text).lstrip()
-        if head.startswith("`") and "\n" not in head:
-            self._head = head
-            return ""
-        self._has_begun = bool(head)
-        self._head = ""
-        return head.partition("\n")[2] if head.startswith("```") else head
-
-
-class _Partial:
-    """Partial output that grows in place."""
-
-    __slots__ = ("_following", "value")
-
-    def __init__(self, assembler: MessageAssembler, expected: Expected[Any, Any]) -> None:
-        self._following = _Following(assembler, expected)
-        empty = _EMPTY.get(expected.output.root_type)
-        self.value: Any = None if empty is None else empty()
-
-    def advance(self) -> object:
-        """Apply the changes since the last call, and return the value."""
-        for path, sign, added in self._following.changes():
-            if path:
-                self._apply(path, sign, added)
-            else:
-                self.value = added if sign == "set" else self.value + added
-        return self.value
-
-    def _apply(self, path: Path, sign: str, added: Any) -> None:  # noqa: ANN401 - JSON
-        holder: Any = self.value
-        for name in path[:-1]:
-            holder = holder[name]
-        key: Any = path[-1]
-        if sign == "append":
-            text = holder[key]
-            # CPython adds to a string in place if it is referenced once.
-            holder[key] = None
-            text += added
-            holder[key] = text
-        elif type(key) is int and key == len(holder):
-            holder.append(added)
-        else:
-            holder[key] = added
-
-
 class _Outcome(Generic[T, P]):
     """Output of a stream: its type, the readers of its text, and its final value."""
 
-    __slots__ = ("changing", "expected", "final", "partial")
+    __slots__ = ("changes", "empty", "expected", "final", "is_wrapped", "live")
 
-    def __init__(self, expected: Expected[T, P]) -> None:
+    def __init__(self, expected: Expected[T, P], assembler: MessageAssembler) -> None:
         self.expected = expected
-        self.partial: _Partial | None = None
-        self.changing: _Following | None = None
+        self.live: Callable[[], object] = assembler.follow_json(expected.tool_name).live
+        self.is_wrapped = expected.output.is_wrapped
+        self.changes = assembler.follow_json(expected.tool_name).changes
+        make = _EMPTY.get(expected.output.root_type)
+        self.empty = None if make is None else make()
         self.final: list[T] = []
 
 
@@ -144,19 +73,20 @@ class _Outputs(Generic[T, P]):
         ...     show(stream.partial.get("title", ""))
         """
         outcome = self._outcome
-        if outcome.partial is None:
-            outcome.partial = _Partial(self._core.assembler, outcome.expected)
-        return cast("P", outcome.partial.advance())
+        value = outcome.live()
+        if outcome.is_wrapped and value is not None:
+            value = cast("dict[str, object]", value).get(WRAPPED)
+        return cast("P", outcome.empty if value is None else value)
 
     def changes(self) -> list[Change]:
         """Return the changes of the output since the last call, as `PartialJson.changes` does.
 
         The first call returns the changes that build the value so far.
         """
-        outcome = self._outcome
-        if outcome.changing is None:
-            outcome.changing = _Following(self._core.assembler, outcome.expected)
-        return outcome.changing.changes()
+        found = self._outcome.changes()
+        if self._outcome.is_wrapped:
+            return [(path[1:], sign, value) for path, sign, value in found if path]
+        return found
 
 
 class OutputStream(_Outputs[T, P], DeltaStream, Generic[T, P]):
@@ -178,7 +108,7 @@ class OutputStream(_Outputs[T, P], DeltaStream, Generic[T, P]):
         **settings: Any,  # noqa: ANN401 - those of `DeltaStream`
     ) -> None:
         super().__init__(origin, dialect, **settings)
-        self._outcome = _Outcome(expected)
+        self._outcome = _Outcome(expected, self._core.assembler)
 
     def final_output(self) -> T:
         """Read to the end, validate the output once, and return it.
@@ -212,7 +142,7 @@ class AsyncOutputStream(_Outputs[T, P], AsyncDeltaStream, Generic[T, P]):
         **settings: Any,  # noqa: ANN401 - those of `AsyncDeltaStream`
     ) -> None:
         super().__init__(open_source, dialect, **settings)
-        self._outcome = _Outcome(expected)
+        self._outcome = _Outcome(expected, self._core.assembler)
 
     async def final_output(self) -> T:
         """Read to the end, validate the output once, and return it.

@@ -150,7 +150,9 @@ class Output(Generic[T, P]):
         Raises:
             ValueError: pydantic has no schema for the type.
         """
-        made: Output[Any, Any] = given if isinstance(given, Output) else Output(given)
+        if not isinstance(given, Output):
+            return Output(given)
+        made: Output[Any, Any] = given
         return made
 
     @property

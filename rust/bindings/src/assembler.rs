@@ -18,7 +18,7 @@ use crate::batch::DeltaBatch;
 use crate::clock::Timestamp;
 use crate::delta::MessageDelta;
 use crate::errors;
-use crate::fold_state::{FoldState, Place};
+use crate::fold_state::FoldState;
 use crate::folded::{self, FoldedMessage};
 use crate::imports::{MAPPING, MAPPING_PROXY};
 use crate::partial_json::PartialJson;
@@ -193,19 +193,15 @@ impl MessageAssembler {
         Ok(folded::joined_text(py, core.parts(), false))
     }
 
-    /// Return the text from a place on, and the place of its end.
+    /// Return a new reader of the JSON in the answer, which works while the answer is being written.
     ///
-    /// The text is the visible text without refusals, or with `tool_name` the arguments of the first call of that tool.  The
-    /// first place is `(0, 0)`.  The cost is the size of the returned text.
-    #[pyo3(signature = (place, /, tool_name=None))]
-    fn text_since<'py>(
-        &self,
-        py: Python<'py>,
-        place: Place,
-        tool_name: Option<&str>,
-    ) -> PyResult<(Bound<'py, PyString>, Place)> {
-        let (text, end) = self.read(py, |state| state.text_since(place, tool_name))?;
-        Ok((PyString::new(py, &text), end))
+    /// The JSON is the visible text without refusals, also inside a Markdown fence, or with `tool_name` the arguments of the
+    /// first call of that tool.  The reader reads new text whenever it is used, each byte once.  After `reset()` it keeps its
+    /// value.
+    #[pyo3(signature = (tool_name=None))]
+    fn follow_json(&self, py: Python<'_>, tool_name: Option<String>) -> PyResult<PartialJson> {
+        let generation = self.read(py, FoldState::generation)?;
+        Ok(PartialJson::of_answer(Arc::clone(&self.state), generation, tool_name))
     }
 
     /// Consume a delta, a batch, or a mapping in wire names.

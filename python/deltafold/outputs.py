@@ -150,10 +150,9 @@ class Output(Generic[T, P]):
         Raises:
             ValueError: pydantic has no schema for the type.
         """
-        if not isinstance(given, Output):
-            return Output(given)
-        made: Output[Any, Any] = given
-        return made
+        if isinstance(given, Output):
+            return given  # pyright: ignore[reportUnknownVariableType]
+        return Output(given)
 
     @property
     def json_schema(self) -> dict[str, object]:

@@ -56,3 +56,6 @@ class City(TypedDict):
 
     city: str
     country: str
+
+
+Dishes = list[Dish]

@@ -26,7 +26,7 @@ _EMPTY: Final[dict[object, Callable[[], object]]] = {"object": dict, "array": li
 """Partial output before the first byte, by its type in JSON Schema."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
 class Expected(Generic[T, P]):
     """Output that an answer is expected to hold.
 

@@ -227,7 +227,7 @@ class Output(Generic[T, P]):
         return f"Output({self.name})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
 class Answer(Generic[T]):
     """A whole answer and its output.
 

@@ -84,7 +84,7 @@ _NO_CHOICE: Final = frozenset({"local", "ollama", "zai"})
 _PURPOSE: Final = "Return the final answer as the arguments of this tool."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
 class OutputRequest(Generic[T, P]):
     """Changes of a call that asks for an output.
 

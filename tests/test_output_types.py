@@ -85,7 +85,7 @@ def test_a_written_module_can_be_imported(
 ) -> None:
     name = place.partition(":")[2]
     (tmp_path / f"written_{name}.py").write_text(module_of_type(place), "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     partial = getattr(import_module(f"written_{name}"), f"{name}Partial")
     assert partial.__total__ is False
     assert get_type_hints(partial)

@@ -32,7 +32,7 @@ def module_of_type(place: str) -> str:
     """Return the module with the partial type of `package.module:Name`.
 
     Raises:
-        MisuseError: there is no such name, or pydantic has no schema for it.
+        MisuseError: the name does not exist, or pydantic has no schema for the type.
     """
     module, _, name = place.partition(":")
     if not module or not name:

@@ -118,10 +118,10 @@ impl Live {
             }
             Some(Open::Array(list)) => {
                 let list = list.bind(py);
-                let last = list.len().saturating_sub(1);
-                let shown = list.get_item(last)?;
-                list.set_item(last, &none)?;
-                list.set_item(last, joined(shown, &more)?)
+                let index = list.len().saturating_sub(1);
+                let shown = list.get_item(index)?;
+                list.set_item(index, &none)?;
+                list.set_item(index, joined(shown, &more)?)
             }
             None => {
                 let shown = self.root.take().map(|root| root.into_bound(py));

@@ -70,7 +70,9 @@ def by_changes(pieces: list[bytes]) -> Callable[[], PartialJson]:
 
 def chat_events(pieces: list[bytes]) -> list[bytes]:
     """Return the events of a Chat stream that says these pieces."""
-    chunks = [{"index": 0, "delta": {"content": piece.decode()}} for piece in pieces]
+    chunks: list[dict[str, object]] = [
+        {"index": 0, "delta": {"content": piece.decode()}} for piece in pieces
+    ]
     chunks.append({"index": 0, "delta": {}, "finish_reason": "stop"})
     bodies = ({"id": "a", "model": "m", "choices": [chunk]} for chunk in chunks)
     return [*(b"data: %b\n\n" % json.dumps(body).encode() for body in bodies), b"data: [DONE]\n\n"]
@@ -81,6 +83,7 @@ def by_partial(events: list[bytes]) -> Callable[[], object]:
     expected = Expected[object, object](Output.of({"type": "object"}))
 
     def read() -> object:
+        value: object = None
         with OutputStream(expected, iter(events), "openai-chat") as stream:
             for _ in stream:
                 value = stream.partial

@@ -56,7 +56,7 @@ def test_the_examples_of_settings_run(
 
 def recipe() -> Recording:
     said = json.dumps({"title": "Leek soup", "steps": [{"text": "Boil."}]})
-    events = [
+    events: list[dict[str, Any]] = [
         {
             "id": "a",
             "model": "m",
@@ -64,7 +64,11 @@ def recipe() -> Recording:
         }
         for at in range(0, len(said), 9)
     ]
-    end = {"id": "a", "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    end: dict[str, Any] = {
+        "id": "a",
+        "model": "m",
+        "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+    }
     data = "".join(f"data: {json.dumps(event)}\n\n" for event in [*events, end])
     return Recording.of_events(f"{data}data: [DONE]\n\n".encode())
 

@@ -145,13 +145,13 @@ def applied(changes: list[tuple[tuple[str | int, ...], str, Any]]) -> object:
         holder: Any = top
         for key in (0, *path)[:-1]:
             holder = holder[key]
-        key: Any = (0, *path)[-1]
+        last: Any = path[-1] if path else 0
         if sign == "append":
-            holder[key] += value
-        elif type(key) is int and key == len(holder):
+            holder[last] += value
+        elif type(last) is int and last == len(holder):
             holder.append(value)
         else:
-            holder[key] = value
+            holder[last] = value
     return cast("list[object]", top)[0]
 
 

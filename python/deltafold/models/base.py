@@ -42,7 +42,6 @@ from deltafold.models.info import ModelInfo, RequestMetadata
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
 from deltafold.models.messaging import Messaging
-from deltafold.models.output_request import output_request
 from deltafold.models.prepared import Prepared, Said, as_caller_errors
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.output_streams import AsyncOutputStream, OutputStream
@@ -429,6 +428,8 @@ class Model(Messaging, Generic[ConfigT]):
         config = self._changed(params, tool_choice)
         expected = None
         if output is not None:
+            from deltafold.models.output_request import output_request  # noqa: PLC0415 - few calls
+
             asked = output_request(
                 Output.of(output),
                 self.row.name,

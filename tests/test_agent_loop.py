@@ -1,11 +1,13 @@
-"""The reference loop, as the example holds it: two providers, a failure, an approval, a retry."""
+"""The agent of the example: two providers, a failure, an approval, a retry."""
 
 import asyncio
 from typing import Any
 
-from agent_loop import Loop, converse
+from agent_loop import converse
 from deltafold.conversation import (
     LIVE_SCREEN,
+    Agent,
+    ContextualHistoryEntry,
     ModelInputEntry,
     ModelOutputEntry,
     RunStatus,
@@ -16,17 +18,18 @@ from deltafold.conversation import (
 from deltafold.testing import ReplayServer
 
 
-def held() -> tuple[Loop, list[Any], list[str]]:
+def held() -> tuple[Agent, list[Any], list[str]]:
     said: list[str] = []
     with ReplayServer() as server:
-        loop = asyncio.run(converse(server, said.append))
-        return loop, [request.json() for request in server.requests], said
+        agent = asyncio.run(converse(server, said.append))
+        return agent, [request.json() for request in server.requests], said
 
 
 def test_the_loop_holds_one_conversation_with_two_providers() -> None:
-    loop, bodies, said = held()
-    assert loop.run.status is RunStatus.COMPLETED
-    kinds = [type(entry) for entry in loop.state.history]
+    agent, bodies, said = held()
+    assert agent.run_state.status is RunStatus.COMPLETED
+    spoken = ContextualHistoryEntry | WidgetEntry
+    kinds = [type(entry) for entry in agent.state.history if isinstance(entry, spoken)]
     assert kinds == [
         WidgetEntry,
         ModelInputEntry,
@@ -37,41 +40,42 @@ def test_the_loop_holds_one_conversation_with_two_providers() -> None:
         ToolResultsEntry,
         ModelOutputEntry,
     ]
-    outputs = [one for one in loop.state.history if isinstance(one, ModelOutputEntry)]
+    outputs = [one for one in agent.state.history if isinstance(one, ModelOutputEntry)]
     assert [one.invocation and one.invocation.provider_id for one in outputs] == [
         "anthropic",
         "openai",
         "openai",
     ]
-    assert said[-1].endswith("Atlantis is on no chart.")
+    assert said[-2].endswith("Atlantis is on no chart.")
+    assert said[-1].startswith("=  completed")
     assert [body["model"] for body in bodies] == ["claude-demo", "gpt-demo", "gpt-demo", "gpt-demo"]
 
 
 def test_a_failing_tool_and_an_approved_one_are_results() -> None:
-    loop, _, _ = held()
-    entries = [one for one in loop.state.history if isinstance(one, ToolResultsEntry)]
+    agent, _, _ = held()
+    entries = [one for one in agent.state.history if isinstance(one, ToolResultsEntry)]
     statuses = [[result.status for result in entry.results] for entry in entries]
     assert statuses == [
         [ToolExecutionStatus.SUCCESS, ToolExecutionStatus.FAILED, ToolExecutionStatus.SUCCESS],
         [ToolExecutionStatus.SUCCESS],
     ]
-    assert loop.state.memory_notebook_snapshot == "The trip goes to Brest."
+    assert agent.state.memory_notebook_snapshot == "The trip goes to Brest."
 
 
-def test_a_stream_that_was_cut_is_asked_for_again_and_leaves_nothing() -> None:
-    loop, bodies, _ = held()
+def test_a_stream_that_was_cut_is_asked_for_again_and_shown_to_no_model() -> None:
+    agent, bodies, _ = held()
     assert bodies[1] == bodies[2]
-    outputs = [one for one in loop.state.history if isinstance(one, ModelOutputEntry)]
+    outputs = [one for one in agent.state.history if isinstance(one, ModelOutputEntry)]
     assert [one.metadata["attempt"] for one in outputs] == [1, 2, 1]
 
 
 def test_the_live_screen_reaches_the_model_in_the_newest_entry_alone() -> None:
-    loop, bodies, _ = held()
+    agent, bodies, _ = held()
     shown = [str(body).count("[Live Screen]") for body in bodies]
     assert shown == [1, 1, 1, 1]
     assert "The reader gets seasick." in str(bodies[0])
     assert "The trip goes to Brest." in str(bodies[1])
-    inputs = [one for one in loop.state.history if isinstance(one, ModelInputEntry)]
+    inputs = [one for one in agent.state.history if isinstance(one, ModelInputEntry)]
     assert inputs[0].content_sections.live[-1].key == LIVE_SCREEN
 
 

@@ -7,22 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from agent_loop import gpt
-from deltafold import ModelError, OpenAIChatModel
+from deltafold import Agent, AnthropicModel, MisuseError, ModelError, OpenAIChatModel, Tool
 from deltafold.conversation import (
-    Agent,
     AgentConfig,
     AgentEventKind,
     AgentState,
+    IllegalTransitionError,
     LogFile,
+    LoopConfig,
+    RunState,
     RunStatus,
     Session,
     ToolExecutionStatus,
+    ToolsConfig,
 )
 from deltafold.testing import Recording, ReplayServer
+from wires import claude, gpt
 
-CALL = gpt("", ("c1", "tide", {"place": "Brest"}), ("c2", "tide", {"place": "Atlantis"}))
+CALL = gpt(("c1", "tide", {"place": "Brest"}), ("c2", "tide", {"place": "Atlantis"}))
 DONE = gpt("High tide is at 17:42.")
 
 
@@ -61,7 +67,7 @@ def test_a_run_asks_and_runs_its_calls_until_there_are_none(server: ReplayServer
     agent = Harness(server, [CALL, DONE]).agent()
 
     async def main() -> list[Any]:
-        async with agent.model:
+        async with agent:
             return [event async for event in agent.stream("When is high tide?")]
 
     events = asyncio.run(main())
@@ -125,46 +131,338 @@ def test_a_failure_is_raised_or_returned(server: ReplayServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "reason"),
+    ("config", "reason"),
     [
         ({"max_turns": 1}, "max_turns"),
         ({"max_tokens": 50}, "max_tokens"),
         ({"max_cost_usd": 1e-9}, "max_cost_usd"),
     ],
 )
-def test_a_run_ends_at_its_limits(server: ReplayServer, limit: Any, reason: str) -> None:  # noqa: ANN401
-    result = Harness(server, [CALL]).agent(config={"loop": limit}).run_sync("When?")
+def test_a_run_ends_at_its_limits(server: ReplayServer, config: Any, reason: str) -> None:  # noqa: ANN401
+    limits = LoopConfig(**config)
+    result = Harness(server, [CALL]).agent(config={"loop": limits}).run_sync("When?")
     assert (result.status, result.reason) == (RunStatus.ABORTED, reason)
 
 
-def test_a_call_that_had_begun_is_not_run_again(server: ReplayServer, tmp_path: Path) -> None:
+def test_a_run_ends_if_its_context_does_not_fit(server: ReplayServer) -> None:
+    agent = Harness(server, [CALL]).agent(config={"context": {"token_budget": 5}})
+    result = agent.run_sync("When?")
+    assert (result.status, result.reason) == (RunStatus.ABORTED, "does_not_fit")
+    assert not server.requests
+
+
+SLOW = Recording.of_events(DONE, delay=5.0)
+
+
+async def waiting(place: str) -> str:
+    """Wait for the tide."""
+    await asyncio.sleep(60)
+    return place
+
+
+waiting.__name__ = "tide"
+
+
+@pytest.mark.parametrize(
+    ("answers", "tools"),
+    [([SLOW], []), ([CALL], [waiting]), ([Recording.error(503, {}, {"retry-after": "9"})], [])],
+    ids=["while it answers", "while a tool runs", "while it waits"],
+)
+def test_a_timeout_ends_a_run_at_any_time(
+    server: ReplayServer, answers: list[Any], tools: list[Any]
+) -> None:
+    agent = Harness(server, answers).agent(tools, config={"loop": {"timeout": 0.2}})
+    result = agent.run_sync("When?")
+    assert (result.status, result.reason) == (RunStatus.ABORTED, "timeout")
+
+
+def test_a_timeout_does_not_cancel_the_code_between_two_events(server: ReplayServer) -> None:
+    agent = Harness(server, [DONE]).agent(config={"loop": {"timeout": 0.1}})
+
+    async def main() -> list[Any]:
+        seen: list[Any] = []
+        async with agent:
+            async for event in agent.stream("When?"):
+                seen.append(event)
+                await asyncio.sleep(0.03)
+        return seen
+
+    seen = asyncio.run(main())
+    assert seen[-1].run.reason in {"timeout", "answered"}
+
+
+def test_a_wait_that_is_too_long_ends_the_run(server: ReplayServer) -> None:
+    busy = Recording.error(429, {"error": {"message": "busy"}}, {"retry-after": "3600"})
+    with pytest.raises(ModelError, match="busy"):
+        Harness(server, [busy]).agent().run_sync("When?")
+
+
+def test_retries_are_counted(server: ReplayServer) -> None:
+    busy = Recording.error(503, {"error": {"message": "busy"}}, {"retry-after": "0"})
+    agent = Harness(server, [busy, busy, busy]).agent()
+    with pytest.raises(ModelError):
+        agent.run_sync("When?")
+    assert len(server.requests) == 3
+    assert agent.run_state.status is RunStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    ("finish", "reason"),
+    [("length", "length"), ("content_filter", "content_filter"), ("stop", "answered")],
+)
+def test_the_reason_names_an_answer_that_is_not_whole(
+    server: ReplayServer, finish: str, reason: str
+) -> None:
+    body = DONE.replace(b'"stop"', f'"{finish}"'.encode())
+    result = Harness(server, [body]).agent().run_sync("When?")
+    assert (result.status, result.reason) == (RunStatus.COMPLETED, reason)
+
+
+def test_a_paused_answer_goes_on(server: ReplayServer) -> None:
+    pause = claude("Searching.").replace(b"end_turn", b"pause_turn")
+    server.queue(Recording.of_events(pause), Recording.of_events(claude("Found it.")))
+    model = AnthropicModel({"model_id": "claude-demo"}, base_url=server.url, api_key="k")
+    result = Agent(model=model).run_sync("Search.")
+    assert (result.text, result.turns) == ("Found it.", 2)
+    body: Any = server.requests[1].json()
+    assert body["messages"][-1]["role"] == "assistant"
+
+
+def test_a_server_may_repeat_the_ids_of_its_calls(server: ReplayServer) -> None:
+    one = gpt(("call_0", "tide", {"place": "Brest"}))
+    result = Harness(server, [one, one, DONE]).agent().run_sync("When?")
+    assert result.turns == 3
+    body: Any = server.requests[2].json()
+    ids = [one["tool_call_id"] for one in body["messages"] if one["role"] == "tool"]
+    assert len(set(ids)) == 2
+    assert ids[0] == "call_0"
+
+
+# Tools.
+
+
+def test_tools_are_enabled_and_ask_for_approval_by_the_settings(server: ReplayServer) -> None:
+    def other() -> str:
+        """Do something else."""
+        return ""
+
+    settings = ToolsConfig(enabled=("tide",), require_approval=("tide",))
+    config = {"tools": settings}
+    result = Harness(server, [CALL]).agent([tide, other], config=config).run_sync("When?")
+    assert result.status is RunStatus.AWAITING_HUMAN
+    body: Any = server.requests[0].json()
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["tide"]
+    with pytest.raises(MisuseError, match="there is no tool 'tied'; there are: "):
+        Harness(server, []).agent(config={"tools": {"enabled": ["tied"]}})
+
+
+def test_the_runtime_of_the_settings_reaches_the_tools(server: ReplayServer) -> None:
+    seen: list[object] = []
+
+    def tide(place: str, runtime: object, agent: object) -> str:
+        """Look up the tide."""
+        seen.extend([runtime, agent])
+        return place
+
+    agent = Harness(server, [CALL, DONE]).agent([tide], config={"runtime": {"zone": "UTC"}})
+    agent.run_sync("When?")
+    assert seen[:2] == [{"zone": "UTC"}, agent]
+    with pytest.raises(MisuseError, match="runtime: the tool 'tide' requires it"):
+        Harness(server, []).agent([tide])
+
+
+def test_the_observability_of_the_settings_traces_the_model(
+    server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    server.queue(Recording.of_events(DONE))
+    settings = AgentConfig(model="openai/gpt-4.1", observability={"tracer_provider": provider})
+    Agent(settings).run_sync("When?")
+    assert [span.name for span in exporter.get_finished_spans()] == ["chat gpt-4.1"]
+
+
+def test_only_so_many_calls_run_at_once(server: ReplayServer) -> None:
+    running: list[int] = [0, 0]
+
+    async def tide(place: str) -> str:
+        """Look up the tide."""
+        running[0] += 1
+        running[1] = max(running)
+        await asyncio.sleep(0.01)
+        running[0] -= 1
+        return place
+
+    calls = gpt(*((f"c{number}", "tide", {"place": "Brest"}) for number in range(6)))
+    config = {"loop": {"max_parallel_tools": 2}}
+    Harness(server, [calls, DONE]).agent([tide], config=config).run_sync("When?")
+    assert running == [0, 2]
+
+
+def test_a_tool_that_cancels_itself_fails_alone(server: ReplayServer) -> None:
+    async def tide(place: str) -> str:
+        """Look up the tide."""
+        if place == "Atlantis":
+            raise asyncio.CancelledError
+        return "17:42"
+
+    result = Harness(server, [CALL, DONE]).agent([tide]).run_sync("When?")
+    assert result.status is RunStatus.COMPLETED
+    body: Any = server.requests[1].json()
+    answers = [one["content"] for one in body["messages"] if one["role"] == "tool"]
+    assert answers[0] == "17:42"
+    assert "cancelled itself" in answers[1]
+
+
+def test_wrong_arguments_need_no_approval(server: ReplayServer) -> None:
+    wrong = gpt(("c1", "tide", {"place": 7}))
+    config = {"tools": {"require_approval": ["tide"]}}
+    result = Harness(server, [wrong, DONE]).agent(config=config).run_sync("When?")
+    assert result.status is RunStatus.COMPLETED
+    body: Any = server.requests[1].json()
+    assert "place" in body["messages"][-1]["content"]
+
+
+# Tools that start early.
+
+
+CALLS = claude(("c1", "tide", {"place": "Brest"}), ("c2", "tide", {"place": "Dover"}))
+DONE_TOO = claude("High tide is at 17:42.")
+
+
+def slow_calls() -> Recording:
+    """Return an answer with two calls and a pause after the first."""
+    pieces = [piece for _, piece in Recording.of_events(CALLS).pieces]
+    second = next(number for number, piece in enumerate(pieces) if b'"c2"' in piece)
+    pauses = [0.2 if number == second else 0.0 for number in range(len(pieces))]
+    return Recording(tuple(zip(pauses, pieces, strict=True)))
+
+
+def early(server: ReplayServer, *answers: Recording, is_early: bool = True) -> Agent:
+    server.queue(*answers)
+    model = AnthropicModel({"model_id": "claude-demo"}, base_url=server.url, api_key="k")
+    return Agent({"loop": {"start_tools_early": is_early}}, [tide], model=model)
+
+
+def test_a_tool_may_start_before_the_answer_ends(server: ReplayServer) -> None:
+    for is_early in (True, False):
+        done = Recording.of_events(DONE_TOO)
+        agent = early(server, slow_calls(), done, is_early=is_early)
+        kinds = [str(event.kind) for event in agent.stream_sync("When?")]
+        assert (kinds.index("tool_end") < kinds.index("answer")) is is_early
+        assert kinds.count("tool_start") == kinds.count("tool_end") == 2
+
+
+def test_an_answer_that_breaks_off_keeps_the_calls_that_have_begun(server: ReplayServer) -> None:
+    cut = slow_calls()
+    cut = cut.stopping("cut", cut.body.index(b'"c2"') + 10)
+    result = early(server, cut, Recording.of_events(DONE_TOO)).run_sync("When?")
+    assert result.text == "High tide is at 17:42."
+    assert len(server.requests) == 2
+    body: Any = server.requests[1].json()
+    assert [block["id"] for block in body["messages"][1]["content"]] == ["c1"]
+    assert body["messages"][2]["content"][0]["content"] == "17:42"
+
+
+# Interruptions.
+
+
+@pytest.mark.parametrize("is_repeatable", [False, True])
+def test_a_call_that_had_begun_runs_again_only_if_it_is_repeatable(
+    server: ReplayServer, tmp_path: Path, *, is_repeatable: bool
+) -> None:
     runs: list[str] = []
 
     async def slow(place: str) -> str:
         """Look up."""
         runs.append(place)
-        if place == "Atlantis":
+        if place == "Atlantis" and runs.count("Atlantis") == 1:
             await asyncio.sleep(30)
         return "17:42"
 
     slow.__name__ = "tide"
+    tool = Tool.from_function(slow, is_repeatable=is_repeatable)
     harness = Harness(server, [CALL, DONE])
 
     async def interrupted(agent: Agent) -> None:
-        async with agent.model, aclosing(agent.stream("When?")) as events:
+        async with agent, aclosing(agent.stream("When?")) as events:
             async for event in events:
                 if event.kind is AgentEventKind.TOOL_END:
                     raise KeyError("the process ends")
 
     with LogFile(tmp_path / "log") as log:
-        agent = harness.agent([slow], state=AgentState.create_default("i", log=log))
+        agent = harness.agent([tool], state=AgentState.create_default("i", log=log))
         with pytest.raises(KeyError):
             asyncio.run(interrupted(agent))
     with LogFile(tmp_path / "log") as log:
-        agent = harness.agent([slow], state=AgentState.restore(log))
+        agent = harness.agent([tool], state=AgentState.restore(log))
         assert agent.resume_sync().text == "High tide is at 17:42."
-    assert sorted(runs) == ["Atlantis", "Brest"]
+    assert runs == ["Brest", "Atlantis", "Atlantis"][: 3 if is_repeatable else 2]
     body: Any = server.requests[1].json()
     answers = [one["content"] for one in body["messages"] if one["role"] == "tool"]
     assert answers[0] == "17:42"
-    assert "It may have had its effect" in answers[1]
+    assert ("It may have had its effect" in answers[1]) is not is_repeatable
+
+
+def test_the_user_may_speak_instead_of_approving(server: ReplayServer) -> None:
+    config = {"tools": {"require_approval": ["tide"]}}
+    agent = Harness(server, [CALL, DONE]).agent(config=config)
+    assert agent.run_sync("When?").status is RunStatus.AWAITING_HUMAN
+    assert agent.run_sync("Never mind.").status is RunStatus.COMPLETED
+    body: Any = server.requests[1].json()
+    answers = [one["content"] for one in body["messages"] if one["role"] == "tool"]
+    assert len(answers) == 2
+    assert all("was not run" in answer for answer in answers)
+
+
+def test_an_approval_for_no_call_is_refused(server: ReplayServer) -> None:
+    config = {"tools": {"require_approval": ["tide"]}}
+    agent = Harness(server, [CALL, DONE]).agent(config=config)
+    agent.run_sync("When?")
+    with pytest.raises(MisuseError, match="no call 'c9' waits"):
+        agent.resume_sync({"c1": True, "c9": True})
+    result = agent.resume_sync({"c1": True})
+    assert [call.tool_call_id for call in result.pending] == ["c2"]
+    assert agent.resume_sync({"c2": False}).status is RunStatus.COMPLETED
+
+
+def test_a_completed_run_returns_its_result_again(server: ReplayServer) -> None:
+    agent = Harness(server, [DONE]).agent()
+    first = agent.run_sync("When?")
+    again = agent.resume_sync()
+    assert (again.text, again.reason, again.turns) == (first.text, "answered", 1)
+    assert again.usage == first.usage
+    assert len(server.requests) == 1
+
+
+def test_misuse_is_named(server: ReplayServer) -> None:
+    agent = Harness(server, [DONE, DONE]).agent()
+
+    async def within_a_loop() -> None:
+        with pytest.raises(MisuseError, match="await run"):
+            agent.run_sync("When?")
+        with pytest.raises(MisuseError, match="await run"):
+            next(agent.stream_sync("When?"))
+        async with agent, aclosing(agent.stream("When?")) as events:
+            await anext(events)
+            with pytest.raises(IllegalTransitionError):
+                await agent.run("Again?")
+
+    asyncio.run(within_a_loop())
+    with pytest.raises(MisuseError, match="pass a model"):
+        Agent()
+    with pytest.raises(ValueError, match="loop"):
+        Agent({"model": "openai/gpt-4.1", "loop": {"max_turns": 0}})
+
+
+def test_a_status_changes_along_the_table_alone() -> None:
+    state = RunState()
+    with pytest.raises(IllegalTransitionError, match="idle cannot become completed"):
+        state.status = RunStatus.COMPLETED
+    with pytest.raises(ValueError, match="'done' is not a valid RunStatus"):
+        state.status = "done"  # type: ignore[assignment]  # what a caller may write
+    state.status = RunStatus.PREPARING
+    assert state.status is RunStatus.PREPARING

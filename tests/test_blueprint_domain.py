@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from agent_loop import claude, gpt
 from deltafold import (
     ContractError,
     Decoder,
@@ -49,7 +48,7 @@ from deltafold.conversation import (
     ToolsConfig,
 )
 from deltafold.testing import Recording, ReplayServer
-from wires import ANTHROPIC_CUT, CHAT_ERROR
+from wires import ANTHROPIC_CUT, CHAT_ERROR, claude, gpt
 
 
 def conversation(exchanges: int) -> AgentState:

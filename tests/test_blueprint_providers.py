@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from agent_loop import claude, gpt
 from deltafold import (
     AnthropicModel,
     Decoder,
@@ -52,6 +51,7 @@ from deltafold.conversation import (
     WidgetEntry,
 )
 from deltafold.testing import Recording, ReplayServer
+from wires import claude, gpt
 
 FAKE = ModelInvocationDescriptor("fake", "v1", "m")
 

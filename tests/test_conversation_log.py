@@ -22,6 +22,8 @@ from deltafold import (
 from deltafold.conversation import (
     LOG_VERSION,
     AgentState,
+    CallEntry,
+    CallStage,
     CompactionEntry,
     ContextAttachment,
     ConversationLog,
@@ -32,6 +34,7 @@ from deltafold.conversation import (
     ModelInputEntry,
     ModelInvocationDescriptor,
     ModelOutputEntry,
+    PartialEntry,
     ResetEntry,
     Session,
     SessionError,
@@ -94,6 +97,12 @@ ENTRIES: dict[str, HistoryEntry] = {
     "instruction": InstructionEntry(instruction="Be brief."),
     "instruction of a message": InstructionEntry.of_message(Message.system("Be", " brief.")),
     "compaction": CompactionEntry(summary="long ago", covers=[Message.user("x").id]),
+    "call": CallEntry(tool_call_id="c1", stage=CallStage.STARTED),
+    "call that began early": CallEntry(
+        tool_call_id="c1", stage=CallStage.STARTED, call=ToolCallRequest("f", "c1", "{}", {})
+    ),
+    "call that has ended": CallEntry(tool_call_id="c1", stage=CallStage.ENDED, result=result("c1")),
+    "partial": PartialEntry(message=Message.assistant("Half an"), error="connection_lost"),
     "reset": ResetEntry(),
     "stored": StoredEntry(data={"type": "mark", "list": [{"a": None}]}),
 }

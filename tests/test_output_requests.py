@@ -242,3 +242,10 @@ def test_a_message_in_place_of_an_error_has_no_output() -> None:
     model = model_of("openai-chat", "http://127.0.0.1:1")
     with model, pytest.raises(MisuseError, match="leave out on_error"):
         model.send_message_sync("A dish.", on_error="message", output=Dish)
+
+
+def test_an_answer_that_is_continued_has_no_output() -> None:
+    model = model_of("anthropic-messages", "http://127.0.0.1:1", model_id="claude-sonnet-4-5")
+    begun = deltafold.Message.assistant('{"title"')
+    with model, pytest.raises(MisuseError, match="of_message"):
+        model.stream_sync("A dish.", output=Dish, continue_from=begun)

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import sdk_types
-from agent_loop import claude, event, gpt
 from deltafold import (
     AnthropicModel,
     ErrorCode,
@@ -43,6 +42,7 @@ from deltafold.conversation import (
     to_messages,
 )
 from deltafold.testing import Recording, ReplayServer
+from wires import claude, event, gpt
 
 CHART = ImagePart(
     mime_type="image/png",

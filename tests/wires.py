@@ -4,7 +4,8 @@ import json
 from importlib import resources
 from typing import Final
 
-from deltafold.testing import Recording, ReplayServer
+from deltafold.testing import Recording, ReplayServer, answer
+from deltafold.testing.answers import ScriptedCall
 
 _RECORDINGS = resources.files("deltafold.demo") / "recordings"
 
@@ -24,6 +25,22 @@ def two_providers() -> ReplayServer:
             "/v1/chat/completions": Recording.of_events(CHAT),
         }
     )
+
+
+def claude(*content: str | ScriptedCall) -> bytes:
+    """Write an answer of the Messages API."""
+    return answer("anthropic-messages", *(one for one in content if one)).body
+
+
+def gpt(*content: str | ScriptedCall) -> bytes:
+    """Write an answer of Chat Completions."""
+    said = (one for one in content if one)
+    return answer("openai-chat", *said, input_tokens=80, output_tokens=10).body
+
+
+def event(data: dict[str, object]) -> bytes:
+    """Write one event of the Messages API."""
+    return b"event: %b\ndata: %b\n\n" % (str(data["type"]).encode(), json.dumps(data).encode())
 
 
 def chat(*texts: str, finish_reason: str | None = "stop", done: bool = True) -> bytes:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from deltafold import otel, testing
     from deltafold.bodies import Detection, decode_response, detect
     from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
+    from deltafold.conversation.agent import Agent
+    from deltafold.conversation.tools import Tool
     from deltafold.dialects import migrate_config, parse_request
     from deltafold.dialects.migration import Migrated
     from deltafold.dialects.reader import ParsedRequest
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     __all__: list[str] = [
         "CONTRACT_VERSION",
         "VENDORS",
+        "Agent",
         "Answer",
         "AsyncDeltaStream",
         "AsyncOutputStream",
@@ -148,6 +151,7 @@ if TYPE_CHECKING:
         "ThinkingPart",
         "Timeouts",
         "Timing",
+        "Tool",
         "ToolCallBuffer",
         "ToolCallPart",
         "ToolChoice",
@@ -193,6 +197,8 @@ _NAMES = {
     ),
     "deltafold.bodies": ("Detection", "decode_response", "detect"),
     "deltafold.contract": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
+    "deltafold.conversation.agent": ("Agent",),
+    "deltafold.conversation.tools": ("Tool",),
     "deltafold.dialects": ("migrate_config", "parse_request"),
     "deltafold.dialects.migration": ("Migrated",),
     "deltafold.dialects.reader": ("ParsedRequest",),

@@ -137,18 +137,34 @@ def instrument(
     Raises:
         MisuseError: OpenTelemetry is not installed, or the version is not known.
     """
+    made = instrumentation(
+        capture_content=capture_content,
+        tracer_provider=tracer_provider,
+        meter_provider=meter_provider,
+        conventions=conventions,
+    )
+    set_telemetry(made)
+    return made
+
+
+def instrumentation(
+    *,
+    capture_content: bool = False,
+    tracer_provider: object | None = None,
+    meter_provider: object | None = None,
+    conventions: str = "1.41",
+) -> "Instrumentation":
+    """Make the `telemetry` of one Model; arguments and errors are those of `instrument`."""
     if conventions not in CONVENTIONS:
         raise MisuseError(
             f"unknown conventions; known: {', '.join(CONVENTIONS)}, not {conventions!r}"
         )
-    made = Instrumentation(
+    return Instrumentation(
         CONVENTIONS[conventions],
         capture_content=capture_content,
         tracer_provider=tracer_provider,
         meter_provider=meter_provider,
     )
-    set_telemetry(made)
-    return made
 
 
 def uninstrument() -> None:

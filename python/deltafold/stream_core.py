@@ -9,7 +9,7 @@ caller does not. The error mapper classifies a refusal, whichever client receive
 changes after the end.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -77,15 +77,17 @@ class CallContext:
         notes: losses of rendering, as warnings of the message.
         begin: makes the observer of the end, when the request is sent.
         redactor: makes the redactor of the call's secrets, after a failure.
+        joined: joins the message of the call, None if it has none, to the answer that it continues.
     """
 
     vendor: str = ""
     model_id: str = ""
     after_headers: ResponseHook | None = None
     invocation_state: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
-    notes: tuple[Mapping[str, object], ...] = ()
+    notes: Sequence[Mapping[str, object]] = ()
     begin: Callable[[], Observer | None] | None = field(default=None, repr=False)
     redactor: Callable[[], Redactor] = field(default=lambda: NOTHING_TO_REDACT, repr=False)
+    joined: "Callable[[data_types.Message | None], data_types.Message] | None" = None
 
 
 NO_CALL: Final = CallContext()
@@ -199,15 +201,14 @@ class StreamCore(StreamReader):
         except ModelError as error:
             completed = self._completed(error)
             raise completed from completed.__cause__
-        self._add_facts(message)
-        return message
+        return self._with_facts(message)
 
     def snapshot(self) -> "data_types.Message":
         """Return the message so far; after the end with the notes, the cost and the timing."""
         message = self.assembler.snapshot()
         if self.ended:
-            self._add_facts(message)
-        return message
+            return self._with_facts(message)
+        return message if self.call.joined is None else self.call.joined(message)
 
     def error(self) -> ModelError | None:
         """Return the error that ended the stream; None while it runs and after success."""
@@ -255,14 +256,16 @@ class StreamCore(StreamReader):
         error.__cause__ = self._cause
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         if error.partial_message is not None:
-            self._add_facts(error.partial_message)
+            error.partial_message = self._with_facts(error.partial_message)
+        elif self.call.joined is not None:
+            error.partial_message = self.call.joined(None)
         return error
 
-    def _add_facts(self, message: "data_types.Message") -> None:
+    def _with_facts(self, message: "data_types.Message") -> "data_types.Message":
         """Add the facts about the call of a Model; bytes that no Model requested have none."""
         call = self.call
         if not call.vendor:
-            return
+            return message
         meta = message.meta
         if call.notes:
             meta.warnings = [*map(dict, call.notes), *meta.warnings]
@@ -270,6 +273,7 @@ class StreamCore(StreamReader):
         if not set_late_fields(meta, facts):
             for name, value in facts().items():
                 setattr(meta, name, value)
+        return message if call.joined is None else call.joined(message)
 
     def _without_secrets(self, batch: DeltaBatch) -> DeltaBatch:
         """Redact the error that ends a batch: a provider may repeat the key that it refuses."""

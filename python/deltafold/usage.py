@@ -5,6 +5,7 @@ In: counts of tokens.  Out: a frozen pydantic model.
 Law: an unknown count is None, never 0.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ConfigDict, Field, model_serializer
@@ -51,6 +52,27 @@ class Usage(WireModel):
         }
         wire.update((name, value) for name, value in rare.items() if value is not None)
         return wire
+
+
+_COUNTS: Final = (
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+
+
+def sum_of_usage(records: Iterable[Usage]) -> Usage:
+    """Return the counts of several requests together; a count that none of them has is None."""
+    sums: dict[str, int | float] = {}
+    for record in records:
+        for name in (*_COUNTS, "cost"):
+            count: int | float | None = getattr(record, name)
+            if count is not None:
+                sums[name] = sums.get(name, 0) + count
+    return Usage.model_validate(sums)
 
 
 USAGE_BLUEPRINT: Final = blueprint(Usage, **dict.fromkeys(Usage.model_fields))

@@ -4,7 +4,8 @@ Laws: entries are frozen and only appended. The messages for a model are project
 A provider has no access to the log.
 """
 
-from deltafold.conversation.agent import Agent, AgentEvent, AgentEventKind, RunResult
+from deltafold.conversation.agent import Agent
+from deltafold.conversation.answering import INTERRUPTED
 from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser, parse_tool_call
 from deltafold.conversation.budget import (
     Compact,
@@ -22,8 +23,8 @@ from deltafold.conversation.context import (
     ToolCallCarrier,
     ToolResultsMessage,
 )
+from deltafold.conversation.deadline import LimitReachedError
 from deltafold.conversation.entries import (
-    CallEntry,
     CompactionEntry,
     ContextAttachment,
     ContextualHistoryEntry,
@@ -78,6 +79,8 @@ from deltafold.conversation.run import (
     RunStatus,
     ToolsConfig,
 )
+from deltafold.conversation.run_entries import CallEntry, PartialEntry
+from deltafold.conversation.run_events import AgentEvent, AgentEventKind, RunResult
 from deltafold.conversation.sections import (
     LIVE_SCREEN,
     LevelOfDetail,
@@ -100,6 +103,7 @@ from deltafold.repairs.problems import HistoryError, Problem, ProblemCode, Repor
 from deltafold.repairs.repairing import RepairPolicy, check, repair
 
 __all__ = [
+    "INTERRUPTED",
     "LIVE_SCREEN",
     "LOG_VERSION",
     "MAX_METADATA_BYTES",
@@ -135,6 +139,7 @@ __all__ = [
     "InstructionEntry",
     "LevelOfDetail",
     "LevelOfDetailSections",
+    "LimitReachedError",
     "LlmRequest",
     "LogFile",
     "LoopConfig",
@@ -147,6 +152,7 @@ __all__ = [
     "ModelOutputDelta",
     "ModelOutputEntry",
     "ModelOutputMessage",
+    "PartialEntry",
     "Problem",
     "ProblemCode",
     "ProviderClient",

@@ -3,174 +3,130 @@
 In: an input of the user.  Out: events while the run goes on, and its result.
 
 Laws: the log has every step before the next one begins, so that a run that was interrupted anywhere
-continues from its log. A call is run once; a call that may have run before the interruption is not
-run again, and its result says so. A failed answer never enters the history. The state of the run
-follows its table.
+continues from its log. The state of the run follows its table. Cancellation ends the run at once,
+and leaves no task, no connection and a log that a later run continues.
 Source: the conversation history blueprint, "Agent Orchestrator"; the core domain model, AgentConfig
 and AgentState.
 """
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from deltafold.conversation.budget import Compact, ContextInput, ContextManager
-from deltafold.conversation.entries import (
-    CallEntry,
-    HistoryToolCallResult,
-    ModelInputEntry,
-    ModelInvocationDescriptor,
-    ModelOutputEntry,
-    ResetEntry,
-    ToolCallRequest,
-    ToolResultsEntry,
-)
-from deltafold.conversation.executor import ToolExecutor
-from deltafold.conversation.kinds import CallStage, ToolExecutionStatus
+from deltafold.contract import FinishReason
+from deltafold.conversation.answering import Answering
+from deltafold.conversation.asking import Asking
+from deltafold.conversation.budget import Compact, ContextManager
+from deltafold.conversation.deadline import Deadline, LimitReachedError
+from deltafold.conversation.entries import ModelInputEntry, ModelOutputEntry
+from deltafold.conversation.executor import Approve
+from deltafold.conversation.kinds import CallStage
+from deltafold.conversation.router import ModelClient, ProviderRouter
 from deltafold.conversation.run import AgentConfig, RunState, RunStatus
-from deltafold.conversation.sections import LevelOfDetailSections
+from deltafold.conversation.run_entries import CallEntry
+from deltafold.conversation.run_events import AgentEvent, AgentEventKind, RunResult
+from deltafold.conversation.run_log import (
+    begun_early,
+    last_answer,
+    newest_answer,
+    open_calls,
+    used_in_run,
+)
+from deltafold.conversation.run_setup import RunSetup
 from deltafold.conversation.state import AgentState
-from deltafold.conversation.tools import Tool, ToolOutcome
+from deltafold.conversation.tools import Tool
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
+from deltafold.models.base import Model
 from deltafold.models.loading import load_model
 
 if TYPE_CHECKING:
-    from deltafold._core import MessageDelta
-    from deltafold.models.base import Model
+    from types import TracebackType
 
-INTERRUPTED: Final = "The run was interrupted while this call ran. It may have had its effect."
-"""Result of a call that had begun when the process ended."""
+T = TypeVar("T")
 
-
-class AgentEventKind(StrEnum):
-    """Kind of an event of a run."""
-
-    TURN = "turn"
-    DELTA = "delta"
-    RETRY = "retry"
-    ANSWER = "answer"
-    APPROVAL = "approval"
-    TOOL_START = "tool_start"
-    PROGRESS = "progress"
-    TOOL_END = "tool_end"
-    RUN_END = "run_end"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentEvent:
-    """One event of a run. Members that its kind does not use are None.
-
-    Attributes:
-        turn: number of the answer, from 1.
-        delta: a delta of the answer (delta).
-        seconds: seconds until the next request (retry).
-        error: the failure (retry).
-        message: the whole answer (answer).
-        call: the call (approval, tool_start, progress, tool_end).
-        progress: the value that the tool has yielded (progress).
-        result: the result of the call (tool_end).
-        run: the result of the run (run_end).
-    """
-
-    kind: AgentEventKind
-    turn: int
-    delta: "MessageDelta | None" = None
-    seconds: float | None = None
-    error: ModelError | None = None
-    message: Message | None = None
-    call: ToolCallRequest | None = None
-    progress: object = None
-    result: HistoryToolCallResult | None = None
-    run: "RunResult | None" = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """Result of a run.
-
-    Attributes:
-        status: the final status: completed, failed, aborted, or awaiting_human.
-        message: the last answer, None if there is none.
-        reason: reason of the end: "answered", "approval", "max_turns", "timeout", "max_tokens",
-            "max_cost_usd", "does_not_fit", "error" or "cancelled".
-        pending: calls that wait for an approval.
-        error: the failure, None if the run has not failed.
-    """
-
-    status: RunStatus
-    message: Message | None
-    reason: str
-    pending: tuple[ToolCallRequest, ...] = ()
-    error: Exception | None = None
-
-    @property
-    def text(self) -> str:
-        """Text of the last answer."""
-        return "" if self.message is None else self.message.text
-
-
-# Events of tools that run while the loop waits for them; None is the end.
-_Events: TypeAlias = "asyncio.Queue[AgentEvent | None]"
+_ENDED: Final = frozenset(
+    {RunStatus.AWAITING_HUMAN, RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.ABORTED}
+)
+"""Statuses in which no code of a run is under way."""
 
 
 class Agent:
     """An agent: a model, tools, a conversation, and the loop between them.
 
-    >>> agent = Agent(AgentConfig(model="anthropic/claude-sonnet-4-5"), tools=[weather])
-    >>> result = await agent.run("What is the weather in Brest?")
-    >>> result.text
+    >>> async with Agent({"model": "anthropic/claude-sonnet-4-5"}, tools=[weather]) as agent:
+    ...     result = await agent.run("What is the weather in Brest?")
+    ...     print(result.text)
 
     Args:
-        config: the settings; each field acts.
+        config: the settings; None takes the defaults.
         tools: tools and functions.
-        model: the model; None loads the model of the configuration.
+        model: the model, or a router between models; None loads the model of the settings.
         state: the conversation; None begins one. `AgentState.restore(LogFile(path))` continues one.
+        strategy: returns the strategy of an answer for the router, by its number from 1.
         approve: asked before a call that requires an approval. None ends the run with the status
             `awaiting_human`, and `resume` continues it, also in another process.
-        runtime: given to tools that require it; None gives `config.runtime`.
+        runtime: given to tools that require it; None gives the runtime of the settings.
         compact: summarises what a context leaves out.
 
+    Attributes:
+        config: the settings.
+        state: the conversation.
+        run_state: the state of the run.
+
     Raises:
-        MisuseError: two tools have one name, or the configuration names a tool that does not exist.
+        MisuseError: two tools have one name, the settings name a tool that does not exist, or a
+            tool requires what is not given.
+        ValueError: a setting is wrong or unknown.
     """
 
     def __init__(
         self,
-        config: AgentConfig | Mapping[str, Any],
-        tools: Iterable[Any] = (),
+        config: AgentConfig | Mapping[str, Any] | None = None,
+        tools: Iterable[Tool | Callable[..., object]] = (),
         *,
-        model: "Model[Any] | None" = None,
+        model: Model[Any] | ProviderRouter | None = None,
         state: AgentState | None = None,
-        approve: Any = None,  # noqa: ANN401 - see ToolExecutor
+        strategy: Callable[[int], str | None] | None = None,
+        approve: Approve | None = None,
         runtime: object | None = None,
         compact: Compact | None = None,
     ) -> None:
         self.config = (
-            config if isinstance(config, AgentConfig) else AgentConfig.model_validate(config)
+            config if isinstance(config, AgentConfig) else AgentConfig.model_validate(config or {})
         )
         self.state = AgentState.create_default() if state is None else state
         self.run_state = RunState()
-        self.model = _loaded(self.config) if model is None else model
-        self._approve = approve
-        self._manager = ContextManager(compact)
-        self._tools = self._enabled(tools)
-        self._runtime = self.config.runtime if runtime is None else runtime
+        self._strategy = strategy or _default_strategy
+        self._turn = 0
+        self._setup = RunSetup(
+            self.config,
+            self.state,
+            self.run_state,
+            _router_of(self.config, model),
+            ContextManager(compact),
+            self._enabled(tools),
+            approve,
+            self,
+            self.config.runtime or None if runtime is None else runtime,
+        )
+        Answering(self._setup, 0)  # checks the tools
 
     async def run(self, message: str | Message, *, run_id: str | None = None) -> RunResult:
         """Answer an input of the user: ask the model and run its calls until it has no calls.
 
         Raises:
-            ModelError: the model failed, and `on_error` of the configuration is "raise".
+            ModelError: the model failed, and `on_error` of the settings is "raise".
+            IllegalTransitionError: a run is under way.
         """
         return await _result_of(self.stream(message, run_id=run_id))
 
     async def resume(self, approvals: Mapping[str, bool] | None = None) -> RunResult:
         """Continue a run that was interrupted, or that waits for approvals.
+
+        A run that has completed returns its result again.
 
         Args:
             approvals: by the id of the call, whether it may run.
@@ -181,21 +137,6 @@ class Agent:
         """
         return await _result_of(self.stream_resumed(approvals))
 
-    def run_sync(self, message: str | Message, *, run_id: str | None = None) -> RunResult:
-        """Answer an input of the user, and wait; otherwise as `run`."""
-        return asyncio.run(self._closing(self.run(message, run_id=run_id)))
-
-    def resume_sync(self, approvals: Mapping[str, bool] | None = None) -> RunResult:
-        """Continue a run, and wait; otherwise as `resume`."""
-        return asyncio.run(self._closing(self.resume(approvals)))
-
-    async def _closing(self, running: Coroutine[Any, Any, RunResult]) -> RunResult:
-        """Wait for a run, and close the connections, which belong to the event loop."""
-        try:
-            return await running
-        finally:
-            await self.model.aclose()
-
     async def stream(
         self, message: str | Message, *, run_id: str | None = None
     ) -> AsyncGenerator[AgentEvent]:
@@ -205,248 +146,188 @@ class Agent:
         ...     if event.delta is not None and event.delta.text:
         ...         print(event.delta.text, end="")
 
+        Leave it early through `contextlib.aclosing`.
+
         Raises:
             ModelError: as for `run`.
         """
-        said = Message.user(message) if isinstance(message, str) else message
-        self.state.log.run_id = self.run_state.begin(run_id)
-        self.state.append_model_input(ModelInputEntry.of_message(said))
-        async for event in self._guarded():
-            yield event
+        async with aclosing(self._begun(message, run_id)) as batches:
+            async for events in batches:
+                for event in events:
+                    yield event
 
     async def stream_resumed(
         self, approvals: Mapping[str, bool] | None = None
     ) -> AsyncGenerator[AgentEvent]:
         """Continue a run, and yield its events; otherwise as `resume`."""
-        waiting = {call.tool_call_id for call in self._open_calls()}
-        for call_id, approved in (approvals or {}).items():
-            if call_id not in waiting:
-                raise MisuseError(f"approvals: no call {call_id!r} waits for an approval")
-            stage = CallStage.APPROVED if approved else CallStage.REJECTED
-            self.state.log.append(CallEntry(tool_call_id=call_id, stage=stage))
-        if self.run_state.status is RunStatus.AWAITING_HUMAN:
-            self.run_state.move(RunStatus.PREPARING)
-        else:
-            self.run_state.begin(self.state.log.run_id)
-        async for event in self._guarded():
-            yield event
+        async with aclosing(self._resumed(approvals or {})) as batches:
+            async for events in batches:
+                for event in events:
+                    yield event
 
-    async def _guarded(self) -> AsyncGenerator[AgentEvent]:
+    def run_sync(self, message: str | Message, *, run_id: str | None = None) -> RunResult:
+        """Answer an input of the user, and wait; otherwise as `run`."""
+        _refuse_running_loop()
+        return asyncio.run(self._closing(self.run(message, run_id=run_id)))
+
+    def resume_sync(self, approvals: Mapping[str, bool] | None = None) -> RunResult:
+        """Continue a run, and wait; otherwise as `resume`."""
+        _refuse_running_loop()
+        return asyncio.run(self._closing(self.resume(approvals)))
+
+    def stream_sync(
+        self, message: str | Message, *, run_id: str | None = None
+    ) -> Generator[AgentEvent]:
+        """Answer an input of the user, and wait for each event; otherwise as `stream`.
+
+        Tools run while the caller waits for the next event.
+        """
+        return self._waiting(self._begun(message, run_id))
+
+    def stream_resumed_sync(
+        self, approvals: Mapping[str, bool] | None = None
+    ) -> Generator[AgentEvent]:
+        """Continue a run, and wait for each event; otherwise as `stream_sync`."""
+        return self._waiting(self._resumed(approvals or {}))
+
+    async def aclose(self) -> None:
+        """Close the connections of the models that were not given a client."""
+        for route in self._setup.router.routes.values():
+            if isinstance(route.client, ModelClient):
+                await route.client.model.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: "TracebackType | None",
+    ) -> None:
+        await self.aclose()
+
+    async def _begun(
+        self, message: str | Message, run_id: str | None
+    ) -> AsyncGenerator[list[AgentEvent]]:
+        """Begin a run, and yield the events of each read."""
+        said = Message.user(message) if isinstance(message, str) else message
+        entry = ModelInputEntry.of_message(said)
+        log = self.state.log
+        log.run_id = self.run_state.begin(run_id)
+        self._take_early_calls()
+        calls = open_calls(log)
+        if calls:
+            Answering(self._setup, 0).settle(calls)
+        self.state.append_model_input(entry)
+        async with aclosing(self._guarded(0)) as batches:
+            async for events in batches:
+                yield events
+
+    async def _resumed(self, approvals: Mapping[str, bool]) -> AsyncGenerator[list[AgentEvent]]:
+        """Continue a run, and yield the events of each read."""
+        log, state = self.state.log, self.run_state
+        self._take_early_calls()
+        self._note_approvals(approvals)
+        if state.status is RunStatus.AWAITING_HUMAN:
+            state.move(RunStatus.PREPARING)
+        else:
+            log.run_id = state.begin(log.run_id)
+        turns, state.token_usage, state.cost_usage = used_in_run(log, log.run_id)
+        async with aclosing(self._guarded(turns)) as batches:
+            async for events in batches:
+                yield events
+
+    async def _guarded(self, turns: int) -> AsyncGenerator[list[AgentEvent]]:
         """Run the loop, and end the state of the run whatever happens."""
-        loop = self._loop()
         try:
-            async for event in loop:
-                yield event
-        except (asyncio.CancelledError, GeneratorExit):
-            self._end(RunStatus.ABORTED, "cancelled")
-            raise
+            async with aclosing(self._loop(turns)) as loop:
+                async for events in loop:
+                    yield events
+        except LimitReachedError as limit:
+            self._end(RunStatus.ABORTED, str(limit))
+            yield self._run_end(limit.reason)
         except Exception as error:
             self._end(RunStatus.FAILED, str(error))
             if self.config.loop.on_error == "raise" or not isinstance(error, ModelError):
                 raise
-            message = error.partial_message
-            result = RunResult(RunStatus.FAILED, message, "error", error=error)
-            yield AgentEvent(kind=AgentEventKind.RUN_END, turn=0, run=result)
+            yield self._run_end("error", error=error)
         finally:
-            await loop.aclose()
+            # A run that was cancelled, or whose events are not read any more.
+            self._end(RunStatus.ABORTED, "cancelled")
 
-    async def _loop(self) -> AsyncGenerator[AgentEvent]:
-        deadline = None
-        if self.config.loop.timeout is not None:
-            deadline = time.monotonic() + self.config.loop.timeout
-        turn, message = 0, None
-        while True:
-            calls = self._open_calls()
-            if calls:
-                pending: list[ToolCallRequest] = []
-                async for event in self._answer_calls(calls, turn, pending):
-                    yield event
-                if pending:
-                    self.run_state.move(RunStatus.AWAITING_HUMAN)
-                    result = RunResult(
-                        RunStatus.AWAITING_HUMAN, message, "approval", tuple(pending)
-                    )
-                    yield AgentEvent(kind=AgentEventKind.RUN_END, turn=turn, run=result)
-                    return
-                self.run_state.move(RunStatus.PREPARING)
-            reason = self._exhausted(turn, deadline)
-            if reason is not None:
-                self._end(RunStatus.ABORTED, reason)
-                result = RunResult(RunStatus.ABORTED, message, reason)
-                yield AgentEvent(kind=AgentEventKind.RUN_END, turn=turn, run=result)
-                return
-            turn += 1
-            yield AgentEvent(kind=AgentEventKind.TURN, turn=turn)
-            found: list[Message] = []
-            async for event in self._ask(turn, found):
-                yield event
-            (message,) = found
-            if not message.tool_calls:
-                self._end(RunStatus.COMPLETED)
-                result = RunResult(RunStatus.COMPLETED, message, "answered")
-                yield AgentEvent(kind=AgentEventKind.RUN_END, turn=turn, run=result)
-                return
-
-    def _exhausted(self, turn: int, deadline: float | None) -> str | None:
-        """Return the limit that the run has reached."""
-        loop, used = self.config.loop, self.run_state
-        if turn >= loop.max_turns:
-            return "max_turns"
-        if deadline is not None and time.monotonic() >= deadline:
-            return "timeout"
-        if loop.max_tokens is not None and (used.token_usage.total_tokens or 0) >= loop.max_tokens:
-            return "max_tokens"
-        if loop.max_cost_usd is not None and (used.cost_usage or 0.0) >= loop.max_cost_usd:
-            return "max_cost_usd"
-        return None
-
-    async def _ask(self, turn: int, found: list[Message]) -> AsyncGenerator[AgentEvent]:
-        """Let the model answer; a retryable failure without content is asked again."""
-        wait = self.config.loop.retry_seconds
-        for attempt in range(self.config.loop.max_retries + 1):
-            context = await self._manager.abuild_context(
-                ContextInput(
-                    self.state,
-                    self.config.context.token_budget,
-                    tools=self._tools,
-                    dialect=self.model.dialect,
-                    model_id=self.model.model_info().model_id,
-                )
-            )
-            self.run_state.move(RunStatus.MODEL_RUNNING)
-            stream = self.model.stream(
-                context.messages,
-                self._tools,
-                repair="auto",
-                request_metadata={
-                    "run_id": self.run_state.current_run_id,
-                    "session_id": self.state.log.session_id,
-                },
-            )
-            async with stream:
-                async for delta in stream:
-                    yield AgentEvent(kind=AgentEventKind.DELTA, turn=turn, delta=delta)
-            error = stream.error
-            if error is None:
-                message = stream.ended_message()
-                self.run_state.add_usage(message.meta.usage, message.meta.cost_usd)
-                self._append_answer(message)
-                found.append(message)
-                yield AgentEvent(kind=AgentEventKind.ANSWER, turn=turn, message=message)
-                return
-            partial = error.partial_message
-            if partial is not None:
-                self.run_state.add_usage(partial.meta.usage, partial.meta.cost_usd)
-            if not error.retryable or attempt == self.config.loop.max_retries:
-                raise error
-            seconds = wait if error.retry_after is None else error.retry_after
-            wait *= 2
-            self.run_state.move(RunStatus.PREPARING, error=str(error))
-            yield AgentEvent(kind=AgentEventKind.RETRY, turn=turn, seconds=seconds, error=error)
-            await asyncio.sleep(seconds)
-
-    def _append_answer(self, message: Message) -> None:
-        info = self.model.model_info()
-        invocation = ModelInvocationDescriptor(info.provider_id, info.specification, info.model_id)
-        self.state.append_model_output(ModelOutputEntry.of_message(message, invocation))
-
-    async def _answer_calls(
-        self, calls: Sequence[ToolCallRequest], turn: int, pending: list[ToolCallRequest]
-    ) -> AsyncGenerator[AgentEvent]:
-        """Run the calls of the last answer, and append their results in one entry."""
-        self.run_state.move(RunStatus.TOOL_RUNNING)
-        self.run_state.pending_tool_calls = [call.tool_call_id for call in calls]
-        stages = self._stages()
-        results: dict[str, HistoryToolCallResult] = {}
-        runnable: list[ToolCallRequest] = []
-        for call in calls:
-            known = stages.get(call.tool_call_id, [])
-            last = known[-1] if known else None
-            ended = next((one for one in known if one.result is not None), None)
-            if ended is not None and ended.result is not None:
-                results[call.tool_call_id] = ended.result
-            elif last is not None and last.stage is CallStage.STARTED:
-                results[call.tool_call_id] = _told(call, ToolExecutionStatus.FAILED, INTERRUPTED)
-            elif last is not None and last.stage is CallStage.REJECTED:
-                text = "The call was rejected."
-                results[call.tool_call_id] = _told(call, ToolExecutionStatus.REJECTED, text)
-            elif last is None and self._must_ask(call) and self._approve is None:
-                pending.append(call)
-                yield AgentEvent(kind=AgentEventKind.APPROVAL, turn=turn, call=call)
-            else:
-                runnable.append(call)
-        events: _Events = asyncio.Queue()
-        executor = self._executor(turn, events)
-        running = asyncio.gather(
-            *(self._run_call(executor, call, turn, events) for call in runnable)
-        )
-        running.add_done_callback(lambda _: events.put_nowait(None))
+    async def _loop(self, turns: int) -> AsyncGenerator[list[AgentEvent]]:
+        """Alternate between the model and its calls until an answer has no calls."""
+        self._turn = turns
+        deadline = Deadline(self.config.loop.timeout)
+        answering = Answering(self._setup, turns)
         try:
-            while (event := await events.get()) is not None:
-                yield event
-            for outcome in await running:
-                results[outcome.call.tool_call_id] = outcome.history_result()
+            while True:
+                calls = open_calls(self.state.log)
+                if calls:
+                    self.run_state.move(RunStatus.TOOL_RUNNING)
+                    async with aclosing(deadline.each(answering.run(calls))) as batches:
+                        async for events in batches:
+                            yield events
+                    if answering.pending:
+                        self.run_state.move(RunStatus.AWAITING_HUMAN)
+                        yield self._run_end("approval", pending=tuple(answering.pending))
+                        return
+                    self.run_state.move(RunStatus.PREPARING)
+                answer = last_answer(self.state.log)
+                if answer is not None and _finish_of(answer) is not FinishReason.PAUSE:
+                    self.run_state.move(RunStatus.COMPLETED)
+                    yield self._run_end(_reason_of(answer))
+                    return
+                if self.run_state.status is RunStatus.MODEL_RUNNING:  # a paused answer
+                    self.run_state.move(RunStatus.PREPARING)
+                self._check_limits(deadline)
+                self._turn += 1
+                yield [AgentEvent(kind=AgentEventKind.TURN, turn=self._turn)]
+                answering = Answering(self._setup, self._turn)
+                async with aclosing(self._asking(deadline, answering).run()) as batches:
+                    async for events in batches:
+                        yield events
         finally:
-            running.cancel()
-        if pending:
-            return
-        ordered = [results[call.tool_call_id] for call in calls]
-        self.state.append_tool_results(ToolResultsEntry(results=ordered))
-        self.run_state.pending_tool_calls = []
+            await answering.close()
 
-    async def _run_call(
-        self, executor: ToolExecutor, call: ToolCallRequest, turn: int, events: _Events
-    ) -> ToolOutcome:
-        log, put = self.state.log, events.put_nowait
-        log.append(CallEntry(tool_call_id=call.tool_call_id, stage=CallStage.STARTED))
-        put(AgentEvent(kind=AgentEventKind.TOOL_START, turn=turn, call=call))
-        outcome = await executor.execute(call)
-        result = outcome.history_result()
-        log.append(CallEntry(tool_call_id=call.tool_call_id, stage=CallStage.ENDED, result=result))
-        put(AgentEvent(kind=AgentEventKind.TOOL_END, turn=turn, call=call, result=result))
-        return outcome
+    def _check_limits(self, deadline: Deadline) -> None:
+        loop, used = self.config.loop, self.run_state
+        if deadline.is_over:
+            raise LimitReachedError("timeout")
+        if self._turn >= loop.max_turns:
+            raise LimitReachedError("max_turns")
+        if loop.max_tokens is not None and (used.token_usage.total_tokens or 0) >= loop.max_tokens:
+            raise LimitReachedError("max_tokens")
+        if loop.max_cost_usd is not None and (used.cost_usage or 0.0) >= loop.max_cost_usd:
+            raise LimitReachedError("max_cost_usd")
 
-    def _executor(self, turn: int, events: _Events) -> ToolExecutor:
-        def report(call: ToolCallRequest, progress: object) -> None:
-            kind = AgentEventKind.PROGRESS
-            events.put_nowait(AgentEvent(kind=kind, turn=turn, call=call, progress=progress))
-
-        return ToolExecutor(
-            self._tools,
-            approve=self._approve or _approved_before,
-            runtime=self._runtime,
-            agent=self,
-            state=self.run_state,
-            max_parallel=self.config.loop.max_parallel_tools,
-            on_progress=report,
+    def _asking(self, deadline: Deadline, answering: Answering) -> Asking:
+        return Asking(
+            self._setup,
+            self._turn,
+            strategy=self._strategy(self._turn),
+            deadline=deadline,
+            answering=answering if self.config.loop.start_tools_early else None,
         )
 
-    def _open_calls(self) -> list[ToolCallRequest]:
-        """Return the calls of the last answer, if they have no results yet."""
-        open_calls = set(self.state.log.open_calls)
-        for entry in self.state.log.newest_first():
-            if isinstance(entry, ModelInputEntry | ToolResultsEntry | ResetEntry):
-                return []
-            if isinstance(entry, ModelOutputEntry):
-                return [call for call in entry.tool_calls if call.tool_call_id in open_calls]
-        return []
+    def _take_early_calls(self) -> None:
+        """Append the answer of calls that began before an interruption kept it from the log."""
+        begun = begun_early(self.state.log)
+        if begun:
+            self.state.append_model_output(ModelOutputEntry(tool_calls=begun))
 
-    def _stages(self) -> dict[str, list[CallEntry]]:
-        """Return the stages of the calls since the last answer."""
-        stages: dict[str, list[CallEntry]] = {}
-        for entry in self.state.log.newest_first():
-            if isinstance(entry, ModelOutputEntry):
-                break
-            if isinstance(entry, CallEntry):
-                stages.setdefault(entry.tool_call_id, []).insert(0, entry)
-        return stages
+    def _note_approvals(self, approvals: Mapping[str, bool]) -> None:
+        waiting = {call.tool_call_id for call in open_calls(self.state.log)}
+        for call_id in approvals:
+            if call_id not in waiting:
+                raise MisuseError(f"approvals: no call {call_id!r} waits for an approval")
+        for call_id, is_approved in approvals.items():
+            stage = CallStage.APPROVED if is_approved else CallStage.REJECTED
+            self.state.log.append(CallEntry(tool_call_id=call_id, stage=stage))
 
-    def _must_ask(self, call: ToolCallRequest) -> bool:
-        tool = next((tool for tool in self._tools if tool.name == call.tool_name), None)
-        return tool is not None and tool.requires_approval
-
-    def _enabled(self, tools: Iterable[Any]) -> list[Tool]:
-        """Return the tools that the configuration enables, with its approvals."""
+    def _enabled(self, tools: Iterable[Tool | Callable[..., object]]) -> list[Tool]:
+        """Return the tools that the settings enable, with their approvals."""
         settings = self.config.tools
         made = [one if isinstance(one, Tool) else Tool.from_function(one) for one in tools]
         made += self.state.enumerate_widget_tools()
@@ -461,35 +342,103 @@ class Agent:
             if settings.enabled is None or tool.name in settings.enabled
         ]
 
-    def _end(self, status: RunStatus, error: str | None = None) -> None:
-        if self.run_state.status not in {RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.ABORTED}:
+    def _end(self, status: RunStatus, error: str) -> None:
+        """End the state of a run that has not ended."""
+        if self.run_state.status not in _ENDED:
+            self.run_state.pending_tool_calls = []
             self.run_state.move(status, error=error)
 
+    def _run_end(self, reason: str, **facts: Any) -> list[AgentEvent]:  # noqa: ANN401 - of the result
+        answer = newest_answer(self.state.log)
+        used = self.run_state
+        result = RunResult(
+            used.status,
+            None if answer is None else answer.message,
+            reason,
+            self._turn,
+            used.token_usage,
+            used.cost_usage,
+            **facts,
+        )
+        return [AgentEvent(kind=AgentEventKind.RUN_END, turn=self._turn, run=result)]
 
-def _approved_before(_tool: Tool, _call: ToolCallRequest) -> bool:
-    """Approve: a call without an approval does not reach the executor."""
-    return True
+    async def _closing(self, running: Coroutine[Any, Any, T]) -> T:
+        """Wait for a run, and close the connections, which belong to the event loop."""
+        async with self:
+            return await running
+
+    def _waiting(self, batches: AsyncGenerator[list[AgentEvent]]) -> Generator[AgentEvent]:
+        """Yield the events of a run, whose event loop runs while the caller waits."""
+
+        async def following() -> list[AgentEvent] | None:
+            return await anext(batches, None)
+
+        _refuse_running_loop()
+        with asyncio.Runner() as runner:
+            try:
+                while (events := runner.run(following())) is not None:
+                    yield from events
+            finally:
+                runner.run(self._closing(_closed(batches)))
 
 
-def _told(call: ToolCallRequest, status: ToolExecutionStatus, text: str) -> HistoryToolCallResult:
-    sections = LevelOfDetailSections.of_text(text)
-    return HistoryToolCallResult(call.tool_name, call.tool_call_id, status, sections)
+def _router_of(config: AgentConfig, model: Model[Any] | ProviderRouter | None) -> ProviderRouter:
+    if isinstance(model, ProviderRouter):
+        return model
+    return ProviderRouter.of_models({"default": _loaded(config) if model is None else model})
 
 
-def _loaded(config: AgentConfig) -> "Model[Any]":
-    if isinstance(config.model, str):
-        return load_model(config.model)
-    settings: dict[str, Any] = dict(config.model)
-    name = settings.pop("name", None)
-    if not isinstance(name, str):
-        raise MisuseError("model: a mapping must have the member name, as load_model takes it")
+def _loaded(config: AgentConfig) -> Model[Any]:
+    name = config.model
+    settings: dict[str, Any] = {}
+    if name is None:
+        raise MisuseError("model: pass a model, or name one in the settings")
+    if isinstance(name, dict):
+        settings = dict(name)
+        name = settings.pop("name", None)
+        if not isinstance(name, str):
+            raise MisuseError("model: a mapping must have the member name, as load_model takes it")
+    if config.observability:
+        from deltafold.otel import instrumentation  # noqa: PLC0415 - an optional package
+
+        options: dict[str, Any] = config.observability
+        settings["telemetry"] = instrumentation(**options)
     return load_model(name, **settings)
+
+
+def _default_strategy(_turn: int) -> None:
+    """Leave the strategy to the router."""
+
+
+def _finish_of(answer: ModelOutputEntry) -> str | None:
+    message = answer.message
+    return None if message is None else message.meta.finish_reason
+
+
+def _reason_of(answer: ModelOutputEntry) -> str:
+    """Return "answered", or the finish reason of an answer that is not whole."""
+    finish = _finish_of(answer)
+    is_whole = finish in {None, FinishReason.STOP, FinishReason.TOOL_CALLS}
+    return "answered" if is_whole else str(finish)
 
 
 async def _result_of(events: AsyncGenerator[AgentEvent]) -> RunResult:
     result: RunResult | None = None
-    async for event in events:
-        result = event.run or result
+    async with aclosing(events):
+        async for event in events:
+            result = event.run or result
     if result is None:
         raise AssertionError("a run ends with the event run_end")
     return result
+
+
+async def _closed(batches: AsyncGenerator[object]) -> None:
+    await batches.aclose()
+
+
+def _refuse_running_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise MisuseError("an event loop runs in this thread: await run(), or iterate over stream()")

@@ -32,8 +32,8 @@ from deltafold.messages import (
 
 
 def own_message(entry: ModelInputEntry | ModelOutputEntry | InstructionEntry) -> Message | None:
-    """Return a copy of the message of an entry, None if the contents of the entry differ."""
-    return entry.message if agrees(entry) else None
+    """Return the message of an entry itself, None if the contents of the entry differ."""
+    return kept_message(entry) if agrees(entry) else None
 
 
 def agrees(entry: HistoryEntry) -> bool:
@@ -57,7 +57,7 @@ def agrees(entry: HistoryEntry) -> bool:
                 for result, part in zip(entry.results, parts, strict=True)
             )
         case _:
-            return False
+            return True  # the entry has nothing but its message
 
 
 def agrees_with(result: HistoryToolCallResult, part: ToolResultPart) -> bool:

@@ -28,6 +28,7 @@ from deltafold.conversation.entries import (
 from deltafold.conversation.projection import (
     aligned_messages,
     paired,
+    shared_messages,
     shown,
     to_messages,
 )
@@ -114,6 +115,20 @@ class ContextBuildResult:
     def messages(self) -> list[Message]:
         """The context as messages."""
         return to_messages(self.context)
+
+
+def whole_context(state: AgentState) -> list[ContextMessage]:
+    """Return the instruction and all entries with all details, the newest with the live screen."""
+    entries = state.visible_entries()
+    read = ModelInputEntry | ToolResultsEntry
+    newest = max((place for place, one in enumerate(entries) if isinstance(one, read)), default=0)
+    return [
+        state.instruction_message(),
+        *(
+            shown(entry, LevelOfDetail.LIVE, has_screen=place == newest)
+            for place, entry in enumerate(entries)
+        ),
+    ]
 
 
 class ContextManager:
@@ -217,7 +232,7 @@ class _Plan:
         self._whole = {*inputs[-1:], *spoken[-1:]}
         self._costs = {LevelOfDetail.LIVE: self._live_costs()}
         tools = [tool.to_spec() if isinstance(tool, Tool) else tool for tool in given.tools]
-        (instruction,) = to_messages([given.state.instruction_message()])
+        (instruction,) = shared_messages([given.state.instruction_message()])
         self._fixed = self._counter.message(instruction) + self._counter.tools(tools)
 
     def update(self, budget: int | None) -> ContextUpdateResult:
@@ -295,7 +310,7 @@ class _Plan:
                 return live
         if place in self._whole or all(_is_as_live(text, level) for text in texts):
             return live
-        (message,) = to_messages([self._shown(place, level)])
+        (message,) = shared_messages([self._shown(place, level)])
         return self._counter.message(message)
 
     def _reduce(self, chosen: _Levels, budget: int) -> None:

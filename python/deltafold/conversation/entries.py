@@ -29,7 +29,6 @@ from deltafold.conversation.frozen import (
     thawed_value,
 )
 from deltafold.conversation.kinds import (
-    CallStage,
     ContextMessageRole,
     HistoryEntryKind,
     ToolExecutionStatus,
@@ -71,11 +70,12 @@ def _message_of(given: object) -> object:
     return Message.from_dict(cast("dict[str, object]", given)) if isinstance(given, dict) else given
 
 
-_Message = Annotated[
+KeptMessage = Annotated[
     Message,
     BeforeValidator(_message_of),
     PlainSerializer(lambda message: message.to_dict(), return_type=dict[str, object]),
 ]
+"""Type of the field of an entry that keeps a message."""
 
 
 def _sections_of(given: object) -> object:
@@ -188,7 +188,7 @@ class ModelInputEntry(ContextualHistoryEntry):
 
     content_sections: _Sections
     attachments: Sequence[ContextAttachment] = ()
-    message: _Message | None = KEPT_MESSAGE
+    message: KeptMessage | None = KEPT_MESSAGE
 
     @classmethod
     def of_message(
@@ -313,7 +313,7 @@ class ModelOutputEntry(ContextualHistoryEntry):
     invocation: ModelInvocationDescriptor | None = None
     contents: Sequence[str] = ()
     tool_calls: Sequence[ToolCallRequest] = ()
-    message: _Message | None = KEPT_MESSAGE
+    message: KeptMessage | None = KEPT_MESSAGE
 
     @property
     def role(self) -> ContextMessageRole:
@@ -419,7 +419,7 @@ class ToolResultsEntry(ContextualHistoryEntry):
 
     results: Sequence[HistoryToolCallResult] = ()
     execute_error: str | None = None
-    message: _Message | None = KEPT_MESSAGE
+    message: KeptMessage | None = KEPT_MESSAGE
 
     @property
     def role(self) -> ContextMessageRole:
@@ -516,7 +516,7 @@ class InstructionEntry(HistoryEntry):
     message_role: ClassVar[Role | None] = Role.SYSTEM
 
     instruction: str
-    message: _Message | None = KEPT_MESSAGE
+    message: KeptMessage | None = KEPT_MESSAGE
 
     def __post_init__(self) -> None:
         """Replace what Unicode does not allow in the text."""
@@ -560,23 +560,6 @@ class CompactionEntry(ContextualHistoryEntry):
         super().__post_init__()
         object.__setattr__(self, "summary", well_formed(self.summary))
         object.__setattr__(self, "covers", tuple(self.covers))
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallEntry(HistoryEntry):
-    """A stage of a tool call, from which an interrupted run continues; no model is shown it.
-
-    Attributes:
-        tool_call_id: id of the call.
-        stage: the stage that begins.
-        result: the result of a call that has ended.
-    """
-
-    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.CALL
-
-    tool_call_id: str
-    stage: CallStage
-    result: HistoryToolCallResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

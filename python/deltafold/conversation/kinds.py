@@ -16,6 +16,7 @@ class HistoryEntryKind(StrEnum):
     INSTRUCTION = "instruction"
     COMPACTION = "compaction"
     CALL = "call"
+    PARTIAL = "partial"
     RESET = "reset"
     STORED = "stored"
 

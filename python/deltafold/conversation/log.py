@@ -111,6 +111,10 @@ class ConversationLog:
         """The ids of calls that have no result yet, in order."""
         return self._calls.open
 
+    def has_call(self, call_id: str) -> bool:
+        """Return whether the current run has a call with this id."""
+        return self._calls.has(self.run_id, call_id)
+
     def append(self, entry: EntryT) -> EntryT:
         """Append an entry, and return it with its run id and timestamp.
 
@@ -286,6 +290,10 @@ class _Calls:
     def open(self) -> list[str]:
         """The ids of calls that have no result yet, in order."""
         return [call_id for (_, call_id), (_, answered) in self._calls.items() if not answered]
+
+    def has(self, run_id: str | None, call_id: str) -> bool:
+        """Return whether a run has a call with this id."""
+        return (run_id, call_id) in self._calls
 
     def named(
         self, results: Sequence[HistoryToolCallResult], run_id: str | None

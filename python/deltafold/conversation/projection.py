@@ -36,7 +36,7 @@ from deltafold.conversation.entries import (
     ToolCallResult,
     ToolResultsEntry,
 )
-from deltafold.conversation.frozen import FrozenMapping, checked_metadata, kept_message
+from deltafold.conversation.frozen import FrozenMapping, checked_metadata, copied, kept_message
 from deltafold.conversation.kinds import ContextMessageRole, ToolExecutionStatus
 from deltafold.conversation.sections import (
     LevelOfDetail,
@@ -309,6 +309,11 @@ def to_messages(context: Iterable[ContextMessage]) -> list[Message]:
 
     >>> messages = to_messages(state.render_live_context())
     """
+    return [copied(message) for message in shared_messages(context)]
+
+
+def shared_messages(context: Iterable[ContextMessage]) -> list[Message]:
+    """Return the messages of a context, which share parts with the log, for readers alone."""
     return [message for message in aligned_messages(context) if message is not None]
 
 
@@ -400,9 +405,9 @@ def _input(said: ModelInputMessage) -> Message:
         whole = own_message(said.entry) if _is_whole(sections, said.detail) else None
         screen = _screen(sections) if said.has_screen and said.detail == "live" else None
     if whole is not None:
-        if screen is not None:
-            whole.parts = [*whole.parts, TextPart(text=screen)]
-        return whole
+        if screen is None:
+            return whole
+        return whole.model_copy(update={"parts": [*whole.parts, TextPart(text=screen)]})
     parts: list[MessagePart] = []
     if text := to_plain_text(said.content_sections):
         parts.append(TextPart(text=text))
@@ -411,7 +416,7 @@ def _input(said: ModelInputMessage) -> Message:
 
 
 def _results(said: ToolResultsMessage, open_calls: Sequence[ToolCallRequest]) -> Message | None:
-    message = said.entry.message if isinstance(said, ShownResults) else None
+    message = kept_message(said.entry) if isinstance(said, ShownResults) else None
     if isinstance(said, ShownResults) and message is not None:
         made = _of_recorded(said, message)
     else:

@@ -8,20 +8,23 @@ to the state of an agent. Only final output enters the history.
 Source: the conversation history blueprint, "Provider clients" and "ModelOutputDelta pipeline".
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
 from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.frozen import FrozenMapping, thawed
-from deltafold.conversation.projection import to_messages
+from deltafold.conversation.projection import shared_messages
 from deltafold.cost import cost_of
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.streams import AsyncDeltaStream
+from deltafold.usage import Usage
 
 if TYPE_CHECKING:
     from deltafold.conversation.tools import Tool
@@ -77,8 +80,8 @@ class ModelClient:
     @property
     def invocation(self) -> ModelInvocationDescriptor:
         """Provider, specification and model of the request."""
-        info = self.model.model_info()
-        return ModelInvocationDescriptor(info.provider_id, info.specification, info.model_id)
+        model = self.model
+        return ModelInvocationDescriptor(model.provider_id, model.specification, model.model_id)
 
     def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
         """Send a request; the model of the request replaces the model of the client.
@@ -103,7 +106,7 @@ class ModelClient:
             params["model_id"] = request.invocation.model
         params.setdefault("repair", "auto")
         stream: AsyncIterable[MessageDelta] = self.model.stream(
-            to_messages(request.context), request.tools, **params
+            shared_messages(request.context), request.tools, **params
         )
         return stream
 
@@ -133,6 +136,20 @@ class ProviderRouter:
         self._routes = dict(routes)
         self._default = next(iter(routes)) if default is None else default
         self.route(self._default)
+
+    @classmethod
+    def of_models(cls, models: Mapping[str, "Model[Any]"], *, default: str | None = None) -> Self:
+        """Make a router of the model of each strategy."""
+        clients = {strategy: ModelClient(model) for strategy, model in models.items()}
+        routes = {
+            strategy: Route(client, client.invocation) for strategy, client in clients.items()
+        }
+        return cls(routes, default=default)
+
+    @property
+    def routes(self) -> Mapping[str, Route]:
+        """The route of each strategy."""
+        return MappingProxyType(self._routes)
 
     def route(self, strategy: str | None = None) -> Route:
         """Return the route of a strategy.
@@ -195,19 +212,28 @@ class ModelOutputAccumulator:
             MisuseError: the accumulator has deltas already.
             ContractError: a delta does not follow from those before.
         """
+        async with aclosing(self.follow_batches(stream)) as batches:
+            async for batch in batches:
+                for delta in batch:
+                    yield delta
+
+    async def follow_batches(
+        self, stream: AsyncIterable[ModelOutputDelta]
+    ) -> AsyncGenerator[Iterable[ModelOutputDelta]]:
+        """Yield the deltas of each read of a client's stream; otherwise as `follow`."""
         if self._stream is not None or self._assembler.status != "idle":
             raise MisuseError("an accumulator collects one answer; make another one")
         if isinstance(stream, AsyncDeltaStream):
             self._stream = stream
             async with stream:
-                async for delta in stream:
-                    yield delta
+                async for batch in stream.batches():
+                    yield batch
             return
         deltas = aiter(stream)
         try:
             async for delta in deltas:
                 self._assembler.consume(delta)
-                yield delta
+                yield (delta,)
         finally:
             if isinstance(deltas, AsyncGenerator):
                 await deltas.aclose()
@@ -229,6 +255,19 @@ class ModelOutputAccumulator:
         After the end, the message of a `Model`'s stream has its cost and duration.
         """
         return (self._assembler if self._stream is None else self._stream).snapshot()
+
+    @property
+    def usage(self) -> Usage | None:
+        """Usage of this call alone, also if it continues an answer."""
+        return (self._assembler if self._stream is None else self._stream).usage
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Cost of this call alone in US dollars; None if it is unknown."""
+        if self._stream is not None:
+            return self._stream.cost_usd
+        invocation = self._invocation
+        return cost_of(self.usage, invocation.provider_id, invocation.model).usd
 
     @property
     def error(self) -> ModelError | None:

@@ -5,15 +5,16 @@ Source: the core domain model, AgentConfig and AgentState. AgentState is `RunSta
 `deltafold.conversation.AgentState` is the state of the conversation.
 """
 
+import random
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from deltafold.exceptions import DeltafoldError
-from deltafold.usage import Usage
+from deltafold.usage import Usage, sum_of_usage
 
 
 class LoopConfig(BaseModel):
@@ -21,13 +22,15 @@ class LoopConfig(BaseModel):
 
     Attributes:
         max_turns: answers of the model in one run.
-        timeout: seconds of one run; None is no limit.
+        timeout: seconds of one run; None sets no limit.
         max_retries: further requests after a retryable failure without content.
-        retry_seconds: wait before the first retry; each further wait is twice as long. A wait that
-            the provider asks for takes precedence.
+        retry_seconds: wait before the first retry; each further wait is twice as long, and half
+            of it is random. A wait that the provider asks for takes precedence.
+        max_retry_seconds: the longest wait. A longer one that the provider asks for ends the run.
         max_parallel_tools: calls that run at once.
         max_tokens: sum of the tokens of all answers of a run, input included.
         max_cost_usd: sum of their cost in US dollars.
+        start_tools_early: whether a call runs as soon as it is complete, while the answer goes on.
         on_error: "raise" raises the failure of a run; "return" returns it in the result.
     """
 
@@ -37,10 +40,24 @@ class LoopConfig(BaseModel):
     timeout: float | None = Field(default=None, gt=0)
     max_retries: int = Field(default=2, ge=0)
     retry_seconds: float = Field(default=1.0, ge=0)
+    max_retry_seconds: float = Field(default=60.0, ge=0)
     max_parallel_tools: int = Field(default=8, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost_usd: float | None = Field(default=None, gt=0)
+    start_tools_early: bool = False
     on_error: Literal["raise", "return"] = "raise"
+
+    def wait(self, attempt: int, retry_after: float | None) -> float:
+        """Return the seconds until the next request.
+
+        Args:
+            attempt: the number of the request that has failed, from 0.
+            retry_after: the seconds that the provider asks for.
+        """
+        if retry_after is not None:
+            return retry_after
+        longest = min(self.retry_seconds * 2.0**attempt, self.max_retry_seconds)
+        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the requests of many runs
 
 
 class ContextConfig(BaseModel):
@@ -64,7 +81,8 @@ class AgentConfig(BaseModel):
     """An agent's settings.
 
     Attributes:
-        model: the name that `load_model` takes, or the fields of a model's configuration.
+        model: the name that `load_model` takes, or its arguments as a mapping; None if the agent is
+            given a model.
         runtime: the runtime's own settings.
         tools: which tools there are.
         context: how much a model is shown.
@@ -74,7 +92,7 @@ class AgentConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str | dict[str, object]
+    model: str | dict[str, object] | None = None
     runtime: dict[str, object] = Field(default_factory=dict)
     tools: ToolsConfig = Field(default_factory=ToolsConfig)
     context: ContextConfig = Field(default_factory=ContextConfig)
@@ -103,6 +121,7 @@ TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
         {
             RunStatus.MODEL_RUNNING,
             RunStatus.TOOL_RUNNING,  # a run that continues with open calls
+            RunStatus.COMPLETED,  # a run that continues with its last answer
             *_STOPPED,
         }
     ),
@@ -142,7 +161,7 @@ class RunState(BaseModel):
     """State of one agent's run.
 
     Attributes:
-        status: the current status; `move` changes it.
+        status: the current status; it changes along `TRANSITIONS`, by `move` or an assignment.
         current_run_id: id of the run, None before the first run.
         pending_tool_calls: ids of the calls that have no result yet.
         last_error: text of the most recent failure.
@@ -179,39 +198,25 @@ class RunState(BaseModel):
         Raises:
             IllegalTransitionError: the change is not allowed; the error lists the allowed statuses.
         """
-        status = RunStatus(status)
-        if status not in TRANSITIONS[self.status]:
-            possible = ", ".join(sorted(TRANSITIONS[self.status]))
-            raise IllegalTransitionError(
-                f"a run that is {self.status} cannot become {status}; it can become {possible}"
-            )
-        self.status = status
+        self.status = RunStatus(status)
         if error is not None:
             self.last_error = error
+
+    def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - of the field
+        """Set a field; the status changes along the table."""
+        if name == "status":
+            value = RunStatus(value)
+            if value not in TRANSITIONS[self.status]:
+                possible = ", ".join(sorted(TRANSITIONS[self.status]))
+                raise IllegalTransitionError(
+                    f"a run that is {self.status} cannot become {value}; it can become {possible}"
+                )
+        super().__setattr__(name, value)
 
     def add_usage(self, usage: Usage | None, cost_usd: float | None = None) -> None:
         """Add the usage and the cost of one stream; unknown values add nothing."""
         if usage is not None:
-            self.token_usage = _sum(self.token_usage, usage)
+            self.token_usage = sum_of_usage((self.token_usage, usage))
             cost_usd = usage.cost if cost_usd is None else cost_usd
         if cost_usd is not None:
             self.cost_usage = (self.cost_usage or 0.0) + cost_usd
-
-
-_COUNTS: Final = (
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-)
-
-
-def _sum(total: Usage, added: Usage) -> Usage:
-    counts: dict[str, object] = {}
-    for name in _COUNTS:
-        known = [one for one in (getattr(total, name), getattr(added, name)) if one is not None]
-        if known:
-            counts[name] = sum(known)
-    return Usage.model_validate(counts)

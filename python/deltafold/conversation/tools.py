@@ -71,6 +71,7 @@ class Tool:
         requires_approval: whether each call needs an approval.
         requires_runtime: whether `execute` takes `runtime`.
         requires_agent: whether `execute` takes `agent`.
+        is_repeatable: whether an agent may run a call again that an interruption may have ended.
         strict: whether the provider must hold the arguments to the schema; None leaves it to the
             provider.
     """
@@ -83,6 +84,7 @@ class Tool:
     requires_approval: bool = False
     requires_runtime: bool = False
     requires_agent: bool = False
+    is_repeatable: bool = False
     strict: bool | None = None
     _model: type[BaseModel] | None = field(default=None, repr=False, compare=False)
     _given: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, compare=False)
@@ -249,12 +251,11 @@ class ToolOutcome:
         items = cast("Sequence[object]", value) if listed else [value]
         if any(isinstance(item, _PARTS) for item in items):
             parts = tuple(
-                item if isinstance(item, _PARTS) else TextPart(text=_as_text(item))
-                for item in items
+                item if isinstance(item, _PARTS) else TextPart(text=as_text(item)) for item in items
             )
             text = "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
             return cls(call, status, text, value, parts=parts)
-        return cls(call, status, _as_text(value), value)
+        return cls(call, status, as_text(value), value)
 
     def part(self) -> ToolResultPart:
         """Return the part of a tool message."""
@@ -285,7 +286,8 @@ def tool_message(outcomes: Iterable[ToolOutcome], run_id: str | None = None) -> 
     return Message(role=Role.TOOL, run_id=run_id, parts=[one.part() for one in outcomes])
 
 
-def _as_text(value: object) -> str:
+def as_text(value: object) -> str:
+    """Return a value of a tool as text: a string unchanged, everything else as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, BaseModel):

@@ -14,7 +14,6 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from deltafold.conversation.entries import (
-    CallEntry,
     CompactionEntry,
     HistoryEntry,
     InstructionEntry,
@@ -27,6 +26,7 @@ from deltafold.conversation.entries import (
 )
 from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.kinds import HistoryEntryKind
+from deltafold.conversation.run_entries import CallEntry, PartialEntry
 from deltafold.messages import Message
 
 CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {
@@ -39,6 +39,7 @@ CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {
         InstructionEntry,
         CompactionEntry,
         CallEntry,
+        PartialEntry,
         ResetEntry,
         StoredEntry,
     )

@@ -11,7 +11,7 @@ Clients that are made here do not retry, because retries are the caller's decisi
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from deltafold._core import Decoder
 from deltafold.cost import listed_model
@@ -20,7 +20,8 @@ from deltafold.dialects.capability import Capability
 from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.error_mapping import ErrorMapper
 from deltafold.exceptions import MisuseError
-from deltafold.models import observing
+from deltafold.messages import Message
+from deltafold.models import continuing, observing
 from deltafold.models.calls import (
     CallFacts,
     Messages,
@@ -41,11 +42,11 @@ from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo, RequestMetadata
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
-from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared, Said, as_caller_errors
+from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.output_streams import AsyncOutputStream, OutputStream
-from deltafold.outputs import Output, P, T
+from deltafold.outputs import Output
 from deltafold.stream_core import CallContext, DecoderOptions
 from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
 from deltafold.transports.http import ClientKind
@@ -57,13 +58,8 @@ from deltafold.transports.timeouts import Timeouts
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
 
-_Any: TypeAlias = Any
-_Tools: TypeAlias = Tools | None
-_Schema: TypeAlias = Mapping[str, object]
-# Short names, so that an overload fits on one line. The first overload lists the arguments.
 
-
-class Model(Messaging, Generic[ConfigT]):
+class Model(Streaming, Generic[ConfigT]):
     """One model of one provider.
 
     >>> model = AnthropicModel({"model_id": "claude-demo"})
@@ -170,6 +166,21 @@ class Model(Messaging, Generic[ConfigT]):
         """Return a copy of the settings in force."""
         return self._config.model_copy(deep=True)
 
+    @property
+    def provider_id(self) -> str:
+        """Name of the vendor."""
+        return self._vendor.name
+
+    @property
+    def specification(self) -> str:
+        """The dialect, with a plus and the markup if there is one."""
+        return self._specification
+
+    @property
+    def model_id(self) -> str:
+        """The provider's name of the model."""
+        return self._config.model_id
+
     def model_info(self) -> ModelInfo:
         """Return the known facts about the model without a request to its provider.
 
@@ -207,185 +218,27 @@ class Model(Messaging, Generic[ConfigT]):
         known = known_model(self._config.model_id)
         return None if known is None else asked in known.capabilities
 
-    @overload
-    def stream(
-        self,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        *,
-        tool_choice: ToolChoiceLike | None = None,
-        system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: AsyncTee | None = None,
-        repair: Repair = "none",
-        strict: bool = False,
-        output: None = None,
-        **params: Any,  # noqa: ANN401 - fields of the configuration
-    ) -> AsyncDeltaStream: ...
-    @overload
-    def stream(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
-    ) -> AsyncOutputStream[T, P]: ...
-    @overload
-    def stream(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
-    ) -> AsyncOutputStream[T]: ...
-    @overload
-    def stream(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
-    ) -> AsyncOutputStream[object]: ...
-    def stream(
-        self,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        *,
-        tool_choice: ToolChoiceLike | None = None,
-        system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: AsyncTee | None = None,
-        repair: Repair = "none",
-        strict: bool = False,
-        output: object = None,
-        **params: Any,
-    ) -> AsyncDeltaStream:
-        """Start a call, asynchronously.  The request is sent when the stream is first read.
+    def can_continue(self, message: Message) -> bool:
+        """Return whether `continue_from` of `stream` takes an answer that broke off.
 
-        Args:
-            messages: the conversation: one message or a list. A message is a `Message` or its wire
-                form, a text of the user, the Chat form, the form of the Messages API, or a
-                `UserMessage` or `AssistantMessage`. Blocks in a row are one message of the user.
-            tool_specs: the tools that the model may call.
-            system_prompt: precedes the system messages.
-            tool_choice: replaces the choice of the configuration.
-            system_prompt_content: the system prompt in parts; replaces `system_prompt`.
-            invocation_state: the caller's own objects, for hooks; they are never sent.
-            request_metadata: its `run_id` becomes the run id of the deltas.
-            tee: receives the bytes of the response as they arrive; its result is awaited.
-            repair: "auto" repairs parts of the conversation that the provider would refuse; "none"
-                sends it unchanged. The problems are in the message's warnings in both cases.
-            strict: whether a conversation that the provider would refuse raises instead.
-            output: the type of the answer; the stream then has `partial` and `final_output`
-                (`Output` has the types).
-            params: settings for this call alone.
+        Mistral and DeepSeek continue text, and so do the Claude models before 4.6 without
+        reasoning. No provider continues a call.
 
-        Raises:
-            ValueError: a message, tool or setting is wrong; the error names it.
-            HistoryError: the conversation has problems, and `strict` is set.
-            MisuseError: the client is synchronous, or the package that makes a client is not
-                installed.
+        >>> if error.partial_message and model.can_continue(error.partial_message):
+        ...     stream = model.stream(messages, continue_from=error.partial_message)
         """
-        prepared = self._prepare(
-            "asynchronous",
-            messages,
-            tool_specs,
-            system_prompt,
-            tool_choice=tool_choice,
-            system_prompt_content=system_prompt_content,
-            invocation_state=invocation_state,
-            request_metadata=request_metadata,
-            repair=repair,
-            strict=strict,
-            output=output,
-            **params,
+        return self._continuable(self._config).obstacle(message) is None
+
+    def _continuable(self, config: ConfigT) -> continuing.Continuable:
+        return continuing.Continuable(
+            self.dialect, config, self._segment, through_sdk=self._clients.through_sdk
         )
-        return self._begin_async(prepared, tee)
 
-    @overload
-    def stream_sync(
-        self,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        *,
-        tool_choice: ToolChoiceLike | None = None,
-        system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: Tee | None = None,
-        repair: Repair = "none",
-        strict: bool = False,
-        output: None = None,
-        **params: Any,  # noqa: ANN401 - fields of the configuration
-    ) -> DeltaStream: ...
-    @overload
-    def stream_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
-    ) -> OutputStream[T, P]: ...
-    @overload
-    def stream_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
-    ) -> OutputStream[T]: ...
-    @overload
-    def stream_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
-    ) -> OutputStream[object]: ...
-    def stream_sync(
-        self,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        *,
-        tool_choice: ToolChoiceLike | None = None,
-        system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: Tee | None = None,
-        repair: Repair = "none",
-        strict: bool = False,
-        output: object = None,
-        **params: Any,
-    ) -> DeltaStream:
-        """Start a call and wait for it; arguments and errors are those of `stream`."""
-        prepared = self._prepare(
-            "synchronous",
-            messages,
-            tool_specs,
-            system_prompt,
-            tool_choice=tool_choice,
-            system_prompt_content=system_prompt_content,
-            invocation_state=invocation_state,
-            request_metadata=request_metadata,
-            repair=repair,
-            strict=strict,
-            output=output,
-            **params,
-        )
-        return self._begin_sync(prepared, tee)
-
-    def stream_request(
-        self,
-        body: Mapping[str, object],
-        *,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: AsyncTee | None = None,
-    ) -> AsyncDeltaStream:
-        """Send a body in the form of the provider's API, unchanged.
-
-        >>> async with model.stream_request(gateway_body) as stream: ...
-
-        Raises:
-            MisuseError: the client is synchronous, or the package that makes a client is not
-                installed.
-        """
-        prepared = self._prepare_body("asynchronous", body, invocation_state, request_metadata)
-        return self._begin_async(prepared, tee)
-
-    def stream_request_sync(
-        self,
-        body: Mapping[str, object],
-        *,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: Tee | None = None,
-    ) -> DeltaStream:
-        """Send a body unchanged, and wait; arguments and errors are those of `stream_request`."""
-        prepared = self._prepare_body("synchronous", body, invocation_state, request_metadata)
-        return self._begin_sync(prepared, tee)
+    @property
+    def _segment(self) -> str:
+        """Segment of the vendor's address for continued answers in this dialect."""
+        is_chat = self.dialect == self._vendor.dialect
+        return self._vendor.continuing_segment if is_chat else ""
 
     def close(self) -> None:
         """Close the synchronous client if this Model made it."""
@@ -421,6 +274,7 @@ class Model(Messaging, Generic[ConfigT]):
         request_metadata: Metadata | None = None,
         repair: Repair = "none",
         strict: bool = False,
+        continue_from: Message | None = None,
         output: object = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> Prepared:
@@ -430,6 +284,10 @@ class Model(Messaging, Generic[ConfigT]):
         if output is not None:
             from deltafold.models.output_request import output_request  # noqa: PLC0415 - few calls
 
+            if continue_from is not None:
+                raise MisuseError(
+                    "continue_from has no output: pass the message to Output(...).of_message()"
+                )
             asked = output_request(
                 Output.of(output),
                 self.row.name,
@@ -442,6 +300,8 @@ class Model(Messaging, Generic[ConfigT]):
                 tool_specs = [*(tool_specs or ()), asked.tool]
             config = self._changed({**params, **asked.settings}, tool_choice or asked.tool_choice)
         tools = tools_of(tool_specs)
+        if continue_from is not None:
+            conversation.append(self._continuable(config).checked(continue_from))
         conversation, report = examined(
             conversation, self.dialect, config.model_id, repair=repair, strict=strict
         )
@@ -459,6 +319,7 @@ class Model(Messaging, Generic[ConfigT]):
             invocation_state or {},
             rendered.tool_names,
             sources,
+            continue_from,
         )
         metadata = metadata_of(request_metadata)
         prepared = self._prepared(kind, config, rendered.body, said, metadata, streamed=streamed)
@@ -491,6 +352,9 @@ class Model(Messaging, Generic[ConfigT]):
         streamed: bool,
     ) -> Prepared:
         caller = self._clients.caller(kind)
+        if said.continued is not None and self._segment:
+            caller = caller.at_segment(self._segment)
+            body = continuing.with_prefix(body)
         model_id = config.model_id
         request = PreparedRequest(
             self._path(config, stream=streamed),
@@ -516,7 +380,10 @@ class Model(Messaging, Generic[ConfigT]):
             options["tool_names"] = said.tool_names
         if options.get("markup") is not None:
             options["tools"] = said.named_tools() or None
-        return Prepared(caller, request, facts, options, said.notes, said.invocation_state)
+        notes = list(said.notes)
+        return Prepared(
+            caller, request, facts, options, notes, said.invocation_state, said.continued
+        )
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
         before_request = self._hooks.before_request
@@ -528,7 +395,7 @@ class Model(Messaging, Generic[ConfigT]):
                 with as_caller_errors():
                     before_request(context)
                     sent.append(prepared.changed(context))
-            return prepared.caller.open(sent[-1])
+            return prepared.open(sent[-1])
 
         expected = prepared.expected
         make = DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
@@ -553,7 +420,7 @@ class Model(Messaging, Generic[ConfigT]):
                     if waiting is not None:
                         await waiting
                     sent.append(prepared.changed(context))
-            return await prepared.caller.open_async(sent[-1])
+            return await prepared.open_async(sent[-1])
 
         expected = prepared.expected
         make = (
@@ -571,6 +438,7 @@ class Model(Messaging, Generic[ConfigT]):
     def _call_context(self, prepared: Prepared, redactor: Callable[[], Redactor]) -> CallContext:
         telemetry = self._telemetry or observing.telemetry()
         begin = None if telemetry is None else partial(telemetry, prepared.facts)
+        begun = prepared.continued
         return CallContext(
             self._vendor.name,
             prepared.facts.model_id,
@@ -579,6 +447,7 @@ class Model(Messaging, Generic[ConfigT]):
             prepared.notes,
             begin,
             redactor,
+            None if begun is None else partial(continuing.joined, begun, self.dialect),
         )
 
     def _find_vendor(self, name: str | None) -> Vendor:

@@ -10,8 +10,8 @@ retry.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, cast
+from dataclasses import dataclass, field, replace
+from typing import Final, Self, cast
 
 from deltafold.exceptions import MisuseError
 from deltafold.models.environment import (
@@ -97,6 +97,11 @@ class Caller:
             raise
         return source
 
+    def at_segment(self, segment: str) -> Self:
+        """Return the caller of the address with another last segment in place of `/v1`."""
+        base = self.base_url.removesuffix("/v1").removesuffix(segment)
+        return replace(self, base_url=f"{base}{segment}")
+
     def redactor(self, request: PreparedRequest) -> Redactor:
         """Return the redactor of the call's secrets."""
         secrets = [
@@ -125,7 +130,7 @@ class Caller:
             **clean_headers(request.headers),
         }
         return HttpRequest(
-            "POST",
+            request.method,
             self.base_url + path,
             headers,
             {**query, **request.query},
@@ -209,6 +214,13 @@ class Clients:
         return Caller(
             client, None, self._address(), headers, self._dialect, self._timeouts, self._taps
         )
+
+    @property
+    def through_sdk(self) -> bool:
+        """Whether an SDK sends the requests."""
+        if self._client is None:
+            return self._transport == "sdk"
+        return self._sdk_of(self._client) is not None
 
     def close(self) -> None:
         """Close the synchronous client if it was made here."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deltafold.messages import Message
+from deltafold.models import resuming
 from deltafold.models.calls import CallFacts
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext
@@ -19,6 +20,7 @@ from deltafold.output_streams import Expected
 from deltafold.stream_core import CallerError, DecoderOptions
 from deltafold.tool_specs import ToolSpec
 from deltafold.transports.requests import PreparedRequest
+from deltafold.transports.sources import AsyncSource, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,9 @@ class Prepared:
         request: the request.
         facts: the facts for telemetry.
         options: the options of the decoder.
-        notes: losses of rendering, as warnings.
+        notes: losses of rendering, as warnings; a stream that is resumed adds one.
         invocation_state: the caller's own objects.
+        continued: the answer that the call continues.
         expected: the output that the answer is expected to hold, None without one.
     """
 
@@ -39,9 +42,39 @@ class Prepared:
     request: PreparedRequest
     facts: CallFacts
     options: DecoderOptions
-    notes: tuple[Mapping[str, object], ...]
+    notes: list[Mapping[str, object]]
     invocation_state: Mapping[str, object] = field(repr=False)
+    continued: Message | None = None
     expected: Expected[Any, Any] | None = None
+
+    def open(self, request: PreparedRequest) -> Source:
+        """Send the request, which a hook may have changed, and return the unread response."""
+        source = self.caller.open(request)
+        if not self._is_resumable(request):
+            return source
+        return resuming.resuming(
+            source, lambda rest: self.caller.open(_of(request, rest)), self._note
+        )
+
+    async def open_async(self, request: PreparedRequest) -> AsyncSource:
+        """Send the request, which a hook may have changed, and return the unread response."""
+        source = await self.caller.open_async(request)
+        if not self._is_resumable(request):
+            return source
+        return resuming.resuming_async(
+            source, lambda rest: self.caller.open_async(_of(request, rest)), self._note
+        )
+
+    def _is_resumable(self, request: PreparedRequest) -> bool:
+        # The client of an SDK opens its own kinds of requests alone.
+        return (
+            self.facts.row.name == "openai-responses"
+            and self.caller.sdk is None
+            and resuming.is_resumable(request)
+        )
+
+    def _note(self, code: str, message: str) -> None:
+        self.notes.append({"code": code, "message": message})
 
     def context(self) -> RequestContext:
         """Return the part of the request that a hook may change."""
@@ -69,6 +102,11 @@ class Prepared:
         )
 
 
+def _of(request: PreparedRequest, rest: PreparedRequest) -> PreparedRequest:
+    """Return the request for the rest with the headers and the query of the first request."""
+    return replace(rest, headers=request.headers, query=request.query)
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """Input of a call in its normal form."""
@@ -79,6 +117,7 @@ class Said:
     invocation_state: Mapping[str, object]
     tool_names: Mapping[str, str]
     sources: Mapping[str, object]
+    continued: Message | None = None
 
     def named_tools(self) -> list[ToolSpec]:
         """Return the tools under the names by which the model knows them."""

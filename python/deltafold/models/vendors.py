@@ -27,6 +27,8 @@ class Vendor:
         earlier_key_variables: variables of a key that the vendor's SDK reads before `key_variable`.
         token_variable: the variable of a bearer token that is sent without a key.
         header_variables: headers, and the variables of their values.
+        continuing_segment: last segment of the Chat address, in place of `/v1`, for requests that
+            continue an answer marked by `prefix`; "" if the vendor does not continue answers.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Vendor:
     earlier_key_variables: tuple[str, ...] = ()
     token_variable: str | None = None
     header_variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    continuing_segment: str = ""
 
     @property
     def dialect(self) -> str:
@@ -80,6 +83,7 @@ def _chat(
     responses: bool = False,
     messages: str | None = None,
     aliases: tuple[str, ...] = (),
+    continuing_segment: str = "",
 ) -> Vendor:
     """Make the row of a vendor whose usual dialect is Chat; `responses` have the same address."""
     addresses: dict[str, str | None] = {_CHAT: base_url}
@@ -87,7 +91,14 @@ def _chat(
         addresses[_RESPONSES] = base_url
     if messages is not None:
         addresses[_MESSAGES] = messages
-    return Vendor(name, addresses, key_variable, defaults, aliases)
+    return Vendor(
+        name,
+        addresses,
+        key_variable,
+        defaults,
+        aliases,
+        continuing_segment=continuing_segment,
+    )
 
 
 _ROWS = (
@@ -156,6 +167,7 @@ _ROWS = (
         _REASONING_OF_TOOL_TURNS,
         responses=True,
         messages="https://api.deepseek.com/anthropic",
+        continuing_segment="/beta",
     ),
     _chat("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
     # Its token comes from the sign-in of an editor and lives for half an hour.

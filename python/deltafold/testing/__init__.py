@@ -2,10 +2,12 @@
 
 `Recorder` wraps a client and writes the responses: exact bytes, split points, pauses.
 `ReplayServer` plays recordings over real HTTP, `ReplayTransport` inside this process. Both play at
-the original pace, without delay, or with faults.  `load_cassette` reads cassettes of VCR.  Only the
+the original pace, without delay, or with faults.  `answer` writes the stream of an answer that a
+test makes up.  `load_cassette` reads cassettes of VCR.  Only the
 standard library is needed, except for cassettes in YAML.
 """
 
+from deltafold.testing.answers import answer
 from deltafold.testing.cassette import load_cassette
 from deltafold.testing.playlist import Request
 from deltafold.testing.recorder import Recorder, RecordingWarning
@@ -22,5 +24,6 @@ __all__ = [
     "ReplayServer",
     "ReplayTransport",
     "Request",
+    "answer",
     "load_cassette",
 ]

@@ -5,7 +5,7 @@ Law: `repr` shows no header, query or body, since each may hold a secret.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Literal, cast
 from urllib.parse import urlencode
 
 from deltafold.transports.secrets import shown_url
@@ -23,6 +23,7 @@ class PreparedRequest:
         query: the caller's query parameters.
         stream: whether the answer is streamed.
         content: the body as JSON.
+        method: the HTTP method.
     """
 
     path: str
@@ -31,6 +32,7 @@ class PreparedRequest:
     query: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     stream: bool = True
     content: bytes = field(default=b"", repr=False)
+    method: Literal["GET", "POST"] = "POST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class HttpRequest:
     """One HTTP request.
 
     Attributes:
-        method: the HTTP method: `POST`.
+        method: the HTTP method.
         url: the URL; it may have a query.
         headers: headers to add to the client's own, including the key.
         query: members of the URL's query; None is left out, a list is repeated.

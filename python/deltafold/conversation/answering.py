@@ -1,0 +1,250 @@
+"""Answering: the calls of one answer are run, and each stage is noted in the log.
+
+In: the calls of an answer.  Out: events while they run; one entry with all results.
+
+Laws: a call begins after its entry is in the log. A call that may have begun before an interruption
+is not run again, unless its tool is repeatable; its result says so. No task outlives this object's
+`close`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from deltafold.conversation.arguments import ArgumentError
+from deltafold.conversation.entries import (
+    HistoryToolCallResult,
+    ToolCallRequest,
+    ToolResultsEntry,
+)
+from deltafold.conversation.executor import ToolExecutor
+from deltafold.conversation.kinds import CallStage, ToolExecutionStatus
+from deltafold.conversation.projection import to_messages
+from deltafold.conversation.run_entries import CallEntry
+from deltafold.conversation.run_events import AgentEvent, AgentEventKind
+from deltafold.conversation.run_log import Stages, last_answer, stages_of
+from deltafold.conversation.run_setup import RunSetup
+from deltafold.conversation.sections import LevelOfDetailSections
+from deltafold.conversation.tools import Tool, as_text
+from deltafold.messages import Message
+
+if TYPE_CHECKING:
+    from deltafold.blocks import ProgressMessage
+
+INTERRUPTED: Final = "The run was interrupted while this call ran. It may have had its effect."
+"""Result of a call that had begun when the process ended."""
+
+NOT_RUN: Final = "The call was not run, because the conversation went on without it."
+"""Result of a call that had not begun when the user spoke."""
+
+REJECTED: Final = "The call was rejected."
+"""Result of a call that was not approved."""
+
+_Events = list[AgentEvent]
+
+
+class Answering:
+    """The calls of one answer, while they run.
+
+    Args:
+        setup: the parts of the agent.
+        turn: the number of the answer.
+
+    Attributes:
+        pending: calls that wait for an approval.
+    """
+
+    def __init__(self, setup: RunSetup, turn: int) -> None:
+        self.pending: list[ToolCallRequest] = []
+        self._state = setup.state
+        self._run_state = setup.run_state
+        self._tools = {tool.name: tool for tool in setup.tools}
+        self._turn = turn
+        self._asks = setup.approve is not None
+        self._free = asyncio.Semaphore(setup.config.loop.max_parallel_tools)
+        self._events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        self._tasks: dict[str, asyncio.Task[HistoryToolCallResult]] = {}
+        self._calls: Sequence[ToolCallRequest] = ()
+        self._executor = ToolExecutor(
+            setup.tools,
+            approve=setup.approve or _approved_before,
+            runtime=setup.runtime,
+            agent=setup.agent,
+            state=setup.run_state,
+            on_progress=self._report,
+        )
+
+    def start_early(self, call: ToolCallRequest) -> None:
+        """Start a call whose answer has not ended, unless it needs an approval."""
+        tool = self._tools.get(call.tool_name)
+        if tool is not None and not tool.requires_approval and call.parse_error is None:
+            self._start(call, is_early=True)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a call has begun."""
+        return bool(self._tasks)
+
+    def events_so_far(self) -> _Events:
+        """Return the events that have come, without waiting."""
+        events: _Events = []
+        while not self._events.empty():
+            event = self._events.get_nowait()
+            if event is not None:
+                events.append(event)
+        return events
+
+    async def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[_Events]:
+        """Run the calls, yield the events, and append the results in one entry.
+
+        Nothing is appended while calls are pending.
+        """
+        self._calls = calls
+        self._run_state.pending_tool_calls = [call.tool_call_id for call in calls]
+        results = self._started(calls)
+        for call in self.pending:
+            yield [AgentEvent(kind=AgentEventKind.APPROVAL, turn=self._turn, call=call)]
+        finished = asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        finished.add_done_callback(lambda _: self._events.put_nowait(None))
+        while (event := await self._events.get()) is not None:
+            yield [event]
+        await finished
+        for call in calls:
+            task = self._tasks.get(call.tool_call_id)
+            if task is not None:
+                is_cancelled = task.cancelled()
+                results[call.tool_call_id] = self._given_up(call) if is_cancelled else task.result()
+        if not self.pending:
+            self._append(calls, results)
+
+    def _started(self, calls: Iterable[ToolCallRequest]) -> dict[str, HistoryToolCallResult]:
+        """Start the calls that can run, and return the results of those that ran before."""
+        results: dict[str, HistoryToolCallResult] = {}
+        stages = stages_of(self._state.log)
+        for call in calls:
+            if call.tool_call_id in self._tasks:
+                continue
+            reached = stages.get(call.tool_call_id, Stages())
+            known = self._known(call, reached)
+            if known is not None:
+                results[call.tool_call_id] = known
+            elif self._waits(call, reached):
+                self.pending.append(call)
+            else:
+                self._start(call)
+        return results
+
+    def settle(self, calls: Sequence[ToolCallRequest]) -> None:
+        """Append results of calls that are not run any more."""
+        stages = stages_of(self._state.log)
+        results: dict[str, HistoryToolCallResult] = {}
+        for call in calls:
+            known = self._known(call, stages.get(call.tool_call_id, Stages()), is_repeated=False)
+            results[call.tool_call_id] = known or _told(call, ToolExecutionStatus.SKIPPED, NOT_RUN)
+        self._append(calls, results)
+
+    async def close(self) -> None:
+        """Cancel the calls that run, and wait until they have ended."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _known(
+        self, call: ToolCallRequest, stages: Stages, *, is_repeated: bool = True
+    ) -> HistoryToolCallResult | None:
+        """Return the result of a call that an earlier part of the run has determined."""
+        if stages.result is not None:
+            return stages.result
+        tool = self._tools.get(call.tool_name)
+        runs_again = is_repeated and tool is not None and tool.is_repeatable
+        if CallStage.STARTED in stages.reached and not runs_again:
+            return _told(call, ToolExecutionStatus.FAILED, INTERRUPTED)
+        if CallStage.REJECTED in stages.reached:
+            return _told(call, ToolExecutionStatus.REJECTED, REJECTED)
+        return None
+
+    def _waits(self, call: ToolCallRequest, stages: Stages) -> bool:
+        """Return whether a call waits for an approval of a later process."""
+        tool = self._tools.get(call.tool_name)
+        if tool is None or not tool.requires_approval or self._asks or call.parse_error is not None:
+            return False
+        if CallStage.APPROVED in stages.reached:
+            return False
+        try:
+            tool.arguments_of(call)
+        except ArgumentError:
+            return False  # nobody needs to approve a call that fails
+        return True
+
+    def _start(self, call: ToolCallRequest, *, is_early: bool = False) -> None:
+        self._tasks[call.tool_call_id] = asyncio.create_task(self._run(call, is_early=is_early))
+
+    async def _run(self, call: ToolCallRequest, *, is_early: bool) -> HistoryToolCallResult:
+        async with self._free:
+            began_with = {"call": call} if is_early else {}
+            self._note(call.tool_call_id, CallStage.STARTED, **began_with)
+            self._put(AgentEventKind.TOOL_START, call)
+            outcome = await self._executor.execute(call)
+            result = outcome.history_result()
+            self._note(call.tool_call_id, CallStage.ENDED, result=result)
+            self._put(AgentEventKind.TOOL_END, call, result=result)
+            return result
+
+    def _given_up(self, call: ToolCallRequest) -> HistoryToolCallResult:
+        """Return the result of a tool that has raised `CancelledError` by itself."""
+        result = _told(call, ToolExecutionStatus.FAILED, "The tool cancelled itself.")
+        self._note(call.tool_call_id, CallStage.ENDED, result=result)
+        self._put(AgentEventKind.TOOL_END, call, result=result)
+        return result
+
+    def _note(self, call_id: str, stage: CallStage, **facts: Any) -> None:  # noqa: ANN401 - fields of the entry
+        self._state.log.append(CallEntry(tool_call_id=call_id, stage=stage, **facts))
+
+    def _put(self, kind: AgentEventKind, call: ToolCallRequest, **facts: Any) -> None:  # noqa: ANN401 - fields of the event
+        self._events.put_nowait(AgentEvent(kind=kind, turn=self._turn, call=call, **facts))
+
+    def _report(self, call: ToolCallRequest, progress: object) -> None:
+        make = self._progress_message(call, progress)
+        self._put(AgentEventKind.PROGRESS, call, progress=progress, make_message=make)
+
+    def _progress_message(
+        self, call: ToolCallRequest, progress: object
+    ) -> "Callable[[], ProgressMessage]":
+        def make() -> "ProgressMessage":
+            from deltafold.blocks import ProgressMessage, normalized  # noqa: PLC0415 - few ask for it
+
+            shown = (
+                progress if isinstance(progress, Message) else Message.assistant(as_text(progress))
+            )
+            return ProgressMessage(
+                content=shown,
+                tool_use_id=call.tool_call_id,
+                sibling_tool_use_ids=[
+                    one.tool_call_id for one in self._calls if one.tool_call_id != call.tool_call_id
+                ],
+                tools=self._executor.specs,
+                normalized_messages=normalized(to_messages(self._state.render_live_context())),
+            )
+
+        return make
+
+    def _append(
+        self, calls: Iterable[ToolCallRequest], results: Mapping[str, HistoryToolCallResult]
+    ) -> None:
+        ordered = [results[call.tool_call_id] for call in calls]
+        entry = ToolResultsEntry(results=ordered)
+        if last_answer(self._state.log) is None:  # some calls have their results already
+            self._state.log.append(entry)
+        else:
+            self._state.append_tool_results(entry)
+        self._run_state.pending_tool_calls = []
+
+
+def _approved_before(_tool: Tool, _call: ToolCallRequest) -> bool:
+    """Approve: a call without an approval does not reach the executor."""
+    return True
+
+
+def _told(call: ToolCallRequest, status: ToolExecutionStatus, text: str) -> HistoryToolCallResult:
+    sections = LevelOfDetailSections.of_text(text)
+    return HistoryToolCallResult(call.tool_name, call.tool_call_id, status, sections)

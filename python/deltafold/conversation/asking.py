@@ -1,0 +1,223 @@
+"""Asking: one answer of the model, with retries and the continuation of what broke off.
+
+In: the conversation and a router.  Out: events while the answer arrives; the answer in the log.
+
+Laws: everything that was received is in the log before the next request. An answer that broke off
+is continued where its provider can do that, and asked again elsewhere. A failure that is not
+retryable ends the run.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from deltafold.contract import DeltaKind
+from deltafold.conversation.answering import Answering
+from deltafold.conversation.budget import ContextInput, whole_context
+from deltafold.conversation.context import ContextMessage
+from deltafold.conversation.deadline import Deadline, LimitReachedError
+from deltafold.conversation.entries import ModelOutputEntry, ToolCallRequest
+from deltafold.conversation.frozen import kept_message
+from deltafold.conversation.router import LlmRequest, ModelClient, ModelOutputAccumulator
+from deltafold.conversation.run import RunStatus
+from deltafold.conversation.run_entries import PartialEntry
+from deltafold.conversation.run_events import AgentEvent, AgentEventKind
+from deltafold.conversation.run_log import begun_early, broken_answer
+from deltafold.conversation.run_setup import RunSetup
+from deltafold.errors import ModelError
+from deltafold.messages import Message, ToolCallPart
+
+if TYPE_CHECKING:
+    from deltafold._core import MessageDelta
+
+_REFUSED: Final = frozenset({400, 422})
+"""Statuses of a request that a provider will never accept."""
+
+
+class Asking:
+    """One answer of the model, while it arrives.
+
+    Args:
+        setup: the parts of the agent.
+        turn: the number of the answer.
+        strategy: the strategy of the request; None is the default of the router.
+        deadline: the end of the run.
+        answering: starts calls early; None waits for the end of the answer.
+    """
+
+    def __init__(
+        self,
+        setup: RunSetup,
+        turn: int,
+        *,
+        strategy: str | None,
+        deadline: Deadline,
+        answering: Answering | None,
+    ) -> None:
+        self._setup = setup
+        self._log = setup.state.log
+        self._turn = turn
+        self._strategy = strategy
+        self._deadline = deadline
+        self._answering = answering
+        client = setup.router.route(strategy).client
+        self._model = client.model if isinstance(client, ModelClient) else None
+
+    async def run(self) -> AsyncGenerator[list[AgentEvent]]:
+        """Ask until the answer is in the log, and yield the events.
+
+        Raises:
+            ModelError: the last request failed.
+            LimitReachedError: the context does not fit, or the time is over.
+        """
+        loop = self._setup.config.loop
+        partial = broken_answer(self._log)
+        for attempt in range(loop.max_retries + 1):
+            continued = partial if self._continues(partial) else None
+            request = await self._request(continued)
+            self._setup.run_state.move(RunStatus.MODEL_RUNNING)
+            answer = ModelOutputAccumulator(request.invocation)
+            try:
+                following = answer.follow_batches(self._setup.router.call_model(request))
+                async with aclosing(self._deadline.each(following)) as batches:
+                    async for batch in batches:
+                        yield self._events_of(batch, answer)
+            finally:
+                error = self._ended(answer)
+            if error is None:
+                entry = self._append(answer, attempt + 1, is_continued=continued is not None)
+                yield [self._event(AgentEventKind.ANSWER, message=entry.message)]
+                return
+            if self._salvaged(error):
+                yield [self._event(AgentEventKind.ANSWER, message=error.partial_message)]
+                return
+            was_refused = continued is not None and error.status in _REFUSED
+            if attempt == loop.max_retries or not (error.retryable or was_refused):
+                raise error
+            partial = None if was_refused else error.partial_message
+            seconds = 0.0 if was_refused else loop.wait(attempt, error.retry_after)
+            if seconds > loop.max_retry_seconds:
+                raise error
+            self._setup.run_state.move(RunStatus.PREPARING, error=str(error))
+            yield [self._retry(seconds, error, partial)]
+            await self._deadline.of(asyncio.sleep(seconds))
+
+    async def _request(self, continued: Message | None) -> LlmRequest:
+        model = self._model
+        context = await self._context()
+        params: dict[str, object] = {}
+        if model is not None:
+            run_id, session_id = self._setup.run_state.current_run_id, self._log.session_id
+            params["request_metadata"] = {"run_id": run_id, "session_id": session_id}
+        if continued is not None:
+            params["continue_from"] = continued
+        return self._setup.router.request(context, self._setup.tools, self._strategy, **params)
+
+    async def _context(self) -> Sequence[ContextMessage]:
+        budget, model = self._setup.config.context.token_budget, self._model
+        if budget is None:
+            return whole_context(self._setup.state)
+        given = ContextInput(
+            self._setup.state,
+            budget,
+            tools=self._setup.tools,
+            dialect=None if model is None else model.dialect,
+            model_id="" if model is None else model.model_id,
+        )
+        built = await self._deadline.of(self._setup.manager.abuild_context(given))
+        if not built.update.fits:
+            raise LimitReachedError("does_not_fit", built.update.reason)
+        return built.context
+
+    def _continues(self, partial: Message | None) -> bool:
+        model = self._model
+        return partial is not None and model is not None and model.can_continue(partial)
+
+    def _events_of(
+        self, batch: "Iterable[MessageDelta]", answer: ModelOutputAccumulator
+    ) -> list[AgentEvent]:
+        turn, kind = self._turn, AgentEventKind.DELTA
+        events = [AgentEvent(kind=kind, turn=turn, delta=delta) for delta in batch]
+        answering = self._answering
+        if answering is None:
+            return events
+        for event in events:
+            call_id = _ended_call(event.delta)
+            if call_id is not None and not self._log.has_call(call_id):
+                answering.start_early(self._call(answer, call_id))
+        return [*events, *answering.events_so_far()]
+
+    def _call(self, answer: ModelOutputAccumulator, call_id: str) -> ToolCallRequest:
+        entry = ModelOutputEntry.of_message(answer.snapshot())
+        return next(call for call in entry.tool_calls if call.tool_call_id == call_id)
+
+    def _ended(self, answer: ModelOutputAccumulator) -> ModelError | None:
+        """Return the failure of a request; count it, and keep what was received."""
+        error = answer.error
+        if error is not None:
+            self._setup.run_state.add_usage(answer.usage, answer.cost_usd)
+        partial = None if error is None else error.partial_message
+        if error is not None and partial is not None and partial.parts:
+            self._log.append(PartialEntry(message=partial, error=str(error)))
+        return error
+
+    def _append(
+        self, answer: ModelOutputAccumulator, attempt: int, *, is_continued: bool
+    ) -> ModelOutputEntry:
+        entry = answer.build_entry(attempt=attempt)
+        if any(self._log.has_call(call.tool_call_id) for call in entry.tool_calls):
+            # Some servers count the calls of each answer from zero.
+            message = _with_new_ids(answer.snapshot())
+            entry = ModelOutputEntry.of_message(message, entry.invocation, entry.metadata)
+        kept = None if is_continued else kept_message(entry)
+        cost = answer.cost_usd if kept is None else kept.meta.cost_usd
+        self._setup.run_state.add_usage(answer.usage, cost)
+        return self._setup.state.append_model_output(entry)
+
+    def _salvaged(self, error: ModelError) -> bool:
+        """Append an answer that broke off, if some of its calls run already."""
+        partial = error.partial_message
+        if partial is None or self._answering is None or not self._answering.has_begun:
+            return False
+        begun = {call.tool_call_id for call in begun_early(self._log)}
+        parts = [
+            part
+            for part in partial.parts
+            if not isinstance(part, ToolCallPart) or part.tool_call_id in begun
+        ]
+        # The entry of the answer that broke off has its usage.
+        message = Message(role=partial.role, parts=parts, run_id=partial.run_id)
+        self._setup.state.append_model_output(ModelOutputEntry.of_message(message))
+        return True
+
+    def _retry(self, seconds: float, error: ModelError, partial: Message | None) -> AgentEvent:
+        return self._event(
+            AgentEventKind.RETRY,
+            seconds=seconds,
+            error=error,
+            continues=self._continues(partial),
+            message=error.partial_message,
+        )
+
+    def _event(self, kind: AgentEventKind, **facts: Any) -> AgentEvent:  # noqa: ANN401 - its members
+        return AgentEvent(kind=kind, turn=self._turn, **facts)
+
+
+def _ended_call(delta: "MessageDelta | None") -> str | None:
+    """Return the id of the call that a delta ends, None for other deltas and a cut call."""
+    if delta is None or delta.kind != DeltaKind.TOOL_CALL_END or delta.incomplete:
+        return None
+    return delta.tool_call_id
+
+
+def _with_new_ids(message: Message) -> Message:
+    """Return the message with new ids of its calls."""
+    parts = [
+        part.model_copy(update={"tool_call_id": f"call_{uuid4().hex}"})
+        if isinstance(part, ToolCallPart)
+        else part
+        for part in message.parts
+    ]
+    return message.model_copy(update={"parts": parts})

@@ -1,0 +1,52 @@
+"""Entries of a run: the stages of its calls, and answers that broke off.
+
+An interrupted run continues from them; no model is shown them.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from deltafold.conversation.entries import (
+    HistoryEntry,
+    HistoryToolCallResult,
+    KeptMessage,
+    ToolCallRequest,
+)
+from deltafold.conversation.frozen import KEPT_MESSAGE
+from deltafold.conversation.kinds import CallStage, HistoryEntryKind
+from deltafold.messages import Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallEntry(HistoryEntry):
+    """A stage of a tool call.
+
+    Attributes:
+        tool_call_id: id of the call.
+        stage: the stage that begins.
+        call: the call, if it began before its answer was in the log.
+        result: the result of a call that has ended.
+    """
+
+    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.CALL
+
+    tool_call_id: str
+    stage: CallStage
+    call: ToolCallRequest | None = None
+    result: HistoryToolCallResult | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartialEntry(HistoryEntry):
+    """An answer that broke off.
+
+    Attributes:
+        message: everything that was received.
+        error: the failure.
+    """
+
+    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.PARTIAL
+    message_role: ClassVar[Role | None] = Role.ASSISTANT
+
+    message: KeptMessage | None = KEPT_MESSAGE
+    error: str

@@ -1,0 +1,105 @@
+"""Events of a run, and its result.
+
+Law: an event has the members of its kind; the others are None.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from deltafold.conversation.entries import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.run import RunStatus
+from deltafold.errors import ModelError
+from deltafold.messages import Message
+from deltafold.usage import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deltafold._core import MessageDelta
+    from deltafold.blocks import ProgressMessage
+
+
+class AgentEventKind(StrEnum):
+    """Kind of an event of a run."""
+
+    TURN = "turn"
+    DELTA = "delta"
+    RETRY = "retry"
+    ANSWER = "answer"
+    APPROVAL = "approval"
+    TOOL_START = "tool_start"
+    PROGRESS = "progress"
+    TOOL_END = "tool_end"
+    RUN_END = "run_end"
+
+
+# One is made for each delta, and a frozen class takes three times as long to make.
+@dataclass(slots=True, kw_only=True)
+class AgentEvent:
+    """One event of a run.
+
+    Attributes:
+        kind: the kind.
+        turn: number of the answer in the run, from 1.
+        delta: a delta of the answer (delta).
+        seconds: seconds until the next request (retry).
+        error: the failure (retry).
+        continues: whether the next request asks for the rest of the answer alone (retry).
+        message: the whole answer (answer); everything that was received (retry).
+        call: the call (approval, tool_start, progress, tool_end).
+        progress: the value that the tool has yielded (progress).
+        make_message: makes the `ProgressMessage` of the value (progress).
+        result: the result of the call (tool_end).
+        run: the result of the run (run_end).
+    """
+
+    kind: AgentEventKind
+    turn: int
+    delta: "MessageDelta | None" = None
+    seconds: float | None = None
+    error: ModelError | None = None
+    continues: bool | None = None
+    message: Message | None = None
+    call: ToolCallRequest | None = None
+    progress: object = None
+    make_message: "Callable[[], ProgressMessage] | None" = None
+    result: HistoryToolCallResult | None = None
+    run: "RunResult | None" = None
+
+    @property
+    def progress_message(self) -> "ProgressMessage | None":
+        """Progress with the answer that made the call, its siblings, the tools and the history."""
+        return None if self.make_message is None else self.make_message()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Result of a run.
+
+    Attributes:
+        status: the final status: completed, failed, aborted, or awaiting_human.
+        message: the last answer, None if there is none.
+        reason: reason of the end. A run that completed has "answered", or the finish reason of an
+            answer that is not whole, such as "length". Others have "approval", "max_turns",
+            "timeout", "max_tokens", "max_cost_usd", "does_not_fit" or "error".
+        turns: number of answers.
+        usage: tokens of all requests.
+        cost_usd: cost of all requests in US dollars, None if no cost is known.
+        pending: calls that wait for an approval.
+        error: the failure, None if the run has not failed.
+    """
+
+    status: RunStatus
+    message: Message | None
+    reason: str
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+    pending: tuple[ToolCallRequest, ...] = ()
+    error: Exception | None = None
+
+    @property
+    def text(self) -> str:
+        """Text of the last answer."""
+        return "" if self.message is None else self.message.text

@@ -1,0 +1,138 @@
+"""The log of a run, read backwards: what was done before the run was interrupted.
+
+In: a log.  Out: open calls and their stages, an answer that broke off, usage of the run.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from deltafold.conversation.entries import (
+    HistoryEntry,
+    HistoryToolCallResult,
+    ModelInputEntry,
+    ModelOutputEntry,
+    ResetEntry,
+    ToolCallRequest,
+    ToolResultsEntry,
+)
+from deltafold.conversation.frozen import kept_message
+from deltafold.conversation.kinds import CallStage
+from deltafold.conversation.log import ConversationLog
+from deltafold.conversation.run_entries import CallEntry, PartialEntry
+from deltafold.messages import Message
+from deltafold.models.continuing import is_continued
+from deltafold.usage import Usage, sum_of_usage
+
+
+@dataclass(slots=True)
+class Stages:
+    """The stages of one call.
+
+    Attributes:
+        reached: the stages, without their order.
+        result: the result, None if the call has not ended.
+    """
+
+    reached: set[CallStage] = field(default_factory=set[CallStage])
+    result: HistoryToolCallResult | None = None
+
+
+def open_calls(log: ConversationLog) -> list[ToolCallRequest]:
+    """Return the calls of the last answer that have no results."""
+    answered: set[str] = set()
+    for entry in log.newest_first():
+        if isinstance(entry, ModelOutputEntry):
+            return [call for call in entry.tool_calls if call.tool_call_id not in answered]
+        if isinstance(entry, ToolResultsEntry):
+            if entry.execute_error is not None:
+                return []
+            answered |= {result.tool_call_id for result in entry.results}
+        elif isinstance(entry, ModelInputEntry | ResetEntry):
+            return []
+    return []
+
+
+def last_answer(log: ConversationLog) -> ModelOutputEntry | None:
+    """Return the answer of a model, if nothing was said after it."""
+    for entry in log.newest_first():
+        if isinstance(entry, ModelOutputEntry):
+            return entry
+        if isinstance(entry, ModelInputEntry | ToolResultsEntry | ResetEntry):
+            return None
+    return None
+
+
+def newest_answer(log: ConversationLog) -> ModelOutputEntry | None:
+    """Return the newest answer to the newest input, also if results follow it."""
+    for entry in log.newest_first():
+        if isinstance(entry, ModelOutputEntry):
+            return entry
+        if isinstance(entry, ModelInputEntry | ResetEntry):
+            return None
+    return None
+
+
+def stages_of(log: ConversationLog) -> dict[str, Stages]:
+    """Return the stages of the calls since the last input or results."""
+    stages: dict[str, Stages] = {}
+    for entry in _since_input(log):
+        if isinstance(entry, CallEntry):
+            known = stages.setdefault(entry.tool_call_id, Stages())
+            known.reached.add(entry.stage)
+            known.result = known.result or entry.result
+    return stages
+
+
+def begun_early(log: ConversationLog) -> list[ToolCallRequest]:
+    """Return the calls that began, and whose answer never came to the log."""
+    begun: list[ToolCallRequest] = []
+    for entry in _since_input(log):
+        if isinstance(entry, ModelOutputEntry):
+            return []
+        if isinstance(entry, CallEntry) and entry.call is not None:
+            begun.append(entry.call)
+    return begun[::-1]
+
+
+def broken_answer(log: ConversationLog) -> Message | None:
+    """Return the answer that broke off, if nothing has followed it."""
+    for entry in _since_input(log):
+        if isinstance(entry, PartialEntry):
+            return entry.message
+        if isinstance(entry, ModelOutputEntry):
+            return None
+    return None
+
+
+def _since_input(log: ConversationLog) -> Iterator[HistoryEntry]:
+    """Iterate from the newest entry back to the last input or results."""
+    for entry in log.newest_first():
+        if isinstance(entry, ModelInputEntry | ToolResultsEntry | ResetEntry):
+            return
+        yield entry
+
+
+def used_in_run(log: ConversationLog, run_id: str | None) -> tuple[int, Usage, float | None]:
+    """Return the number of answers of a run, and the usage and the cost of all its requests."""
+    entries = [entry for entry in log.entries if entry.run_id == run_id]
+    turns = sum(isinstance(entry, ModelOutputEntry) for entry in entries)
+    messages = list(_counted(entries))
+    usage = [message.meta.usage for message in messages]
+    costs = [message.meta.cost_usd for message in messages]
+    known = [cost for cost in costs if cost is not None]
+    total = sum_of_usage(one for one in usage if one is not None)
+    return turns, total, sum(known) if known else None
+
+
+def _counted(entries: Iterable[HistoryEntry]) -> Iterator[Message]:
+    """Yield the messages of a run; a message that was continued counts in its continuation."""
+    waiting: Message | None = None
+    for entry in entries:
+        message = kept_message(entry)
+        if not isinstance(entry, PartialEntry | ModelOutputEntry) or message is None:
+            continue
+        if waiting is not None and not is_continued(message):
+            yield waiting
+        waiting = message
+    if waiting is not None:
+        yield waiting

@@ -1,0 +1,38 @@
+"""Setup of a run: the parts of an agent that its answers and its calls share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deltafold.conversation.budget import ContextManager
+from deltafold.conversation.executor import Approve
+from deltafold.conversation.router import ProviderRouter
+from deltafold.conversation.run import AgentConfig, RunState
+from deltafold.conversation.state import AgentState
+from deltafold.conversation.tools import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetup:
+    """Parts of an agent.
+
+    Attributes:
+        config: the settings.
+        state: the conversation.
+        run_state: the state of the run.
+        router: chooses the client of an answer.
+        manager: makes the context of an answer.
+        tools: the tools that are enabled.
+        approve: asked before a call that requires an approval; None leaves such calls pending.
+        agent: given to tools that require it.
+        runtime: given to tools that require it.
+    """
+
+    config: AgentConfig
+    state: AgentState
+    run_state: RunState
+    router: ProviderRouter
+    manager: ContextManager
+    tools: Sequence[Tool]
+    approve: Approve | None
+    agent: object
+    runtime: object

@@ -1,0 +1,53 @@
+"""The examples of docs/agents.md run, over real HTTP."""
+
+import ast
+import asyncio
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltafold.conversation import AgentConfig, AgentEventKind
+from deltafold.testing import ReplayServer, answer
+
+TEXT = (Path(__file__).parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+async def run_all() -> None:
+    """Run the examples one after another, in one namespace."""
+    found: dict[str, Any] = {}
+    for code in EXAMPLES:
+        compiled = compile(code, "agents.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        result = eval(compiled, found)  # noqa: S307 - our own documentation
+        if inspect.iscoroutine(result):
+            await result
+
+
+def test_the_examples_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call = answer("openai-chat", ("c1", "tide", {"place": "Brest"}))
+    done = answer("openai-chat", "At 17:42.")
+    with ReplayServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        server.queue(call, done, call, done, call, done)
+        asyncio.run(run_all())
+    assert len(EXAMPLES) == 3
+    printed = capsys.readouterr().out
+    assert printed.startswith("At 17:42. 140 ")
+    assert "tide success\nAt 17:42." in printed
+    assert "awaiting_human ['tide']\nAt 17:42." in printed
+
+
+def test_the_tables_name_every_event_and_every_setting() -> None:
+    for kind in AgentEventKind:
+        assert f"`{kind}`" in TEXT
+    for name, field in AgentConfig.model_fields.items():
+        members = getattr(field.annotation, "model_fields", {})
+        for place in [f"{name}.{member}" for member in members] or [name]:
+            assert f"`{place}`" in TEXT

@@ -139,6 +139,9 @@ def _views(results: Results) -> Iterator[Target]:
         measured = _growth(results, what="changes()", shape=shape)
         what = f"changes() a delta at 1 MB against 1 KB, {shape}"
         yield Target(what, "at most", 1.25, measured)
+        measured = results.ratio("outputs", "stream.partial", "changes()", shape=shape)
+        what = f"a stream and its partial after every delta at 100 KB, {shape}, against changes()"
+        yield Target(what, "at most", 3, measured)
 
 
 def _logprobs(results: Results) -> Iterator[Target]:

@@ -11,7 +11,8 @@ import jiter
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from deltafold import PartialJson
+from deltafold import Output, PartialJson
+from deltafold.output_streams import Expected, OutputStream
 from documents import DELTA_BYTES, SHAPES, Shape, deltas, document
 from measuring import measure, together
 
@@ -65,6 +66,59 @@ def by_changes(pieces: list[bytes]) -> Callable[[], PartialJson]:
         return reader
 
     return read
+
+
+def chat_events(pieces: list[bytes]) -> list[bytes]:
+    """Return the events of a Chat stream that says these pieces."""
+    chunks: list[dict[str, object]] = [
+        {"index": 0, "delta": {"content": piece.decode()}} for piece in pieces
+    ]
+    chunks.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    bodies = ({"id": "a", "model": "m", "choices": [chunk]} for chunk in chunks)
+    return [*(b"data: %b\n\n" % json.dumps(body).encode() for body in bodies), b"data: [DONE]\n\n"]
+
+
+def by_partial(events: list[bytes]) -> Callable[[], object]:
+    """Return a reader of a stream that looks at the partial output after every delta."""
+    expected = Expected[object, object](Output.of({"type": "object"}))
+
+    def read() -> object:
+        value: object = None
+        with OutputStream(expected, iter(events), "openai-chat") as stream:
+            for _ in stream:
+                value = stream.partial
+        return value
+
+    return read
+
+
+def by_deltas(events: list[bytes]) -> Callable[[], object]:
+    """Return a reader of the same stream that does not look at the output."""
+    expected = Expected[object, object](Output.of({"type": "object"}))
+
+    def read() -> object:
+        with OutputStream(expected, iter(events), "openai-chat") as stream:
+            for _ in stream:
+                pass
+        return stream.partial
+
+    return read
+
+
+@pytest.mark.parametrize("shape", CHANGING)
+def test_partial(benchmark: BenchmarkFixture, shape: Shape) -> None:
+    text = document(shape, VIEW_SIZE)
+    pieces = deltas(text)
+    events = chat_events(pieces)
+    changes = by_changes(pieces)
+    reads: dict[str, Callable[[], object]] = {
+        "stream.partial": by_partial(events),
+        "stream": by_deltas(events),
+        "changes()": lambda: changes().value(),
+    }
+    about = {"shape": shape, "bytes": VIEW_SIZE, "deltas": len(pieces)}
+    known = together(benchmark, reads, group="outputs", **about)
+    assert all(value == json.loads(text) for value in known.values())
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -63,13 +63,13 @@ def claude(server: ReplayServer) -> AnthropicModel:
 def ask(model: Model[Any], way: str, messages: Messages, **arguments: Any) -> Message:  # noqa: ANN401
     async def main() -> Message:
         async with model:
-            message: Message = await model.send_message(messages, **arguments)
+            message: Message = await model.send_message(messages, output=None, **arguments)
             return message
 
     if way == "asynchronous":
         return asyncio.run(main())
     with model:
-        message: Message = model.send_message_sync(messages, **arguments)
+        message: Message = model.send_message_sync(messages, output=None, **arguments)
         return message
 
 

@@ -85,7 +85,7 @@ def test_missing_arguments_exit_with_2(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_command_runs_as_a_module(recording: Path) -> None:
-    command = [sys.executable, "-m", "deltafold.cli", "fold", str(recording)]
+    command = [sys.executable, "-m", "deltafold", "fold", str(recording)]
     command += ["--dialect", "anthropic-messages"]
     done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0

@@ -51,7 +51,7 @@ def cut_after_text(body: bytes, mark: bytes) -> Recording:
 
 
 def failed(model: Model[Any], **settings: Any) -> ModelError:  # noqa: ANN401
-    with model.stream_sync("When?", **settings) as stream:
+    with model.stream_sync("When?", output=None, **settings) as stream:
         for _ in stream:
             pass
     error = stream.error

@@ -89,8 +89,8 @@ def saying(pipeline: Any, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN4
 def ask(pipeline: object, way: str = "synchronous", **settings: Any) -> Message:  # noqa: ANN401
     model = LocalModel({"model_id": "tiny"}, client=pipeline)
     if way == "synchronous":
-        return model.send_message_sync("Hello", **settings)
-    return asyncio.run(model.send_message("Hello", **settings))
+        return model.send_message_sync("Hello", output=None, **settings)
+    return asyncio.run(model.send_message("Hello", output=None, **settings))
 
 
 @pytest.mark.parametrize("way", ["synchronous", "asynchronous"])

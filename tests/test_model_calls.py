@@ -47,11 +47,11 @@ def chat_model(server: ReplayServer, **settings: Any) -> OpenAIChatModel:  # noq
 
 def both_ways(model: OpenAIChatModel, way: str, **arguments: Any) -> Message:  # noqa: ANN401
     if way == "synchronous":
-        with model, model.stream_sync("Hello", **arguments) as stream:
+        with model, model.stream_sync("Hello", output=None, **arguments) as stream:
             return stream.final_message()
 
     async def main() -> Message:
-        async with model, model.stream("Hello", **arguments) as stream:
+        async with model, model.stream("Hello", output=None, **arguments) as stream:
             return await stream.final_message()
 
     return asyncio.run(main())
@@ -242,11 +242,11 @@ def send(server: ReplayServer, way: str, **arguments: Any) -> Message:  # noqa: 
     model = chat_model(server)
     if way == "synchronous":
         with model:
-            return model.send_message_sync("Hello", **arguments)
+            return model.send_message_sync("Hello", output=None, **arguments)
 
     async def main() -> Message:
         async with model:
-            return await model.send_message("Hello", **arguments)
+            return await model.send_message("Hello", output=None, **arguments)
 
     return asyncio.run(main())
 
@@ -407,7 +407,7 @@ def test_a_strict_call_raises_for_a_broken_history_before_anything_is_sent(
             model.stream_sync(broken_history(), strict=True)
         assert [str(code) for code in raised.value.report.codes] == ["orphan_call"]
         with pytest.raises(MisuseError, match="repair"):
-            model.stream_sync("Hello", repair="always")  # type: ignore[arg-type]
+            model.stream_sync("Hello", repair="always")  # type: ignore[call-overload]
         model.stream_sync("Hello", strict=True).close()
     assert server.requests == []
 

@@ -1,4 +1,4 @@
-"""The examples of docs/models.md about settings run, over real HTTP."""
+"""The examples of docs/models.md about settings and outputs run, over real HTTP."""
 
 import json
 import re
@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 import deltafold
+from deltafold.dialects import DIALECTS
+from deltafold.models.output_request import MECHANISMS
 from deltafold.testing import Recording, ReplayServer
 
 TEXT = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
@@ -48,3 +52,51 @@ def test_the_examples_of_settings_run(
     lost = ("seed: anthropic-messages has no seed", "output_schema: anthropic-messages has no name")
     printed = capsys.readouterr().out
     assert all(f"openai-chat to anthropic-messages: {reason}" in printed for reason in lost)
+
+
+def recipe() -> Recording:
+    said = json.dumps({"title": "Leek soup", "steps": [{"text": "Boil."}]})
+    events: list[dict[str, Any]] = [
+        {
+            "id": "a",
+            "model": "m",
+            "choices": [{"index": 0, "delta": {"content": said[at : at + 9]}}],
+        }
+        for at in range(0, len(said), 9)
+    ]
+    end: dict[str, Any] = {
+        "id": "a",
+        "model": "m",
+        "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+    }
+    data = "".join(f"data: {json.dumps(event)}\n\n" for event in [*events, end])
+    return Recording.of_events(f"{data}data: [DONE]\n\n".encode())
+
+
+def test_the_examples_of_outputs_run(capsys: pytest.CaptureFixture[str]) -> None:
+    found: dict[str, Any] = {"deltafold": deltafold, "BaseModel": BaseModel, "TypedDict": TypedDict}
+    refused = Recording.of_events(recipe().body.replace(b"Leek", b'\\",3'))
+    with ReplayServer([recipe(), recipe(), recipe(), refused, recipe()]) as server:
+        found["model"] = deltafold.OpenAIChatModel(
+            {"model_id": "m"}, base_url=server.url, api_key="key"
+        )
+        with found["model"]:
+            for code in examples_of("Typed output"):
+                exec(compile(code, "models.md", "exec"), found)  # noqa: S102 - our own documentation
+        bodies: list[Any] = [asked.json() for asked in server.requests]
+    assert found["recipe"].title == "Leek soup"
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("Leek soup")
+    assert {"L", "Leek soup", "Boil."} & set(printed) == {"Leek soup", "Boil."}
+    assert len(bodies) == 5
+    assert bodies[0]["response_format"]["json_schema"]["strict"] is True
+    assert "does not follow" in str(bodies[4]["messages"]) or "not one JSON" in str(
+        bodies[4]["messages"]
+    )
+
+
+def test_the_table_of_mechanisms_names_every_dialect() -> None:
+    table = TEXT.partition("### Mechanism of each provider\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.+?) \|", table, re.MULTILINE)
+    assert {name for name, mechanism in rows if mechanism != "none"} == set(MECHANISMS)
+    assert {name for name, _ in rows} == {*DIALECTS, "local"}

@@ -73,11 +73,11 @@ def synchronous(server: ReplayServer) -> list[Message | None]:
     found: list[Message | None] = []
     with model_of(server) as model:
         options: Any = {"repair": "auto", "request_metadata": RUN}
-        found.append(model.send_message_sync(HISTORY, **options))
-        with model.stream_sync(HISTORY, **options) as stream:
+        found.append(model.send_message_sync(HISTORY, output=None, **options))
+        with model.stream_sync(HISTORY, output=None, **options) as stream:
             found.append(stream.final_message())
             found.append(stream.ended_message())
-        with model.stream_sync(HISTORY, **options) as stream:
+        with model.stream_sync(HISTORY, output=None, **options) as stream:
             list(stream)
             found.append(stream.ended_message())
         with model.stream_message_sync(HISTORY, **options) as events:
@@ -91,8 +91,8 @@ async def asynchronous(server: ReplayServer) -> list[Message | None]:
     found: list[Message | None] = []
     async with model_of(server) as model:
         options: Any = {"repair": "auto", "request_metadata": RUN}
-        found.append(await model.send_message(HISTORY, **options))
-        async with model.stream(HISTORY, **options) as stream:
+        found.append(await model.send_message(HISTORY, output=None, **options))
+        async with model.stream(HISTORY, output=None, **options) as stream:
             found.append(await stream.final_message())
         async with model.stream_message(HISTORY, **options) as events:
             kind = StreamEventKind.MESSAGE_STOP

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from deltafold.dialects.reader import ParsedRequest
     from deltafold.dialects.rendered import NoteCode, Rendered
     from deltafold.error_mapping import ErrorMapper
-    from deltafold.errors import ModelError
+    from deltafold.errors import ModelError, OutputError
     from deltafold.events import StreamEvent, StreamEventKind
     from deltafold.exceptions import (
         ContractError,
@@ -84,6 +84,8 @@ if TYPE_CHECKING:
     )
     from deltafold.models.adapters import *  # noqa: F403 - the names are there
     from deltafold.output_schema import OutputSchema
+    from deltafold.output_streams import AsyncOutputStream, OutputStream
+    from deltafold.outputs import Answer, Output
     from deltafold.streams import AsyncDeltaStream, DeltaStream, astream, stream
     from deltafold.timing import Gaps, Timing
     from deltafold.usage import Usage
@@ -92,7 +94,9 @@ if TYPE_CHECKING:
         "CONTRACT_VERSION",
         "VENDORS",
         "Agent",
+        "Answer",
         "AsyncDeltaStream",
+        "AsyncOutputStream",
         "CacheConfig",
         "Capability",
         "ContractError",
@@ -128,7 +132,10 @@ if TYPE_CHECKING:
         "ModelError",
         "ModelInfo",
         "NoteCode",
+        "Output",
+        "OutputError",
         "OutputSchema",
+        "OutputStream",
         "ParsedRequest",
         "PartialJson",
         "ProviderPart",
@@ -197,7 +204,7 @@ _NAMES = {
     "deltafold.dialects.reader": ("ParsedRequest",),
     "deltafold.dialects.rendered": ("NoteCode", "Rendered"),
     "deltafold.error_mapping": ("ErrorMapper",),
-    "deltafold.errors": ("ModelError",),
+    "deltafold.errors": ("ModelError", "OutputError"),
     "deltafold.events": ("StreamEvent", "StreamEventKind"),
     "deltafold.exceptions": (
         "ContractError",
@@ -241,6 +248,8 @@ _NAMES = {
         "load_model",
     ),
     "deltafold.output_schema": ("OutputSchema",),
+    "deltafold.output_streams": ("AsyncOutputStream", "OutputStream"),
+    "deltafold.outputs": ("Answer", "Output"),
     "deltafold.streams": ("AsyncDeltaStream", "DeltaStream", "astream", "stream"),
     "deltafold.timing": ("Gaps", "Timing"),
     "deltafold.usage": ("Usage",),
@@ -264,6 +273,8 @@ _SUBMODULES = (
     "models",
     "otel",
     "output_schema",
+    "output_streams",
+    "outputs",
     "parts",
     "stream_core",
     "streams",

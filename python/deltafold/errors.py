@@ -7,6 +7,7 @@ All exceptions of deltafold, of which `exceptions.py` has the others:
 
     DeltafoldError(Exception)
       ModelError                       the provider failed, or the connection to it
+      OutputError(ValueError)          an answer is not the output that was asked for
       ContractError(ValueError)        a delta breaks the contract; .seq .field
       MisuseError(RuntimeError)        a call is not allowed in this state, thread or callback
       InternalError(RuntimeError)      a defect of deltafold; the object can no longer be used
@@ -17,7 +18,7 @@ survives pickling. `retryable` describes the failure; it does not consider text 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from deltafold import data_types
 from deltafold.contract import ErrorCode
@@ -133,6 +134,48 @@ class ModelError(DeltafoldError):
     ) -> "tuple[Callable[..., ModelError], tuple[type[ModelError], dict[str, object]]]":
         """Pickle by attributes: Exception by itself forgets keyword-only arguments."""
         return _restore_model_error, (type(self), dict(self.__dict__))
+
+
+OutputDefect: TypeAlias = Literal["refused", "cut", "tools_called", "empty", "no_json", "invalid"]
+
+
+class OutputError(DeltafoldError, ValueError):
+    """An answer that is not the output that was asked for.
+
+    >>> try:
+    ...     recipe = await stream.final_output()
+    ... except OutputError as error:
+    ...     again = await model.send_message([question, error.message, error.reason], output=Recipe)
+
+    Attributes:
+        defect: the kind of the defect: `refused` by the model or a filter, `cut` before its end,
+            `tools_called` instead, `empty`, `no_json`, or JSON that is `invalid`.
+        reason: the defect and its place, in words that can be sent to the model.
+        text: the text that should be the output.
+        message: the whole answer.
+    """
+
+    def __init__(
+        self, *, defect: OutputDefect, reason: str, text: str, message: "data_types.Message"
+    ) -> None:
+        """Keep the fields."""
+        super().__init__(reason)
+        self.defect: OutputDefect = defect
+        self.reason: str = reason
+        self.text: str = text
+        self.message: data_types.Message = message
+
+    def __reduce__(
+        self,
+    ) -> "tuple[Callable[..., OutputError], tuple[OutputDefect, str, str, data_types.Message]]":
+        """Pickle by attributes: Exception by itself forgets keyword-only arguments."""
+        return _restore_output_error, (self.defect, self.reason, self.text, self.message)
+
+
+def _restore_output_error(
+    defect: OutputDefect, reason: str, text: str, message: "data_types.Message"
+) -> OutputError:
+    return OutputError(defect=defect, reason=reason, text=text, message=message)
 
 
 def _restore_model_error(cls: type[ModelError], state: dict[str, object]) -> ModelError:

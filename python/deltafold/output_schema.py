@@ -8,7 +8,7 @@ from typing import Self, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from deltafold.tool_schema import described, schema_of_model
+from deltafold.tool_schema import split_schema
 
 
 class OutputSchema(BaseModel):
@@ -39,10 +39,11 @@ class OutputSchema(BaseModel):
         cls, model: type[BaseModel], name: str | None = None, *, strict: bool | None = None
     ) -> Self:
         """Make the schema of an answer with the fields of a pydantic model."""
+        description, schema = split_schema(model.model_json_schema())
         return cls(
-            json_schema=schema_of_model(model),
+            json_schema=schema,
             name=name or model.__name__,
-            description=described(model),
+            description=description,
             strict=strict,
         )
 

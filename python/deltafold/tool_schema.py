@@ -1,6 +1,6 @@
-"""JSON Schemas of functions and of pydantic models, for tools.
+"""JSON Schemas of functions and of types, for tools and outputs.
 
-In: a function, or a model class.  Out: a description, and an object schema of the arguments.
+In: a function, a model class, or another type.  Out: a description, and a schema of the values.
 
 Laws: the schema states the names, types, defaults and required parameters of the signature. Titles
 that pydantic derives from names are left out.
@@ -74,13 +74,19 @@ def hints_of(function: Callable[..., object]) -> dict[str, Any]:
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, object]:
     """Return the schema of a model's fields, without titles."""
-    schema = cast("dict[str, Any]", _without_titles(model.model_json_schema()))
-    if "$ref" in schema:  # a model that holds itself; tools want the object itself
-        name = str(schema.pop("$ref")).rpartition("/")[2]
-        schema = {**schema["$defs"][name], **schema}
-    schema.pop("description", None)
-    schema.setdefault("properties", {})
-    return schema
+    return split_schema(model.model_json_schema())[1]
+
+
+def split_schema(schema: dict[str, Any]) -> tuple[str | None, dict[str, object]]:
+    """Return the description of a schema that pydantic made, and the rest without titles."""
+    plain = cast("dict[str, Any]", _without_titles(schema))
+    if "$ref" in plain:  # a model that holds itself; tools want the object itself
+        name = str(plain.pop("$ref")).rpartition("/")[2]
+        plain = {**plain["$defs"][name], **plain}
+    description = plain.pop("description", None)
+    if plain.get("type") == "object":
+        plain.setdefault("properties", {})
+    return description, plain
 
 
 def described(model: type[BaseModel]) -> str | None:

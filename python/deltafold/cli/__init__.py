@@ -1,9 +1,10 @@
-"""The `deltafold` command: folds a recorded response body, from a file or standard input.
+"""The `deltafold` command: folds a recorded response body, or writes the types of partial outputs.
 
     deltafold fold FILE --dialect anthropic-messages [--json]
+    deltafold types package.module:Name [--check FILE]
 
-Exit codes: 0, the stream ended well; 1, it ended in an error, and the received parts are printed;
-2, wrong usage.
+Exit codes: 0, the stream ended well, or the types are written; 1, the stream ended in an error, and
+the received parts are printed, or the file has other types; 2, wrong usage.
 """
 
 import argparse
@@ -36,8 +37,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--dialect", required=True, help=f"the wire protocol, one of: {', '.join(dialect_names())}"
     )
     command.add_argument("--json", action="store_true", help="print the message as JSON")
+    types = commands.add_parser("types", help="print the type of the partial outputs of a type")
+    types.add_argument("place", help="a type, as package.module:Name")
+    types.add_argument("--check", metavar="FILE", help="compare with a file instead")
     arguments = parser.parse_args(argv)
+    if arguments.command == "types":
+        return _types(cast("str", arguments.place), cast("str | None", arguments.check))
     return _fold(cast("str", arguments.file), cast("str", arguments.dialect), bool(arguments.json))
+
+
+def _types(place: str, file: str | None) -> int:
+    from deltafold.cli.types import module_of_type  # noqa: PLC0415 - it imports the models
+
+    if str(Path.cwd()) not in sys.path:  # the installed script does not look there
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        text = module_of_type(place)
+        if file is None:
+            print(text, end="")
+            return EXIT_DONE
+        is_same = Path(file).read_text("utf-8") == text
+    except (MisuseError, OSError) as problem:
+        print(f"deltafold: {problem}", file=sys.stderr)
+        return EXIT_USAGE
+    if not is_same:
+        print(f"deltafold: {file} is not what `deltafold types {place}` writes", file=sys.stderr)
+        return EXIT_ERROR
+    return EXIT_DONE
 
 
 def _fold(file: str, dialect: str, json: bool) -> int:

@@ -105,7 +105,10 @@ class ModelClient:
         if request.invocation.model:
             params["model_id"] = request.invocation.model
         params.setdefault("repair", "auto")
-        return self.model.stream(shared_messages(request.context), request.tools, **params)
+        stream: AsyncIterable[MessageDelta] = self.model.stream(
+            shared_messages(request.context), request.tools, **params
+        )
+        return stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ mistake of the caller raises at the call; a failure of the provider or the netwo
 Clients that are made here do not retry, because retries are the caller's decision.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -42,12 +42,13 @@ from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo, RequestMetadata
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
-from deltafold.models.messaging import Messaging
-from deltafold.models.prepared import Prepared, as_caller_errors
+from deltafold.models.prepared import Prepared, Said, as_caller_errors
+from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
+from deltafold.output_streams import AsyncOutputStream, OutputStream
+from deltafold.outputs import Output
 from deltafold.stream_core import CallContext, DecoderOptions
 from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
-from deltafold.tool_specs import ToolSpec
 from deltafold.transports.http import ClientKind
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sdks import Sdk
@@ -58,7 +59,7 @@ from deltafold.transports.timeouts import Timeouts
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
 
 
-class Model(Messaging, Generic[ConfigT]):
+class Model(Streaming, Generic[ConfigT]):
     """One model of one provider.
 
     >>> model = AnthropicModel({"model_id": "claude-demo"})
@@ -239,129 +240,6 @@ class Model(Messaging, Generic[ConfigT]):
         is_chat = self.dialect == self._vendor.dialect
         return self._vendor.continuing_segment if is_chat else ""
 
-    def stream(
-        self,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        *,
-        tool_choice: ToolChoiceLike | None = None,
-        system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: AsyncTee | None = None,
-        repair: Repair = "none",
-        strict: bool = False,
-        continue_from: Message | None = None,
-        **params: Any,  # noqa: ANN401 - fields of the configuration
-    ) -> AsyncDeltaStream:
-        """Start a call, asynchronously.  The request is sent when the stream is first read.
-
-        Args:
-            messages: the conversation: one message or a list. A message is a `Message` or its wire
-                form, a text of the user, the Chat form, the form of the Messages API, or a
-                `UserMessage` or `AssistantMessage`. Blocks in a row are one message of the user.
-            tool_specs: the tools that the model may call.
-            system_prompt: precedes the system messages.
-            tool_choice: replaces the choice of the configuration.
-            system_prompt_content: the system prompt in parts; replaces `system_prompt`.
-            invocation_state: the caller's own objects, for hooks; they are never sent.
-            request_metadata: its `run_id` becomes the run id of the deltas.
-            tee: receives the bytes of the response as they arrive; its result is awaited.
-            repair: "auto" repairs parts of the conversation that the provider would refuse; "none"
-                sends it unchanged. The problems are in the message's warnings in both cases.
-            strict: whether a conversation that the provider would refuse raises instead.
-            continue_from: an answer to the conversation that broke off, such as `partial_message`
-                of a `ModelError`. The deltas are those of its rest; the message has both, and a
-                warning with the code "continued". See `can_continue`.
-            params: settings for this call alone.
-
-        Raises:
-            ValueError: a message, tool or setting is wrong; the error names it.
-            HistoryError: the conversation has problems, and `strict` is set.
-            MisuseError: the client is synchronous, the package that makes a client is not
-                installed, or `continue_from` cannot be continued.
-        """
-        prepared = self._prepare(
-            "asynchronous",
-            messages,
-            tool_specs,
-            system_prompt,
-            tool_choice=tool_choice,
-            system_prompt_content=system_prompt_content,
-            invocation_state=invocation_state,
-            request_metadata=request_metadata,
-            repair=repair,
-            strict=strict,
-            continue_from=continue_from,
-            **params,
-        )
-        return self._begin_async(prepared, tee)
-
-    def stream_sync(
-        self,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        *,
-        tool_choice: ToolChoiceLike | None = None,
-        system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: Tee | None = None,
-        repair: Repair = "none",
-        strict: bool = False,
-        continue_from: Message | None = None,
-        **params: Any,  # noqa: ANN401 - fields of the configuration
-    ) -> DeltaStream:
-        """Start a call and wait for it; arguments and errors are those of `stream`."""
-        prepared = self._prepare(
-            "synchronous",
-            messages,
-            tool_specs,
-            system_prompt,
-            tool_choice=tool_choice,
-            system_prompt_content=system_prompt_content,
-            invocation_state=invocation_state,
-            request_metadata=request_metadata,
-            repair=repair,
-            strict=strict,
-            continue_from=continue_from,
-            **params,
-        )
-        return self._begin_sync(prepared, tee)
-
-    def stream_request(
-        self,
-        body: Mapping[str, object],
-        *,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: AsyncTee | None = None,
-    ) -> AsyncDeltaStream:
-        """Send a body in the form of the provider's API, unchanged.
-
-        >>> async with model.stream_request(gateway_body) as stream: ...
-
-        Raises:
-            MisuseError: the client is synchronous, or the package that makes a client is not
-                installed.
-        """
-        prepared = self._prepare_body("asynchronous", body, invocation_state, request_metadata)
-        return self._begin_async(prepared, tee)
-
-    def stream_request_sync(
-        self,
-        body: Mapping[str, object],
-        *,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        tee: Tee | None = None,
-    ) -> DeltaStream:
-        """Send a body unchanged, and wait; arguments and errors are those of `stream_request`."""
-        prepared = self._prepare_body("synchronous", body, invocation_state, request_metadata)
-        return self._begin_sync(prepared, tee)
-
     def close(self) -> None:
         """Close the synchronous client if this Model made it."""
         self._clients.close()
@@ -397,11 +275,31 @@ class Model(Messaging, Generic[ConfigT]):
         repair: Repair = "none",
         strict: bool = False,
         continue_from: Message | None = None,
+        output: object = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> Prepared:
         conversation = conversation_of(messages, system_prompt, system_prompt_content)
-        tools = tools_of(tool_specs)
         config = self._changed(params, tool_choice)
+        expected = None
+        if output is not None:
+            from deltafold.models.output_request import output_request  # noqa: PLC0415 - few calls
+
+            if continue_from is not None:
+                raise MisuseError(
+                    "continue_from has no output: pass the message to Output(...).of_message()"
+                )
+            asked = output_request(
+                Output.of(output),
+                self.row.name,
+                self._vendor.name,
+                config,
+                has_tools=bool(tool_specs),
+            )
+            expected = asked.expected
+            if asked.tool is not None:
+                tool_specs = [*(tool_specs or ()), asked.tool]
+            config = self._changed({**params, **asked.settings}, tool_choice or asked.tool_choice)
+        tools = tools_of(tool_specs)
         if continue_from is not None:
             conversation.append(self._continuable(config).checked(continue_from))
         conversation, report = examined(
@@ -414,7 +312,7 @@ class Model(Messaging, Generic[ConfigT]):
             for name, source in sources.items():
                 refuse_no_json(source, name)
             raise
-        said = _Said(
+        said = Said(
             conversation,
             tools,
             (*report.to_warnings(), *rendered.notes),
@@ -424,7 +322,8 @@ class Model(Messaging, Generic[ConfigT]):
             continue_from,
         )
         metadata = metadata_of(request_metadata)
-        return self._prepared(kind, config, rendered.body, said, metadata, streamed=streamed)
+        prepared = self._prepared(kind, config, rendered.body, said, metadata, streamed=streamed)
+        return prepared if expected is None else replace(prepared, expected=expected)
 
     def _prepare_body(
         self,
@@ -438,7 +337,7 @@ class Model(Messaging, Generic[ConfigT]):
         if isinstance(named, str):
             config = self._changed({"model_id": named})
         streamed = body.get("stream") is not False
-        said = _Said([], [], (), invocation_state or {}, {}, {"body": dict(body)})
+        said = Said([], [], (), invocation_state or {}, {}, {"body": dict(body)})
         metadata = metadata_of(request_metadata)
         return self._prepared(kind, config, body, said, metadata, streamed=streamed)
 
@@ -447,7 +346,7 @@ class Model(Messaging, Generic[ConfigT]):
         kind: ClientKind,
         config: ConfigT,
         body: Mapping[str, object],
-        said: "_Said",
+        said: "Said",
         metadata: RequestMetadata,
         *,
         streamed: bool,
@@ -498,7 +397,9 @@ class Model(Messaging, Generic[ConfigT]):
                     sent.append(prepared.changed(context))
             return prepared.open(sent[-1])
 
-        return DeltaStream(
+        expected = prepared.expected
+        make = DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
+        return make(
             open_source,
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
@@ -521,7 +422,11 @@ class Model(Messaging, Generic[ConfigT]):
                     sent.append(prepared.changed(context))
             return await prepared.open_async(sent[-1])
 
-        return AsyncDeltaStream(
+        expected = prepared.expected
+        make = (
+            AsyncDeltaStream if expected is None else partial(AsyncOutputStream[Any, Any], expected)
+        )
+        return make(
             open_source,
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
@@ -566,27 +471,6 @@ class Model(Messaging, Generic[ConfigT]):
         if tool_choice is not None:
             fields["tool_choice"] = tool_choice
         return self._check_config(fields)
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """Input of a call in its normal form."""
-
-    messages: Sequence[Message]
-    tools: Sequence[ToolSpec]
-    notes: tuple[Mapping[str, object], ...]
-    invocation_state: Mapping[str, object]
-    tool_names: Mapping[str, str]
-    sources: Mapping[str, object]
-    continued: Message | None = None
-
-    def named_tools(self) -> list[ToolSpec]:
-        """Return the tools under the names by which the model knows them."""
-        others = {own: other for other, own in self.tool_names.items()}
-        return [
-            tool.model_copy(update={"name": others.get(tool.name, tool.name)})
-            for tool in self.tools
-        ]
 
 
 def _fields_of(config: object) -> dict[str, object]:

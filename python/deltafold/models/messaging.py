@@ -8,9 +8,9 @@ keeps the received parts.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 from deltafold.errors import ModelError
 from deltafold.events import EventMaker, StreamEvent
@@ -18,6 +18,7 @@ from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
 from deltafold.models.prepared import Prepared
+from deltafold.outputs import Answer, Output, P, T
 from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
 from deltafold.transports.http import ClientKind
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from deltafold._core import MessageDelta
 
 OnError: TypeAlias = Literal["raise", "message"]
+
+_Any: TypeAlias = Any
+_Tools: TypeAlias = Tools | None
+_Schema: TypeAlias = Mapping[str, object]
+# Short names, so that an overload fits on one line. The first overload lists the arguments.
 
 
 class Messaging(ABC):
@@ -60,6 +66,7 @@ class Messaging(ABC):
         tee = options.pop("tee", None)
         return self._prepare(kind, messages, tool_specs, system_prompt, **options), tee
 
+    @overload
     async def send_message(
         self,
         messages: Messages,
@@ -68,8 +75,32 @@ class Messaging(ABC):
         *,
         stream: bool = True,
         on_error: OnError = "raise",
+        output: None = None,
         **options: Any,  # noqa: ANN401 - those of `Model.stream`
-    ) -> Message:
+    ) -> Message: ...
+    @overload
+    async def send_message(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
+    ) -> Answer[T]: ...
+    @overload
+    async def send_message(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
+    ) -> Answer[T]: ...
+    @overload
+    async def send_message(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
+    ) -> Answer[object]: ...
+    async def send_message(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        *,
+        stream: bool = True,
+        on_error: OnError = "raise",
+        output: object = None,
+        **options: Any,
+    ) -> Message | Answer[Any]:
         """Send a request and return the whole answer.
 
         `meta` has the id of the response, the cost (`cost_usd`, `cost_source`) if it is known, and
@@ -85,21 +116,29 @@ class Messaging(ABC):
                 cases, but a long answer that is not streamed may exceed a timeout.
             on_error: "raise" raises `ModelError`; "message" returns a message of the assistant with
                 the received parts and the error, marked by `meta.is_api_error_message`.
+            output: the type of the answer; the result is then an `Answer`.
             options: the other arguments of `stream`.
 
         Raises:
             ModelError: the answer failed; `partial_message` has the parts received before.
+            OutputError: the answer is not the output.
         """
-        _check(on_error)
+        _check(on_error, output)
         asked = self._ask(
-            "asynchronous", messages, tool_specs, system_prompt, {**options, "streamed": stream}
+            "asynchronous",
+            messages,
+            tool_specs,
+            system_prompt,
+            {**options, "output": output, "streamed": stream},
         )
         async with self._begin_async(*asked) as opened:
             try:
-                return await opened.final_message()
+                message = await opened.final_message()
             except ModelError as error:
                 return _message_of(error, on_error)
+        return _answer(asked[0], message)
 
+    @overload
     def send_message_sync(
         self,
         messages: Messages,
@@ -108,18 +147,47 @@ class Messaging(ABC):
         *,
         stream: bool = True,
         on_error: OnError = "raise",
+        output: None = None,
         **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
-    ) -> Message:
+    ) -> Message: ...
+    @overload
+    def send_message_sync(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
+    ) -> Answer[T]: ...
+    @overload
+    def send_message_sync(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
+    ) -> Answer[T]: ...
+    @overload
+    def send_message_sync(
+        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
+    ) -> Answer[object]: ...
+    def send_message_sync(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        *,
+        stream: bool = True,
+        on_error: OnError = "raise",
+        output: object = None,
+        **options: Any,
+    ) -> Message | Answer[Any]:
         """Send a request and wait for the whole answer; otherwise as `send_message`."""
-        _check(on_error)
+        _check(on_error, output)
         asked = self._ask(
-            "synchronous", messages, tool_specs, system_prompt, {**options, "streamed": stream}
+            "synchronous",
+            messages,
+            tool_specs,
+            system_prompt,
+            {**options, "output": output, "streamed": stream},
         )
         with self._begin_sync(*asked) as opened:
             try:
-                return opened.final_message()
+                message = opened.final_message()
             except ModelError as error:
                 return _message_of(error, on_error)
+        return _answer(asked[0], message)
 
     def stream_message(
         self,
@@ -226,9 +294,18 @@ class AsyncEventStream:
         await self.aclose()
 
 
-def _check(on_error: object) -> None:
+def _check(on_error: object, output: object) -> None:
     if on_error not in {"raise", "message"}:
         raise MisuseError(f'on_error must be "raise" or "message", not {on_error!r}')
+    if on_error == "message" and output is not None:
+        raise MisuseError('on_error="message" has no output: leave out on_error, or output')
+
+
+def _answer(prepared: Prepared, message: Message) -> Message | Answer[Any]:
+    """Return a message, with its output if one was asked for."""
+    if prepared.expected is None:
+        return message
+    return Answer(prepared.expected.output.of_message(message), message)
 
 
 def _message_of(error: ModelError, on_error: OnError) -> Message:

@@ -6,8 +6,9 @@ Laws: immutable, so that a stream keeps the values that it began with; hooks cha
 """
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from deltafold.messages import Message
 from deltafold.models import resuming
@@ -15,7 +16,9 @@ from deltafold.models.calls import CallFacts
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext
 from deltafold.models.json_body import encoded
+from deltafold.output_streams import Expected
 from deltafold.stream_core import CallerError, DecoderOptions
+from deltafold.tool_specs import ToolSpec
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sources import AsyncSource, Source
 
@@ -32,6 +35,7 @@ class Prepared:
         notes: losses of rendering, as warnings; a stream that is resumed adds one.
         invocation_state: the caller's own objects.
         continued: the answer that the call continues.
+        expected: the output that the answer is expected to hold, None without one.
     """
 
     caller: Caller
@@ -41,6 +45,7 @@ class Prepared:
     notes: list[Mapping[str, object]]
     invocation_state: Mapping[str, object] = field(repr=False)
     continued: Message | None = None
+    expected: Expected[Any, Any] | None = None
 
     def open(self, request: PreparedRequest) -> Source:
         """Send the request, which a hook may have changed, and return the unread response."""
@@ -100,6 +105,27 @@ class Prepared:
 def _of(request: PreparedRequest, rest: PreparedRequest) -> PreparedRequest:
     """Return the request for the rest with the headers and the query of the first request."""
     return replace(rest, headers=request.headers, query=request.query)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Input of a call in its normal form."""
+
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec]
+    notes: tuple[Mapping[str, object], ...]
+    invocation_state: Mapping[str, object]
+    tool_names: Mapping[str, str]
+    sources: Mapping[str, object]
+    continued: Message | None = None
+
+    def named_tools(self) -> list[ToolSpec]:
+        """Return the tools under the names by which the model knows them."""
+        others = {own: other for other, own in self.tool_names.items()}
+        return [
+            tool.model_copy(update={"name": others.get(tool.name, tool.name)})
+            for tool in self.tools
+        ]
 
 
 @contextlib.contextmanager

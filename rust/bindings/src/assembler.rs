@@ -193,6 +193,17 @@ impl MessageAssembler {
         Ok(folded::joined_text(py, core.parts(), false))
     }
 
+    /// Return a new reader of the JSON in the answer, which works while the answer is being written.
+    ///
+    /// The JSON is the visible text without refusals, also inside a Markdown fence, or with `tool_name` the arguments of the
+    /// first call of that tool.  The reader reads new text whenever it is used, each byte once.  After `reset()` it keeps its
+    /// value.
+    #[pyo3(signature = (tool_name=None))]
+    fn follow_json(&self, py: Python<'_>, tool_name: Option<String>) -> PyResult<PartialJson> {
+        let generation = self.read(py, FoldState::generation)?;
+        Ok(PartialJson::of_answer(Arc::clone(&self.state), generation, tool_name))
+    }
+
     /// Consume a delta, a batch, or a mapping in wire names.
     ///
     /// Raises:

@@ -31,6 +31,9 @@ pub(crate) struct UnreadArguments {
     pub(crate) ended: bool,
 }
 
+/// Number of a part, and a byte offset in its text.
+pub(crate) type Place = (usize, usize);
+
 impl FoldState {
     /// Build an empty state.  Without a run id, the run of the first delta is used.
     pub(crate) fn new(run_id: Option<Arc<str>>) -> Self {
@@ -73,6 +76,27 @@ impl FoldState {
             }),
             _ => None,
         }
+    }
+
+    /// Return the text from a place on, and the place of its end: the answer, or the arguments of the first call of `tool`.
+    ///
+    /// A place is the number of a part and a byte offset in its text.  Refusals are not part of the answer.
+    pub(crate) fn text_since(&self, place: Place, tool: Option<&str>) -> (String, Place) {
+        let (mut text, mut end) = (String::new(), place);
+        for (at, part) in self.core.parts().iter().enumerate().skip(place.0) {
+            let found = match (part, tool) {
+                (Part::Text(part), None) if !part.refusal => &part.text,
+                (Part::ToolCall(call), Some(name)) if *call.name == *name => &call.args,
+                _ => continue,
+            };
+            let from = if at == place.0 { place.1 } else { 0 };
+            text.push_str(found.get(from..).unwrap_or(""));
+            end = (at, found.len());
+            if tool.is_some() {
+                break;
+            }
+        }
+        (text, end)
     }
 
     /// Fold the deltas of a run that `produce` emits, and return their number and the result of `produce`.

@@ -28,6 +28,7 @@ mod imports;
 mod json;
 mod lazy;
 mod limits;
+mod live_value;
 mod logprobs;
 mod members;
 mod message_json;

@@ -1,6 +1,6 @@
 //! `PartialJson`: a reader that shows the value so far of a JSON text under construction.
 //!
-//! In: text in any chunking, or the arguments of an assembler's tool call.  Out: the value, and its changes.
+//! In: text in any chunking, or the text or the arguments of an assembler.  Out: the value, and its changes.
 //!
 //! Law: a call takes the whole state out of its lock, so that no Python object is built or dropped under the lock.  A second
 //! call at the same time raises `MisuseError`.
@@ -18,7 +18,8 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::bytes::with_bytes;
 use crate::errors;
-use crate::fold_state::FoldState;
+use crate::fold_state::{FoldState, Place};
+use crate::live_value::Live;
 use crate::partial_tree::Tree;
 use crate::signals;
 
@@ -26,6 +27,9 @@ const NAME: &str = "partial JSON";
 
 /// Default bound of the nesting depth, also used for the arguments of tool calls.
 const DEPTH: usize = 128;
+
+/// Message for a reader that returned the other kind of value.
+const ONE_KIND: &str = "a reader is read by live(), or by value(), changes() and path";
 
 /// Tool call of an assembler whose arguments are read.
 struct FollowedCall {
@@ -38,10 +42,65 @@ struct FollowedCall {
     ended: bool,
 }
 
+/// Answer of an assembler whose JSON is read: the visible text, or the arguments of the first call of a tool.
+struct FollowedAnswer {
+    state: Arc<Mutex<FoldState>>,
+    generation: u64,
+    tool: Option<String>,
+    /// End of the text that was read.
+    place: Place,
+    /// Text before the JSON that may be the beginning of a Markdown fence; `None` after it.
+    head: Option<String>,
+}
+
+impl FollowedAnswer {
+    /// Return the JSON text that the assembler received since the last call.
+    fn unread(&mut self, py: Python<'_>) -> PyResult<String> {
+        let found = {
+            let state = errors::lock(py, &self.state, "assembler")?;
+            let is_same = state.generation() == self.generation;
+            is_same.then(|| state.text_since(self.place, self.tool.as_deref()))
+        };
+        let Some((text, place)) = found else {
+            return Ok(String::new());
+        };
+        self.place = place;
+        Ok(match self.head.take() {
+            None => text,
+            Some(mut head) => {
+                head.push_str(&text);
+                self.without_fence(head)
+            }
+        })
+    }
+
+    /// Return the text after the opening of a fence, "" while more of the opening may follow.
+    fn without_fence(&mut self, head: String) -> String {
+        let begun = head.trim_start();
+        if !begun.is_empty() && !begun.starts_with('`') {
+            return head;
+        }
+        if let Some((_, json)) = begun.split_once('\n') {
+            return json.to_owned();
+        }
+        self.head = Some(head);
+        String::new()
+    }
+}
+
+enum Source {
+    /// The caller feeds the text.
+    Caller,
+    Call(FollowedCall),
+    Answer(FollowedAnswer),
+}
+
 struct State {
     core: Core,
     tree: Tree,
-    source: Option<FollowedCall>,
+    /// Value that grows in place, in the place of `tree` from its first request on.
+    live: Option<Live>,
+    source: Source,
     early_numbers: bool,
     /// An empty log with capacity, given to the core when its log is taken.
     spare: Log,
@@ -52,8 +111,14 @@ struct State {
 impl State {
     /// Read the arguments that the assembler received since the last call.
     fn catch_up(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Some(source) = &mut self.source else {
-            return Ok(());
+        let source = match &mut self.source {
+            Source::Caller => return Ok(()),
+            Source::Answer(answer) => {
+                let text = answer.unread(py)?;
+                self.core.feed(text.as_bytes());
+                return Ok(());
+            }
+            Source::Call(call) => call,
         };
         if source.ended {
             return Ok(());
@@ -94,7 +159,15 @@ impl State {
         Ok(())
     }
 
-    /// Apply the new events of the core to the tree.
+    /// Apply the new events of the core to the tree, for a request of a snapshot, a path or changes.
+    fn advance_tree(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.live.is_some() {
+            return Err(errors::misuse(py, ONE_KIND));
+        }
+        self.advance(py)
+    }
+
+    /// Apply the new events of the core to the value in use.
     fn advance(&mut self, py: Python<'_>) -> PyResult<()> {
         self.catch_up(py)?;
         if self.core.log().is_empty() {
@@ -102,7 +175,10 @@ impl State {
         }
         let mut log = self.core.take_log(std::mem::take(&mut self.spare));
         self.torn = true;
-        self.tree.apply(py, &log)?;
+        match &mut self.live {
+            Some(live) => live.apply(py, &log)?,
+            None => self.tree.apply(py, &log)?,
+        }
         self.torn = false;
         log.clear();
         self.spare = log;
@@ -149,16 +225,17 @@ enum Slot {
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct PartialJson {
     slot: Mutex<Slot>,
-    /// True if this reader follows a tool call, so that the caller must not feed it.
+    /// True if this reader follows an assembler, so that the caller must not feed it.
     follows: bool,
 }
 
 impl PartialJson {
-    fn over(core: Core, source: Option<FollowedCall>, early_numbers: bool) -> Self {
-        let follows = source.is_some();
+    fn over(core: Core, source: Source, early_numbers: bool) -> Self {
+        let follows = !matches!(source, Source::Caller);
         let state = State {
             core,
             tree: Tree::default(),
+            live: None,
             source,
             early_numbers,
             spare: Log::default(),
@@ -170,7 +247,18 @@ impl PartialJson {
     /// Build a reader of the arguments of a tool call.
     pub(crate) fn following(state: Arc<Mutex<FoldState>>, generation: u64, part: usize) -> Self {
         let source = FollowedCall { state, generation, part, read: 0, ended: false };
-        Self::over(Core::new(DEPTH), Some(source), false)
+        Self::over(Core::new(DEPTH), Source::Call(source), false)
+    }
+
+    /// Build a reader of the JSON in an answer: the visible text, or the arguments of the first call of a tool.
+    pub(crate) fn of_answer(
+        state: Arc<Mutex<FoldState>>,
+        generation: u64,
+        tool: Option<String>,
+    ) -> Self {
+        let head = tool.is_none().then(String::new);
+        let source = FollowedAnswer { state, generation, tool, place: (0, 0), head };
+        Self::over(Core::new(DEPTH), Source::Answer(source), false)
     }
 
     /// Run `work` on the state, which is taken out of its lock during the call.
@@ -206,7 +294,7 @@ impl PartialJson {
             let message = format!("max_depth must be from 1 to {MAX_DEPTH}, not {max_depth}");
             return Err(PyValueError::new_err(message));
         }
-        Ok(Self::over(Core::new(max_depth), None, early_numbers))
+        Ok(Self::over(Core::new(max_depth), Source::Caller, early_numbers))
     }
 
     /// Read the next text, which may be cut anywhere.  Bytes are UTF-8 and may be cut inside a character.
@@ -215,7 +303,7 @@ impl PartialJson {
     /// is not JSON, `error` describes the defect.
     ///
     /// Raises:
-    ///     MisuseError: this reader follows a tool call of an assembler.
+    ///     MisuseError: this reader follows an assembler.
     ///     UnicodeEncodeError: a str holds a lone surrogate; nothing was read.
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -238,7 +326,7 @@ impl PartialJson {
     /// End the text.  A number at the top level is then complete.  An unfinished value is an error.
     ///
     /// Raises:
-    ///     MisuseError: this reader follows a tool call of an assembler.
+    ///     MisuseError: this reader follows an assembler.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.check_own(py)?;
         self.with(py, |state| {
@@ -252,9 +340,30 @@ impl PartialJson {
     /// The cost is the width of the open objects and arrays plus the length of the unfinished string.
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.with(py, |state| {
-            state.advance(py)?;
+            state.advance_tree(py)?;
             let State { core, tree, early_numbers, .. } = state;
             tree.value(py, core.open_number().filter(|_| *early_numbers))
+        })
+    }
+
+    /// Return the value so far as one object, which each call makes grow in place; `None` before its first byte.
+    ///
+    /// The cost is the size of the text since the last call.  Do not change the object, and copy it to keep a state.  An
+    /// unfinished number is not shown.
+    ///
+    /// Raises:
+    ///     MisuseError: this reader has returned a snapshot, a path or changes.  After `live()` it returns none of them.
+    fn live<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(py, |state| {
+            if state.live.is_none() {
+                if !state.tree.is_empty() {
+                    return Err(errors::misuse(py, ONE_KIND));
+                }
+                state.live = Some(Live::default());
+            }
+            state.advance(py)?;
+            let live = state.live.as_ref();
+            Ok(live.map_or_else(|| py.None().into_bound(py), |live| live.value(py)))
         })
     }
 
@@ -266,7 +375,7 @@ impl PartialJson {
     /// current value.  The cost is the size of the changes, and for the first call that of the value.
     fn changes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.with(py, |state| {
-            state.advance(py)?;
+            state.advance_tree(py)?;
             let State { core, tree, early_numbers, .. } = state;
             tree.take_changes(py, core.open_number().filter(|_| *early_numbers))
         })
@@ -276,7 +385,7 @@ impl PartialJson {
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.with(py, |state| {
-            state.advance(py)?;
+            state.advance_tree(py)?;
             Ok(state.tree.path(py, state.core.in_scalar())?.into_bound(py))
         })
     }
@@ -305,7 +414,10 @@ impl PartialJson {
     /// Visit finished containers, because the caller shares them and may put any object into them.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.slot.try_lock().as_deref() {
-            Ok(Slot::Ready(state)) => state.tree.traverse(&visit),
+            Ok(Slot::Ready(state)) => {
+                state.tree.traverse(&visit)?;
+                state.live.as_ref().map_or(Ok(()), |live| live.traverse(&visit))
+            }
             Ok(Slot::Taken | Slot::Failed) | Err(_) => Ok(()),
         }
     }
@@ -336,7 +448,7 @@ impl PartialJson {
 impl PartialJson {
     fn check_own(&self, py: Python<'_>) -> PyResult<()> {
         if self.follows {
-            let message = "this partial JSON follows a tool call of its assembler; feed that";
+            let message = "this partial JSON follows its assembler; feed that";
             return Err(errors::misuse(py, message));
         }
         Ok(())

@@ -117,6 +117,11 @@ impl Tree {
         visit.call(&self.root)
     }
 
+    /// Return true before the first event.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.root.is_none() && self.growing.is_none()
+    }
+
     /// Apply the events of a log.
     pub(crate) fn apply(&mut self, py: Python<'_>, log: &Log) -> PyResult<()> {
         for event in log.events() {
@@ -342,7 +347,7 @@ fn fresh<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     Ok(value.clone())
 }
 
-fn scalar<'py>(py: Python<'py>, event: Event<'_>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn scalar<'py>(py: Python<'py>, event: Event<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match event {
         Event::Integer(text) => integer(py, text)?,
         Event::Float(number) => PyFloat::new(py, number).into_any(),

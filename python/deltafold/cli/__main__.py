@@ -1,7 +1,0 @@
-"""`python -m deltafold.cli`: the `deltafold` command where no script is installed."""
-
-import sys
-
-from deltafold.cli import main
-
-sys.exit(main())

@@ -1,0 +1,206 @@
+"""Requests for an output: the mechanism of the provider, in settings and tools of a call.
+
+In: an `Output`, the model that is called, and the tools of the call.  Out: settings, a tool, and
+the choice of that tool.
+
+Laws: a provider without a mechanism gets a tool whose arguments are the output. The schema that is
+sent has the form that the provider accepts, and allows no value that the type refuses by its
+structure.
+Source: the guides of the providers to structured outputs (read 2026-11).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic
+
+from deltafold.contract import json_object
+from deltafold.dialects.reasoning import claude_version
+from deltafold.dialects.settings import ModelConfig
+from deltafold.exceptions import MisuseError
+from deltafold.output_schema import OutputSchema
+from deltafold.output_streams import Expected
+from deltafold.outputs import Output, P, T
+from deltafold.strict_schema import LIMITS, strict_schema
+from deltafold.tool_specs import ToolChoice, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """Form of a schema that a provider accepts.
+
+    Attributes:
+        has_name: whether the request has a name and a description of the schema.
+        has_strict: whether the request has the member `strict`.
+        is_closed: whether the provider refuses a schema outside its strict subset.
+        keeps: the limits of values that the strict subset has.
+        is_recursive: whether the strict subset has recursive definitions.
+        takes_tools: whether one request can have a schema and tools.
+    """
+
+    has_name: bool = False
+    has_strict: bool = False
+    is_closed: bool = False
+    keeps: frozenset[str] = frozenset()
+    is_recursive: bool = True
+    takes_tools: bool = True
+
+
+_OF_OPENAI: Final = Mechanism(has_name=True, has_strict=True, keeps=LIMITS)
+_OF_CLAUDE: Final = Mechanism(is_closed=True, is_recursive=False)
+
+MECHANISMS: Final[Mapping[str, Mechanism]] = {
+    "openai-chat": _OF_OPENAI,
+    "openai-responses": _OF_OPENAI,
+    "mistral": _OF_OPENAI,
+    "anthropic-messages": _OF_CLAUDE,
+    "bedrock-converse": replace(_OF_CLAUDE, has_name=True),
+    "gemini": Mechanism(),
+    "ollama": Mechanism(takes_tools=False),
+    "cohere-chat": Mechanism(is_closed=True, takes_tools=False),
+}
+"""Mechanism of each dialect; a dialect that is not here has none."""
+
+_FIRST_CLAUDE: Final = (4, 5)
+"""Oldest version of Claude that follows a schema."""
+
+_ON_BEDROCK: Final = re.compile(
+    r"(?:^|[./])(?:deepseek|google|minimax|mistral|moonshot|moonshotai|nvidia|openai|qwen|zai)\."
+)
+"""Models of other authors that follow a schema on Bedrock."""
+
+_OLD_GEMINI: Final = re.compile(r"gemini-(?:1|2)\.")
+"""Models of Gemini that refuse a schema beside tools."""
+
+_WITHOUT: Final = frozenset({"deepseek", "local", "zai"})
+"""Vendors of openai-chat that follow no schema."""
+
+_WITHOUT_TOOLS: Final = frozenset({"groq", "ollama"})
+"""Vendors of openai-chat that do not combine a schema with tools."""
+
+_NO_CHOICE: Final = frozenset({"local", "ollama", "zai"})
+"""Vendors that cannot be asked for a call of a tool."""
+
+_PURPOSE: Final = "Return the final answer as the arguments of this tool."
+
+
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
+class OutputRequest(Generic[T, P]):
+    """Changes of a call that asks for an output.
+
+    Attributes:
+        expected: the output and its place in the answer.
+        settings: fields of the configuration.
+        tool: the tool whose arguments are the output; None for the provider's own mechanism.
+        tool_choice: the choice that makes the model call a tool; None without such a choice.
+    """
+
+    expected: Expected[T, P]
+    settings: Mapping[str, object] = field(default_factory=dict[str, object])
+    tool: ToolSpec | None = None
+    tool_choice: ToolChoice | None = None
+
+
+def output_request(
+    output: Output[T, P], dialect: str, vendor: str, config: ModelConfig, *, has_tools: bool
+) -> OutputRequest[T, P]:
+    """Return the changes of a call that asks for an output.
+
+    Args:
+        output: the output.
+        dialect: the protocol of the call.
+        vendor: name of the vendor.
+        config: the settings of the call.
+        has_tools: whether the caller offers tools.
+
+    Raises:
+        ValueError: `strict` is set, and the provider's strict subset cannot express the type.
+        MisuseError: the mode is "schema", and the provider has no mechanism.
+    """
+    mechanism = None if output.mode == "tool" else mechanism_of(dialect, vendor, config.model_id)
+    if output.mode == "auto" and mechanism is not None and has_tools:
+        is_refused = dialect == "gemini" and _OLD_GEMINI.search(config.model_id) is not None
+        if is_refused or not mechanism.takes_tools or vendor in _WITHOUT_TOOLS:
+            mechanism = None
+    schema = None if mechanism is None else _schema_for(output, mechanism)
+    if schema is not None:
+        return OutputRequest(Expected(output), {"output_schema": schema})
+    if output.mode == "schema":
+        raise MisuseError(
+            f'output: {config.model_id} of {vendor} cannot follow this schema; use mode="tool"'
+        )
+    tool = ToolSpec(
+        name=output.name,
+        description=output.description or _PURPOSE,
+        parameter_schema=output.json_schema,
+    )
+    choice = None
+    if vendor not in _NO_CHOICE and not _is_claude_thinking(config):
+        is_alone = not has_tools and dialect != "cohere-chat"  # it cannot name a tool
+        choice = ToolChoice.tool(output.name) if is_alone else ToolChoice(mode="required")
+    return OutputRequest(Expected(output, output.name), {"output_schema": None}, tool, choice)
+
+
+def mechanism_of(dialect: str, vendor: str, model_id: str) -> Mechanism | None:
+    """Return the mechanism of a model, None if it follows no schema.
+
+    >>> mechanism_of("anthropic-messages", "anthropic", "claude-3-7-sonnet-latest") is None
+    True
+    """
+    if vendor in _WITHOUT:
+        return None
+    version = claude_version(model_id)
+    if version is not None and version < _FIRST_CLAUDE and dialect in _CLAUDE_DIALECTS:
+        return None
+    if dialect == "bedrock-converse" and "claude" not in model_id:
+        return MECHANISMS[dialect] if _ON_BEDROCK.search(model_id) else None
+    if dialect == "anthropic-messages" and "claude" not in model_id and vendor != "anthropic":
+        return None
+    return MECHANISMS.get(dialect)
+
+
+_CLAUDE_DIALECTS: Final = frozenset({"anthropic-messages", "bedrock-converse"})
+
+
+def _schema_for(output: Output[Any, Any], mechanism: Mechanism) -> OutputSchema | None:
+    """Return the schema in the form of a provider; None if the provider cannot follow it."""
+    schema = output.json_schema
+    strict: bool | None = None
+    if mechanism.has_strict and output.is_schema:
+        strict = output.strict
+    elif (mechanism.has_strict or mechanism.is_closed) and output.strict is not False:
+        closed = strict_schema(
+            output.json_schema,
+            keeps=mechanism.keeps,
+            requires_all=not output.is_schema,
+            recursive=mechanism.is_recursive,
+        )
+        if closed is None and output.strict:
+            raise ValueError(
+                f"{output}: the strict subset of the provider cannot express the type, for "
+                "example objects with any members; leave out strict=True"
+            )
+        if closed is None and mechanism.is_closed:
+            return None
+        strict = True if closed is not None and mechanism.has_strict else None
+        schema = schema if closed is None else closed
+    elif mechanism.has_strict:
+        strict = output.strict
+    if mechanism.has_name:
+        description = output.description
+        return OutputSchema(
+            json_schema=schema, name=output.name, description=description, strict=strict
+        )
+    about = {} if output.description is None else {"description": output.description}
+    return OutputSchema(json_schema={**schema, **about})
+
+
+def _is_claude_thinking(config: ModelConfig) -> bool:
+    """Return whether a Claude model thinks, which excludes a forced call."""
+    if "claude" not in config.model_id:
+        return False
+    if config.reasoning_effort not in {None, "none"}:
+        return True
+    more = json_object(getattr(config, "additional_model_request_fields", None)) or {}
+    thinking = json_object(getattr(config, "thinking", None) or more.get("thinking"))
+    return thinking is not None and thinking.get("type") != "disabled"

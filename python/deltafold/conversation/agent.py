@@ -12,7 +12,9 @@ and AgentState.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self
+
+from typing_extensions import TypeVar
 
 from deltafold.contract import FinishReason
 from deltafold.conversation.answering import Answering
@@ -21,6 +23,7 @@ from deltafold.conversation.budget import Compact, ContextManager
 from deltafold.conversation.deadline import Deadline, LimitReachedError
 from deltafold.conversation.entries import ModelInputEntry, ModelOutputEntry
 from deltafold.conversation.executor import Approve
+from deltafold.conversation.finishing import Finishing
 from deltafold.conversation.kinds import CallStage
 from deltafold.conversation.router import ModelClient, ProviderRouter
 from deltafold.conversation.run import AgentConfig, RunState, RunStatus
@@ -36,16 +39,18 @@ from deltafold.conversation.run_log import (
 from deltafold.conversation.run_setup import RunSetup
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tools import Tool
-from deltafold.errors import ModelError
+from deltafold.errors import ModelError, OutputError
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
+from deltafold.outputs import Output
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-T = TypeVar("T")
+T = TypeVar("T", default=None)
+K = TypeVar("K")
 
 _ENDED: Final = frozenset(
     {RunStatus.AWAITING_HUMAN, RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.ABORTED}
@@ -53,7 +58,7 @@ _ENDED: Final = frozenset(
 """Statuses in which no code of a run is under way."""
 
 
-class Agent:
+class Agent(Generic[T]):
     """An agent: a model, tools, a conversation, and the loop between them.
 
     >>> async with Agent({"model": "anthropic/claude-sonnet-4-5"}, tools=[weather]) as agent:
@@ -70,6 +75,8 @@ class Agent:
             `awaiting_human`, and `resume` continues it, also in another process.
         runtime: given to tools that require it; None gives the runtime of the settings.
         compact: summarises what a context leaves out.
+        output: the type of the result, as `Model.stream` takes it. An answer that is not the
+            output goes back to the model with the reason, at most `max_retries` times.
 
     Attributes:
         config: the settings.
@@ -93,6 +100,7 @@ class Agent:
         approve: Approve | None = None,
         runtime: object | None = None,
         compact: Compact | None = None,
+        output: type[T] | Output[T, Any] | None = None,
     ) -> None:
         self.config = (
             config if isinstance(config, AgentConfig) else AgentConfig.model_validate(config or {})
@@ -111,10 +119,11 @@ class Agent:
             approve,
             self,
             self.config.runtime or None if runtime is None else runtime,
+            None if output is None else Output.of(output),
         )
         Answering(self._setup, 0)  # checks the tools
 
-    async def run(self, message: str | Message, *, run_id: str | None = None) -> RunResult:
+    async def run(self, message: str | Message, *, run_id: str | None = None) -> RunResult[T]:
         """Answer an input of the user: ask the model and run its calls until it has no calls.
 
         Raises:
@@ -123,7 +132,7 @@ class Agent:
         """
         return await _result_of(self.stream(message, run_id=run_id))
 
-    async def resume(self, approvals: Mapping[str, bool] | None = None) -> RunResult:
+    async def resume(self, approvals: Mapping[str, bool] | None = None) -> RunResult[T]:
         """Continue a run that was interrupted, or that waits for approvals.
 
         A run that has completed returns its result again.
@@ -165,12 +174,12 @@ class Agent:
                 for event in events:
                     yield event
 
-    def run_sync(self, message: str | Message, *, run_id: str | None = None) -> RunResult:
+    def run_sync(self, message: str | Message, *, run_id: str | None = None) -> RunResult[T]:
         """Answer an input of the user, and wait; otherwise as `run`."""
         _refuse_running_loop()
         return asyncio.run(self._closing(self.run(message, run_id=run_id)))
 
-    def resume_sync(self, approvals: Mapping[str, bool] | None = None) -> RunResult:
+    def resume_sync(self, approvals: Mapping[str, bool] | None = None) -> RunResult[T]:
         """Continue a run, and wait; otherwise as `resume`."""
         _refuse_running_loop()
         return asyncio.run(self._closing(self.resume(approvals)))
@@ -251,7 +260,8 @@ class Agent:
             yield self._run_end(limit.reason)
         except Exception as error:
             self._end(RunStatus.FAILED, str(error))
-            if self.config.loop.on_error == "raise" or not isinstance(error, ModelError):
+            is_returned = isinstance(error, ModelError | OutputError)
+            if self.config.loop.on_error == "raise" or not is_returned:
                 raise
             yield self._run_end("error", error=error)
         finally:
@@ -263,10 +273,15 @@ class Agent:
         self._turn = turns
         deadline = Deadline(self.config.loop.timeout)
         answering = Answering(self._setup, turns)
+        finishing = Finishing(self._setup)
         try:
             while True:
+                answer = last_answer(self.state.log)
+                if answer is None and (answer := finishing.accepted_before()) is not None:
+                    yield self._completed(answer, finishing)
+                    return
                 calls = open_calls(self.state.log)
-                if calls:
+                if calls and not (answer and finishing.is_output(answer)):
                     self.run_state.move(RunStatus.TOOL_RUNNING)
                     async with aclosing(deadline.each(answering.run(calls))) as batches:
                         async for events in batches:
@@ -276,22 +291,30 @@ class Agent:
                         yield self._run_end("approval", pending=tuple(answering.pending))
                         return
                     self.run_state.move(RunStatus.PREPARING)
-                answer = last_answer(self.state.log)
-                if answer is not None and _finish_of(answer) is not FinishReason.PAUSE:
-                    self.run_state.move(RunStatus.COMPLETED)
-                    yield self._run_end(_reason_of(answer))
-                    return
-                if self.run_state.status is RunStatus.MODEL_RUNNING:  # a paused answer
+                elif answer is not None and _finish_of(answer) is not FinishReason.PAUSE:
+                    defect = finishing.defect_of(answer)
+                    if defect is None:
+                        yield self._completed(answer, finishing)
+                        return
+                    yield [self._event(AgentEventKind.OUTPUT_DEFECT, defect=defect)]
+                if self.run_state.status is RunStatus.MODEL_RUNNING:  # the answer goes on
                     self.run_state.move(RunStatus.PREPARING)
                 self._check_limits(deadline)
                 self._turn += 1
-                yield [AgentEvent(kind=AgentEventKind.TURN, turn=self._turn)]
+                yield [self._event(AgentEventKind.TURN)]
                 answering = Answering(self._setup, self._turn)
                 async with aclosing(self._asking(deadline, answering).run()) as batches:
                     async for events in batches:
                         yield events
         finally:
             await answering.close()
+
+    def _completed(self, answer: ModelOutputEntry, finishing: Finishing) -> list[AgentEvent]:
+        self.run_state.move(RunStatus.COMPLETED)
+        return self._run_end(_reason_of(answer), output=finishing.output)
+
+    def _event(self, kind: AgentEventKind, **facts: Any) -> AgentEvent:  # noqa: ANN401 - its members
+        return AgentEvent(kind=kind, turn=self._turn, **facts)
 
     def _check_limits(self, deadline: Deadline) -> None:
         loop, used = self.config.loop, self.run_state
@@ -353,18 +376,18 @@ class Agent:
     def _run_end(self, reason: str, **facts: Any) -> list[AgentEvent]:  # noqa: ANN401 - of the result
         answer = newest_answer(self.state.log)
         used = self.run_state
-        result = RunResult(
+        result = RunResult[Any](
             used.status,
             None if answer is None else answer.message,
             reason,
-            self._turn,
-            used.token_usage,
-            used.cost_usage,
+            turns=self._turn,
+            usage=used.token_usage,
+            cost_usd=used.cost_usage,
             **facts,
         )
-        return [AgentEvent(kind=AgentEventKind.RUN_END, turn=self._turn, run=result)]
+        return [self._event(AgentEventKind.RUN_END, run=result)]
 
-    async def _closing(self, running: Coroutine[Any, Any, T]) -> T:
+    async def _closing(self, running: Coroutine[Any, Any, K]) -> K:
         """Wait for a run, and close the connections, which belong to the event loop."""
         async with self:
             return await running
@@ -424,8 +447,8 @@ def _reason_of(answer: ModelOutputEntry) -> str:
     return "answered" if is_whole else str(finish)
 
 
-async def _result_of(events: AsyncGenerator[AgentEvent]) -> RunResult:
-    result: RunResult | None = None
+async def _result_of(events: AsyncGenerator[AgentEvent]) -> RunResult[Any]:
+    result: RunResult[Any] | None = None
     async with aclosing(events):
         async for event in events:
             result = event.run or result

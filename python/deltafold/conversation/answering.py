@@ -37,6 +37,9 @@ INTERRUPTED: Final = "The run was interrupted while this call ran. It may have h
 NOT_RUN: Final = "The call was not run, because the conversation went on without it."
 """Result of a call that had not begun when the user spoke."""
 
+OUTPUT_LATER: Final = "Other calls came with this one. Call it again when you have their results."
+"""Result of a call that gives the output before the results of other calls."""
+
 REJECTED: Final = "The call was rejected."
 """Result of a call that was not approved."""
 
@@ -56,6 +59,7 @@ class Answering:
 
     def __init__(self, setup: RunSetup, turn: int) -> None:
         self.pending: list[ToolCallRequest] = []
+        self._setup = setup
         self._state = setup.state
         self._run_state = setup.run_state
         self._tools = {tool.name: tool for tool in setup.tools}
@@ -140,7 +144,7 @@ class Answering:
         results: dict[str, HistoryToolCallResult] = {}
         for call in calls:
             known = self._known(call, stages.get(call.tool_call_id, Stages()), is_repeated=False)
-            results[call.tool_call_id] = known or _told(call, ToolExecutionStatus.SKIPPED, NOT_RUN)
+            results[call.tool_call_id] = known or told(call, ToolExecutionStatus.SKIPPED, NOT_RUN)
         self._append(calls, results)
 
     async def close(self) -> None:
@@ -155,12 +159,14 @@ class Answering:
         """Return the result of a call that an earlier part of the run has determined."""
         if stages.result is not None:
             return stages.result
+        if self._setup.is_output_call(call.tool_name):
+            return told(call, ToolExecutionStatus.SKIPPED, OUTPUT_LATER)
         tool = self._tools.get(call.tool_name)
         runs_again = is_repeated and tool is not None and tool.is_repeatable
         if CallStage.STARTED in stages.reached and not runs_again:
-            return _told(call, ToolExecutionStatus.FAILED, INTERRUPTED)
+            return told(call, ToolExecutionStatus.FAILED, INTERRUPTED)
         if CallStage.REJECTED in stages.reached:
-            return _told(call, ToolExecutionStatus.REJECTED, REJECTED)
+            return told(call, ToolExecutionStatus.REJECTED, REJECTED)
         return None
 
     def _waits(self, call: ToolCallRequest, stages: Stages) -> bool:
@@ -192,7 +198,7 @@ class Answering:
 
     def _given_up(self, call: ToolCallRequest) -> HistoryToolCallResult:
         """Return the result of a tool that has raised `CancelledError` by itself."""
-        result = _told(call, ToolExecutionStatus.FAILED, "The tool cancelled itself.")
+        result = told(call, ToolExecutionStatus.FAILED, "The tool cancelled itself.")
         self._note(call.tool_call_id, CallStage.ENDED, result=result)
         self._put(AgentEventKind.TOOL_END, call, result=result)
         return result
@@ -245,6 +251,7 @@ def _approved_before(_tool: Tool, _call: ToolCallRequest) -> bool:
     return True
 
 
-def _told(call: ToolCallRequest, status: ToolExecutionStatus, text: str) -> HistoryToolCallResult:
+def told(call: ToolCallRequest, status: ToolExecutionStatus, text: str) -> HistoryToolCallResult:
+    """Make the result of a call that was not run here."""
     sections = LevelOfDetailSections.of_text(text)
     return HistoryToolCallResult(call.tool_name, call.tool_call_id, status, sections)

@@ -113,6 +113,8 @@ class Asking:
             params["request_metadata"] = {"run_id": run_id, "session_id": session_id}
         if continued is not None:
             params["continue_from"] = continued
+        if self._setup.output is not None:
+            params["output"] = self._setup.output
         return self._setup.router.request(context, self._setup.tools, self._strategy, **params)
 
     async def _context(self) -> Sequence[ContextMessage]:
@@ -133,7 +135,9 @@ class Asking:
 
     def _continues(self, partial: Message | None) -> bool:
         model = self._model
-        return partial is not None and model is not None and model.can_continue(partial)
+        if partial is None or model is None or self._setup.output is not None:
+            return False
+        return model.can_continue(partial)
 
     def _events_of(
         self, batch: "Iterable[MessageDelta]", answer: ModelOutputAccumulator

@@ -5,11 +5,13 @@ Law: an event has the members of its kind; the others are None.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
 
 from deltafold.conversation.entries import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.run import RunStatus
-from deltafold.errors import ModelError
+from deltafold.errors import ModelError, OutputError
 from deltafold.messages import Message
 from deltafold.usage import Usage
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
     from deltafold._core import MessageDelta
     from deltafold.blocks import ProgressMessage
+
+
+T = TypeVar("T", default=None)
 
 
 class AgentEventKind(StrEnum):
@@ -31,6 +36,7 @@ class AgentEventKind(StrEnum):
     TOOL_START = "tool_start"
     PROGRESS = "progress"
     TOOL_END = "tool_end"
+    OUTPUT_DEFECT = "output_defect"
     RUN_END = "run_end"
 
 
@@ -51,6 +57,7 @@ class AgentEvent:
         progress: the value that the tool has yielded (progress).
         make_message: makes the `ProgressMessage` of the value (progress).
         result: the result of the call (tool_end).
+        defect: the defect of an output, which the model is asked to mend (output_defect).
         run: the result of the run (run_end).
     """
 
@@ -65,7 +72,8 @@ class AgentEvent:
     progress: object = None
     make_message: "Callable[[], ProgressMessage] | None" = None
     result: HistoryToolCallResult | None = None
-    run: "RunResult | None" = None
+    defect: OutputError | None = None
+    run: "RunResult[Any] | None" = None
 
     @property
     def progress_message(self) -> "ProgressMessage | None":
@@ -73,8 +81,8 @@ class AgentEvent:
         return None if self.make_message is None else self.make_message()
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
+class RunResult(Generic[T]):
     """Result of a run.
 
     Attributes:
@@ -83,6 +91,7 @@ class RunResult:
         reason: reason of the end. A run that completed has "answered", or the finish reason of an
             answer that is not whole, such as "length". Others have "approval", "max_turns",
             "timeout", "max_tokens", "max_cost_usd", "does_not_fit" or "error".
+        output: the typed output, None if the run has not completed or has no type.
         turns: number of answers.
         usage: tokens of all requests.
         cost_usd: cost of all requests in US dollars, None if no cost is known.
@@ -93,6 +102,7 @@ class RunResult:
     status: RunStatus
     message: Message | None
     reason: str
+    output: T | None = None
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from deltafold.conversation.budget import ContextManager
 from deltafold.conversation.executor import Approve
@@ -9,6 +10,7 @@ from deltafold.conversation.router import ProviderRouter
 from deltafold.conversation.run import AgentConfig, RunState
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tools import Tool
+from deltafold.outputs import Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class RunSetup:
         approve: asked before a call that requires an approval; None leaves such calls pending.
         agent: given to tools that require it.
         runtime: given to tools that require it.
+        output: the type of the result; None leaves the last answer as it is.
     """
 
     config: AgentConfig
@@ -36,3 +39,8 @@ class RunSetup:
     approve: Approve | None
     agent: object
     runtime: object
+    output: Output[Any, Any] | None = None
+
+    def is_output_call(self, tool_name: str) -> bool:
+        """Return whether a call gives the output as its arguments."""
+        return self.output is not None and tool_name == self.output.name

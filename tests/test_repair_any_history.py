@@ -182,3 +182,21 @@ def test_any_history_can_be_sent_after_it_was_mended(dialect: str, data: st.Data
     refuse(dialect, body, secrets=SECRET)
     sent = Counter(re.findall(r"<said \d+>", json.dumps(body)))
     assert not tokens(broken) - sent
+
+
+def test_a_system_message_whose_neighbour_is_not_sent_moves_to_the_front() -> None:
+    history = [
+        Message.user("Draw it."),
+        Message.system("Be brief."),
+        unchecked(Role.ASSISTANT, [ImagePart(mime_type="image/png", data="iVBORw0=")]),
+        Message.user("Thanks."),
+    ]
+    config = dialect_of("anthropic-messages").config_class.model_validate(
+        {"model_id": MODELS["anthropic-messages"]}
+    )
+    rendered = dialect_of("anthropic-messages").render(history, [], config)
+    refuse("anthropic-messages", rendered.body, secrets=SECRET)
+    assert rendered.body["system"] == [{"type": "text", "text": "Be brief."}]
+    (message,) = json.loads(json.dumps(rendered.body))["messages"]
+    assert [block["text"] for block in message["content"]] == ["Draw it.", "Thanks."]
+    assert "system_moved" in [note["code"] for note in rendered.notes]

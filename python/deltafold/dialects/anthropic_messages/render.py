@@ -69,15 +69,16 @@ IDENTIFIERS: Final = Identifiers(
 def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     """Return the request body."""
     turns = _with_systems_in_place(turns_of(rendering, answers_after_run=True), rendering)
+    messages, misplaced = _messages(turns, rendering)
     body: Object = {
         "model": config.model_id,
         "max_tokens": DEFAULT_MAX_TOKENS,
-        "messages": _messages(turns, rendering),
+        "messages": messages,
         "stream": rendering.stream,
     }
     body |= given(
         {
-            "system": _system(turns, rendering) or None,
+            "system": [*_system(turns, rendering), *misplaced] or None,
             "tools": rendering.tool_list(_tool) or None,
             "tool_choice": _tool_choice(config, rendering),
         }
@@ -147,19 +148,31 @@ def _takes_system(turn: Turn, rendering: Rendering) -> bool:
     return was_in_place or _SYSTEM_IN_PLACE.search(rendering.model_id) is not None
 
 
-def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
+def _messages(turns: Sequence[Turn], rendering: Rendering) -> tuple[list[Object], list[Object]]:
+    """Return the messages, and the blocks of system messages that have lost their place."""
     spoken = alternating(
         turns,
         lambda item, turn: _blocks_of(item, turn.role, rendering),
         rendering,
         opening={"type": "text", "text": OPENING},
     )
+    misplaced: list[Object] = []
+    # A turn of which nothing is sent may take the neighbour of a system message away.
+    for place in range(len(spoken) - 1, -1, -1):
+        before = spoken[place - 1].role if place else None
+        after = spoken[place + 1].role if place + 1 < len(spoken) else "assistant"
+        if spoken[place].role == "system" and (before, after) != ("user", "assistant"):
+            rendering.note(NoteCode.SYSTEM_MOVED, "a system message moves to the front")
+            misplaced[:0] = spoken.pop(place).blocks
+            if 0 < place < len(spoken) and before == after:
+                spoken[place - 1].blocks.extend(spoken.pop(place).blocks)
     if spoken and spoken[-1].role == "assistant":
         _trim(spoken[-1].blocks)
-    return [
+    messages: list[Object] = [
         {"role": speech.role, "content": _results_first(speech.blocks), **speech.members}
         for speech in spoken
     ]
+    return messages, misplaced
 
 
 def _results_first(blocks: list[Object]) -> list[Object]:

@@ -35,13 +35,14 @@ def test_the_examples_run(
     with ReplayServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "k")
-        server.queue(call, done, call, done, call, done)
+        typed = answer("openai-chat", '{"place": "Brest", "hour": 17}')
+        server.queue(call, done, call, done, call, done, typed)
         asyncio.run(run_all())
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 4
     printed = capsys.readouterr().out
     assert printed.startswith("At 17:42. 140 ")
     assert "tide success\nAt 17:42." in printed
-    assert "awaiting_human ['tide']\nAt 17:42." in printed
+    assert "awaiting_human ['tide']\nAt 17:42.\n17\n" in printed
 
 
 def test_the_tables_name_every_event_and_every_setting() -> None:

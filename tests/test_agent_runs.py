@@ -23,6 +23,7 @@ from deltafold.conversation import (
     RunState,
     RunStatus,
     Session,
+    ToolCallRequest,
     ToolExecutionStatus,
     ToolsConfig,
 )
@@ -39,6 +40,11 @@ def tide(place: str) -> Iterator[str]:
     if place == "Atlantis":
         raise LookupError("no such place")
     yield "17:42"
+
+
+def agree(_tool: Tool, _call: ToolCallRequest) -> bool:
+    """Approve every call."""
+    return True
 
 
 class Harness:
@@ -424,6 +430,47 @@ def test_a_call_that_had_begun_runs_again_only_if_it_is_repeatable(
     answers = [one["content"] for one in body["messages"] if one["role"] == "tool"]
     assert answers[0] == "17:42"
     assert ("It may have had its effect" in answers[1]) is not is_repeatable
+
+
+def test_a_call_that_waited_for_a_person_has_not_begun(
+    server: ReplayServer, tmp_path: Path
+) -> None:
+    asked = asyncio.Event()
+
+    async def approve(_tool: Tool, _call: ToolCallRequest) -> bool:
+        asked.set()
+        await asyncio.sleep(60)
+        return True
+
+    harness = Harness(server, [CALL, DONE])
+    config = {"tools": {"require_approval": ["tide"]}}
+
+    async def interrupted(agent: Agent) -> None:
+        async with agent:
+            running = asyncio.create_task(agent.run("When?"))
+            await asked.wait()
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        assert agent.run_state.status is RunStatus.ABORTED
+
+    with LogFile(tmp_path / "log") as log:
+        state = AgentState.create_default("i", log=log)
+        asyncio.run(interrupted(harness.agent(config=config, state=state, approve=approve)))
+    with LogFile(tmp_path / "log") as log:
+        agent = harness.agent(config=config, state=AgentState.restore(log), approve=agree)
+        assert agent.resume_sync().text == "High tide is at 17:42."
+    body: Any = server.requests[1].json()
+    answers = [one["content"] for one in body["messages"] if one["role"] == "tool"]
+    assert answers[0] == "17:42"
+
+
+def test_a_run_that_cannot_be_written_fails(server: ReplayServer, tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "log")
+    agent = Harness(server, [DONE]).agent(state=AgentState.create_default("i", log=log))
+    log.close()
+    with pytest.raises(MisuseError, match="closed"):
+        agent.run_sync("When?")
+    assert agent.run_state.status is RunStatus.FAILED
 
 
 def test_the_user_may_speak_instead_of_approving(server: ReplayServer) -> None:

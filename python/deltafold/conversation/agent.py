@@ -122,6 +122,9 @@ class Agent(Generic[T]):
             None if output is None else Output.of(output),
         )
         Answering(self._setup, 0)  # checks the tools
+        clients = [route.client for route in self._setup.router.routes.values()]
+        if output is not None and not all(isinstance(one, ModelClient) for one in clients):
+            raise MisuseError("output: each client of the router must be a ModelClient")
 
     async def run(self, message: str | Message, *, run_id: str | None = None) -> RunResult[T]:
         """Answer an input of the user: ask the model and run its calls until it has no calls.
@@ -224,12 +227,16 @@ class Agent(Generic[T]):
         entry = ModelInputEntry.of_message(said)
         log = self.state.log
         log.run_id = self.run_state.begin(run_id)
-        self._take_early_calls()
-        calls = open_calls(log)
-        if calls:
-            Answering(self._setup, 0).settle(calls)
-        self.state.append_model_input(entry)
-        async with aclosing(self._guarded(0)) as batches:
+
+        def prepare() -> int:
+            self._take_early_calls()
+            calls = open_calls(log)
+            if calls:
+                Answering(self._setup, 0).settle(calls)
+            self.state.append_model_input(entry)
+            return 0
+
+        async with aclosing(self._guarded(prepare)) as batches:
             async for events in batches:
                 yield events
 
@@ -238,21 +245,28 @@ class Agent(Generic[T]):
         log, state = self.state.log, self.run_state
         if not any(isinstance(entry, ModelInputEntry) for entry in log.newest_first()):
             raise MisuseError("the log has no input that a run could go on with")
-        self._take_early_calls()
-        self._note_approvals(approvals)
+        self._check_approvals(approvals)
         if state.status is RunStatus.AWAITING_HUMAN:
             state.move(RunStatus.PREPARING)
         else:
             log.run_id = state.begin(log.run_id)
-        turns, state.token_usage, state.cost_usage = used_in_run(log, log.run_id)
-        async with aclosing(self._guarded(turns)) as batches:
+
+        def prepare() -> int:
+            self._take_early_calls()
+            for call_id, is_approved in approvals.items():
+                stage = CallStage.APPROVED if is_approved else CallStage.REJECTED
+                log.append(CallEntry(tool_call_id=call_id, stage=stage))
+            turns, state.token_usage, state.cost_usage = used_in_run(log, log.run_id)
+            return turns
+
+        async with aclosing(self._guarded(prepare)) as batches:
             async for events in batches:
                 yield events
 
-    async def _guarded(self, turns: int) -> AsyncGenerator[list[AgentEvent]]:
+    async def _guarded(self, prepare: Callable[[], int]) -> AsyncGenerator[list[AgentEvent]]:
         """Run the loop, and end the state of the run whatever happens."""
         try:
-            async with aclosing(self._loop(turns)) as loop:
+            async with aclosing(self._loop(prepare())) as loop:
                 async for events in loop:
                     yield events
         except LimitReachedError as limit:
@@ -342,14 +356,11 @@ class Agent(Generic[T]):
         if begun:
             self.state.append_model_output(ModelOutputEntry(tool_calls=begun))
 
-    def _note_approvals(self, approvals: Mapping[str, bool]) -> None:
+    def _check_approvals(self, approvals: Mapping[str, bool]) -> None:
         waiting = {call.tool_call_id for call in open_calls(self.state.log)}
         for call_id in approvals:
             if call_id not in waiting:
                 raise MisuseError(f"approvals: no call {call_id!r} waits for an approval")
-        for call_id, is_approved in approvals.items():
-            stage = CallStage.APPROVED if is_approved else CallStage.REJECTED
-            self.state.log.append(CallEntry(tool_call_id=call_id, stage=stage))
 
     def _enabled(self, tools: Iterable[Tool | Callable[..., object]]) -> list[Tool]:
         """Return the tools that the settings enable, with their approvals."""

@@ -2,8 +2,8 @@
 
 In: the calls of an answer.  Out: events while they run; one entry with all results.
 
-Laws: a call begins after its entry is in the log. A call that may have begun before an interruption
-is not run again, unless its tool is repeatable; its result says so. No task outlives this object's
+Laws: a call begins after its entry is in the log. A call that had begun before an interruption is
+not run again, unless its tool is repeatable; its result states the interruption. No task outlives
 `close`.
 """
 
@@ -69,12 +69,14 @@ class Answering:
         self._events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
         self._tasks: dict[str, asyncio.Task[HistoryToolCallResult]] = {}
         self._calls: Sequence[ToolCallRequest] = ()
+        self._early: set[str] = set()
         self._executor = ToolExecutor(
             setup.tools,
             approve=setup.approve or _approved_before,
             runtime=setup.runtime,
             agent=setup.agent,
             state=setup.run_state,
+            on_start=self._begin,
             on_progress=self._report,
         )
 
@@ -82,12 +84,8 @@ class Answering:
         """Start a call whose answer has not ended, unless it needs an approval."""
         tool = self._tools.get(call.tool_name)
         if tool is not None and not tool.requires_approval and call.parse_error is None:
-            self._start(call, is_early=True)
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether a call has begun."""
-        return bool(self._tasks)
+            self._early.add(call.tool_call_id)
+            self._start(call)
 
     def events_so_far(self) -> _Events:
         """Return the events that have come, without waiting."""
@@ -182,19 +180,21 @@ class Answering:
             return False  # nobody needs to approve a call that fails
         return True
 
-    def _start(self, call: ToolCallRequest, *, is_early: bool = False) -> None:
-        self._tasks[call.tool_call_id] = asyncio.create_task(self._run(call, is_early=is_early))
+    def _start(self, call: ToolCallRequest) -> None:
+        self._tasks[call.tool_call_id] = asyncio.create_task(self._run(call))
 
-    async def _run(self, call: ToolCallRequest, *, is_early: bool) -> HistoryToolCallResult:
+    async def _run(self, call: ToolCallRequest) -> HistoryToolCallResult:
         async with self._free:
-            began_with = {"call": call} if is_early else {}
-            self._note(call.tool_call_id, CallStage.STARTED, **began_with)
-            self._put(AgentEventKind.TOOL_START, call)
             outcome = await self._executor.execute(call)
             result = outcome.history_result()
             self._note(call.tool_call_id, CallStage.ENDED, result=result)
             self._put(AgentEventKind.TOOL_END, call, result=result)
             return result
+
+    def _begin(self, call: ToolCallRequest) -> None:
+        began_with = {"call": call} if call.tool_call_id in self._early else {}
+        self._note(call.tool_call_id, CallStage.STARTED, **began_with)
+        self._put(AgentEventKind.TOOL_START, call)
 
     def _given_up(self, call: ToolCallRequest) -> HistoryToolCallResult:
         """Return the result of a tool that has raised `CancelledError` by itself."""

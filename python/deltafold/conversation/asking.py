@@ -1,4 +1,4 @@
-"""Asking: one answer of the model, with retries and the continuation of what broke off.
+"""Asking: one answer of the model, with retries, and the continuation of broken answers.
 
 In: the conversation and a router.  Out: events while the answer arrives; the answer in the log.
 
@@ -160,7 +160,7 @@ class Asking:
     def _ended(
         self, answer: ModelOutputAccumulator, continued: Message | None
     ) -> ModelError | None:
-        """Return the failure of a request; count it, and keep what was received."""
+        """Return the failure of a request, after its usage and its partial answer are recorded."""
         error = answer.error
         if error is not None:
             self._setup.run_state.add_usage(answer.usage, answer.cost_usd)
@@ -196,9 +196,9 @@ class Asking:
     def _salvaged(self, error: ModelError) -> bool:
         """Append an answer that broke off, if some of its calls run already."""
         partial = error.partial_message
-        if partial is None or self._answering is None or not self._answering.has_begun:
-            return False
         begun = {call.tool_call_id for call in begun_early(self._log)}
+        if partial is None or not begun:
+            return False
         parts = [
             part
             for part in partial.parts

@@ -33,7 +33,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is over."""
+        """True after the deadline."""
         return self._when is not None and asyncio.get_running_loop().time() >= self._when
 
     async def of(self, awaited: Awaitable[T]) -> T:

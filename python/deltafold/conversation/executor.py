@@ -31,6 +31,7 @@ _RUNNING: Final = frozenset({RunStatus.MODEL_RUNNING, RunStatus.TOOL_RUNNING})
 _END: Final = object()
 
 Approve: TypeAlias = Callable[[Tool, ToolCallRequest], Awaitable[bool] | bool]
+OnStart: TypeAlias = Callable[[ToolCallRequest], None]
 OnProgress: TypeAlias = Callable[[ToolCallRequest, object], None]
 
 
@@ -47,6 +48,8 @@ class ToolExecutor:
         agent: given to tools that require it.
         state: goes to `awaiting_human` while an approval is awaited, and back.
         max_parallel: how many calls run at once.
+        on_start: receives a call before its function is called, when it has been checked and
+            approved.
         on_progress: receives each value that a tool yields before its result.
 
     Raises:
@@ -62,6 +65,7 @@ class ToolExecutor:
         agent: object | None = None,
         state: RunState | None = None,
         max_parallel: int = 8,
+        on_start: OnStart | None = None,
         on_progress: OnProgress | None = None,
     ) -> None:
         self._tools: dict[str, Tool] = {}
@@ -82,6 +86,7 @@ class ToolExecutor:
         self._given = {"runtime": runtime, "agent": agent}
         self._state = state
         self._max_parallel = max_parallel
+        self._on_start = on_start
         self._on_progress = on_progress
         # One person answers one question at a time.
         self._asking = asyncio.Lock()
@@ -121,6 +126,8 @@ class ToolExecutor:
             return _failed(call, str(error))
         if tool.requires_approval and not await self._approved(tool, call):
             return ToolOutcome(call, ToolExecutionStatus.REJECTED, "The call was rejected.")
+        if self._on_start is not None:
+            self._on_start(call)
         # Distinguish the TimeoutError of the limit from a TimeoutError that the tool raises.
         limit = asyncio.timeout(None if tool.timeout_ms is None else tool.timeout_ms / 1000)
         try:

@@ -1,4 +1,4 @@
-"""The log of a run, read backwards: what was done before the run was interrupted.
+"""The log of a run, read backwards: the steps before an interruption.
 
 In: a log.  Out: open calls and their stages, an answer that broke off, usage of the run.
 """

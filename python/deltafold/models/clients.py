@@ -217,7 +217,7 @@ class Clients:
 
     @property
     def through_sdk(self) -> bool:
-        """Whether an SDK sends the requests."""
+        """True if an SDK sends the requests."""
         if self._client is None:
             return self._transport == "sdk"
         return self._sdk_of(self._client) is not None

@@ -4,7 +4,7 @@ In: the message of an answer that broke off.  Out: whether its provider continue
 that ends the request, and one message of both answers.
 
 Laws: no received text is lost or repeated. Usage and cost of the joined message are those of both
-requests, and a warning of the message says that it was joined.
+requests, and a warning of the message has the code `continued`.
 Sources: the references of the Messages API ("Prefill Claude's response") and of the chat APIs of
 Mistral and DeepSeek ("Prefix", "Chat Prefix Completion"), read 2026-11.
 """

@@ -86,7 +86,7 @@ class _Events:
         return events
 
     def taken(self) -> bytes:
-        """Return what is held back, and forget it."""
+        """Return the bytes that are held back, and hold none."""
         taken = bytes(self._held)
         self._held.clear()
         return taken

@@ -185,7 +185,7 @@ def limits_parallel_calls(probe: Probe) -> str:
 
 
 def refused(probe: Probe, wrong: str) -> str:
-    """Let the model call with wrong arguments: the tool does not run, and the model gets an error."""
+    """Call with wrong arguments: the tool does not run; the model gets an error."""
     found = probe.run(calls(wrong), text(), text())
     bodies = probe.bodies()
     told = len(bodies) > 1 and any(one["role"] == "tool" for one in bodies[1]["messages"])
@@ -205,7 +205,7 @@ def refuses_broken_json(probe: Probe) -> str:
 
 
 def refuses_unknown_arguments(probe: Probe) -> str:
-    """An argument that the tool does not have: the tool does not run, and the model gets an error."""
+    """An unknown argument: the tool does not run; the model gets an error."""
     return refused(probe, '{"place":"Brest","days":3,"month":5}')
 
 

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deltafold.dialects.settings import Object
+from deltafold.contract import json_object
+from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import Counterpart, Crossing, Writing
 from deltafold.tool_specs import ToolChoice
 
@@ -122,6 +123,17 @@ def claude_version(model_id: str) -> tuple[int, int] | None:
     if found is None:
         return None
     return int(found[1] or found[3]), int(found[2] or found[4] or 0)
+
+
+def is_claude_thinking(config: ModelConfig) -> bool:
+    """Return whether the settings make a Claude model think, in either of its protocols."""
+    if "claude" not in config.model_id:
+        return False
+    if config.reasoning_effort not in {None, "none"}:
+        return True
+    more = json_object(getattr(config, "additional_model_request_fields", None)) or {}
+    thinking = json_object(getattr(config, "thinking", None) or more.get("thinking"))
+    return thinking is not None and thinking.get("type") != "disabled"
 
 
 def _version_or_newest(model_id: str) -> tuple[int, int]:

@@ -6,18 +6,18 @@ that ends the request, and one message of both answers.
 Laws: no received text is lost or repeated. Usage and cost of the joined message are those of both
 requests, and a warning of the message has the code `continued`.
 Sources: the references of the Messages API ("Prefill Claude's response") and of the chat APIs of
-Mistral and DeepSeek ("Prefix", "Chat Prefix Completion"), read 2026-11.
+Mistral and DeepSeek ("Prefix", "Chat Prefix Completion"); the guide on migrating to Claude 4.6;
+read 2026-11.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from deltafold.contract import json_object
+from deltafold.dialects.reasoning import claude_version, is_claude_thinking
 from deltafold.dialects.settings import ModelConfig
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, MessagePart, Role, TextPart
-from deltafold.models.known_models import known_model
 from deltafold.usage import sum_of_usage
 
 CONTINUED: Final = "continued"
@@ -25,6 +25,9 @@ CONTINUED: Final = "continued"
 
 _BY_MODEL: Final = frozenset({"anthropic-messages", "bedrock-converse"})
 """Dialects in which the model decides whether a request may end with an answer."""
+
+_LAST_CLAUDE: Final = (4, 5)
+"""Newest version of Claude that continues an answer; later ones refuse the request."""
 
 _ALWAYS: Final = frozenset({"mistral"})
 """Dialects in which every model continues an answer."""
@@ -59,10 +62,10 @@ class Continuable:
         if self.dialect in _ALWAYS:
             return None
         if self.dialect in _BY_MODEL:
-            known = known_model(self.config.model_id)
-            if known is None or not known.continues:
+            version = claude_version(self.config.model_id)
+            if version is None or version > _LAST_CLAUDE:
                 return f"{self.config.model_id} is not known to continue an answer"
-            return "the request asks for reasoning" if _reasons(self.config) else None
+            return "the request asks for reasoning" if is_claude_thinking(self.config) else None
         if not self.segment:
             return f"its provider does not continue answers of {self.dialect}"
         return "the client of an SDK has one address" if self.through_sdk else None
@@ -81,16 +84,6 @@ class Continuable:
         text = last.text.rstrip() if isinstance(last, TextPart) else ""
         parts: list[MessagePart] = [*message.parts[:-1], TextPart(text=text)]
         return Message(role=Role.ASSISTANT, parts=parts, run_id=message.run_id)
-
-
-def _reasons(config: ModelConfig) -> bool:
-    """Return whether the settings of a Claude model ask for reasoning."""
-    if config.reasoning_effort not in {None, "none"}:
-        return True
-    given = config.fields_set()
-    members = json_object(given.get("additional_model_request_fields")) or {}
-    thinking = json_object(given.get("thinking") or members.get("thinking"))
-    return thinking is not None and thinking.get("type") != "disabled"
 
 
 def _obstacle_of(message: Message) -> str | None:

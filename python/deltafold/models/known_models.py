@@ -4,8 +4,7 @@ In: the name of a model, also with the prefix or suffix of another vendor.  Out:
 and the maximum number of output tokens, or None if the name is not in the table.
 
 Law: a name that is not in the table is unknown, and nothing is concluded from similar names.
-Source: the lists of models of the three providers (read 2026-11). Claude models from 4.6 refuse a
-request that ends with an answer (the migration guide of the Messages API).
+Source: the lists of models of the three providers (read 2026-11).
 """
 
 import re
@@ -25,12 +24,10 @@ class KnownModel:
     Attributes:
         capabilities: the capabilities of the models.
         max_output_tokens: the maximum of output tokens, None if it is not known.
-        continues: whether the model continues an answer with which the request ends.
     """
 
     capabilities: frozenset[Capability]
     max_output_tokens: int | None = None
-    continues: bool = False
 
 
 # A name may follow the place of a vendor, of Bedrock (`us.anthropic.`), of Google (`models/`), and
@@ -44,15 +41,11 @@ _AFTER: Final = (
 _FAMILIES: Final[tuple[tuple[re.Pattern[str], KnownModel], ...]] = tuple(
     (re.compile(f"{_BEFORE}{pattern}{_AFTER}"), known)
     for pattern, known in (
-        (r"claude-3-(?:opus|sonnet|haiku)", KnownModel(_NO_THINKING, 4_096, continues=True)),
-        (r"claude-3-5-(?:sonnet|haiku)", KnownModel(_NO_THINKING, 8_192, continues=True)),
-        (r"claude-3-7-sonnet", KnownModel(_ALL, 64_000, continues=True)),
-        (r"claude-opus-4(?:-1)?", KnownModel(_ALL, 32_000, continues=True)),
-        (
-            r"claude-(?:opus-4-5|sonnet-4(?:-5)?|haiku-4-5)",
-            KnownModel(_ALL, 64_000, continues=True),
-        ),
-        (r"claude-sonnet-4-6", KnownModel(_ALL, 64_000)),
+        (r"claude-3-(?:opus|sonnet|haiku)", KnownModel(_NO_THINKING, 4_096)),
+        (r"claude-3-5-(?:sonnet|haiku)", KnownModel(_NO_THINKING, 8_192)),
+        (r"claude-3-7-sonnet", KnownModel(_ALL, 64_000)),
+        (r"claude-opus-4(?:-1)?", KnownModel(_ALL, 32_000)),
+        (r"claude-(?:opus-4-5|sonnet-4(?:-[56])?|haiku-4-5)", KnownModel(_ALL, 64_000)),
         (r"claude-opus-4-6", KnownModel(_ALL, 128_000)),
         (
             r"gpt-3\.5-turbo(?:-0125|-1106)?",

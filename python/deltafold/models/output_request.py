@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic
 
-from deltafold.contract import json_object
-from deltafold.dialects.reasoning import claude_version
+from deltafold.dialects.reasoning import claude_version, is_claude_thinking
 from deltafold.dialects.settings import ModelConfig
 from deltafold.exceptions import MisuseError
 from deltafold.output_schema import OutputSchema
@@ -135,7 +134,7 @@ def output_request(
         parameter_schema=output.json_schema,
     )
     choice = None
-    if vendor not in _NO_CHOICE and not _is_claude_thinking(config):
+    if vendor not in _NO_CHOICE and not is_claude_thinking(config):
         is_alone = not has_tools and dialect != "cohere-chat"  # it cannot name a tool
         choice = ToolChoice.tool(output.name) if is_alone else ToolChoice(mode="required")
     return OutputRequest(Expected(output, output.name), {"output_schema": None}, tool, choice)
@@ -193,14 +192,3 @@ def _schema_for(output: Output[Any, Any], mechanism: Mechanism) -> OutputSchema 
         )
     about = {} if output.description is None else {"description": output.description}
     return OutputSchema(json_schema={**schema, **about})
-
-
-def _is_claude_thinking(config: ModelConfig) -> bool:
-    """Return whether a Claude model thinks, which excludes a forced call."""
-    if "claude" not in config.model_id:
-        return False
-    if config.reasoning_effort not in {None, "none"}:
-        return True
-    more = json_object(getattr(config, "additional_model_request_fields", None)) or {}
-    thinking = json_object(getattr(config, "thinking", None) or more.get("thinking"))
-    return thinking is not None and thinking.get("type") != "disabled"

@@ -378,7 +378,7 @@ def test_the_terminal_is_handed_out_before_anything_behind_it_is_awaited(
 def test_closing_before_the_end_closes_the_connection(
     package: str, loop: str, server: ReplayServer
 ) -> None:
-    server.recordings = {"*": streamed(package)}
+    server.recordings = {"*": streamed(package).stopping("stall")}
 
     def use(model: Model[Any]) -> None:
         for _ in range(3):

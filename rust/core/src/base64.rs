@@ -1,4 +1,4 @@
-//! Base64 with the standard alphabet, padded or not.
+//! Base64 with the standard alphabet, read padded or not.
 //!
 //! Source: RFC 4648, section 4.
 
@@ -62,4 +62,18 @@ pub fn decode_into(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+/// Append the padded base64 of `bytes`.
+pub fn encode_into(bytes: &[u8], out: &mut String) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
+        for place in 0..4 {
+            let letter = ALPHABET.get(((bits >> (18 - 6 * place)) & 0x3F) as usize);
+            let letter = letter.filter(|_| place <= group.len()).copied().unwrap_or(b'=');
+            out.push(char::from(letter));
+        }
+    }
 }

@@ -23,6 +23,7 @@ pub mod decoder;
 pub mod detect;
 pub mod dialect;
 pub mod emit;
+pub mod encode;
 pub mod error;
 pub mod facts;
 pub mod fold;
@@ -32,6 +33,7 @@ pub mod limits;
 pub mod markup;
 pub mod provider_error;
 pub mod sink;
+pub mod target;
 pub mod template;
 
 pub use contract::{

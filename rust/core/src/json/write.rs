@@ -27,20 +27,26 @@ pub fn write_text(out: &mut String, text: &str) {
         let mut characters = tail.chars();
         match characters.next() {
             None => break,
-            Some('"') => out.push_str("\\\""),
-            Some('\\') => out.push_str("\\\\"),
-            Some('\n') => out.push_str("\\n"),
-            Some('\r') => out.push_str("\\r"),
-            Some('\t') => out.push_str("\\t"),
-            Some('\u{8}') => out.push_str("\\b"),
-            Some('\u{c}') => out.push_str("\\f"),
-            Some(other) => {
-                use std::fmt::Write as _;
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(other));
-            }
+            Some(character) => write_escape(out, character),
         }
         rest = characters.as_str();
+    }
+}
+
+/// Append the escape of one character.
+pub(crate) fn write_escape(out: &mut String, character: char) {
+    match character {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        other => {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{:04x}", u32::from(other));
+        }
     }
 }
 

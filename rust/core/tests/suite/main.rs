@@ -19,6 +19,7 @@ mod corpus;
 mod cost;
 mod cutting;
 mod detect;
+mod encode;
 mod facts;
 mod frames;
 mod framings;

@@ -18,6 +18,7 @@ mod blocks;
 mod deltas;
 pub mod facts;
 mod read;
+pub mod write;
 
 pub use apply::State;
 pub use deltas::{BlockDelta, Facts};

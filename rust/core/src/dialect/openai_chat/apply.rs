@@ -230,6 +230,7 @@ impl State {
     fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
         let Some(rare) = &message.rare else {
             if let Some(text) = message.reasoning_content.or(message.reasoning) {
+                self.thinking.said_bytes += text.raw.len();
                 self.text(PartKind::Thinking, text, sink);
             }
             if let Some(text) = message.content {
@@ -242,7 +243,9 @@ impl State {
         };
         if let Some(text) = message.reasoning_content.or(message.reasoning) {
             self.text(PartKind::Thinking, text, sink);
-        } else if let Some(details) = rare.reasoning_details {
+        } else if let Some(details) = rare.reasoning_details
+            && !self.thinking.is_repetition(details)
+        {
             self.details_text(details, sink);
         }
         // Must follow the text, which may have opened a new part: the details belong to that part.

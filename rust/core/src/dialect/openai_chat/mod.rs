@@ -21,6 +21,7 @@ mod images;
 pub(super) mod logprobs;
 mod read;
 mod reasoning;
+pub mod write;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

@@ -19,6 +19,8 @@ pub(super) struct Thinking {
     /// Entries of `thinking_blocks` of a LiteLLM proxy, with their fragments joined.
     blocks: Vec<Detail>,
     pub(super) unsent: bool,
+    /// Raw bytes of the reasoning that came in a member of its own, without `reasoning_details`.
+    pub(super) said_bytes: usize,
 }
 
 /// Maximum number of members of a joined entry.  It bounds the linear search for members in a hostile entry.
@@ -38,6 +40,25 @@ struct Detail {
 const TEXTS: [&str; 4] = ["text", "summary", "data", "thinking"];
 
 impl Thinking {
+    /// Return whether entries without any other reasoning beside them repeat what came before without entries.
+    ///
+    /// Servers that know the signature only at the end of the reasoning send its entry whole then.  The length decides,
+    /// because storing the text would double its memory.
+    pub(super) fn is_repetition(&self, details: &str) -> bool {
+        if self.said_bytes == 0 || !self.details.is_empty() {
+            return false;
+        }
+        let mut bytes = 0;
+        let mut fragment = Fragment::default();
+        let _ = Reader::trusted(details).maybe_array(|reader| {
+            fragment.read(reader)?;
+            let texts = fragment.texts.iter().filter(|(name, _)| matches!(*name, "text" | "summary"));
+            bytes += texts.map(|(_, text)| text.raw.len()).sum::<usize>();
+            Ok(())
+        });
+        bytes == self.said_bytes
+    }
+
     pub(super) fn add_details<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
         self.unsent |= sink.take_state_bytes(details.len())
             && join_into(&mut self.details, details, Detail::continues);

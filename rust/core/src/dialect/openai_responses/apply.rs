@@ -233,7 +233,8 @@ impl State {
             Ok(())
         })?;
         sink.identity(model, id);
-        if let (None, Some(tools)) = (&self.declared, tools) {
+        // An empty list comes from servers that do not repeat the request.
+        if let (None, Some(tools)) = (&self.declared, tools.filter(|tools| *tools != "[]")) {
             self.declared = Some(custom_tools(tools, sink)?);
         }
         if stage == ResponseStage::Running {

@@ -1,0 +1,514 @@
+//! Writer of OpenAI Chat Completions.
+//!
+//! ```text
+//! stream = head, { text | thinking | refusal | call | arguments | rider }, finish, [usage], "[DONE]"
+//! ```
+//!
+//! Laws: the role stands in the head only.  Calls are numbered densely and written one after another.  An error ends the
+//! stream without `[DONE]`.
+//! Source: platform.openai.com, "Chat: streaming"; types of the official clients (protocols/encode.md, section 2).
+
+use super::facts::FACTS;
+use crate::contract::{Failure, FinishReason, InputFormat};
+use crate::encode::annotations::{self, citation};
+use crate::encode::{
+    Call, Counts, Ending, Form, Lead, Order, Page, Place, Riders, State, TextKind, TextPart,
+    WholeContent, WholePart, Writer, envelope, errors, optional, write_compact,
+};
+use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
+
+/// Finish reasons that the official clients know.
+const FINISH_REASONS: &[&str] = &["stop", "length", "tool_calls", "content_filter", "function_call"];
+
+/// Writer of Chat chunks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChatWriter {
+    text: Lead,
+    thinking: Lead,
+    refusal: Lead,
+    args: Lead,
+    /// Ends of chunks with and without `logprobs`.
+    end: String,
+    /// Number of the call that `args` is for, and its format.
+    call: Option<(usize, InputFormat)>,
+    thinking_parts: usize,
+    refused: bool,
+    /// JSON of annotations, which leave once before the finish.
+    annotations: Vec<String>,
+}
+
+fn begin_chunk(page: &Page, out: &mut String) {
+    let mut chunk = ObjectWriter::begin(out);
+    chunk.text("id", &page.head.request_id);
+    chunk.text("object", "chat.completion.chunk");
+    chunk.number("created", page.head.created_seconds());
+    chunk.text("model", &page.head.model_id);
+}
+
+impl ChatWriter {
+    fn prepare(&mut self, page: &Page) {
+        let delta = |member: &'static str| {
+            move |out: &mut String| {
+                begin_chunk(page, out);
+                out.push_str(",\"choices\":[{\"index\":0,\"delta\":{\"");
+                out.push_str(member);
+                out.push_str("\":\"");
+            }
+        };
+        page.out.lead(&mut self.text, "", delta("content"));
+        page.out.lead(&mut self.thinking, "", delta(page.settings.reasoning_member));
+        page.out.lead(&mut self.refusal, "", delta("refusal"));
+        "}],\"usage\":null}".clone_into(&mut self.end);
+        if !page.settings.include_usage {
+            "}]}".clone_into(&mut self.end);
+        }
+    }
+
+    /// Write a chunk whose `delta` has the members that `fill` writes.
+    fn chunk(&self, page: &mut Page, finish: Option<&str>, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        let mut lead = Lead::default();
+        page.out.lead(&mut lead, "", |out| {
+            begin_chunk(page, out);
+            out.push_str(",\"choices\":[{\"index\":0,\"delta\":");
+            write_members(out, fill);
+        });
+        page.out.repeat(&lead);
+        match finish {
+            Some(reason) => page.out.piece(",\"logprobs\":null,\"finish_reason\":\"").escaped(reason).piece("\""),
+            None => page.out.piece(",\"logprobs\":null,\"finish_reason\":null"),
+        };
+        page.out.piece(&self.end);
+        page.out.finish(&lead);
+    }
+
+    fn keep_annotations(&mut self, page: &mut Page, json: &str) {
+        for annotation in annotations::list(json) {
+            match citation(annotation) {
+                Some(citation) => {
+                    let mut out = String::from("{\"index\":");
+                    out.push_str(&self.annotations.len().to_string());
+                    out.push_str(",\"type\":\"url_citation\",\"url_citation\":{");
+                    citation.write_members(&mut out);
+                    out.push_str("}}");
+                    self.annotations.push(out);
+                }
+                None => page.notes.add("annotations", "an annotation without an address"),
+            }
+        }
+    }
+
+    /// Write provider state of a part: members of the own dialect, or a signature in the place that the caller chose.
+    fn state(&self, page: &mut Page, part: &TextPart) {
+        let Some(json) = part.state.as_deref() else { return };
+        let state = State::read(json);
+        if let Some(data) = chat_state(page, &state) {
+            self.chunk(page, None, |delta| write_all(delta, &data));
+        }
+    }
+}
+
+fn write_all(object: &mut ObjectWriter<'_>, json: &str) {
+    for (key, value) in members(json) {
+        object.json_of(&key, value);
+    }
+}
+
+/// Return the members of `delta` that carry a part's state, as a JSON object; a note where nothing may carry it.
+fn chat_state(page: &mut Page, state: &State<'_>) -> Option<String> {
+    if state.dialect == ChatWriter::DIALECT {
+        let mut out = String::new();
+        write_compact(&mut out, state.data);
+        return out.starts_with('{').then_some(out);
+    }
+    let signature = match (page.settings.envelope, state.text_member("signature")) {
+        (true, _) => Some(object_string(&envelope(state))),
+        (false, Some(signature)) => Some(signature.to_owned()),
+        (false, None) => state.text_member("thoughtSignature").map(str::to_owned),
+    };
+    let Some(signature) = signature.filter(|_| page.settings.signatures != Place::Nowhere) else {
+        page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+        return None;
+    };
+    Some(object(|delta| match page.settings.signatures {
+        Place::ThinkingBlocks => delta.value("thinking_blocks", |out| {
+            write_list(out, [&signature], |out, signature| {
+                write_members(out, |block| {
+                    block.number("index", 0);
+                    block.text("type", "thinking");
+                    block.text("thinking", "");
+                    block.json("signature", signature);
+                });
+            });
+        }),
+        Place::ExtraContent => delta.object("extra_content", |extra| {
+            extra.object("google", |google| google.json("thought_signature", &signature));
+        }),
+        Place::ReasoningDetails | Place::Nowhere => delta.value("reasoning_details", |out| {
+            write_list(out, [&signature], |out, signature| {
+                write_members(out, |detail| {
+                    detail.text("type", "reasoning.text");
+                    detail.text("text", "");
+                    detail.json("signature", signature);
+                    detail.number("index", 0);
+                });
+            });
+        }),
+    }))
+}
+
+fn object_string(text: &str) -> String {
+    let mut out = String::new();
+    write_string(&mut out, text);
+    out
+}
+
+/// Write the members of a usage record.
+fn write_usage(object: &mut ObjectWriter<'_>, counts: Counts) {
+    object.number("prompt_tokens", counts.input);
+    object.number("completion_tokens", counts.output);
+    object.number("total_tokens", counts.total());
+    let (cache_read, cache_write) = counts.cache();
+    if cache_read.is_some() || cache_write.is_some() {
+        object.object("prompt_tokens_details", |details| {
+            optional(details, "cached_tokens", cache_read);
+            optional(details, "cache_write_tokens", cache_write);
+        });
+    }
+    if let Some(reasoning) = counts.reasoning() {
+        object.object("completion_tokens_details", |details| {
+            details.number("reasoning_tokens", reasoning);
+        });
+    }
+}
+
+fn finish_word<'a>(ending: &Ending<'a>) -> &'a str {
+    ending
+        .own_word(FINISH_REASONS)
+        .filter(|word| FACTS.finish_reasons.reason(word) == ending.reason)
+        .or_else(|| FACTS.finish_reasons.word(ending.reason))
+        .unwrap_or("stop")
+}
+
+impl Writer for ChatWriter {
+    const NAME: &'static str = "openai-chat";
+    const DIALECT: &'static str = "openai-chat";
+    const FORM: Form = Form::Sse;
+    const ORDER: Order = Order::SerialCalls;
+    const FREE_TEXT: bool = true;
+
+    fn head(&mut self, page: &mut Page) {
+        self.prepare(page);
+        self.chunk(page, None, |delta| {
+            delta.text("role", "assistant");
+            delta.text("content", "");
+        });
+    }
+
+    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+        if part.kind == TextKind::Thinking {
+            self.thinking_parts += 1;
+            if self.thinking_parts > 1 {
+                self.text(page, part, "\n\n", Riders::default());
+            }
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+        if let Some(json) = riders.annotations {
+            self.keep_annotations(page, json);
+            if text.is_empty() && riders.logprobs.is_none() {
+                return;
+            }
+        }
+        let lead = match part.kind {
+            TextKind::Thinking => &self.thinking,
+            TextKind::Text if part.refusal => {
+                self.refused = true;
+                &self.refusal
+            }
+            TextKind::Text => &self.text,
+        };
+        let out = &mut page.out;
+        out.repeat(lead);
+        out.escaped(text).piece("\"}");
+        match riders.logprobs {
+            None => out.piece(",\"logprobs\":null,\"finish_reason\":null"),
+            Some(logprobs) => out
+                .piece(if part.refusal { ",\"logprobs\":{\"refusal\":" } else { ",\"logprobs\":{\"content\":" })
+                .value(|out| logprobs.write_openai(out, true))
+                .piece("},\"finish_reason\":null"),
+        };
+        out.piece(&self.end);
+        out.finish(lead);
+    }
+
+    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+        self.state(page, part);
+    }
+
+    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+        self.state(page, part);
+    }
+
+    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+        self.state(page, part);
+        if !riders.is_empty() {
+            self.text(page, part, "", riders);
+        }
+    }
+
+    fn open_call(&mut self, page: &mut Page, call: &Call) {
+        let own = call.state.as_deref().map(State::read);
+        let own = own.filter(|state| state.dialect == Self::DIALECT && state.data.starts_with('{'));
+        self.chunk(page, None, |delta| {
+            delta.value("tool_calls", |out| {
+                write_list(out, [call], |out, call| {
+                    write_members(out, |item| {
+                        item.number("index", call.ordinal);
+                        write_call(item, call, "");
+                        if let Some(state) = &own {
+                            write_all(item, state.data);
+                        }
+                    });
+                });
+            });
+        });
+        self.call = None;
+    }
+
+    #[inline]
+    fn args(&mut self, page: &mut Page, call: &Call, text: &str) {
+        if self.call != Some((call.ordinal, call.format)) {
+            self.call = Some((call.ordinal, call.format));
+            let member = if call.format == InputFormat::Text {
+                "\"custom\":{\"input\":\""
+            } else {
+                "\"function\":{\"arguments\":\""
+            };
+            let page = &*page;
+            page.out.lead(&mut self.args, "", |out| {
+                begin_chunk(page, out);
+                out.push_str(",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":");
+                out.push_str(&call.ordinal.to_string());
+                out.push(',');
+                out.push_str(member);
+            });
+        }
+        page.out.repeat(&self.args);
+        page.out.escaped(text).piece("\"}}]},\"logprobs\":null,\"finish_reason\":null").piece(&self.end);
+        page.out.finish(&self.args);
+    }
+
+    fn close_call(&mut self, page: &mut Page, call: &Call) {
+        let Some(json) = call.state.as_deref() else { return };
+        let state = State::read(json);
+        if state.dialect == Self::DIALECT {
+            return;
+        }
+        if page.settings.signatures == Place::ExtraContent
+            && let Some(data) = chat_state(page, &state)
+        {
+            self.chunk(page, None, |delta| {
+                delta.value("tool_calls", |out| {
+                    write_list(out, [call], |out, call| {
+                        write_members(out, |item| {
+                            item.number("index", call.ordinal);
+                            write_all(item, &data);
+                        });
+                    });
+                });
+            });
+        } else {
+            page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+        }
+    }
+
+    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+        false
+    }
+
+    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+        note_part(page, part);
+    }
+
+    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
+        if !self.annotations.is_empty() {
+            let annotations = std::mem::take(&mut self.annotations);
+            self.chunk(page, None, |delta| {
+                delta.value("annotations", |out| {
+                    write_list(out, &annotations, |out, json| out.push_str(json));
+                });
+            });
+        }
+        self.chunk(page, Some(finish_word(ending)), |_| {});
+        if page.settings.include_usage {
+            if let Some(counts) = Counts::known(page) {
+                let mut lead = Lead::default();
+                page.out.lead(&mut lead, "", |out| {
+                    begin_chunk(page, out);
+                    out.push_str(",\"choices\":[],\"usage\":");
+                    write_members(out, |usage| write_usage(usage, counts));
+                    out.push('}');
+                });
+                page.out.repeat(&lead);
+                page.out.finish(&lead);
+            } else if page.head.has_usage {
+                page.notes.add("usage", "a usage record without both counts");
+            }
+        }
+        page.out.marker("data: [DONE]\n\n");
+    }
+
+    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        page.out.event("", |event| {
+            event.object("error", |error| {
+                errors::openai_members(error, &FACTS.errors, failure);
+            });
+        });
+    }
+
+    fn keep_alive(&mut self, page: &mut Page) {
+        page.out.marker(": keep-alive\n\n");
+    }
+
+    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+        let mut status = 500;
+        let body = object(|body| {
+            body.object("error", |error| {
+                status = errors::openai_members(error, &FACTS.errors, failure);
+            });
+        });
+        (status, body)
+    }
+
+    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
+        Some(chat_body(page, message))
+    }
+}
+
+fn note_part(page: &mut Page, part: &WholePart) {
+    let what = match part.content() {
+        WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
+        WholeContent::Image { .. } => "an image".to_owned(),
+        WholeContent::Other { kind } => format!("a part of the kind {kind}"),
+    };
+    page.notes.add("part", &what);
+}
+
+fn write_call(item: &mut ObjectWriter<'_>, call: &Call, args: &str) {
+    item.text("id", &call.id);
+    if call.format == InputFormat::Text {
+        item.text("type", "custom");
+        item.object("custom", |custom| {
+            custom.text("name", &call.name);
+            custom.text("input", args);
+        });
+    } else {
+        item.text("type", "function");
+        item.object("function", |function| {
+            function.text("name", &call.name);
+            function.text("arguments", args);
+        });
+    }
+}
+
+/// Return a whole `chat.completion`.
+fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
+    let mut writer = ChatWriter::default();
+    let (mut text, mut thinking, mut refusal) = (String::new(), String::new(), String::new());
+    let mut calls = Vec::new();
+    let mut states = Vec::new();
+    for (index, part) in message.parts().iter().enumerate() {
+        match part {
+            Part::Text(part) => {
+                if part.refusal { &mut refusal } else { &mut text }.push_str(&part.text);
+                for json in &part.annotations {
+                    writer.keep_annotations(page, json);
+                }
+                states.extend(part.provider_state.as_deref());
+            }
+            Part::Thinking(part) => {
+                if !thinking.is_empty() && !part.text.is_empty() {
+                    thinking.push_str("\n\n");
+                }
+                thinking.push_str(&part.text);
+                states.extend(part.provider_state.as_deref());
+            }
+            Part::ToolCall(call) if call.incomplete && call.args.is_empty() => {
+                page.notes.add("call", "a call that was cut off");
+            }
+            Part::ToolCall(call) => calls.push(Call::from_fold(index, calls.len(), call)),
+            Part::Whole(json) => note_part(page, &WholePart { index, json: json.clone() }),
+        }
+    }
+    let states: Vec<String> =
+        states.into_iter().filter_map(|json| chat_state(page, &State::read(json))).collect();
+    let finish = match message.terminal() {
+        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
+            let whole = calls.iter().any(|call| !call.incomplete);
+            let reason = match *finish_reason {
+                FinishReason::ToolCalls if !whole => FinishReason::Stop,
+                reason => reason,
+            };
+            finish_word(&Ending { reason, raw: raw_finish_reason.as_deref(), details: None }).to_owned()
+        }
+        _ => "stop".to_owned(),
+    };
+    let counts = Counts::known(page);
+    object(|body| {
+        body.text("id", &page.head.request_id);
+        body.text("object", "chat.completion");
+        body.number("created", page.head.created_seconds());
+        body.text("model", &page.head.model_id);
+        body.value("choices", |out| {
+            write_list(out, [()], |out, ()| {
+                write_members(out, |choice| {
+                    choice.number("index", 0);
+                    choice.object("message", |answer| {
+                        answer.text("role", "assistant");
+                        let silent = text.is_empty() && (!calls.is_empty() || !refusal.is_empty());
+                        optional_text(answer, "content", (!silent).then_some(text.as_str()));
+                        optional_text(answer, "refusal", (!refusal.is_empty()).then_some(refusal.as_str()));
+                        if !thinking.is_empty() {
+                            answer.text(page.settings.reasoning_member, &thinking);
+                        }
+                        for state in &states {
+                            write_all(answer, state);
+                        }
+                        if !calls.is_empty() {
+                            answer.value("tool_calls", |out| {
+                                write_list(out, &calls, |out, call| {
+                                    write_members(out, |item| write_call(item, call, &call.args));
+                                });
+                            });
+                        }
+                        if !writer.annotations.is_empty() {
+                            answer.value("annotations", |out| {
+                                write_list(out, &writer.annotations, |out, json| out.push_str(json));
+                            });
+                        }
+                    });
+                    match message.logprobs().filter(|logprobs| !logprobs.is_empty()) {
+                        Some(logprobs) => choice.object("logprobs", |object| {
+                            object.value("content", |out| logprobs.write_openai(out, true));
+                        }),
+                        None => choice.json("logprobs", "null"),
+                    }
+                    choice.text("finish_reason", &finish);
+                });
+            });
+        });
+        if let Some(counts) = counts {
+            body.object("usage", |usage| write_usage(usage, counts));
+        }
+    })
+}
+
+fn optional_text(object: &mut ObjectWriter<'_>, key: &'static str, text: Option<&str>) {
+    match text {
+        Some(text) => object.text(key, text),
+        None => object.json(key, "null"),
+    }
+}

@@ -1,0 +1,542 @@
+//! Writer of OpenAI Responses.
+//!
+//! ```text
+//! stream    = created, in_progress, { item }, ( completed | incomplete | error, failed )
+//! item      = output_item.added, body, output_item.done
+//! message   = content_part.added, ( output_text.delta*, annotation.added*, output_text.done | refusal.delta*, refusal.done ),
+//!             content_part.done
+//! reasoning = summary_part.added, summary_text.delta*, .done, summary_part.done
+//!             | content_part.added, reasoning_text.delta*, .done, content_part.done | nothing
+//! call      = function_call_arguments.delta*, .done | custom_tool_call_input.delta*, .done
+//! ```
+//!
+//! Laws: every event has the next `sequence_number`.  One item is open at a time, and every text part is an item of its own.
+//! Skeletons are empty, done forms repeat everything, and the last event repeats the done items.  Ids are fixed when an item
+//! opens.
+//! Source: platform.openai.com, "Responses: streaming events"; types of the official clients; Codex's parser
+//! (protocols/encode.md, section 4).
+
+mod item;
+mod response;
+
+use item::Item;
+
+use super::facts::FACTS;
+use crate::contract::{Failure, FinishReason, InputFormat};
+use crate::encode::annotations::{self, citation};
+use crate::encode::{
+    Call, Ending, Form, Freeform, Lead, Order, Page, Riders, State, TextKind, TextPart, ToolKind,
+    WholeContent, WholePart, Writer, envelope, errors, write_compact,
+};
+use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::json::{ObjectWriter, members, object, write_string};
+
+/// Writer of Responses events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResponsesWriter {
+    /// Number of the next event.
+    sequence: u64,
+    /// JSON of the done items.
+    output: Vec<String>,
+    /// The open item, or the last text, which is closed by what follows: only the terminal tells whether it was cut.
+    item: Option<Item>,
+    /// The open item had its last delta.
+    ended: bool,
+    /// Beginning of the deltas of the open item.
+    delta: Lead,
+    /// Reader of the arguments of a custom tool that the source calls as a function.
+    freeform: Option<Freeform>,
+    refused: bool,
+}
+
+impl ResponsesWriter {
+    fn event(&mut self, page: &mut Page, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        page.out.event(name, |event| {
+            event.text("type", name);
+            event.number("sequence_number", sequence);
+            fill(event);
+        });
+    }
+
+    /// Return the id of the next item.
+    fn next_id(&self, page: &Page, prefix: &str) -> String {
+        format!("{prefix}_{}_{}", page.head.request_id, self.output.len())
+    }
+
+    fn open(&mut self, page: &mut Page, item: Item) {
+        let index = self.output.len();
+        let skeleton = item.json("in_progress", true);
+        self.event(page, "response.output_item.added", |event| {
+            event.number("output_index", index);
+            event.json("item", &skeleton);
+        });
+        if let Some((name, number)) = item.part_added() {
+            let part = item.part_json(true);
+            let id = item.id.clone();
+            self.event(page, name, |event| {
+                event.text("item_id", &id);
+                event.number("output_index", index);
+                event.number(number, 0);
+                event.json("part", &part);
+            });
+        }
+        page.out.lead(&mut self.delta, item.delta_event(), |out| {
+            out.push_str("{\"type\":\"");
+            out.push_str(item.delta_event());
+            out.push_str("\",\"item_id\":");
+            write_string(out, &item.id);
+            out.push_str(",\"output_index\":");
+            out.push_str(&index.to_string());
+            if let Some((_, number)) = item.part_added() {
+                out.push_str(",\"");
+                out.push_str(number);
+                out.push_str("\":0");
+            }
+        });
+        self.item = Some(item);
+        self.ended = false;
+    }
+
+    #[inline]
+    fn more(&mut self, page: &mut Page, text: &str, riders: Riders<'_>) {
+        let Some(item) = &mut self.item else { return };
+        item.text.push_str(text);
+        let out = &mut page.out;
+        out.repeat(&self.delta);
+        if item.has_logprobs() {
+            match riders.logprobs {
+                None => out.piece(",\"logprobs\":[]"),
+                Some(logprobs) => {
+                    item.keep_logprobs(logprobs);
+                    out.piece(",\"logprobs\":").value(|out| logprobs.write_openai(out, false))
+                }
+            };
+        }
+        out.piece(",\"delta\":\"").escaped(text).piece("\",\"sequence_number\":");
+        out.number(self.sequence).piece("}");
+        out.finish(&self.delta);
+        self.sequence += 1;
+    }
+
+    /// Close the open item.
+    fn close(&mut self, page: &mut Page, status: &'static str) {
+        let Some(item) = self.item.take() else { return };
+        let index = self.output.len();
+        let id = item.id.clone();
+        let (name, member) = item.done_event();
+        if !name.is_empty() {
+            let number = item.part_added().map(|(_, number)| number);
+            self.event(page, name, |event| {
+                event.text("item_id", &id);
+                event.number("output_index", index);
+                if let Some(number) = number {
+                    event.number(number, 0);
+                }
+                if item.has_logprobs() {
+                    event.json("logprobs", &item.logprobs_json());
+                }
+                if member == "arguments" {
+                    event.text("name", &item.name);
+                }
+                event.text(member, &item.text);
+            });
+        }
+        if let Some((name, number)) = item.part_done() {
+            let part = item.part_json(false);
+            self.event(page, name, |event| {
+                event.text("item_id", &id);
+                event.number("output_index", index);
+                event.number(number, 0);
+                event.json("part", &part);
+            });
+        }
+        let done = item.json(status, false);
+        self.event(page, "response.output_item.done", |event| {
+            event.number("output_index", index);
+            event.json("item", &done);
+        });
+        self.output.push(done);
+    }
+
+    /// Close the last text, which another part follows.
+    #[inline]
+    fn settle(&mut self, page: &mut Page) {
+        if self.ended {
+            self.close(page, "completed");
+            self.ended = false;
+        }
+    }
+
+    /// Write an item without a body.
+    fn whole(&mut self, page: &mut Page, json: String) {
+        let index = self.output.len();
+        for name in ["response.output_item.added", "response.output_item.done"] {
+            self.event(page, name, |event| {
+                event.number("output_index", index);
+                event.json("item", &json);
+            });
+        }
+        self.output.push(json);
+    }
+
+    /// Take the encrypted form of reasoning for the open item.  Its own form needs the id that it came with.
+    fn keep_state(&mut self, page: &mut Page, json: &str) {
+        let state = State::read(json);
+        let Some(item) = &mut self.item else { return };
+        if state.dialect == Self::DIALECT {
+            let Some(encrypted) = state.text_member("encrypted_content") else { return };
+            if state.text_member("id").is_some_and(|id| item.has_id(id)) {
+                item.encrypted = Some(encrypted.to_owned());
+            } else {
+                page.notes.add("provider_state", "encrypted reasoning, whose id came after the item began (see `hold`)");
+            }
+        } else if item.is_reasoning() && page.settings.envelope {
+            item.encrypted = Some(quoted(&envelope(&state)));
+        } else {
+            page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+        }
+    }
+
+    fn terminal(&mut self, page: &mut Page, ending: &Ending<'_>) -> (&'static str, String) {
+        let cut = matches!(
+            ending.reason,
+            FinishReason::Length | FinishReason::ContentFilter | FinishReason::Pause
+        );
+        self.close(page, if cut { "incomplete" } else { "completed" });
+        let incomplete = cut && !page.settings.incomplete_as_completed;
+        let status = if incomplete { "incomplete" } else { "completed" };
+        let details = incomplete.then(|| {
+            let own = ending.raw.filter(|raw| FACTS.finish_reasons.reason(raw) == ending.reason);
+            let own = own.filter(|raw| raw.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
+            let own = own.filter(|raw| matches!(*raw, "max_output_tokens" | "content_filter" | "max_messages" | "steered"));
+            own.or_else(|| FACTS.finish_reasons.word(ending.reason)).unwrap_or("max_output_tokens")
+        });
+        (status, response::json(page, status, &self.output, details, None))
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    write_string(&mut out, text);
+    out
+}
+
+/// Return the id in provider state of this dialect.
+fn own_id(json: Option<&str>) -> Option<String> {
+    let state = State::read(json?);
+    let id = state.text_member("id").filter(|_| state.dialect == ResponsesWriter::DIALECT)?;
+    crate::json::Reader::trusted(id).opt_string().ok()?.map(|id| id.text())
+}
+
+impl Writer for ResponsesWriter {
+    const NAME: &'static str = "openai-responses";
+    const DIALECT: &'static str = "openai-responses";
+    const FORM: Form = Form::NamedSse;
+    const ORDER: Order = Order::Serial;
+    const FREE_TEXT: bool = true;
+
+    fn head(&mut self, page: &mut Page) {
+        for name in ["response.created", "response.in_progress"] {
+            let response = response::json(page, "in_progress", &[], None, None);
+            self.event(page, name, |event| event.json("response", &response));
+        }
+    }
+
+    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+        self.settle(page);
+        let item = match part.kind {
+            TextKind::Thinking => {
+                let id = own_id(part.state.as_deref());
+                let id = id.unwrap_or_else(|| self.next_id(page, "rs"));
+                Item::reasoning(id, page.settings.raw_reasoning)
+            }
+            TextKind::Text => {
+                self.refused |= part.refusal;
+                let refusal = part.refusal && !page.settings.codex;
+                Item::message(self.next_id(page, "msg"), refusal)
+            }
+        };
+        self.open(page, item);
+    }
+
+    #[inline]
+    fn text(&mut self, page: &mut Page, _: &TextPart, text: &str, riders: Riders<'_>) {
+        if !text.is_empty() || riders.logprobs.is_some() {
+            self.more(page, text, riders);
+        }
+        if let Some(json) = riders.annotations {
+            self.annotate(page, json);
+        }
+    }
+
+    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+        if let Some(json) = part.state.as_deref()
+            && (part.kind == TextKind::Thinking || State::read(json).dialect != Self::DIALECT)
+        {
+            self.keep_state(page, json);
+        }
+        self.ended = true;
+    }
+
+    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+        let Some(json) = part.state.as_deref().filter(|_| part.kind == TextKind::Thinking) else {
+            return;
+        };
+        self.settle(page);
+        let state = State::read(json);
+        if state.dialect == Self::DIALECT {
+            if state.text_member("id").is_some() {
+                let mut item = String::new();
+                write_compact(&mut item, state.data);
+                self.whole(page, item);
+            }
+        } else if page.settings.envelope {
+            let mut item = Item::reasoning(self.next_id(page, "rs"), false);
+            item.encrypted = Some(quoted(&envelope(&state)));
+            self.whole(page, item.json("", true));
+        } else {
+            page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+        }
+    }
+
+    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+        if part.state.is_some() {
+            page.notes.add("provider_state", "provider state that came after its part");
+        }
+        if riders.annotations.is_some() {
+            page.notes.add("annotations", "annotations that came after their part");
+        }
+        if riders.logprobs.is_some() {
+            page.notes.add("logprobs", "log probabilities that came after their part");
+        }
+    }
+
+    fn open_call(&mut self, page: &mut Page, call: &Call) {
+        self.settle(page);
+        let tool = page.settings.tools.get(&call.name).cloned();
+        let is_custom = tool.as_ref().map_or(call.format == InputFormat::Text, |tool| tool.kind == ToolKind::Custom);
+        self.freeform = (is_custom && call.format == InputFormat::Json).then(Freeform::default);
+        let id = self.next_id(page, if is_custom { "ctc" } else { "fc" });
+        let mut item = Item::call(id, &call.id, &call.name, is_custom);
+        if let Some(tool) = tool {
+            item.name.clone_from(&tool.name);
+            item.namespace = tool.namespace;
+        }
+        if let Some(json) = call.state.as_deref() {
+            note_foreign(page, json);
+        }
+        self.open(page, item);
+    }
+
+    #[inline]
+    fn args(&mut self, page: &mut Page, _: &Call, text: &str) {
+        match &mut self.freeform {
+            None => self.more(page, text, Riders::default()),
+            Some(freeform) => {
+                let mut plain = String::new();
+                freeform.feed(text, &mut plain);
+                if !plain.is_empty() {
+                    self.more(page, &plain, Riders::default());
+                }
+            }
+        }
+    }
+
+    fn close_call(&mut self, page: &mut Page, call: &Call) {
+        if let Some(mut freeform) = self.freeform.take() {
+            let mut plain = String::new();
+            freeform.end(&mut plain);
+            if !plain.is_empty() {
+                self.more(page, &plain, Riders::default());
+            }
+        }
+        self.close(page, if call.incomplete { "incomplete" } else { "completed" });
+    }
+
+    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+        false
+    }
+
+    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+        self.settle(page);
+        let what = match part.content() {
+            WholeContent::Provider { dialect, block } if dialect == Self::DIALECT => {
+                let mut item = String::new();
+                let has_id = members(block).iter().any(|(key, value)| key == "id" && value.starts_with('"'));
+                if has_id {
+                    write_compact(&mut item, block);
+                } else {
+                    let id = self.next_id(page, "item");
+                    item = object(|object| {
+                        object.text("id", &id);
+                        for (key, value) in members(block) {
+                            if key != "id" {
+                                object.json_of(&key, value);
+                            }
+                        }
+                    });
+                }
+                return self.whole(page, item);
+            }
+            WholeContent::Image { data: Some(data), .. } => {
+                let id = self.next_id(page, "ig");
+                return self.whole(page, object(|item| {
+                    item.text("id", &id);
+                    item.text("type", "image_generation_call");
+                    item.text("status", "completed");
+                    item.json("result", data);
+                }));
+            }
+            WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
+            WholeContent::Image { .. } => "an image by its address".to_owned(),
+            WholeContent::Other { kind } => format!("a part of the kind {kind}"),
+        };
+        page.notes.add("part", &what);
+    }
+
+    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
+        let (status, response) = self.terminal(page, ending);
+        let name = if status == "completed" { "response.completed" } else { "response.incomplete" };
+        self.event(page, name, |event| event.json("response", &response));
+    }
+
+    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        self.settle(page);
+        let code = response::error_code(page, failure);
+        let message = errors::message(failure);
+        self.event(page, "error", |event| {
+            event.text("code", code);
+            event.text("message", message);
+            event.json("param", "null");
+            event.object("error", |error| {
+                error.text("type", errors::openai_type(failure.code));
+                error.text("code", code);
+                error.text("message", message);
+                error.json("param", "null");
+            });
+        });
+        let error = object(|error| {
+            error.text("code", code);
+            error.text("message", message);
+        });
+        let response = response::json(page, "failed", &self.output, None, Some(&error));
+        self.event(page, "response.failed", |event| event.json("response", &response));
+    }
+
+    fn keep_alive(&mut self, page: &mut Page) {
+        self.event(page, "keepalive", |_| {});
+    }
+
+    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+        let mut status = 500;
+        let body = object(|body| {
+            body.object("error", |error| {
+                status = errors::openai_members(error, &FACTS.errors, failure);
+            });
+        });
+        (status, body)
+    }
+
+    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
+        Some(response_body(page, message))
+    }
+}
+
+fn note_foreign(page: &mut Page, json: &str) {
+    let state = State::read(json);
+    if state.dialect != ResponsesWriter::DIALECT {
+        page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+    }
+}
+
+impl ResponsesWriter {
+    fn annotate(&mut self, page: &mut Page, json: &str) {
+        let index = self.output.len();
+        for annotation in annotations::list(json) {
+            let Some(item) = &mut self.item else { return };
+            let own = matches!(
+                annotations::kind(annotation).as_str(),
+                "file_citation" | "container_file_citation" | "file_path"
+            );
+            let written = if own {
+                let mut out = String::new();
+                write_compact(&mut out, annotation);
+                out
+            } else if let Some(citation) = citation(annotation) {
+                let mut out = String::from("{\"type\":\"url_citation\",");
+                citation.write_members(&mut out);
+                out.push('}');
+                out
+            } else {
+                page.notes.add("annotations", "an annotation without an address");
+                continue;
+            };
+            if item.is_refusal() || item.is_reasoning() {
+                page.notes.add("annotations", "annotations of a part that is no text");
+                continue;
+            }
+            let (id, number) = (item.id.clone(), item.annotations.len());
+            item.annotations.push(written.clone());
+            self.event(page, "response.output_text.annotation.added", |event| {
+                event.text("item_id", &id);
+                event.number("output_index", index);
+                event.number("content_index", 0);
+                event.number("annotation_index", number);
+                event.json("annotation", &written);
+            });
+        }
+    }
+}
+
+/// Return a whole response: the one that would end the stream.
+fn response_body(page: &mut Page, message: &MessageAssembler) -> String {
+    let mut writer = ResponsesWriter::default();
+    for (index, part) in message.parts().iter().enumerate() {
+        match part {
+            Part::Text(folded) | Part::Thinking(folded) => {
+                let kind = if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
+                let text = TextPart {
+                    index,
+                    kind,
+                    refusal: folded.refusal,
+                    redacted: folded.redacted,
+                    state: folded.provider_state.clone(),
+                };
+                if folded.text.is_empty() {
+                    writer.bare(page, &text);
+                    continue;
+                }
+                writer.open_text(page, &text);
+                writer.text(page, &text, &folded.text, Riders::default());
+                for json in &folded.annotations {
+                    writer.annotate(page, json);
+                }
+                writer.close_text(page, &text);
+            }
+            Part::ToolCall(folded) => {
+                let call = Call::from_fold(index, 0, folded);
+                if call.name.is_empty() || (call.incomplete && call.args.is_empty()) {
+                    page.notes.add("call", "a call that was cut off");
+                    continue;
+                }
+                writer.open_call(page, &call);
+                if !call.args.is_empty() {
+                    writer.args(page, &call, &call.args);
+                }
+                writer.close_call(page, &call);
+            }
+            Part::Whole(json) => {
+                writer.whole_part(page, &WholePart { index, json: json.clone() });
+            }
+        }
+    }
+    let (reason, raw) = match message.terminal() {
+        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
+            (*finish_reason, raw_finish_reason.as_deref())
+        }
+        _ => (FinishReason::Stop, None),
+    };
+    writer.terminal(page, &Ending { reason, raw, details: message.details() }).1
+}

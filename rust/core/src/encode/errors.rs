@@ -1,0 +1,49 @@
+//! Error objects that several targets share.
+
+use crate::contract::{ErrorCode, Failure};
+use crate::facts::ErrorCodes;
+use crate::json::ObjectWriter;
+
+/// Return the message of a failure.
+pub fn message<'a>(failure: &Failure<&'a str>) -> &'a str {
+    failure.message.filter(|text| !text.is_empty()).unwrap_or(failure.code.as_str())
+}
+
+
+/// Write the members of an error object of OpenAI: `message`, `type`, `param`, `code`.
+///
+/// Source: platform.openai.com, "Error codes" (protocols/encode.md, section 12).
+pub fn openai_members(
+    object: &mut ObjectWriter<'_>,
+    table: &ErrorCodes,
+    failure: &Failure<&str>,
+) -> u16 {
+    let (code, status) = table.word(failure.code);
+    object.text("message", message(failure));
+    object.text("type", openai_type(failure.code));
+    object.json("param", "null");
+    match code {
+        Some(code) => object.text("code", code),
+        None => object.json("code", "null"),
+    }
+    status
+}
+
+/// Return the `type` of an error object of OpenAI.
+pub fn openai_type(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::Authentication
+        | ErrorCode::Permission
+        | ErrorCode::NotFound
+        | ErrorCode::InvalidRequest
+        | ErrorCode::ContextLengthExceeded
+        | ErrorCode::ContentBlocked => "invalid_request_error",
+        ErrorCode::RateLimited | ErrorCode::QuotaExceeded => "rate_limit_error",
+        ErrorCode::Overloaded
+        | ErrorCode::ServerError
+        | ErrorCode::Timeout
+        | ErrorCode::ConnectionLost
+        | ErrorCode::ProtocolError
+        | ErrorCode::Cancelled => "server_error",
+    }
+}

@@ -1,0 +1,46 @@
+//! Encoding: deltas of the contract written out as the stream of any protocol.
+//!
+//! ```text
+//! deltas ─► Laws ─► Sequencer ─► Writer ─► Out ─► bytes, or one JSON object an event
+//!                   head, order,  words of   framing
+//!                   calls, end    a target
+//! ```
+//!
+//! The mechanism stands here and knows no target.  A [`Writer`] knows the words of one target and nothing of order: what may
+//! be open beside what, when a call is written, when the stream ends.  Writers of dialects are `dialect/<name>/write.rs`,
+//! those of user interfaces stand in `target/`, and the list of all targets is [`crate::target`].
+//!
+//! Laws (protocols/encode.md, section 1):
+//! - The same deltas give the same bytes, however they were batched.
+//! - A stream begins with its head and ends in one terminal.  A failure of the source is the target's own error, and last.
+//! - Nothing is made up.  What the target cannot say becomes a note.
+
+pub mod annotations;
+mod arguments;
+pub mod errors;
+mod escape;
+mod freeform;
+mod head;
+mod logprobs;
+mod notes;
+mod out;
+mod parts;
+mod sequencer;
+mod settings;
+mod state;
+mod usage;
+mod waiting;
+mod writer;
+
+pub use arguments::argument_object;
+pub use escape::{write_compact, write_escaped};
+pub use freeform::Freeform;
+pub use head::{Head, Page};
+pub use notes::{Note, Notes};
+pub use out::{Form, Lead, Out};
+pub use parts::{Call, Riders, TextKind, TextPart, WholeContent, WholePart};
+pub use sequencer::Sequencer;
+pub use settings::{Place, Settings, ToolKind, ToolName};
+pub use state::{State, envelope, own_data};
+pub use usage::{Counts, optional};
+pub use writer::{Ending, Order, Writer};

@@ -1,0 +1,266 @@
+//! `Out`: events in the framing of a target.
+//!
+//! In: JSON of events.  Out: bytes, or the JSON of each event for callers that need objects.
+//!
+//! Laws: an event is written whole.  A text event whose beginning was prepared costs copies and an escape, and allocates
+//! nothing once the buffer has its size.
+
+use std::fmt::Write as _;
+
+use super::escape::{escape_line_breaks, write_escaped};
+use crate::framing::aws_event_stream::{write_frame, write_header};
+use crate::json::{ObjectWriter, write_members};
+
+/// Framing of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Server-sent events without names.
+    Sse,
+    /// Server-sent events with names.
+    NamedSse,
+    /// One JSON object a line.
+    Ndjson,
+    /// Elements of one JSON array.
+    JsonArray,
+    /// Frames of an AWS event stream.
+    Frames,
+}
+
+/// Prepared beginning of an event that repeats.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lead {
+    name: &'static str,
+    text: String,
+    /// Bytes of framing at the start of the text.
+    framing: usize,
+}
+
+/// Events of a stream that were not taken yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Out {
+    form: Form,
+    text: String,
+    frames: Vec<u8>,
+    /// End of each event in the text, for a caller that needs objects.
+    ends: Option<Vec<usize>>,
+    /// Start of the JSON of the event that is being written.
+    start: usize,
+    written: u64,
+}
+
+impl Out {
+    /// Build an empty output.  With `objects` it keeps the JSON of each event and writes no framing.
+    pub fn new(form: Form, objects: bool) -> Self {
+        Self {
+            form,
+            text: String::new(),
+            frames: Vec::new(),
+            ends: objects.then(Vec::new),
+            start: 0,
+            written: 0,
+        }
+    }
+
+    /// Return the number of events so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Return the framing.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Return true if the caller needs objects.
+    pub fn gives_objects(&self) -> bool {
+        self.ends.is_some()
+    }
+
+    /// Return true if nothing is to be taken.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.frames.is_empty()
+    }
+
+    /// Take the bytes.
+    pub fn take(&mut self) -> Vec<u8> {
+        if self.form == Form::Frames && self.ends.is_none() && self.text.is_empty() {
+            return std::mem::take(&mut self.frames);
+        }
+        std::mem::take(&mut self.text).into_bytes()
+    }
+
+    /// Pass the bytes to `read` and drop them, but keep the memory.
+    pub fn drain<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> T {
+        let frames = self.form == Form::Frames && self.ends.is_none() && self.text.is_empty();
+        let bytes = if frames { &self.frames } else { self.text.as_bytes() };
+        let value = read(bytes);
+        self.frames.clear();
+        self.text.clear();
+        value
+    }
+
+    /// Pass the JSON of each event to `read`, and drop all.
+    pub fn drain_objects(&mut self, mut read: impl FnMut(&str)) {
+        let mut start = 0;
+        for end in self.ends.iter_mut().flat_map(std::mem::take) {
+            read(self.text.get(start..end).unwrap_or(""));
+            start = end;
+        }
+        self.text.clear();
+    }
+
+    /// Write an event whose members `fill` writes.
+    pub fn event(&mut self, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.begin(name);
+        let written_from = self.text.len();
+        write_members(&mut self.text, fill);
+        escape_line_breaks(&mut self.text, written_from);
+        self.end(name);
+    }
+
+    /// Write text that is no event, such as an end marker.  A caller that needs objects does not get it.
+    pub fn marker(&mut self, text: &str) {
+        if self.ends.is_none() {
+            self.text.push_str(text);
+        }
+    }
+
+    /// Close the array of a target that is one; an array without elements is written whole.
+    pub fn end_array(&mut self) {
+        let text = if self.written == 0 { "[]" } else { "]" };
+        self.marker(text);
+    }
+
+    /// Replace everything by a whole body.
+    pub fn body(&mut self, json: &str) {
+        self.frames.clear();
+        self.text.clear();
+        self.text.push_str(json);
+        escape_line_breaks(&mut self.text, 0);
+        if let Some(ends) = &mut self.ends {
+            ends.clear();
+            ends.push(self.text.len());
+        }
+        self.written += 1;
+    }
+
+    fn begin(&mut self, name: &'static str) {
+        self.start = self.text.len();
+        if self.ends.is_none() {
+            match self.form {
+                Form::NamedSse => {
+                    self.text.push_str("event: ");
+                    self.text.push_str(name);
+                    self.text.push_str("\ndata: ");
+                }
+                Form::Sse => self.text.push_str("data: "),
+                Form::JsonArray => self.text.push(if self.written == 0 { '[' } else { ',' }),
+                Form::Ndjson | Form::Frames => {}
+            }
+        } else if self.form == Form::Frames {
+            self.text.push_str("{\"");
+            self.text.push_str(name);
+            self.text.push_str("\":");
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, name: &'static str) {
+        self.written += 1;
+        if let Some(ends) = &mut self.ends {
+            if self.form == Form::Frames {
+                self.text.push('}');
+            }
+            ends.push(self.text.len());
+            return;
+        }
+        match self.form {
+            Form::Sse | Form::NamedSse => self.text.push_str("\n\n"),
+            Form::Ndjson => self.text.push('\n'),
+            Form::JsonArray => {}
+            Form::Frames => {
+                let kind = if name.ends_with("Exception") { "exception" } else { "event" };
+                self.frame(kind, name);
+            }
+        }
+    }
+
+    /// Move the JSON of an event into a frame.
+    fn frame(&mut self, kind: &'static str, name: &'static str) {
+        let mut headers = Vec::with_capacity(96);
+        let type_header = if kind == "event" { ":event-type" } else { ":exception-type" };
+        let payload = self.text.get(self.start..).unwrap_or("");
+        let written = write_header(&mut headers, type_header, name)
+            .and_then(|()| write_header(&mut headers, ":content-type", "application/json"))
+            .and_then(|()| write_header(&mut headers, ":message-type", kind))
+            .and_then(|()| write_frame(&mut self.frames, &headers, payload.as_bytes()));
+        // Only a payload over 4 GiB has no frame, and the limits of a stream are below it.
+        debug_assert!(written.is_ok(), "a frame of {} bytes", payload.len());
+        self.text.truncate(self.start);
+    }
+
+    /// Prepare the beginning of an event: its framing, and `json` without its end.
+    pub fn lead(&self, lead: &mut Lead, name: &'static str, fill: impl FnOnce(&mut String)) {
+        lead.name = name;
+        lead.text.clear();
+        match self.form {
+            Form::NamedSse => {
+                lead.text.push_str("event: ");
+                lead.text.push_str(name);
+                lead.text.push_str("\ndata: ");
+            }
+            Form::Sse => lead.text.push_str("data: "),
+            Form::Ndjson | Form::JsonArray | Form::Frames => {}
+        }
+        lead.framing = lead.text.len();
+        fill(&mut lead.text);
+        escape_line_breaks(&mut lead.text, lead.framing);
+    }
+
+    /// Begin an event that was prepared.
+    #[inline]
+    pub fn repeat(&mut self, lead: &Lead) {
+        if self.ends.is_none() && matches!(self.form, Form::Sse | Form::NamedSse | Form::Ndjson) {
+            self.text.push_str(&lead.text);
+        } else {
+            self.begin(lead.name);
+            self.text.push_str(lead.text.get(lead.framing..).unwrap_or(""));
+        }
+    }
+
+    /// Append a text as a piece of a JSON string to the event that began.
+    #[inline]
+    pub fn escaped(&mut self, text: &str) -> &mut Self {
+        write_escaped(&mut self.text, text);
+        self
+    }
+
+    /// Append JSON to the event that began.
+    #[inline]
+    pub fn piece(&mut self, json: &str) -> &mut Self {
+        self.text.push_str(json);
+        self
+    }
+
+    /// Append a whole number to the event that began.
+    #[inline]
+    pub fn number(&mut self, number: u64) -> &mut Self {
+        // Writing to a String cannot fail.
+        let _ = write!(self.text, "{number}");
+        self
+    }
+
+    /// Append JSON by a function to the event that began.
+    pub fn value(&mut self, write: impl FnOnce(&mut String)) -> &mut Self {
+        let start = self.text.len();
+        write(&mut self.text);
+        escape_line_breaks(&mut self.text, start);
+        self
+    }
+
+    /// End the event that began by [`Self::repeat`].
+    #[inline]
+    pub fn finish(&mut self, lead: &Lead) {
+        self.end(lead.name);
+    }
+}

@@ -1,0 +1,536 @@
+//! `Sequencer`: the order of what is written, the same for every target.
+//!
+//! In: lawful deltas with their places in the message.  Out: calls of a [`Writer`], and the HTTP status.
+//!
+//! Laws (protocols/encode.md, E2 to E8):
+//! - Nothing is written before the first delta that is neither `start` nor `usage`.  If that is a failure, the answer is an HTTP
+//!   error.
+//! - Parts that the grammar forbids to interleave wait, in the order of their numbers; all others are written at once.
+//! - A call is written only if it has a name, and not if it was cut before its first arguments.  Half a call is never the
+//!   reason for the end.
+//! - Usage is written last.  One terminal is written, and nothing after it.
+//! - What waits is bounded; a stream that exceeds the bound fails.
+
+use super::escape::write_escaped;
+use super::head::Page;
+use super::parts::{Call, Riders, TextKind, TextPart, WholePart};
+use super::waiting::{Content, Slot, Slots, WaitingText};
+use super::writer::{Ending, Order, Writer};
+use crate::contract::{
+    Delta, Destination, ErrorCode, Failure, FinishReason, InputFormat, Payload, TextAttributes,
+};
+
+/// Order of one stream for one target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sequencer<W> {
+    writer: W,
+    slots: Slots,
+    status: Option<u16>,
+    ended: bool,
+    /// Calls that were opened, and those of them that were whole.
+    calls: usize,
+    whole_calls: usize,
+    /// Bytes that wait.
+    waiting: usize,
+}
+
+impl<W: Writer> Sequencer<W> {
+    /// Return the HTTP status; `None` until the first delta that decides it.
+    pub fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// Return true after the terminal.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Write a delta that the laws sent to `destination`.
+    pub fn delta(&mut self, page: &mut Page, delta: &Delta<&str>, destination: Destination) {
+        if self.ended {
+            return;
+        }
+        match (delta.payload, destination) {
+            (Payload::Start { model_id, request_id }, _) => self.start(page, model_id, request_id),
+            (Payload::Usage(usage), _) => {
+                page.head.usage.replace(&usage);
+                page.head.has_usage = true;
+            }
+            (Payload::Text { text, attributes, .. }, place) => {
+                self.text_delta(page, TextKind::Text, place, text, &attributes);
+            }
+            (Payload::Thinking { text, attributes, .. }, place) => {
+                self.text_delta(page, TextKind::Thinking, place, text, &attributes);
+            }
+            (Payload::PartEnd { .. }, Destination::Part(index)) => self.end_part(page, index),
+            (
+                Payload::ToolCallStart { id, name, input_format, provider_state, .. },
+                Destination::NewPart(index),
+            ) => {
+                self.begin(page);
+                let call = Call {
+                    index,
+                    ordinal: 0,
+                    id: id.into(),
+                    name: name.into(),
+                    format: input_format,
+                    args: String::new(),
+                    incomplete: false,
+                    state: provider_state.map(Into::into),
+                };
+                self.add(page, index, Content::Call(call), W::ORDER != Order::Keyed);
+                if !W::LAZY_CALLS && !W::WHOLE_CALLS && self.is_live(index) {
+                    self.open_call(page, index);
+                }
+            }
+            (Payload::ToolCallArgs { text, .. }, Destination::Part(index)) => {
+                self.args(page, index, text);
+            }
+            (
+                Payload::ToolCallEnd { incomplete, provider_state, .. },
+                Destination::Part(index),
+            ) => {
+                if let Some(Slot { content: Content::Call(call), .. }) = self.slots.get(index) {
+                    call.incomplete = incomplete;
+                    if let Some(state) = provider_state {
+                        call.state = Some(state.into());
+                    }
+                }
+                self.end_part(page, index);
+            }
+            (Payload::Part { part, .. }, Destination::NewPart(index)) => {
+                self.begin(page);
+                let whole = WholePart { index, json: part.into() };
+                self.add(page, index, Content::Whole(whole), W::ORDER == Order::Serial);
+                self.end_part(page, index);
+            }
+            (Payload::Done { finish_reason, raw_finish_reason, model_id, details, .. }, _) => {
+                if let (Some(model_id), None) = (model_id, &page.settings.model_id) {
+                    page.head.model_id = model_id.to_owned();
+                }
+                let ending =
+                    Ending { reason: finish_reason, raw: raw_finish_reason, details };
+                self.done(page, ending);
+            }
+            (Payload::Error(failure), _) => self.error(page, &failure),
+            // The laws send an end or arguments to an existing part, and a start or a whole part to a new one.
+            (
+                Payload::PartEnd { .. }
+                | Payload::ToolCallStart { .. }
+                | Payload::ToolCallArgs { .. }
+                | Payload::ToolCallEnd { .. }
+                | Payload::Part { .. },
+                _,
+            ) => {}
+        }
+    }
+
+    /// Write more text of an open part, and return true.  Returns false without a change for any other part.
+    #[inline]
+    pub fn more_text(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
+        if self.ended || !(W::ORDER != Order::Serial || self.slots.turn() == Some(index)) {
+            return false;
+        }
+        match self.slots.get(index) {
+            Some(Slot { content: Content::Text(waiting), opened: true, .. }) => {
+                self.writer.text(page, &waiting.part, text, Riders::default());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Write more arguments of an open call, and return true.  Returns false without a change for any other call.
+    #[inline]
+    pub fn more_args(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
+        if self.ended || W::WHOLE_CALLS || !self.is_live(index) {
+            return false;
+        }
+        match self.slots.get(index) {
+            Some(Slot { content: Content::Call(call), opened: true, .. })
+                if W::FREE_TEXT || call.format == InputFormat::Json =>
+            {
+                self.writer.args(page, call, text);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Write something that keeps the connection alive.  The status is 200 from then on.
+    pub fn keep_alive(&mut self, page: &mut Page) {
+        if !self.ended {
+            self.begin(page);
+            self.writer.keep_alive(page);
+        }
+    }
+
+    fn start(&mut self, page: &mut Page, model_id: &str, request_id: &str) {
+        if self.status.is_none() {
+            page.head.model_id = page.settings.model_id.as_deref().unwrap_or(model_id).to_owned();
+            page.head.request_id = request_id.to_owned();
+        }
+    }
+
+    /// Write the head before the first content.
+    #[inline]
+    fn begin(&mut self, page: &mut Page) {
+        if self.status.is_none() {
+            self.write_head(page);
+        }
+    }
+
+    #[cold]
+    fn write_head(&mut self, page: &mut Page) {
+        self.status = Some(200);
+        if page.head.request_id.is_empty() {
+            page.head.request_id = page.settings.request_id.as_deref().unwrap_or("").to_owned();
+        }
+        if page.head.model_id.is_empty() {
+            page.head.model_id = page.settings.model_id.as_deref().unwrap_or("").to_owned();
+        }
+        self.writer.head(page);
+    }
+
+    /// Return true if the part may be written now.
+    #[inline]
+    fn is_live(&mut self, index: usize) -> bool {
+        match W::ORDER {
+            Order::Keyed => true,
+            Order::Serial => self.slots.turn() == Some(index),
+            Order::SerialCalls => match self.slots.get(index) {
+                Some(Slot { content: Content::Call(_), .. }) => self.slots.turn() == Some(index),
+                _ => true,
+            },
+        }
+    }
+
+    fn add(&mut self, page: &mut Page, index: usize, content: Content, takes_turns: bool) {
+        if let Content::Whole(part) = &content {
+            self.wait(page, part.json.len());
+        }
+        self.slots.push(index, Slot { content, opened: false, ended: false }, takes_turns);
+    }
+
+    fn text_delta(
+        &mut self,
+        page: &mut Page,
+        kind: TextKind,
+        place: Destination,
+        text: &str,
+        attributes: &TextAttributes<&str>,
+    ) {
+        self.begin(page);
+        let index = match place {
+            Destination::NewPart(index) => {
+                let part = TextPart { index, kind, refusal: false, redacted: false, state: None };
+                let waiting = WaitingText {
+                    part,
+                    text: String::new(),
+                    annotations: Vec::new(),
+                    logprobs: None,
+                };
+                self.add(page, index, Content::Text(waiting), W::ORDER == Order::Serial);
+                index
+            }
+            Destination::Part(index) => index,
+            Destination::Stream => return,
+        };
+        let live = self.is_live(index);
+        let riders =
+            Riders { annotations: attributes.annotations, logprobs: attributes.logprobs };
+        let Some(Slot { content: Content::Text(waiting), opened, .. }) = self.slots.get(index)
+        else {
+            return self.late(page, kind, index, attributes, riders);
+        };
+        waiting.part.refusal |= attributes.refusal;
+        waiting.part.redacted |= attributes.redacted;
+        if let Some(state) = attributes.provider_state {
+            waiting.part.state = Some(state.into());
+        }
+        if live && *opened {
+            if !text.is_empty() || !riders.is_empty() {
+                self.writer.text(page, &waiting.part, text, riders);
+            }
+            return;
+        }
+        waiting.text.push_str(text);
+        waiting.annotations.extend(riders.annotations.map(Into::into));
+        if let Some(logprobs) = riders.logprobs {
+            waiting.logprobs.get_or_insert_default().append(logprobs);
+        }
+        let held = page.settings.hold && kind == TextKind::Thinking;
+        if live && !text.is_empty() && !held {
+            self.open_text(page, index);
+        } else {
+            let riding = riders.annotations.map_or(0, str::len)
+                + attributes.provider_state.map_or(0, str::len);
+            self.wait(page, text.len() + riding);
+        }
+    }
+
+    /// Write what came for a part that is closed.
+    fn late(
+        &mut self,
+        page: &mut Page,
+        kind: TextKind,
+        index: usize,
+        attributes: &TextAttributes<&str>,
+        riders: Riders<'_>,
+    ) {
+        let part = TextPart {
+            index,
+            kind,
+            refusal: attributes.refusal,
+            redacted: attributes.redacted,
+            state: attributes.provider_state.map(Into::into),
+        };
+        self.writer.late(page, &part, riders);
+    }
+
+    /// Open a part of text and write what waits.
+    fn open_text(&mut self, page: &mut Page, index: usize) {
+        let Some(Slot { content: Content::Text(waiting), opened, .. }) = self.slots.get(index)
+        else {
+            return;
+        };
+        *opened = true;
+        self.writer.open_text(page, &waiting.part);
+        let text = std::mem::take(&mut waiting.text);
+        let annotations = std::mem::take(&mut waiting.annotations);
+        let logprobs = waiting.logprobs.take();
+        let (first, more) = annotations.split_first().map_or((None, [].as_slice()), |(a, b)| (Some(a), b));
+        let riders = Riders { annotations: first.map(AsRef::as_ref), logprobs: logprobs.as_deref() };
+        self.writer.text(page, &waiting.part, &text, riders);
+        for annotations in more {
+            let riders = Riders { annotations: Some(annotations), logprobs: None };
+            self.writer.text(page, &waiting.part, "", riders);
+        }
+        self.waiting = self.waiting.saturating_sub(text.len());
+    }
+
+    fn args(&mut self, page: &mut Page, index: usize, text: &str) {
+        if text.is_empty() || self.more_args(page, index, text) {
+            return;
+        }
+        let live = self.is_live(index) && !W::WHOLE_CALLS;
+        let Some(Slot { content: Content::Call(call), opened, .. }) = self.slots.get(index) else {
+            return;
+        };
+        if !live {
+            call.args.push_str(text);
+            return self.wait(page, text.len());
+        }
+        if !*opened {
+            if call.name.is_empty() {
+                // Without a name nothing will be written.
+                return;
+            }
+            self.open_call(page, index);
+        }
+        self.write_args(page, index, text);
+    }
+
+    /// Write arguments of an opened call, in JSON.
+    fn write_args(&mut self, page: &mut Page, index: usize, text: &str) {
+        let Some(Slot { content: Content::Call(call), .. }) = self.slots.get(index) else { return };
+        if W::FREE_TEXT || call.format == InputFormat::Json {
+            self.writer.args(page, call, text);
+        } else {
+            let mut escaped = String::with_capacity(text.len());
+            write_escaped(&mut escaped, text);
+            self.writer.args(page, call, &escaped);
+        }
+    }
+
+    fn open_call(&mut self, page: &mut Page, index: usize) {
+        let ordinal = self.calls;
+        let Some(Slot { content: Content::Call(call), opened, .. }) = self.slots.get(index) else {
+            return;
+        };
+        if *opened || call.name.is_empty() {
+            return;
+        }
+        *opened = true;
+        call.ordinal = ordinal;
+        self.calls += 1;
+        let args = std::mem::take(&mut call.args);
+        self.waiting = self.waiting.saturating_sub(args.len());
+        self.writer.open_call(page, call);
+        if !W::FREE_TEXT && call.format == InputFormat::Text {
+            self.writer.args(page, call, "{\"input\":\"");
+        }
+        if !args.is_empty() {
+            self.write_args(page, index, &args);
+        }
+    }
+
+    /// Note that the last delta of a part came, and write all whose turn it is then.
+    fn end_part(&mut self, page: &mut Page, index: usize) {
+        let live = self.is_live(index);
+        if let Some(slot) = self.slots.get(index) {
+            slot.ended = true;
+        }
+        if live && !self.ended {
+            self.close(page, index);
+            self.advance(page);
+        }
+    }
+
+    /// Write the parts whose turn it is.
+    fn advance(&mut self, page: &mut Page) {
+        while let Some(index) = self.slots.turn().filter(|_| !self.ended) {
+            let Some(slot) = self.slots.get(index) else { return };
+            let (ended, opened) = (slot.ended, slot.opened);
+            match &slot.content {
+                Content::Text(waiting)
+                    if !opened
+                        && !waiting.text.is_empty()
+                        && !(page.settings.hold && waiting.part.kind == TextKind::Thinking) =>
+                {
+                    self.open_text(page, index);
+                }
+                Content::Call(call)
+                    if !opened
+                        && !W::WHOLE_CALLS
+                        && (!call.args.is_empty() || !W::LAZY_CALLS) =>
+                {
+                    self.open_call(page, index);
+                }
+                _ => {}
+            }
+            if !ended {
+                return;
+            }
+            self.close(page, index);
+        }
+    }
+
+    /// Close a part whose turn it is, and forget it.
+    fn close(&mut self, page: &mut Page, index: usize) {
+        let mut is_cut = false;
+        if let Some(Slot { content: Content::Text(waiting), opened: false, .. }) =
+            self.slots.get(index)
+            && !waiting.text.is_empty()
+        {
+            self.open_text(page, index);
+        }
+        if let Some(Slot { content: Content::Call(call), opened: false, .. }) = self.slots.get(index)
+            && !W::WHOLE_CALLS
+        {
+            is_cut = call.name.is_empty() || (call.incomplete && call.args.is_empty());
+            if !is_cut {
+                self.open_call(page, index);
+            }
+        }
+        let Some(slot) = self.slots.remove(index) else { return };
+        match slot.content {
+            Content::Text(waiting) if slot.opened => self.writer.close_text(page, &waiting.part),
+            Content::Text(waiting) => {
+                self.writer.bare(page, &waiting.part);
+                if !waiting.annotations.is_empty() || waiting.logprobs.is_some() {
+                    let annotations = waiting.annotations.first().map(AsRef::as_ref);
+                    let riders = Riders { annotations, logprobs: waiting.logprobs.as_deref() };
+                    self.writer.late(page, &TextPart { state: None, ..waiting.part }, riders);
+                }
+            }
+            Content::Whole(part) => {
+                self.waiting = self.waiting.saturating_sub(part.json.len());
+                self.writer.whole_part(page, &part);
+            }
+            Content::Call(call) if is_cut => note_cut_call(page, &call),
+            Content::Call(call) if W::WHOLE_CALLS => self.whole_call(page, call),
+            Content::Call(call) => {
+                if !W::FREE_TEXT && call.format == InputFormat::Text && !call.incomplete {
+                    self.writer.args(page, &call, "\"}");
+                }
+                self.writer.close_call(page, &call);
+                self.whole_calls += usize::from(!call.incomplete);
+            }
+        }
+    }
+
+    fn whole_call(&mut self, page: &mut Page, mut call: Call) {
+        self.waiting = self.waiting.saturating_sub(call.args.len());
+        if call.incomplete || call.name.is_empty() {
+            return note_cut_call(page, &call);
+        }
+        call.ordinal = self.calls;
+        if call.format == InputFormat::Text {
+            let mut object = String::with_capacity(call.args.len() + 12);
+            object.push_str("{\"input\":\"");
+            write_escaped(&mut object, &call.args);
+            object.push_str("\"}");
+            call.args = object;
+        }
+        if self.writer.whole_call(page, &call) {
+            self.calls += 1;
+            self.whole_calls += 1;
+        }
+    }
+
+    /// Close all that is open; deltas of a caller may leave the ends of parts out.
+    fn close_all(&mut self, page: &mut Page) {
+        for index in self.slots.numbers() {
+            if self.slots.get(index).is_some() {
+                self.end_part(page, index);
+            }
+        }
+    }
+
+    fn done(&mut self, page: &mut Page, ending: Ending<'_>) {
+        let is_empty = self.status.is_none();
+        let fails = (W::ERROR_REASON_FAILS && ending.reason == FinishReason::Error)
+            || (ending.reason == FinishReason::Other && is_empty);
+        self.close_all(page);
+        if self.ended {
+            return;
+        }
+        if fails {
+            let message = match ending.raw {
+                Some(raw) => format!("the model ended with the reason {raw:?}"),
+                None => "the model ended without an answer and without a reason".to_owned(),
+            };
+            let failure = Failure {
+                provider_code: ending.raw,
+                ..Failure::new(ErrorCode::ServerError, message.as_str())
+            };
+            return self.error(page, &failure);
+        }
+        self.begin(page);
+        let reason = match ending.reason {
+            FinishReason::ToolCalls if self.whole_calls == 0 => FinishReason::Stop,
+            reason => reason,
+        };
+        self.writer.finish(page, &Ending { reason, ..ending });
+        self.ended = true;
+    }
+
+    fn error(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        if self.status.is_none() {
+            let (status, body) = W::refusal(page, failure);
+            self.status = Some(status);
+            page.out.body(&body);
+        } else {
+            self.writer.fail(page, failure);
+        }
+        self.ended = true;
+    }
+
+    /// Count bytes that wait, and end the stream at the bound.
+    fn wait(&mut self, page: &mut Page, bytes: usize) {
+        self.waiting = self.waiting.saturating_add(bytes);
+        let bound = page.settings.limits.event_bytes;
+        if self.waiting > bound && !self.ended {
+            let message =
+                format!("limit reached: more than event_bytes ({bound}) wait for an earlier part");
+            let failure = Failure::new(ErrorCode::ProtocolError, message.as_str());
+            self.error(page, &failure);
+        }
+    }
+}
+
+fn note_cut_call(page: &mut Page, call: &Call) {
+    let why = if call.name.is_empty() { "a call without a name" } else { "a call that was cut off" };
+    page.notes.add("call", why);
+}

@@ -1,0 +1,99 @@
+//! `Settings`: choices of the caller for one encoded stream.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::limits::Limits;
+
+/// Kind of a tool that the client declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolKind {
+    /// A function with a JSON schema.
+    Function,
+    /// A tool that takes free text.
+    Custom,
+}
+
+/// A tool as the client declared it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolName {
+    /// Kind of the tool.
+    pub kind: ToolKind,
+    /// Namespace that the client declared the tool in.
+    pub namespace: Option<Box<str>>,
+    /// Name inside the namespace.
+    pub name: Box<str>,
+}
+
+/// Where a Chat stream carries a signature of its source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere.
+    #[default]
+    Nowhere,
+    /// `delta.reasoning_details[]`, as OpenRouter does.
+    ReasoningDetails,
+    /// `delta.thinking_blocks[]`, as LiteLLM does.
+    ThinkingBlocks,
+    /// `extra_content.google.thought_signature`, as Gemini's compatible endpoint does.
+    ExtraContent,
+}
+
+/// Choices of the caller.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of the caller")]
+pub struct Settings {
+    /// Model to name instead of the source's.
+    pub model_id: Option<Box<str>>,
+    /// Response id for a stream without one.
+    pub request_id: Option<Box<str>>,
+    /// Write a chunk of usage (openai-chat).
+    pub include_usage: bool,
+    /// Tokens of the prompt by the caller's estimate, for heads that must name them.
+    pub input_tokens: Option<u64>,
+    /// Name of the member that holds reasoning (openai-chat): `reasoning_content` or `reasoning`.
+    pub reasoning_member: &'static str,
+    /// Where signatures go (openai-chat).
+    pub signatures: Place,
+    /// Write provider state of other dialects into opaque fields of the target, to get it back with the next request.
+    pub envelope: bool,
+    /// Hold thinking back until its part ends, so that it can have the id that comes with its encrypted form
+    /// (openai-responses).
+    pub hold: bool,
+    /// Write thinking as raw reasoning and not as its summary (openai-responses).
+    pub raw_reasoning: bool,
+    /// Write for Codex (openai-responses): no refusal parts, and codes that end a turn for errors that a retry does not mend.
+    pub codex: bool,
+    /// Write `response.completed` for an answer that was cut by a limit (openai-responses).
+    pub incomplete_as_completed: bool,
+    /// Tools by the names that the source knows, if the client declared them otherwise (openai-responses).
+    pub tools: Arc<BTreeMap<Box<str>, ToolName>>,
+    /// Write neither the first nor the last event of a run, which the caller owns (ag-ui).
+    pub without_run: bool,
+    /// Write the form of `/api/generate` (ollama).
+    pub generate: bool,
+    /// Bounds of the stream.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            model_id: None,
+            request_id: None,
+            include_usage: true,
+            input_tokens: None,
+            reasoning_member: "reasoning_content",
+            signatures: Place::default(),
+            envelope: false,
+            hold: false,
+            raw_reasoning: false,
+            codex: false,
+            incomplete_as_completed: false,
+            tools: Arc::default(),
+            without_run: false,
+            generate: false,
+            limits: Limits::default(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Provider state: written for its own dialect, or carried through a client in an envelope.
+//!
+//! Law (protocols/encode.md, E9): state of one dialect is never shown to another as its own.
+
+use super::head::Page;
+use super::parts::{member, text};
+use crate::base64;
+use crate::json::{compact, object};
+
+/// Provider state, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State<'a> {
+    /// Dialect that the state belongs to.
+    pub dialect: String,
+    /// Model that the state belongs to.
+    pub model_id: String,
+    /// JSON of the state.
+    pub data: &'a str,
+}
+
+impl<'a> State<'a> {
+    /// Read a JSON object `{dialect, modelId, data}`.
+    pub fn read(json: &'a str) -> Self {
+        Self {
+            dialect: text(member(json, "dialect")).unwrap_or_default(),
+            model_id: text(member(json, "modelId")).unwrap_or_default(),
+            data: member(json, "data").unwrap_or("null"),
+        }
+    }
+
+    /// Return a string of the state's object, quotes included.
+    pub fn text_member(&self, key: &str) -> Option<&'a str> {
+        member(self.data, key).filter(|value| value.starts_with('"'))
+    }
+}
+
+/// Return the state if it belongs to `dialect`; otherwise add a note.
+pub fn own_data<'a>(page: &mut Page, dialect: &str, state: Option<&'a str>) -> Option<State<'a>> {
+    let state = State::read(state?);
+    if state.dialect == dialect {
+        return Some(state);
+    }
+    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+    None
+}
+
+/// Return provider state as one opaque text in base64, for a client that sends it back unchanged.
+///
+/// Its beginning is that of the JSON object `{"deltafold":1,…}`, so that the reader of the next request recognises it.
+pub fn envelope(state: &State<'_>) -> String {
+    let json = object(|envelope| {
+        envelope.number("deltafold", 1);
+        envelope.text("dialect", &state.dialect);
+        envelope.text("modelId", &state.model_id);
+        if state.data.starts_with('{') {
+            envelope.json("data", &compact(state.data));
+        } else {
+            envelope.json("data", state.data);
+        }
+    });
+    let mut out = String::with_capacity(json.len() * 4 / 3 + 4);
+    base64::encode_into(json.as_bytes(), &mut out);
+    out
+}

@@ -1,0 +1,78 @@
+//! Token counts in the conventions of the targets.
+
+use super::head::Page;
+use crate::json::ObjectWriter;
+
+/// Counts of a stream with what each convention needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Tokens of the prompt, including cached ones.
+    pub input: u64,
+    /// Generated tokens, including reasoning.
+    pub output: u64,
+    /// Tokens read from a cache.
+    pub cache_read: Option<u64>,
+    /// Tokens written to a cache.
+    pub cache_write: Option<u64>,
+    /// Tokens of reasoning.
+    pub reasoning: Option<u64>,
+}
+
+impl Counts {
+    /// Return the counts if input and output are both known.
+    pub fn known(page: &Page) -> Option<Self> {
+        let usage = &page.head.usage;
+        Some(Self { input: usage.input?, output: usage.output?, ..Self::details(page) })
+    }
+
+    /// Return the counts with 0 for each that is unknown, and note it.
+    pub fn filled(page: &mut Page) -> Self {
+        let (input, output) = (page.head.usage.input, page.head.usage.output);
+        for (name, count) in [("input tokens", input), ("output tokens", output)] {
+            if count.is_none() {
+                page.notes.add("usage", &format!("unknown {name} are written as 0"));
+            }
+        }
+        Self { input: input.unwrap_or(0), output: output.unwrap_or(0), ..Self::details(page) }
+    }
+
+    fn details(page: &Page) -> Self {
+        let usage = &page.head.usage;
+        Self {
+            input: 0,
+            output: 0,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+            reasoning: usage.reasoning,
+        }
+    }
+
+    /// Return `input + output`.
+    pub fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// Return the counts of the cache, unless together they exceed the prompt.
+    pub fn cache(self) -> (Option<u64>, Option<u64>) {
+        let sum = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
+        if sum > self.input { (None, None) } else { (self.cache_read, self.cache_write) }
+    }
+
+    /// Return the tokens of the prompt without those of the cache.
+    pub fn input_without_cache(self) -> u64 {
+        let (read, write) = self.cache();
+        self.input - read.unwrap_or(0) - write.unwrap_or(0)
+    }
+
+    /// Return the tokens of reasoning, at most those of the output.
+    pub fn reasoning(self) -> Option<u64> {
+        self.reasoning.map(|reasoning| reasoning.min(self.output))
+    }
+}
+
+/// Write the members of a count that may be unknown.
+pub fn optional(object: &mut ObjectWriter<'_>, key: &'static str, count: Option<u64>) {
+    if let Some(count) = count {
+        object.number(key, count);
+    }
+}

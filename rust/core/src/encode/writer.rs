@@ -1,0 +1,110 @@
+//! `Writer`: the words of one target.
+
+use std::fmt::Debug;
+
+use super::head::Page;
+use super::out::Form;
+use super::parts::{Call, Riders, TextPart, WholePart};
+use crate::contract::{Failure, FinishReason};
+use crate::fold::MessageAssembler;
+
+/// What the grammar of a target allows to be open at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One part.
+    Serial,
+    /// One call; texts may come at any time.
+    SerialCalls,
+    /// Any number of parts, each under a key.
+    Keyed,
+}
+
+/// Normal end of a message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ending<'a> {
+    /// Reason; `ToolCalls` only if a whole call was written.
+    pub reason: FinishReason,
+    /// Reason as the source wrote it.
+    pub raw: Option<&'a str>,
+    /// JSON object of facts without a member in the contract, under the source's names.
+    pub details: Option<&'a str>,
+}
+
+impl<'a> Ending<'a> {
+    /// Return the source's own word if it is one of the target's words for the same reason.
+    pub fn own_word(&self, words: &[&'static str]) -> Option<&'a str> {
+        self.raw.filter(|raw| words.contains(raw))
+    }
+}
+
+/// Writer of one target.
+///
+/// The [`super::Sequencer`] calls it in the order that [`Writer::ORDER`] allows.  A part of text is opened by its first text, and
+/// [`Writer::bare`] gets one that never had any.  All strings inside of parts are valid; JSON of the contract may hold white
+/// space, which [`super::write_compact`] drops.
+pub trait Writer: Clone + Debug + Default + PartialEq {
+    /// Name of the target.
+    const NAME: &'static str;
+    /// Dialect whose provider state and provider parts the target understands; "" for none.
+    const DIALECT: &'static str;
+    /// Framing.
+    const FORM: Form;
+    /// What may be open at once.
+    const ORDER: Order;
+    /// The target takes whole calls only.
+    const WHOLE_CALLS: bool = false;
+    /// A call opens with its first arguments or at its end, so that a call that was cut before is not written.
+    const LAZY_CALLS: bool = true;
+    /// The target has a form of its own for calls with free text.
+    const FREE_TEXT: bool = false;
+    /// A normal end with a failure reason is written as a failure.
+    const ERROR_REASON_FAILS: bool = true;
+
+    /// Write what precedes all content.
+    fn head(&mut self, page: &mut Page);
+
+    /// Open a part of text.
+    fn open_text(&mut self, page: &mut Page, part: &TextPart);
+
+    /// Write text of the open part.  The text is empty only if something rides on it.
+    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>);
+
+    /// Close a part of text.
+    fn close_text(&mut self, page: &mut Page, part: &TextPart);
+
+    /// Write a part that ended without a text: withheld or signed thinking.
+    fn bare(&mut self, page: &mut Page, part: &TextPart);
+
+    /// Write attributes of a part that was closed before.
+    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>);
+
+    /// Open a call.
+    fn open_call(&mut self, page: &mut Page, call: &Call);
+
+    /// Write arguments of the open call.
+    fn args(&mut self, page: &mut Page, call: &Call, text: &str);
+
+    /// Close a call.
+    fn close_call(&mut self, page: &mut Page, call: &Call);
+
+    /// Write a whole call; false if it cannot be written.  For targets with [`Writer::WHOLE_CALLS`].
+    fn whole_call(&mut self, page: &mut Page, call: &Call) -> bool;
+
+    /// Write a part that came in one delta.
+    fn whole_part(&mut self, page: &mut Page, part: &WholePart);
+
+    /// Write the terminal of a normal end.
+    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>);
+
+    /// Write the failure as the last event.  Open parts stay open.
+    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>);
+
+    /// Write something that keeps the connection alive, between two events.
+    fn keep_alive(&mut self, page: &mut Page);
+
+    /// Return the HTTP status and the JSON body of a failure before all content.
+    fn refusal(page: &mut Page, failure: &Failure<&str>) -> (u16, String);
+
+    /// Return the JSON of a whole body; `None` if the target has none.
+    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String>;
+}

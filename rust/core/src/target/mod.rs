@@ -1,0 +1,92 @@
+//! Targets: everything that an encoder can write, one row each.
+//!
+//! Writers of dialects are `dialect/<name>/write.rs`.
+
+mod encoder;
+
+pub use encoder::{Encoder, Headers, WholeBody, whole_body};
+
+use crate::dialect::anthropic_messages::write::MessagesWriter;
+use crate::dialect::openai_chat::write::ChatWriter;
+use crate::dialect::openai_responses::write::ResponsesWriter;
+use crate::encode::{Page, Sequencer, Writer};
+use crate::contract::{Delta, Destination, Failure};
+use crate::encode::Form;
+use crate::fold::MessageAssembler;
+
+/// A row of the list of targets.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Name in the public interface.
+    pub name: &'static str,
+    /// Framing.
+    pub form: Form,
+    /// Constructor of a fresh state.
+    state: fn() -> State,
+    /// Status and JSON body of a failure before all content.
+    refusal: fn(&mut Page, &Failure<&str>) -> (u16, String),
+    /// JSON of a whole body.
+    body: fn(&mut Page, &MessageAssembler) -> Option<String>,
+}
+
+/// Define the rows and the dispatch that follows from them.
+macro_rules! targets {
+    ($($(#[$doc:meta])* $variant:ident($writer:ty),)+) => {
+        /// Every target.
+        pub const TARGETS: &[Target] = &[$(Target {
+            name: <$writer as Writer>::NAME,
+            form: <$writer as Writer>::FORM,
+            state: || State::$variant(Box::default()),
+            refusal: <$writer as Writer>::refusal,
+            body: <$writer as Writer>::body,
+        }),+];
+
+        /// Order and writer of one stream.
+        #[derive(Clone, Debug, PartialEq)]
+        enum State {
+            $($(#[$doc])* $variant(Box<Sequencer<$writer>>),)+
+        }
+
+        impl State {
+            fn status(&self) -> Option<u16> {
+                match self { $(Self::$variant(state) => state.status(),)+ }
+            }
+
+            fn ended(&self) -> bool {
+                match self { $(Self::$variant(state) => state.ended(),)+ }
+            }
+
+            fn delta(&mut self, page: &mut Page, delta: &Delta<&str>, place: Destination) {
+                match self { $(Self::$variant(state) => state.delta(page, delta, place),)+ }
+            }
+
+            #[inline]
+            fn more_text(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
+                match self { $(Self::$variant(state) => state.more_text(page, index, text),)+ }
+            }
+
+            #[inline]
+            fn more_args(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
+                match self { $(Self::$variant(state) => state.more_args(page, index, text),)+ }
+            }
+
+            fn keep_alive(&mut self, page: &mut Page) {
+                match self { $(Self::$variant(state) => state.keep_alive(page),)+ }
+            }
+        }
+    };
+}
+
+targets! {
+    /// Anthropic Messages.
+    AnthropicMessages(MessagesWriter),
+    /// OpenAI Chat Completions.
+    OpenAiChat(ChatWriter),
+    /// OpenAI Responses.
+    OpenAiResponses(ResponsesWriter),
+}
+
+/// Return the row with this name.
+pub fn find(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|row| row.name == name)
+}

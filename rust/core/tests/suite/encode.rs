@@ -1,0 +1,156 @@
+//! Every stream is written as every target and says the same there.
+//!
+//! The oracle is the decoder: what an encoder writes is decoded again, and compared with the source's message.
+
+use deltafold::contract::{FinishReason, InputFormat, Output};
+use deltafold::encode::Settings;
+use deltafold::fold::{MessageAssembler, Part, Terminal};
+use deltafold::target::{self, Encoder, TARGETS, Target};
+
+use crate::support::{self, Owned};
+
+/// Encodes deltas one by one.
+pub fn encode(target: &'static Target, deltas: &[Owned]) -> (Encoder, Vec<u8>) {
+    encode_with(target, Settings::default(), deltas)
+}
+
+pub fn encode_with(
+    target: &'static Target,
+    settings: Settings,
+    deltas: &[Owned],
+) -> (Encoder, Vec<u8>) {
+    let mut encoder = Encoder::new(target, settings, false);
+    let mut bytes = Vec::new();
+    for delta in deltas {
+        encoder.delta(&delta.as_deref());
+        assert_eq!(encoder.violation(), None);
+        bytes.extend(encoder.take());
+    }
+    (encoder, bytes)
+}
+
+/// What a message says: text, thinking, calls and the end.
+#[derive(Debug, PartialEq)]
+struct Said {
+    text: String,
+    thinking: String,
+    calls: Vec<(String, String, String)>,
+    end: String,
+}
+
+/// What must be said; with a target, as far as it has words for it.
+fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
+    let thinking: Vec<&str> = message
+        .parts()
+        .iter()
+        .filter_map(|part| match part {
+            Part::Thinking(part) if !part.text.is_empty() => Some(part.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let calls = message
+        .tool_calls()
+        .filter(|(_, call)| !call.incomplete && !call.name.is_empty())
+        .map(|(_, call)| {
+            let args = match (call.input_format, target) {
+                (InputFormat::Text, Some(target)) if !has_free_text(target) => {
+                    serde_json::json!({ "input": call.args }).to_string()
+                }
+                _ => call.args.clone(),
+            };
+            (call.id.to_string(), call.name.to_string(), args)
+        })
+        .collect();
+    let end = match message.terminal() {
+        Some(Terminal::Done { finish_reason: FinishReason::Error, .. }) if target.is_some() => "error",
+        Some(Terminal::Done { finish_reason: FinishReason::Other, .. })
+            if target.is_some() && message.parts().is_empty() =>
+        {
+            "error"
+        }
+        Some(Terminal::Done { .. }) => "done",
+        Some(Terminal::Error(_)) => "error",
+        None => "none",
+    };
+    Said { text: message.text(), thinking: thinking.join("\n\n"), calls, end: end.to_owned() }
+}
+
+fn has_free_text(target: &Target) -> bool {
+    matches!(target.name, "openai-chat" | "openai-responses")
+}
+
+/// The dialect that reads a target again.
+fn reader(target: &Target) -> Option<&'static str> {
+    deltafold::dialect::find(target.name).map(|row| row.name)
+}
+
+#[test]
+fn every_fixture_says_the_same_in_every_target() {
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for fixture in support::fixtures() {
+        let deltas = support::decode(&fixture.dialect, &fixture.wire);
+        let source = support::fold(&deltas);
+        for target in TARGETS {
+            let Some(reader) = reader(target) else { continue };
+            let (encoder, bytes) = encode(target, &deltas);
+            let source = said(&source, Some(target));
+            count += 1;
+            assert!(encoder.ended(), "{} to {}", fixture.name, target.name);
+            let status = encoder.status().expect("a status");
+            let back = support::fold(&decode_answer(reader, status, &bytes));
+            let back = said(&back, None);
+            if back != source {
+                failures.push(format!(
+                    "{} to {} ({status}):\n  want {source:?}\n  have {back:?}\n  notes {:?}\n{}",
+                    fixture.name,
+                    target.name,
+                    encoder.notes(),
+                    String::from_utf8_lossy(&bytes)
+                ));
+            }
+        }
+    }
+    assert!(count > 0);
+    let shown = failures.iter().take(12).cloned().collect::<Vec<_>>().join("\n\n");
+    assert!(failures.is_empty(), "{} of {count} differ:\n{shown}", failures.len());
+}
+
+/// Decodes an answer as a client does, which knows the status.
+fn decode_answer(dialect: &str, status: u16, body: &[u8]) -> Vec<Owned> {
+    let mut options = support::options(dialect);
+    options.stream.response =
+        deltafold::provider_error::Response::from_status(deltafold::dialect::ERROR_TABLES, status);
+    support::decode_with(deltafold::Decoder::new(options).expect("a dialect"), [body])
+}
+
+#[test]
+fn the_bytes_do_not_depend_on_batches() {
+    for fixture in support::fixtures() {
+        let deltas = support::decode(&fixture.dialect, &fixture.wire);
+        for target in TARGETS {
+            let (_, wanted) = encode(target, &deltas);
+            let mut encoder = Encoder::new(target, Settings::default(), false);
+            let mut decoder = support::decoder(&fixture.dialect);
+            decoder.feed(&fixture.wire, &mut encoder);
+            decoder.close(&mut encoder);
+            assert_eq!(encoder.violation(), None);
+            let bytes = encoder.take();
+            assert_eq!(
+                String::from_utf8_lossy(&bytes),
+                String::from_utf8_lossy(&wanted),
+                "{} to {}",
+                fixture.name,
+                target.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_name_finds_its_target() {
+    for row in TARGETS {
+        assert_eq!(target::find(row.name).map(|found| found.name), Some(row.name));
+    }
+    assert!(target::find("openai").is_none());
+}

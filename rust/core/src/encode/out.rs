@@ -118,6 +118,15 @@ impl Out {
         self.end(name);
     }
 
+    /// Write an event whose JSON is given.
+    pub fn json_event(&mut self, name: &'static str, json: &str) {
+        self.begin(name);
+        let written_from = self.text.len();
+        self.text.push_str(json);
+        escape_line_breaks(&mut self.text, written_from);
+        self.end(name);
+    }
+
     /// Write text that is no event, such as an end marker.  A caller that needs objects does not get it.
     pub fn marker(&mut self, text: &str) {
         if self.ends.is_none() {

@@ -456,13 +456,6 @@ impl<W: Writer> Sequencer<W> {
             return note_cut_call(page, &call);
         }
         call.ordinal = self.calls;
-        if call.format == InputFormat::Text {
-            let mut object = String::with_capacity(call.args.len() + 12);
-            object.push_str("{\"input\":\"");
-            write_escaped(&mut object, &call.args);
-            object.push_str("\"}");
-            call.args = object;
-        }
         if self.writer.whole_call(page, &call) {
             self.calls += 1;
             self.whole_calls += 1;
@@ -510,7 +503,12 @@ impl<W: Writer> Sequencer<W> {
         if self.status.is_none() {
             let (status, body) = W::refusal(page, failure);
             self.status = Some(status);
-            page.out.body(&body);
+            if status == 200 {
+                page.out.json_event("", &body);
+                self.writer.end(page);
+            } else {
+                page.out.body(&body);
+            }
         } else {
             self.writer.fail(page, failure);
         }

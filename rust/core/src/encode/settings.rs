@@ -70,8 +70,6 @@ pub struct Settings {
     pub tools: Arc<BTreeMap<Box<str>, ToolName>>,
     /// Write neither the first nor the last event of a run, which the caller owns (ag-ui).
     pub without_run: bool,
-    /// Write the form of `/api/generate` (ollama).
-    pub generate: bool,
     /// Bounds of the stream.
     pub limits: Limits,
 }
@@ -92,7 +90,6 @@ impl Default for Settings {
             incomplete_as_completed: false,
             tools: Arc::default(),
             without_run: false,
-            generate: false,
             limits: Limits::default(),
         }
     }

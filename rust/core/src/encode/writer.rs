@@ -99,6 +99,9 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     /// Write the failure as the last event.  Open parts stay open.
     fn fail(&mut self, page: &mut Page, failure: &Failure<&str>);
 
+    /// Write what closes the framing after an event that was the whole answer.
+    fn end(&mut self, _: &mut Page) {}
+
     /// Write something that keeps the connection alive, between two events.
     fn keep_alive(&mut self, page: &mut Page);
 

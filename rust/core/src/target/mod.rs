@@ -7,6 +7,9 @@ mod encoder;
 pub use encoder::{Encoder, Headers, WholeBody, whole_body};
 
 use crate::dialect::anthropic_messages::write::MessagesWriter;
+use crate::dialect::bedrock_converse::write::ConverseWriter;
+use crate::dialect::gemini::write::GeminiWriter;
+use crate::dialect::ollama::write::OllamaWriter;
 use crate::dialect::openai_chat::write::ChatWriter;
 use crate::dialect::openai_responses::write::ResponsesWriter;
 use crate::encode::{Page, Sequencer, Writer};
@@ -80,6 +83,16 @@ macro_rules! targets {
 targets! {
     /// Anthropic Messages.
     AnthropicMessages(MessagesWriter),
+    /// Amazon Bedrock ConverseStream.
+    BedrockConverse(ConverseWriter),
+    /// Gemini's `streamGenerateContent?alt=sse`.
+    Gemini(GeminiWriter<false>),
+    /// Gemini's `streamGenerateContent`, one JSON array.
+    GeminiArray(GeminiWriter<true>),
+    /// Ollama, `/api/chat`.
+    Ollama(OllamaWriter<false>),
+    /// Ollama, `/api/generate`.
+    OllamaGenerate(OllamaWriter<true>),
     /// OpenAI Chat Completions.
     OpenAiChat(ChatWriter),
     /// OpenAI Responses.

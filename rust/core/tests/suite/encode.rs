@@ -2,7 +2,7 @@
 //!
 //! The oracle is the decoder: what an encoder writes is decoded again, and compared with the source's message.
 
-use deltafold::contract::{FinishReason, InputFormat, Output};
+use deltafold::contract::{FinishReason, InputFormat, Output, Payload};
 use deltafold::encode::Settings;
 use deltafold::fold::{MessageAssembler, Part, Terminal};
 use deltafold::target::{self, Encoder, TARGETS, Target};
@@ -51,6 +51,7 @@ fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
     let calls = message
         .tool_calls()
         .filter(|(_, call)| !call.incomplete && !call.name.is_empty())
+        .filter(|(_, call)| target.is_none_or(|target| takes(target, call)))
         .map(|(_, call)| {
             let args = match (call.input_format, target) {
                 (InputFormat::Text, Some(target)) if !has_free_text(target) => {
@@ -58,11 +59,15 @@ fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
                 }
                 _ => call.args.clone(),
             };
+            let object = deltafold::encode::argument_object(&args);
+            let args = object.map_or(args, |object| {
+                serde_json::from_str::<serde_json::Value>(&object).expect("JSON").to_string()
+            });
             (call.id.to_string(), call.name.to_string(), args)
         })
         .collect();
     let end = match message.terminal() {
-        Some(Terminal::Done { finish_reason: FinishReason::Error, .. }) if target.is_some() => "error",
+        Some(Terminal::Done { finish_reason: FinishReason::Error, .. }) => "error",
         Some(Terminal::Done { finish_reason: FinishReason::Other, .. })
             if target.is_some() && message.parts().is_empty() =>
         {
@@ -72,7 +77,19 @@ fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
         Some(Terminal::Error(_)) => "error",
         None => "none",
     };
-    Said { text: message.text(), thinking: thinking.join("\n\n"), calls, end: end.to_owned() }
+    Said { text: message.text(), thinking: thinking.concat().replace("\n\n", ""), calls, end: end.to_owned() }
+}
+
+/// Whether a target has a form for a call.
+fn takes(target: &Target, call: &deltafold::fold::ToolCall) -> bool {
+    match target.name {
+        "ollama-generate" => false,
+        "gemini" | "gemini-array" | "ollama" => {
+            call.input_format == InputFormat::Text
+                || deltafold::encode::argument_object(&call.args).is_some()
+        }
+        _ => true,
+    }
 }
 
 fn has_free_text(target: &Target) -> bool {
@@ -81,7 +98,12 @@ fn has_free_text(target: &Target) -> bool {
 
 /// The dialect that reads a target again.
 fn reader(target: &Target) -> Option<&'static str> {
-    deltafold::dialect::find(target.name).map(|row| row.name)
+    let name = match target.name {
+        "gemini-array" => "gemini",
+        "ollama-generate" => "ollama",
+        name => name,
+    };
+    deltafold::dialect::find(name).map(|row| row.name)
 }
 
 #[test]
@@ -94,9 +116,18 @@ fn every_fixture_says_the_same_in_every_target() {
         for target in TARGETS {
             let Some(reader) = reader(target) else { continue };
             let (encoder, bytes) = encode(target, &deltas);
-            let source = said(&source, Some(target));
+            let mut source = said(&source, Some(target));
             count += 1;
             assert!(encoder.ended(), "{} to {}", fixture.name, target.name);
+            if target.name.starts_with("gemini") && source.end != "none" {
+                // A call without an object ends Gemini's answer, and it has no word for other failures of the model.
+                let malformed = encoder.notes().iter().any(|note| note.code == "arguments");
+                if malformed {
+                    "error".clone_into(&mut source.end);
+                } else if fixture.dialect != "gemini" && ends_in_error_reason(&deltas) {
+                    "done".clone_into(&mut source.end);
+                }
+            }
             let status = encoder.status().expect("a status");
             let back = support::fold(&decode_answer(reader, status, &bytes));
             let back = said(&back, None);
@@ -114,6 +145,11 @@ fn every_fixture_says_the_same_in_every_target() {
     assert!(count > 0);
     let shown = failures.iter().take(12).cloned().collect::<Vec<_>>().join("\n\n");
     assert!(failures.is_empty(), "{} of {count} differ:\n{shown}", failures.len());
+}
+
+fn ends_in_error_reason(deltas: &[Owned]) -> bool {
+    let last = deltas.last().map(|delta| &delta.payload);
+    matches!(last, Some(Payload::Done { finish_reason: FinishReason::Error, .. }))
 }
 
 /// Decodes an answer as a client does, which knows the status.

@@ -19,6 +19,7 @@ mod apply;
 mod blocks;
 pub mod facts;
 mod read;
+pub mod write;
 
 pub use apply::State;
 pub(super) use read::member_name;

@@ -19,6 +19,7 @@ pub mod facts;
 mod partial_args;
 mod read;
 mod usage;
+pub mod write;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

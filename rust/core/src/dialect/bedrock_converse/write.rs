@@ -1,0 +1,395 @@
+//! Writer of Amazon Bedrock's ConverseStream: frames of an AWS event stream.
+//!
+//! ```text
+//! stream = messageStart, { [contentBlockStart], { contentBlockDelta }, contentBlockStop }, messageStop, metadata
+//! ```
+//!
+//! Laws: blocks are numbered densely and come one after another; only calls have a start.  `metadata` is required and last.
+//! An error is an exception frame.
+//! Source: docs.aws.amazon.com, "ConverseStream"; botocore's model (protocols/encode.md, section 10).
+
+use super::facts::FACTS;
+use crate::contract::{ErrorCode, Failure, FinishReason};
+use crate::encode::{
+    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
+    WholePart, Writer, annotations, errors, envelope, optional, write_compact,
+};
+use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::json::{ObjectWriter, members, object, write_list, write_members};
+
+/// Stop reasons of the service's model.
+const STOP_REASONS: &[&str] = &[
+    "end_turn",
+    "tool_use",
+    "max_tokens",
+    "stop_sequence",
+    "guardrail_intervened",
+    "content_filtered",
+    "malformed_model_output",
+    "malformed_tool_use",
+    "model_context_window_exceeded",
+];
+
+/// Writer of frames.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConverseWriter {
+    /// Number of the next block, or of the open one.
+    block: usize,
+    text: Lead,
+}
+
+const DELTA: &str = "contentBlockDelta";
+
+impl ConverseWriter {
+    fn prepare(&mut self, page: &Page, json: &str) {
+        let block = self.block;
+        page.out.lead(&mut self.text, DELTA, |out| {
+            out.push_str("{\"contentBlockIndex\":");
+            out.push_str(&block.to_string());
+            out.push_str(",\"delta\":");
+            out.push_str(json);
+        });
+    }
+
+    fn delta(&self, page: &mut Page, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        page.out.event(DELTA, |event| {
+            event.number("contentBlockIndex", self.block);
+            event.object("delta", fill);
+        });
+    }
+
+    fn stop(&mut self, page: &mut Page) {
+        let block = self.block;
+        page.out.event("contentBlockStop", |event| event.number("contentBlockIndex", block));
+        self.block += 1;
+    }
+
+    /// Write the signature or the withheld bytes of thinking; false if there are none to write.
+    fn thinking_state(&self, page: &mut Page, part: &TextPart) -> bool {
+        let Some(members) = reasoning_state(page, part) else { return false };
+        self.delta(page, |delta| delta.json("reasoningContent", &members));
+        true
+    }
+}
+
+/// Return the member of `reasoningContent` that carries the state of thinking, as an object.
+fn reasoning_state(page: &mut Page, part: &TextPart) -> Option<String> {
+    let state = State::read(part.state.as_deref()?);
+    if state.dialect == ConverseWriter::DIALECT {
+        for key in ["signature", "redactedContent"] {
+            if let Some(value) = state.text_member(key) {
+                return Some(object(|object| object.json(key, value)));
+            }
+        }
+    } else if page.settings.envelope && part.kind == TextKind::Thinking {
+        return Some(object(|object| object.text("signature", &envelope(&state))));
+    }
+    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+    None
+}
+
+fn write_usage(page: &mut Page, object: &mut ObjectWriter<'_>) {
+    let counts = Counts::filled(page);
+    let (cache_read, cache_write) = counts.cache();
+    object.number("inputTokens", counts.input_without_cache());
+    object.number("outputTokens", counts.output);
+    object.number("totalTokens", counts.total());
+    optional(object, "cacheReadInputTokens", cache_read);
+    optional(object, "cacheWriteInputTokens", cache_write);
+}
+
+fn stop_reason<'a>(ending: &Ending<'a>) -> &'a str {
+    ending
+        .own_word(STOP_REASONS)
+        .filter(|word| FACTS.finish_reasons.reason(word) == ending.reason)
+        .or_else(|| FACTS.finish_reasons.word(ending.reason))
+        .unwrap_or("end_turn")
+}
+
+/// Return the name of an exception in the stream, and its HTTP status.
+fn exception(code: ErrorCode) -> (&'static str, u16) {
+    match code {
+        ErrorCode::Authentication
+        | ErrorCode::Permission
+        | ErrorCode::NotFound
+        | ErrorCode::InvalidRequest
+        | ErrorCode::ContextLengthExceeded
+        | ErrorCode::ContentBlocked => ("validationException", 400),
+        ErrorCode::RateLimited | ErrorCode::QuotaExceeded => ("throttlingException", 429),
+        ErrorCode::Overloaded => ("serviceUnavailableException", 503),
+        ErrorCode::Timeout | ErrorCode::ConnectionLost => ("modelStreamErrorException", 424),
+        ErrorCode::ServerError | ErrorCode::ProtocolError | ErrorCode::Cancelled => {
+            ("internalServerException", 500)
+        }
+    }
+}
+
+fn error_message(failure: &Failure<&str>) -> String {
+    let message = errors::message(failure);
+    if failure.code == ErrorCode::ContextLengthExceeded
+        && !message.to_lowercase().contains("input is too long")
+    {
+        return format!("Input is too long for requested model: {message}");
+    }
+    message.to_owned()
+}
+
+fn whole_block(page: &mut Page, part: &WholePart) -> Option<String> {
+    let what = match part.content() {
+        WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
+        WholeContent::Image { mime_type, data: Some(data), .. } if mime_type.starts_with("image/") => {
+            let format = mime_type.trim_start_matches("image/").to_owned();
+            return Some(object(|block| {
+                block.object("image", |image| {
+                    image.text("format", &format);
+                    image.object("source", |source| source.json("bytes", data));
+                });
+            }));
+        }
+        WholeContent::Image { .. } => "an image by its address".to_owned(),
+        WholeContent::Other { kind } => format!("a part of the kind {kind}"),
+    };
+    page.notes.add("part", &what);
+    None
+}
+
+impl Writer for ConverseWriter {
+    const NAME: &'static str = "bedrock-converse";
+    const DIALECT: &'static str = "bedrock-converse";
+    const FORM: Form = Form::Frames;
+    const ORDER: Order = Order::Serial;
+    const ERROR_REASON_FAILS: bool = false;
+
+    fn head(&mut self, page: &mut Page) {
+        page.out.event("messageStart", |event| event.text("role", "assistant"));
+    }
+
+    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+        self.prepare(
+            page,
+            match part.kind {
+                TextKind::Text => "{\"text\":\"",
+                TextKind::Thinking => "{\"reasoningContent\":{\"text\":\"",
+            },
+        );
+    }
+
+    #[inline]
+    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+        if !text.is_empty() {
+            page.out.repeat(&self.text);
+            page.out.escaped(text).piece(match part.kind {
+                TextKind::Text => "\"}}",
+                TextKind::Thinking => "\"}}}",
+            });
+            page.out.finish(&self.text);
+        }
+        if let Some(json) = riders.annotations {
+            for citation in annotations::list(json) {
+                // Converse's own citations have a location or a source content.
+                let own = members(citation).iter().any(|(key, _)| matches!(key.as_ref(), "location" | "sourceContent"));
+                if own && part.kind == TextKind::Text {
+                    self.delta(page, |delta| delta.value("citation", |out| write_compact(out, citation)));
+                } else {
+                    page.notes.add("annotations", "annotations of another protocol");
+                }
+            }
+        }
+        if riders.logprobs.is_some() {
+            page.notes.add("logprobs", "log probabilities");
+        }
+    }
+
+    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+        if part.kind == TextKind::Thinking {
+            self.thinking_state(page, part);
+        } else if part.state.is_some() {
+            page.notes.add("provider_state", "provider state of a text");
+        }
+        self.stop(page);
+    }
+
+    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+        if part.kind == TextKind::Thinking {
+            if self.thinking_state(page, part) {
+                self.stop(page);
+            }
+        } else if part.state.is_some() {
+            page.notes.add("provider_state", "provider state of a text");
+        }
+    }
+
+    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+        if part.state.is_some() {
+            page.notes.add("provider_state", "provider state that came after its part");
+        }
+        if riders.annotations.is_some() {
+            page.notes.add("annotations", "annotations that came after their part");
+        }
+        if riders.logprobs.is_some() {
+            page.notes.add("logprobs", "log probabilities");
+        }
+    }
+
+    fn open_call(&mut self, page: &mut Page, call: &Call) {
+        let block = self.block;
+        page.out.event("contentBlockStart", |event| {
+            event.number("contentBlockIndex", block);
+            event.object("start", |start| {
+                start.object("toolUse", |tool| {
+                    tool.text("toolUseId", &call.id);
+                    tool.text("name", &call.name);
+                });
+            });
+        });
+        self.prepare(page, "{\"toolUse\":{\"input\":\"");
+    }
+
+    #[inline]
+    fn args(&mut self, page: &mut Page, _: &Call, text: &str) {
+        page.out.repeat(&self.text);
+        page.out.escaped(text).piece("\"}}}");
+        page.out.finish(&self.text);
+    }
+
+    fn close_call(&mut self, page: &mut Page, call: &Call) {
+        if call.state.is_some() {
+            page.notes.add("provider_state", "provider state of a call");
+        }
+        self.stop(page);
+    }
+
+    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+        false
+    }
+
+    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+        if let WholeContent::Image { .. } = part.content() {
+            page.notes.add("part", "an image");
+        } else {
+            whole_block(page, part);
+        }
+    }
+
+    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
+        page.out.event("messageStop", |event| event.text("stopReason", stop_reason(ending)));
+        let mut usage = String::new();
+        write_members(&mut usage, |usage| write_usage(page, usage));
+        page.out.event("metadata", |event| {
+            event.json("usage", &usage);
+            event.object("metrics", |metrics| metrics.number("latencyMs", 0));
+        });
+    }
+
+    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        let (name, status) = exception(failure.code);
+        let message = error_message(failure);
+        page.out.event(name, |event| {
+            event.text("message", &message);
+            if name == "modelStreamErrorException" {
+                event.number("originalStatusCode", status);
+                event.text("originalMessage", &message);
+            }
+        });
+    }
+
+    fn keep_alive(&mut self, page: &mut Page) {
+        page.out.event("keepAlive", |_| {});
+    }
+
+    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+        let (_, status) = FACTS.errors.word(failure.code);
+        (status, object(|body| body.text("message", &error_message(failure))))
+    }
+
+    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
+        Some(converse_body(page, message))
+    }
+}
+
+/// Return the name of the exception that stands in the header `x-amzn-errortype`.
+pub fn error_type(code: ErrorCode) -> &'static str {
+    FACTS.errors.word(code).0.unwrap_or("InternalServerException")
+}
+
+/// Return a whole response of Converse.
+fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
+    let mut blocks: Vec<String> = Vec::new();
+    let mut calls = 0;
+    for (index, part) in message.parts().iter().enumerate() {
+        match part {
+            Part::Text(part) if part.text.is_empty() => {}
+            Part::Text(part) => blocks.push(object(|block| block.text("text", &part.text))),
+            Part::Thinking(folded) => {
+                let part = TextPart {
+                    index,
+                    kind: TextKind::Thinking,
+                    refusal: false,
+                    redacted: folded.redacted,
+                    state: folded.provider_state.clone(),
+                };
+                let state = reasoning_state(page, &part);
+                let state = members(state.as_deref().unwrap_or("{}"));
+                let own = |name: &str| state.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
+                if let Some(bytes) = own("redactedContent") {
+                    blocks.push(object(|block| {
+                        block.object("reasoningContent", |reasoning| reasoning.json("redactedContent", bytes));
+                    }));
+                } else if !folded.text.is_empty() || own("signature").is_some() {
+                    blocks.push(object(|block| {
+                        block.object("reasoningContent", |reasoning| {
+                            reasoning.object("reasoningText", |text| {
+                                text.text("text", &folded.text);
+                                if let Some(signature) = own("signature") {
+                                    text.json("signature", signature);
+                                }
+                            });
+                        });
+                    }));
+                }
+            }
+            Part::ToolCall(folded) => {
+                let call = Call::from_fold(index, calls, folded);
+                match call.input_object().filter(|_| !call.incomplete && !call.name.is_empty()) {
+                    Some(input) => {
+                        calls += 1;
+                        blocks.push(object(|block| {
+                            block.object("toolUse", |tool| {
+                                tool.text("toolUseId", &call.id);
+                                tool.text("name", &call.name);
+                                tool.value("input", |out| write_compact(out, &input));
+                            });
+                        }));
+                    }
+                    None => page.notes.add("call", "a call that was cut off or has no argument object"),
+                }
+            }
+            Part::Whole(json) => {
+                blocks.extend(whole_block(page, &WholePart { index, json: json.clone() }));
+            }
+        }
+    }
+    let (reason, raw) = match message.terminal() {
+        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
+            (*finish_reason, raw_finish_reason.as_deref())
+        }
+        _ => (FinishReason::Stop, None),
+    };
+    let reason =
+        if reason == FinishReason::ToolCalls && calls == 0 { FinishReason::Stop } else { reason };
+    let mut usage = String::new();
+    write_members(&mut usage, |usage| write_usage(page, usage));
+    object(|body| {
+        body.object("output", |output| {
+            output.object("message", |message| {
+                message.text("role", "assistant");
+                message.value("content", |out| {
+                    write_list(out, &blocks, |out, block| out.push_str(block));
+                });
+            });
+        });
+        body.text("stopReason", stop_reason(&Ending { reason, raw, details: None }));
+        body.json("usage", &usage);
+        body.object("metrics", |metrics| metrics.number("latencyMs", 0));
+    })
+}

@@ -1,0 +1,476 @@
+//! Writer of Gemini's `streamGenerateContent`.
+//!
+//! ```text
+//! stream = { chunk } ;   the end of the body ends it
+//! ```
+//!
+//! Laws: every chunk has a part, because the clients' chats forget the answer after one without.  A call is one part, at its
+//! end.  A signature stands on the last part of its text.  No comment and no end marker is written.
+//! Source: ai.google.dev, "GenerateContentResponse"; types of the official clients (protocols/encode.md, section 5).
+
+use super::facts::FACTS;
+use crate::base64;
+use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
+use crate::encode::{
+    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
+    WholePart, Writer, annotations, envelope, errors, optional, write_compact,
+};
+use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::json::{ObjectWriter, object, write_list, write_members, write_string};
+
+/// Words that may stand as a finish reason without more.  `CONTINUATION` makes the clients go on by themselves.
+fn may_be_written(word: &str) -> bool {
+    word != "CONTINUATION" && !word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Writer of chunks: as server-sent events, or with `ARRAY` as the elements of one JSON array.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GeminiWriter<const ARRAY: bool> {
+    text: Lead,
+    thought: Lead,
+    /// JSON of the annotations.
+    annotations: Vec<String>,
+    logprobs: Option<Box<Logprobs>>,
+    /// Raw arguments of a call that has no object.
+    malformed: Option<String>,
+}
+
+const DIALECT: &str = "gemini";
+
+const TEXT: &str = "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"";
+const THOUGHT: &str =
+    "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"thought\":true,\"text\":\"";
+
+fn write_names(object: &mut ObjectWriter<'_>, page: &Page) {
+    object.text("modelVersion", &page.head.model_id);
+    object.text("responseId", &page.head.request_id);
+}
+
+impl<const ARRAY: bool> GeminiWriter<ARRAY> {
+    fn lead(&self, kind: TextKind) -> &Lead {
+        if kind == TextKind::Thinking { &self.thought } else { &self.text }
+    }
+
+    /// Write a chunk with one part.
+    fn part(&self, page: &mut Page, part: &str) {
+        let page_ref = &*page;
+        let chunk = object(|chunk| {
+            chunk.value("candidates", |out| {
+                write_list(out, [part], |out, part| {
+                    write_members(out, |candidate| {
+                        candidate.number("index", 0);
+                        candidate.object("content", |content| {
+                            content.text("role", "model");
+                            content.value("parts", |out| write_list(out, [part], |out, part| out.push_str(part)));
+                        });
+                    });
+                });
+            });
+            write_names(chunk, page_ref);
+        });
+        page.out.json_event("", &chunk);
+    }
+
+    fn finish_chunk(&mut self, page: &mut Page, ending: &Ending<'_>) {
+        let mut chunk = String::new();
+        write_members(&mut chunk, |chunk| {
+            chunk.value("candidates", |out| {
+                write_list(out, [()], |out, ()| {
+                    write_members(out, |candidate| {
+                        candidate.number("index", 0);
+                        candidate.json("content", "{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]}");
+                        self.write_end(candidate, ending);
+                    });
+                });
+            });
+            write_usage(chunk, page);
+            write_names(chunk, page);
+        });
+        page.out.json_event("", &chunk);
+    }
+
+    /// Write the members of a candidate that stand at its end.
+    fn write_end(&self, candidate: &mut ObjectWriter<'_>, ending: &Ending<'_>) {
+        if let Some(raw) = &self.malformed {
+            candidate.text("finishReason", "MALFORMED_FUNCTION_CALL");
+            candidate.text("finishMessage", raw);
+        } else {
+            candidate.text("finishReason", finish_word(ending));
+        }
+        if !self.annotations.is_empty() {
+            candidate.object("groundingMetadata", |grounding| {
+                grounding.value("groundingChunks", |out| {
+                    write_list(out, &self.annotations, |out, json| out.push_str(json));
+                });
+            });
+        }
+        if let Some(logprobs) = self.logprobs.as_deref().filter(|logprobs| !logprobs.is_empty()) {
+            candidate.object("logprobsResult", |result| write_logprobs(result, logprobs));
+        }
+    }
+
+    fn keep_riders(&mut self, page: &mut Page, riders: Riders<'_>) {
+        if let Some(json) = riders.annotations {
+            for annotation in annotations::list(json) {
+                match annotations::citation(annotation) {
+                    Some(citation) => self.annotations.push(object(|chunk| {
+                        chunk.object("web", |web| {
+                            web.text("uri", &citation.url);
+                            web.text("title", citation.title.as_deref().unwrap_or(""));
+                        });
+                    })),
+                    None => page.notes.add("annotations", "an annotation without an address"),
+                }
+            }
+        }
+        if let Some(logprobs) = riders.logprobs {
+            self.logprobs.get_or_insert_default().append(logprobs);
+        }
+    }
+}
+
+fn finish_word<'a>(ending: &Ending<'a>) -> &'a str {
+    let own = ending.raw.filter(|raw| {
+        may_be_written(raw)
+            && FACTS.finish_reasons.rows.iter().any(|row| row.member == ending.reason && row.words.contains(raw))
+    });
+    match ending.reason {
+        FinishReason::Pause | FinishReason::Error => own.unwrap_or("OTHER"),
+        reason => own.or_else(|| FACTS.finish_reasons.word(reason)).unwrap_or("OTHER"),
+    }
+}
+
+fn write_logprobs(result: &mut ObjectWriter<'_>, logprobs: &Logprobs) {
+    let candidate = |out: &mut String, token: &str, logprob: f64| {
+        write_members(out, |object| {
+            object.text("token", token);
+            if logprob.is_finite() {
+                object.number("logProbability", logprob);
+            }
+        });
+    };
+    if let Some(top) = logprobs.alternatives() {
+        let mut rows = top.texts().zip(top.values().iter().copied());
+        let mut taken = 0;
+        result.value("topCandidates", |out| {
+            write_list(out, logprobs.offsets().iter().skip(1), |out, end| {
+                let end = usize::try_from(*end).unwrap_or(taken);
+                let count = end.saturating_sub(taken);
+                taken = end;
+                write_members(out, |object| {
+                    object.value("candidates", |out| {
+                        write_list(out, rows.by_ref().take(count), |out, (token, value)| candidate(out, token, value));
+                    });
+                });
+            });
+        });
+    }
+    let tokens = logprobs.tokens();
+    result.value("chosenCandidates", |out| {
+        let rows = tokens.texts().zip(tokens.values().iter().copied());
+        write_list(out, rows, |out, (token, value)| candidate(out, token, value));
+    });
+}
+
+fn write_usage(chunk: &mut ObjectWriter<'_>, page: &Page) {
+    let usage = &page.head.usage;
+    if usage.input.is_none() && usage.output.is_none() {
+        return;
+    }
+    let reasoning = usage.reasoning.map(|count| count.min(usage.output.unwrap_or(count)));
+    chunk.object("usageMetadata", |object| {
+        optional(object, "promptTokenCount", usage.input);
+        optional(object, "cachedContentTokenCount", usage.cache_read);
+        optional(
+            object,
+            "candidatesTokenCount",
+            usage.output.map(|output| output.saturating_sub(reasoning.unwrap_or(0))),
+        );
+        optional(object, "thoughtsTokenCount", reasoning);
+        optional(object, "totalTokenCount", Counts::known(page).map(Counts::total));
+    });
+}
+
+/// Return a signature as a JSON string of base64: an own one, or an envelope.
+fn signature(page: &mut Page, state: Option<&str>) -> Option<String> {
+    let state = State::read(state?);
+    if state.dialect == DIALECT {
+        let signature = state.text_member("thoughtSignature")?;
+        let mut bytes = Vec::new();
+        let plain = crate::json::Reader::trusted(signature).opt_string().ok()??.text();
+        let standard = plain.replace('-', "+").replace('_', "/");
+        if base64::decode_into(standard.as_bytes(), &mut bytes).is_none() {
+            page.notes.add("provider_state", "a signature that is not base64");
+            return None;
+        }
+        return Some(signature.to_owned());
+    }
+    if page.settings.envelope {
+        let mut out = String::new();
+        write_string(&mut out, &envelope(&state));
+        return Some(out);
+    }
+    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+    None
+}
+
+fn text_part(text: &str, kind: TextKind, signature: Option<&str>) -> String {
+    object(|part| {
+        if kind == TextKind::Thinking {
+            part.json("thought", "true");
+        }
+        part.text("text", text);
+        if let Some(signature) = signature {
+            part.json("thoughtSignature", signature);
+        }
+    })
+}
+
+/// Return the part of a call; `None` if its arguments mean no object.
+fn call_part(page: &mut Page, call: &Call) -> Option<String> {
+    let args = call.input_object()?;
+    let signature = signature(page, call.state.as_deref());
+    Some(object(|part| {
+        part.object("functionCall", |function| {
+            function.text("id", &call.id);
+            function.text("name", &call.name);
+            function.value("args", |out| write_compact(out, &args));
+        });
+        if let Some(signature) = &signature {
+            part.json("thoughtSignature", signature);
+        }
+    }))
+}
+
+/// Return a part that came whole; a note for what Gemini has no word for.
+fn whole_part(page: &mut Page, part: &WholePart) -> Option<String> {
+    let what = match part.content() {
+        WholeContent::Provider { dialect, block } if dialect == DIALECT => {
+            let mut out = String::new();
+            write_compact(&mut out, block);
+            return Some(out);
+        }
+        WholeContent::Image { mime_type, data: Some(data), .. } => {
+            return Some(object(|part| {
+                part.object("inlineData", |inline| {
+                    inline.text("mimeType", &mime_type);
+                    inline.json("data", data);
+                });
+            }));
+        }
+        WholeContent::Image { mime_type, url: Some(url), .. } => {
+            return Some(object(|part| {
+                part.object("fileData", |file| {
+                    file.text("mimeType", &mime_type);
+                    file.json("fileUri", url);
+                });
+            }));
+        }
+        WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
+        WholeContent::Image { .. } => "an image without content".to_owned(),
+        WholeContent::Other { kind } => format!("a part of the kind {kind}"),
+    };
+    page.notes.add("part", &what);
+    None
+}
+
+fn write_error(body: &mut ObjectWriter<'_>, failure: &Failure<&str>) -> u16 {
+    let (word, status) = FACTS.errors.word(failure.code);
+    // The JavaScript client takes any other code for an empty chunk.
+    let status = status.clamp(400, 599);
+    body.object("error", |error| {
+        error.number("code", status);
+        error.text("message", errors::message(failure));
+        error.text("status", word.unwrap_or("INTERNAL"));
+    });
+    status
+}
+
+impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
+    const NAME: &'static str = if ARRAY { "gemini-array" } else { DIALECT };
+    const DIALECT: &'static str = DIALECT;
+    const FORM: Form = if ARRAY { Form::JsonArray } else { Form::Sse };
+    const ORDER: Order = Order::Serial;
+    const WHOLE_CALLS: bool = true;
+    const ERROR_REASON_FAILS: bool = false;
+
+    fn head(&mut self, page: &mut Page) {
+        page.out.lead(&mut self.text, "", |out| out.push_str(TEXT));
+        page.out.lead(&mut self.thought, "", |out| out.push_str(THOUGHT));
+    }
+
+    fn open_text(&mut self, _: &mut Page, _: &TextPart) {}
+
+    #[inline]
+    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+        if !riders.is_empty() {
+            self.keep_riders(page, riders);
+        }
+        if text.is_empty() {
+            return;
+        }
+        let lead = self.lead(part.kind);
+        let (model, id) = (&page.head.model_id, &page.head.request_id);
+        page.out.repeat(lead);
+        page.out
+            .escaped(text)
+            .piece("\"}]}}],\"modelVersion\":\"")
+            .escaped(model)
+            .piece("\",\"responseId\":\"")
+            .escaped(id)
+            .piece("\"}");
+        page.out.finish(lead);
+    }
+
+    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+        if let Some(signature) = signature(page, part.state.as_deref()) {
+            self.part(page, &text_part("", part.kind, Some(&signature)));
+        }
+    }
+
+    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+        self.close_text(page, part);
+    }
+
+    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+        self.keep_riders(page, riders);
+        if part.state.is_some() {
+            page.notes.add("provider_state", "provider state that came after its part");
+        }
+    }
+
+    fn open_call(&mut self, _: &mut Page, _: &Call) {}
+
+    fn args(&mut self, _: &mut Page, _: &Call, _: &str) {}
+
+    fn close_call(&mut self, _: &mut Page, _: &Call) {}
+
+    fn whole_call(&mut self, page: &mut Page, call: &Call) -> bool {
+        if let Some(part) = call_part(page, call) {
+            self.part(page, &part);
+            return true;
+        }
+        page.notes.add("arguments", "a call whose arguments are no JSON object");
+        self.malformed = Some(format!("{}: {}", call.name, call.args));
+        false
+    }
+
+    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+        if let Some(part) = whole_part(page, part) {
+            self.part(page, &part);
+        }
+    }
+
+    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
+        self.finish_chunk(page, ending);
+        self.end(page);
+    }
+
+    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        if failure.code == ErrorCode::ContentBlocked {
+            let reason = FinishReason::ContentFilter;
+            let ending = Ending { reason, raw: failure.provider_code, details: None };
+            self.finish_chunk(page, &ending);
+        } else {
+            page.out.event("", |event| {
+                write_error(event, failure);
+            });
+        }
+        self.end(page);
+    }
+
+    fn end(&mut self, page: &mut Page) {
+        if ARRAY {
+            page.out.end_array();
+        }
+    }
+
+    fn keep_alive(&mut self, page: &mut Page) {
+        self.part(page, "{\"text\":\"\"}");
+    }
+
+    fn refusal(page: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+        let mut status = 500;
+        if failure.code == ErrorCode::ContentBlocked {
+            let known = ["SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY"];
+            let reason = failure.provider_code.filter(|word| known.contains(word)).unwrap_or("OTHER");
+            let body = object(|body| {
+                body.object("promptFeedback", |feedback| {
+                    feedback.text("blockReason", reason);
+                    feedback.text("blockReasonMessage", errors::message(failure));
+                });
+                write_names(body, page);
+            });
+            return (200, body);
+        }
+        let body = object(|body| status = write_error(body, failure));
+        (status, body)
+    }
+
+    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
+        Some(whole_chunk(page, message))
+    }
+}
+
+/// Return the answer as one chunk.
+fn whole_chunk(page: &mut Page, message: &MessageAssembler) -> String {
+    let mut writer = GeminiWriter::<false>::default();
+    let mut parts: Vec<String> = Vec::new();
+    let mut calls = 0;
+    for (index, part) in message.parts().iter().enumerate() {
+        match part {
+            Part::Text(folded) | Part::Thinking(folded) => {
+                let kind = if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
+                for json in &folded.annotations {
+                    writer.keep_riders(page, Riders { annotations: Some(json), logprobs: None });
+                }
+                let signature = signature(page, folded.provider_state.as_deref());
+                if !folded.text.is_empty() || signature.is_some() {
+                    parts.push(text_part(&folded.text, kind, signature.as_deref()));
+                }
+            }
+            Part::ToolCall(folded) => {
+                let call = Call::from_fold(index, calls, folded);
+                if call.incomplete || call.name.is_empty() {
+                    page.notes.add("call", "a call that was cut off");
+                } else if let Some(part) = call_part(page, &call) {
+                    calls += 1;
+                    parts.push(part);
+                } else {
+                    page.notes.add("arguments", "a call whose arguments are no JSON object");
+                    writer.malformed = Some(format!("{}: {}", call.name, call.args));
+                }
+            }
+            Part::Whole(json) => {
+                parts.extend(whole_part(page, &WholePart { index, json: json.clone() }));
+            }
+        }
+    }
+    writer.logprobs = message.logprobs().map(|logprobs| Box::new((**logprobs).clone()));
+    let (reason, raw) = match message.terminal() {
+        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
+            (*finish_reason, raw_finish_reason.as_deref())
+        }
+        _ => (FinishReason::Stop, None),
+    };
+    let ending = Ending { reason, raw, details: None };
+    if parts.is_empty() {
+        parts.push("{\"text\":\"\"}".to_owned());
+    }
+    object(|chunk| {
+        chunk.value("candidates", |out| {
+            write_list(out, [()], |out, ()| {
+                write_members(out, |candidate| {
+                    candidate.number("index", 0);
+                    candidate.object("content", |content| {
+                        content.text("role", "model");
+                        content.value("parts", |out| write_list(out, &parts, |out, part| out.push_str(part)));
+                    });
+                    writer.write_end(candidate, &ending);
+                });
+            });
+        });
+        write_usage(chunk, page);
+        write_names(chunk, page);
+    })
+}

@@ -72,6 +72,11 @@ impl MessageAssembler {
         Ok(f(&*errors::lock(py, &self.state, "assembler")?))
     }
 
+    /// Return the state so far, and the time of its first delta.
+    pub(crate) fn shared(&self, py: Python<'_>) -> PyResult<(Arc<Core>, Option<Timestamp>)> {
+        self.read(py, |state| (Arc::clone(state.core()), state.began()))
+    }
+
     fn message_id(&self, py: Python<'_>, status: Status) -> PyResult<Uuid> {
         if status == Status::Idle {
             return Ok(Uuid::new_v4());

@@ -42,30 +42,12 @@ impl Timestamp {
     }
 
     /// Return RFC 3339 text in UTC with milliseconds; `None` after the year 9999, which Python cannot hold.
-    ///
-    /// Source: days to a date in the proleptic Gregorian calendar, <https://howardhinnant.github.io/date_algorithms.html>.
     pub(crate) fn to_rfc3339(self) -> Option<String> {
-        let milliseconds = self.milliseconds();
-        let (seconds, fraction) = (milliseconds / 1_000, milliseconds % 1_000);
-        let (days, second) = (seconds / DAY_SECONDS + 719_468, seconds % DAY_SECONDS);
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        // Months count from March.
-        let from_march = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-        let year = era * 400 + year_of_era + u64::from(month <= 2);
-        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-        (year <= 9_999).then(|| {
-            format!(
-                "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z"
-            )
-        })
+        deltafold::date::rfc3339(self.milliseconds())
     }
 
-    fn milliseconds(self) -> u64 {
+    /// Return the milliseconds since 1970.
+    pub(crate) fn milliseconds(self) -> u64 {
         let since = self.0.duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }

@@ -154,6 +154,34 @@ fn wanted(
     Ok(Some(Wanted { family, tools, starts_in_thinking }))
 }
 
+/// Build the failure that a caller describes.
+pub(crate) fn failure(
+    code: &Bound<'_, PyString>,
+    message: &Bound<'_, PyString>,
+    retryable: Option<bool>,
+    retry_after: Option<f64>,
+    status: Option<u16>,
+    provider_code: Option<&Bound<'_, PyString>>,
+    http_request_id: Option<&Bound<'_, PyString>>,
+) -> PyResult<Failure<Box<str>>> {
+    let name = code.to_str()?;
+    let Some(code) = ErrorCode::from_wire(name) else {
+        let known: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+        return Err(PyValueError::new_err(format!(
+            "unknown error code {name:?}; known: {}",
+            known.join(", ")
+        )));
+    };
+    Ok(Failure {
+        retryable: Some(retryable.unwrap_or_else(|| code.retryable())),
+        retry_after,
+        status,
+        provider_code: text::boxed(provider_code)?,
+        http_request_id: text::boxed(http_request_id)?,
+        ..Failure::new(code, text::from_outside(message)?.into())
+    })
+}
+
 impl Decoder {
     /// Build a decoder with the options of a mapping.
     pub(crate) fn from_options(
@@ -192,8 +220,22 @@ impl Decoder {
         Ok(errors::lock(py, &self.core, "decoder")?.options())
     }
 
+    pub(crate) fn core(&self) -> &Mutex<Core> {
+        &self.core
+    }
+
+    /// Refuse more bytes, because a feed was interrupted.
+    pub(crate) fn tear(&self) {
+        self.torn.store(true, Ordering::Relaxed);
+    }
+
+    /// Refuse more bytes, because the body has ended.
+    pub(crate) fn mark_closed(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
     /// Refuse bytes after `close()` and after an interrupted `feed_into()`.
-    fn check_open(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn check_open(&self, py: Python<'_>) -> PyResult<()> {
         if self.torn.load(Ordering::Relaxed) {
             let message = "feed after an interrupted feed_into(): a part of its bytes was read; close(), or fail()";
             return Err(errors::misuse(py, message));
@@ -472,22 +514,8 @@ impl Decoder {
         provider_code: Option<&Bound<'_, PyString>>,
         http_request_id: Option<&Bound<'_, PyString>>,
     ) -> PyResult<DeltaBatch> {
-        let name = code.to_str()?;
-        let Some(code) = ErrorCode::from_wire(name) else {
-            let known: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-            return Err(PyValueError::new_err(format!(
-                "unknown error code {name:?}; known: {}",
-                known.join(", ")
-            )));
-        };
-        let failure = Failure {
-            retryable: Some(retryable.unwrap_or_else(|| code.retryable())),
-            retry_after,
-            status,
-            provider_code: text::boxed(provider_code)?,
-            http_request_id: text::boxed(http_request_id)?,
-            ..Failure::new(code, text::from_outside(message)?.into())
-        };
+        let failure =
+            failure(code, message, retryable, retry_after, status, provider_code, http_request_id)?;
         self.batch(py, |core, batch| {
             core.fail(failure, batch);
             Ok(())

@@ -20,6 +20,8 @@ mod contract;
 mod decoder;
 mod delta;
 mod delta_from_wire;
+mod encoder;
+mod encoder_settings;
 mod errors;
 mod fold;
 mod fold_state;
@@ -59,6 +61,10 @@ mod _core {
     use crate::decoder::{Decoder, dialect_names, markup_names};
     #[pymodule_export]
     use crate::delta::MessageDelta;
+    #[pymodule_export]
+    use crate::encoder::{Encoder, Transcoder, encode_body};
+    #[pymodule_export]
+    use crate::encoder_settings::target_names;
     #[pymodule_export]
     use crate::fold::Fold;
     #[pymodule_export]

@@ -19,6 +19,7 @@
 
 pub mod base64;
 pub mod contract;
+pub mod date;
 pub mod decoder;
 pub mod detect;
 pub mod dialect;

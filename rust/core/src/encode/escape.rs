@@ -34,7 +34,8 @@ fn plain_bytes(bytes: &[u8]) -> usize {
 pub fn write_escaped(out: &mut String, text: &str) {
     let mut rest = text;
     loop {
-        let (plain, tail) = rest.split_at_checked(plain_bytes(rest.as_bytes())).unwrap_or((rest, ""));
+        let (plain, tail) =
+            rest.split_at_checked(plain_bytes(rest.as_bytes())).unwrap_or((rest, ""));
         out.push_str(plain);
         let mut characters = tail.chars();
         match characters.next() {
@@ -74,7 +75,8 @@ pub fn write_compact(out: &mut String, json: &str) {
     let mut rest = json;
     let mut in_string = false;
     while let Some(at) = rest.find(|character: char| {
-        matches!(character, '"' | '\\') || (!in_string && matches!(character, ' ' | '\t' | '\n' | '\r'))
+        matches!(character, '"' | '\\')
+            || (!in_string && matches!(character, ' ' | '\t' | '\n' | '\r'))
     }) {
         let (plain, tail) = rest.split_at_checked(at).unwrap_or((rest, ""));
         out.push_str(plain);
@@ -90,8 +92,8 @@ pub fn write_compact(out: &mut String, json: &str) {
             }
         };
         // An escape in valid JSON is followed by an ASCII letter.
-        let (token, after) = tail.split_at_checked(taken).unwrap_or((tail, ""));
-        out.push_str(token);
+        let (copied, after) = tail.split_at_checked(taken).unwrap_or((tail, ""));
+        out.push_str(copied);
         rest = after;
     }
     out.push_str(rest);

@@ -16,19 +16,29 @@ impl Logprobs {
             .flat_map(|column| column.texts().zip(column.values().iter().copied()));
         let mut ends = self.offsets().iter().skip(1);
         let mut taken = 0;
-        write_list(out, tokens.texts().zip(tokens.values().iter().copied()), |out, (token, logprob)| {
-            let end = ends.next().and_then(|end| usize::try_from(*end).ok()).unwrap_or(taken);
-            let count = end.saturating_sub(taken);
-            taken = end.max(taken);
-            write_members(out, |object| {
-                write_token(object, token, logprob, bytes);
-                object.value("top_logprobs", |out| {
-                    write_list(out, alternatives.by_ref().take(count), |out, (token, logprob)| {
-                        write_members(out, |object| write_token(object, token, logprob, bytes));
+        write_list(
+            out,
+            tokens.texts().zip(tokens.values().iter().copied()),
+            |out, (token, logprob)| {
+                let end = ends.next().and_then(|end| usize::try_from(*end).ok()).unwrap_or(taken);
+                let count = end.saturating_sub(taken);
+                taken = end.max(taken);
+                write_members(out, |object| {
+                    write_token(object, token, logprob, bytes);
+                    object.value("top_logprobs", |out| {
+                        write_list(
+                            out,
+                            alternatives.by_ref().take(count),
+                            |out, (token, logprob)| {
+                                write_members(out, |object| {
+                                    write_token(object, token, logprob, bytes);
+                                });
+                            },
+                        );
                     });
                 });
-            });
-        });
+            },
+        );
     }
 }
 

@@ -86,10 +86,7 @@ impl<W: Writer> Sequencer<W> {
             (Payload::ToolCallArgs { text, .. }, Destination::Part(index)) => {
                 self.args(page, index, text);
             }
-            (
-                Payload::ToolCallEnd { incomplete, provider_state, .. },
-                Destination::Part(index),
-            ) => {
+            (Payload::ToolCallEnd { incomplete, provider_state, .. }, Destination::Part(index)) => {
                 if let Some(Slot { content: Content::Call(call), .. }) = self.slots.get(index) {
                     call.incomplete = incomplete;
                     if let Some(state) = provider_state {
@@ -108,8 +105,7 @@ impl<W: Writer> Sequencer<W> {
                 if let (Some(model_id), None) = (model_id, &page.settings.model_id) {
                     page.head.model_id = model_id.to_owned();
                 }
-                let ending =
-                    Ending { reason: finish_reason, raw: raw_finish_reason, details };
+                let ending = Ending { reason: finish_reason, raw: raw_finish_reason, details };
                 self.done(page, ending);
             }
             (Payload::Error(failure), _) => self.error(page, &failure),
@@ -168,7 +164,7 @@ impl<W: Writer> Sequencer<W> {
     fn start(&mut self, page: &mut Page, model_id: &str, request_id: &str) {
         if self.status.is_none() {
             page.head.model_id = page.settings.model_id.as_deref().unwrap_or(model_id).to_owned();
-            page.head.request_id = request_id.to_owned();
+            request_id.clone_into(&mut page.head.request_id);
         }
     }
 
@@ -237,8 +233,7 @@ impl<W: Writer> Sequencer<W> {
             Destination::Stream => return,
         };
         let live = self.is_live(index);
-        let riders =
-            Riders { annotations: attributes.annotations, logprobs: attributes.logprobs };
+        let riders = Riders { annotations: attributes.annotations, logprobs: attributes.logprobs };
         let Some(Slot { content: Content::Text(waiting), opened, .. }) = self.slots.get(index)
         else {
             return self.late(page, kind, index, attributes, riders);
@@ -299,8 +294,10 @@ impl<W: Writer> Sequencer<W> {
         let text = std::mem::take(&mut waiting.text);
         let annotations = std::mem::take(&mut waiting.annotations);
         let logprobs = waiting.logprobs.take();
-        let (first, more) = annotations.split_first().map_or((None, [].as_slice()), |(a, b)| (Some(a), b));
-        let riders = Riders { annotations: first.map(AsRef::as_ref), logprobs: logprobs.as_deref() };
+        let (first, more) =
+            annotations.split_first().map_or((None, [].as_slice()), |(a, b)| (Some(a), b));
+        let riders =
+            Riders { annotations: first.map(AsRef::as_ref), logprobs: logprobs.as_deref() };
         self.writer.text(page, &waiting.part, &text, riders);
         for annotations in more {
             let riders = Riders { annotations: Some(annotations), logprobs: None };
@@ -383,17 +380,14 @@ impl<W: Writer> Sequencer<W> {
             let Some(slot) = self.slots.get(index) else { return };
             let (ended, opened) = (slot.ended, slot.opened);
             match &slot.content {
-                Content::Text(waiting)
-                    if !opened
-                        && !waiting.text.is_empty()
-                        && !(page.settings.hold && waiting.part.kind == TextKind::Thinking) =>
-                {
-                    self.open_text(page, index);
+                Content::Text(waiting) => {
+                    let held = page.settings.hold && waiting.part.kind == TextKind::Thinking;
+                    if !(opened || held || waiting.text.is_empty()) {
+                        self.open_text(page, index);
+                    }
                 }
                 Content::Call(call)
-                    if !opened
-                        && !W::WHOLE_CALLS
-                        && (!call.args.is_empty() || !W::LAZY_CALLS) =>
+                    if !opened && !W::WHOLE_CALLS && (!call.args.is_empty() || !W::LAZY_CALLS) =>
                 {
                     self.open_call(page, index);
                 }
@@ -415,7 +409,8 @@ impl<W: Writer> Sequencer<W> {
         {
             self.open_text(page, index);
         }
-        if let Some(Slot { content: Content::Call(call), opened: false, .. }) = self.slots.get(index)
+        if let Some(Slot { content: Content::Call(call), opened: false, .. }) =
+            self.slots.get(index)
             && !W::WHOLE_CALLS
         {
             is_cut = call.name.is_empty() || (call.incomplete && call.args.is_empty());
@@ -529,6 +524,7 @@ impl<W: Writer> Sequencer<W> {
 }
 
 fn note_cut_call(page: &mut Page, call: &Call) {
-    let why = if call.name.is_empty() { "a call without a name" } else { "a call that was cut off" };
+    let why =
+        if call.name.is_empty() { "a call without a name" } else { "a call that was cut off" };
     page.notes.add("call", why);
 }

@@ -68,6 +68,8 @@ pub struct Settings {
     pub incomplete_as_completed: bool,
     /// Tools by the names that the source knows, if the client declared them otherwise (openai-responses).
     pub tools: Arc<BTreeMap<Box<str>, ToolName>>,
+    /// Id of the conversation (ag-ui); the response id by default.
+    pub thread_id: Option<Box<str>>,
     /// Write neither the first nor the last event of a run, which the caller owns (ag-ui).
     pub without_run: bool,
     /// Bounds of the stream.
@@ -89,6 +91,7 @@ impl Default for Settings {
             codex: false,
             incomplete_as_completed: false,
             tools: Arc::default(),
+            thread_id: None,
             without_run: false,
             limits: Limits::default(),
         }

@@ -6,10 +6,12 @@
 
 use super::{State, Target};
 use crate::contract::{
-    CallId, ContractViolation, Delta, DeltaKind, Destination, Laws, Output, Payload, TextOnlyDelta,
+    CallId, ContractViolation, Delta, DeltaKind, Destination, ErrorCode, Laws, Output, Payload,
+    TextOnlyDelta,
 };
+use crate::dialect::bedrock_converse;
 use crate::encode::{Form, Head, Note, Notes, Out, Page, Settings};
-use crate::fold::MessageAssembler;
+use crate::fold::{MessageAssembler, Terminal};
 
 /// Names and values of HTTP headers.
 pub type Headers = Vec<(&'static str, String)>;
@@ -24,8 +26,8 @@ pub struct Encoder {
     /// The call that had the last arguments, and its part.
     call: Option<(CallId, usize)>,
     violation: Option<ContractViolation>,
-    /// Seconds to wait that a failure before all content named.
-    retry_after: Option<f64>,
+    /// The failure that ended the stream: its code and the seconds to wait.
+    failure: Option<(ErrorCode, Option<f64>)>,
     http_request_id: Option<Box<str>>,
 }
 
@@ -39,7 +41,7 @@ impl Encoder {
             page: page(target, settings, objects),
             call: None,
             violation: None,
-            retry_after: None,
+            failure: None,
             http_request_id: None,
         }
     }
@@ -67,31 +69,15 @@ impl Encoder {
     }
 
     /// Return the HTTP headers of the answer; `None` until the status is decided.
-    ///
-    /// Source: protocols/encode.md, E15 and section 12.
     pub fn headers(&self) -> Option<Headers> {
-        let status = self.status()?;
-        let mut headers = Headers::new();
-        if status == 200 {
-            headers.push(("content-type", content_type(self.page.out.form()).to_owned()));
-            if matches!(self.page.out.form(), Form::Sse | Form::NamedSse) {
-                headers.push(("cache-control", "no-cache".to_owned()));
-                headers.push(("x-accel-buffering", "no".to_owned()));
-            }
-        } else {
-            headers.push(("content-type", "application/json".to_owned()));
-            if let Some(seconds) = self.retry_after.filter(|seconds| seconds.is_finite()) {
-                headers.push(("retry-after", format!("{:.0}", seconds.max(0.0).ceil())));
-            }
-        }
         let request_id = self.http_request_id.as_deref().unwrap_or(&self.page.head.request_id);
-        if let Some(name) = request_id_header(self.target).filter(|_| is_header_value(request_id)) {
-            headers.push((name, request_id.to_owned()));
-        }
-        if self.target == "ai-sdk" {
-            headers.push(("x-vercel-ai-ui-message-stream", "v1".to_owned()));
-        }
-        Some(headers)
+        let form = Some(self.page.out.form());
+        Some(headers(self.target, self.status()?, form, request_id, self.failure))
+    }
+
+    /// Return the sequence number that the next delta may have.
+    pub fn next_seq(&self) -> u64 {
+        self.laws.last_seq() + 1
     }
 
     /// Return what the target could not carry so far.
@@ -123,7 +109,7 @@ impl Encoder {
         match self.laws.check(delta) {
             Ok(place) => {
                 if let Payload::Error(failure) = &delta.payload {
-                    self.retry_after = failure.retry_after;
+                    self.failure = Some((failure.code, failure.retry_after));
                     self.http_request_id = failure.http_request_id.map(Into::into);
                 }
                 self.state.delta(&mut self.page, delta, place);
@@ -160,7 +146,9 @@ impl Output for Encoder {
             TextOnlyDelta::Thinking { part, text } => (DeltaKind::Thinking, part as usize, text),
             TextOnlyDelta::Args { id, text } => {
                 return match &self.call {
-                    Some((known, part)) if known.is_clone_of(id) && self.laws.more_args(seq, text) => {
+                    Some((known, part))
+                        if known.is_clone_of(id) && self.laws.more_args(seq, text) =>
+                    {
                         let part = *part;
                         if !self.state.more_args(&mut self.page, part, text) {
                             self.later(seq, part, delta);
@@ -196,6 +184,46 @@ fn page(target: &Target, settings: Settings, objects: bool) -> Page {
     }
 }
 
+/// Return the headers of an answer; without a framing, of a whole body.
+///
+/// Source: protocols/encode.md, E15 and section 12.
+fn headers(
+    target: &str,
+    status: u16,
+    form: Option<Form>,
+    request_id: &str,
+    failure: Option<(ErrorCode, Option<f64>)>,
+) -> Headers {
+    let mut headers = Headers::new();
+    if status == 200 {
+        headers.push(("content-type", form.map_or("application/json", content_type).to_owned()));
+        if matches!(form, Some(Form::Sse | Form::NamedSse)) {
+            headers.push(("cache-control", "no-cache".to_owned()));
+            headers.push(("x-accel-buffering", "no".to_owned()));
+        }
+        if target == "ai-sdk" {
+            headers.push(("x-vercel-ai-ui-message-stream", "v1".to_owned()));
+        }
+    } else {
+        let plain = target == "ai-sdk";
+        let kind = if plain { "text/plain; charset=utf-8" } else { "application/json" };
+        headers.push(("content-type", kind.to_owned()));
+    }
+    if let Some((code, retry_after)) = failure.filter(|_| status != 200) {
+        if let Some(seconds) = retry_after.filter(|seconds| seconds.is_finite()) {
+            headers.push(("retry-after", format!("{:.0}", seconds.max(0.0).ceil())));
+        }
+        if target == "bedrock-converse" {
+            headers
+                .push(("x-amzn-errortype", bedrock_converse::write::error_type(code).to_owned()));
+        }
+    }
+    if let Some(name) = request_id_header(target).filter(|_| is_header_value(request_id)) {
+        headers.push((name, request_id.to_owned()));
+    }
+    headers
+}
+
 /// Return the content type of a framing.
 fn content_type(form: Form) -> &'static str {
     match form {
@@ -225,7 +253,9 @@ fn is_header_value(text: &str) -> bool {
 pub struct WholeBody {
     /// HTTP status.
     pub status: u16,
-    /// JSON of the body.
+    /// HTTP headers.
+    pub headers: Headers,
+    /// JSON of the body; text for a target whose clients show it.
     pub json: String,
     /// What the target could not carry.
     pub notes: Notes,
@@ -241,18 +271,22 @@ pub fn whole_body(
     let mut page = page(target, settings, true);
     let head = &mut page.head;
     head.created = created;
-    head.model_id =
-        page.settings.model_id.as_deref().unwrap_or(message.model_id()).to_owned();
-    head.request_id = message.request_id().to_owned();
+    head.model_id = page.settings.model_id.as_deref().unwrap_or(message.model_id()).to_owned();
+    message.request_id().clone_into(&mut head.request_id);
     if let Some(usage) = message.usage() {
         head.usage.replace(&usage);
         head.has_usage = true;
     }
-    if let Some(crate::fold::Terminal::Error(failure)) = message.terminal() {
-        let failure = failure.map(&mut |text| text.as_ref());
-        let (status, json) = (target.refusal)(&mut page, &failure);
-        return Some(WholeBody { status, json, notes: page.notes });
-    }
-    let json = (target.body)(&mut page, message)?;
-    Some(WholeBody { status: 200, json, notes: page.notes })
+    let (status, json, failure, http_request_id) = match message.terminal() {
+        Some(Terminal::Error(failure)) => {
+            let borrowed = failure.map(&mut |text| text.as_ref());
+            let (status, json) = (target.refusal)(&mut page, &borrowed);
+            let evidence = Some((failure.code, failure.retry_after));
+            (status, json, evidence, failure.http_request_id.as_deref())
+        }
+        _ => (200, (target.body)(&mut page, message)?, None, None),
+    };
+    let request_id = http_request_id.unwrap_or(&page.head.request_id);
+    let headers = headers(target.name, status, None, request_id, failure);
+    Some(WholeBody { status, headers, json, notes: page.notes })
 }

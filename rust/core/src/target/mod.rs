@@ -2,19 +2,26 @@
 //!
 //! Writers of dialects are `dialect/<name>/write.rs`.
 
+mod ag_ui;
+mod ai_sdk;
 mod encoder;
+mod langchain;
 
 pub use encoder::{Encoder, Headers, WholeBody, whole_body};
 
+use ag_ui::AgUiWriter;
+use ai_sdk::AiSdkWriter;
+use langchain::LangChainWriter;
+
+use crate::contract::{Delta, Destination, Failure};
 use crate::dialect::anthropic_messages::write::MessagesWriter;
 use crate::dialect::bedrock_converse::write::ConverseWriter;
 use crate::dialect::gemini::write::GeminiWriter;
 use crate::dialect::ollama::write::OllamaWriter;
 use crate::dialect::openai_chat::write::ChatWriter;
 use crate::dialect::openai_responses::write::ResponsesWriter;
-use crate::encode::{Page, Sequencer, Writer};
-use crate::contract::{Delta, Destination, Failure};
-use crate::encode::Form;
+use crate::encode::{Form, Page, Sequencer, Writer};
+
 use crate::fold::MessageAssembler;
 
 /// A row of the list of targets.
@@ -81,6 +88,10 @@ macro_rules! targets {
 }
 
 targets! {
+    /// AG-UI.
+    AgUi(AgUiWriter),
+    /// UI message stream of Vercel's `ai`.
+    AiSdk(AiSdkWriter),
     /// Anthropic Messages.
     AnthropicMessages(MessagesWriter),
     /// Amazon Bedrock ConverseStream.
@@ -89,6 +100,8 @@ targets! {
     Gemini(GeminiWriter<false>),
     /// Gemini's `streamGenerateContent`, one JSON array.
     GeminiArray(GeminiWriter<true>),
+    /// Content-block events of langchain-core.
+    LangChain(LangChainWriter),
     /// Ollama, `/api/chat`.
     Ollama(OllamaWriter<false>),
     /// Ollama, `/api/generate`.

@@ -10,11 +10,11 @@ use deltafold::target::{self, Encoder, TARGETS, Target};
 use crate::support::{self, Owned};
 
 /// Encodes deltas one by one.
-pub fn encode(target: &'static Target, deltas: &[Owned]) -> (Encoder, Vec<u8>) {
+fn encode(target: &'static Target, deltas: &[Owned]) -> (Encoder, Vec<u8>) {
     encode_with(target, Settings::default(), deltas)
 }
 
-pub fn encode_with(
+fn encode_with(
     target: &'static Target,
     settings: Settings,
     deltas: &[Owned],
@@ -67,17 +67,23 @@ fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
         })
         .collect();
     let end = match message.terminal() {
-        Some(Terminal::Done { finish_reason: FinishReason::Error, .. }) => "error",
         Some(Terminal::Done { finish_reason: FinishReason::Other, .. })
             if target.is_some() && message.parts().is_empty() =>
         {
             "error"
         }
+        Some(Terminal::Done { finish_reason: FinishReason::Error, .. } | Terminal::Error(_)) => {
+            "error"
+        }
         Some(Terminal::Done { .. }) => "done",
-        Some(Terminal::Error(_)) => "error",
         None => "none",
     };
-    Said { text: message.text(), thinking: thinking.concat().replace("\n\n", ""), calls, end: end.to_owned() }
+    Said {
+        text: message.text(),
+        thinking: thinking.concat().replace("\n\n", ""),
+        calls,
+        end: end.to_owned(),
+    }
 }
 
 /// Whether a target has a form for a call.

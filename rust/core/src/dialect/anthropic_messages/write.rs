@@ -272,7 +272,8 @@ impl Writer for MessagesWriter {
         let usage = &page.head.usage;
         let estimate = page.settings.input_tokens;
         if usage.input.or(estimate).is_none() {
-            page.notes.add("usage", "the input tokens were unknown at the start and are written as 0");
+            page.notes
+                .add("usage", "the input tokens were unknown at the start and are written as 0");
         }
         let counts = Counts {
             input: usage.input.or(estimate).unwrap_or(0),
@@ -430,7 +431,11 @@ impl Writer for MessagesWriter {
         let mut status = 500;
         let body = object(|body| {
             status = write_error(body, failure);
-            match failure.http_request_id.or(Some(&page.head.request_id)).filter(|id| !id.is_empty()) {
+            match failure
+                .http_request_id
+                .or(Some(&page.head.request_id))
+                .filter(|id| !id.is_empty())
+            {
                 Some(id) => body.text("request_id", id),
                 None => body.json("request_id", "null"),
             }
@@ -503,7 +508,9 @@ fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
                         whole_calls += 1;
                         blocks.push(object(|block| write_call(block, &call, &input)));
                     }
-                    None => page.notes.add("call", "a call that was cut off or has no argument object"),
+                    None => {
+                        page.notes.add("call", "a call that was cut off or has no argument object");
+                    }
                 }
             }
             Part::Whole(json) => {

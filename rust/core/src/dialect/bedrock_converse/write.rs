@@ -12,7 +12,7 @@ use super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, errors, envelope, optional, write_compact,
+    WholePart, Writer, annotations, envelope, errors, optional, write_compact,
 };
 use crate::fold::{MessageAssembler, Part, Terminal};
 use crate::json::{ObjectWriter, members, object, write_list, write_members};
@@ -137,7 +137,9 @@ fn error_message(failure: &Failure<&str>) -> String {
 fn whole_block(page: &mut Page, part: &WholePart) -> Option<String> {
     let what = match part.content() {
         WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
-        WholeContent::Image { mime_type, data: Some(data), .. } if mime_type.starts_with("image/") => {
+        WholeContent::Image { mime_type, data: Some(data), .. }
+            if mime_type.starts_with("image/") =>
+        {
             let format = mime_type.trim_start_matches("image/").to_owned();
             return Some(object(|block| {
                 block.object("image", |image| {
@@ -187,9 +189,13 @@ impl Writer for ConverseWriter {
         if let Some(json) = riders.annotations {
             for citation in annotations::list(json) {
                 // Converse's own citations have a location or a source content.
-                let own = members(citation).iter().any(|(key, _)| matches!(key.as_ref(), "location" | "sourceContent"));
+                let own = members(citation)
+                    .iter()
+                    .any(|(key, _)| matches!(key.as_ref(), "location" | "sourceContent"));
                 if own && part.kind == TextKind::Text {
-                    self.delta(page, |delta| delta.value("citation", |out| write_compact(out, citation)));
+                    self.delta(page, |delta| {
+                        delta.value("citation", |out| write_compact(out, citation));
+                    });
                 } else {
                     page.notes.add("annotations", "annotations of another protocol");
                 }
@@ -330,10 +336,13 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
                 };
                 let state = reasoning_state(page, &part);
                 let state = members(state.as_deref().unwrap_or("{}"));
-                let own = |name: &str| state.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
+                let own =
+                    |name: &str| state.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
                 if let Some(bytes) = own("redactedContent") {
                     blocks.push(object(|block| {
-                        block.object("reasoningContent", |reasoning| reasoning.json("redactedContent", bytes));
+                        block.object("reasoningContent", |reasoning| {
+                            reasoning.json("redactedContent", bytes);
+                        });
                     }));
                 } else if !folded.text.is_empty() || own("signature").is_some() {
                     blocks.push(object(|block| {
@@ -361,7 +370,9 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
                             });
                         }));
                     }
-                    None => page.notes.add("call", "a call that was cut off or has no argument object"),
+                    None => {
+                        page.notes.add("call", "a call that was cut off or has no argument object");
+                    }
                 }
             }
             Part::Whole(json) => {

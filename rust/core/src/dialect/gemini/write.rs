@@ -37,9 +37,9 @@ pub struct GeminiWriter<const ARRAY: bool> {
 
 const DIALECT: &str = "gemini";
 
-const TEXT: &str = "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"";
-const THOUGHT: &str =
-    "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"thought\":true,\"text\":\"";
+const TEXT: &str =
+    "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"";
+const THOUGHT: &str = "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"thought\":true,\"text\":\"";
 
 fn write_names(object: &mut ObjectWriter<'_>, page: &Page) {
     object.text("modelVersion", &page.head.model_id);
@@ -52,7 +52,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
     }
 
     /// Write a chunk with one part.
-    fn part(&self, page: &mut Page, part: &str) {
+    fn part(page: &mut Page, part: &str) {
         let page_ref = &*page;
         let chunk = object(|chunk| {
             chunk.value("candidates", |out| {
@@ -61,7 +61,9 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                         candidate.number("index", 0);
                         candidate.object("content", |content| {
                             content.text("role", "model");
-                            content.value("parts", |out| write_list(out, [part], |out, part| out.push_str(part)));
+                            content.value("parts", |out| {
+                                write_list(out, [part], std::string::String::push_str);
+                            });
                         });
                     });
                 });
@@ -78,7 +80,8 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                 write_list(out, [()], |out, ()| {
                     write_members(out, |candidate| {
                         candidate.number("index", 0);
-                        candidate.json("content", "{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]}");
+                        candidate
+                            .json("content", "{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]}");
                         self.write_end(candidate, ending);
                     });
                 });
@@ -132,7 +135,11 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
 fn finish_word<'a>(ending: &Ending<'a>) -> &'a str {
     let own = ending.raw.filter(|raw| {
         may_be_written(raw)
-            && FACTS.finish_reasons.rows.iter().any(|row| row.member == ending.reason && row.words.contains(raw))
+            && FACTS
+                .finish_reasons
+                .rows
+                .iter()
+                .any(|row| row.member == ending.reason && row.words.contains(raw))
     });
     match ending.reason {
         FinishReason::Pause | FinishReason::Error => own.unwrap_or("OTHER"),
@@ -159,7 +166,9 @@ fn write_logprobs(result: &mut ObjectWriter<'_>, logprobs: &Logprobs) {
                 taken = end;
                 write_members(out, |object| {
                     object.value("candidates", |out| {
-                        write_list(out, rows.by_ref().take(count), |out, (token, value)| candidate(out, token, value));
+                        write_list(out, rows.by_ref().take(count), |out, (token, value)| {
+                            candidate(out, token, value);
+                        });
                     });
                 });
             });
@@ -324,7 +333,7 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
 
     fn close_text(&mut self, page: &mut Page, part: &TextPart) {
         if let Some(signature) = signature(page, part.state.as_deref()) {
-            self.part(page, &text_part("", part.kind, Some(&signature)));
+            Self::part(page, &text_part("", part.kind, Some(&signature)));
         }
     }
 
@@ -347,7 +356,7 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
 
     fn whole_call(&mut self, page: &mut Page, call: &Call) -> bool {
         if let Some(part) = call_part(page, call) {
-            self.part(page, &part);
+            Self::part(page, &part);
             return true;
         }
         page.notes.add("arguments", "a call whose arguments are no JSON object");
@@ -357,7 +366,7 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
 
     fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
         if let Some(part) = whole_part(page, part) {
-            self.part(page, &part);
+            Self::part(page, &part);
         }
     }
 
@@ -386,14 +395,15 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     }
 
     fn keep_alive(&mut self, page: &mut Page) {
-        self.part(page, "{\"text\":\"\"}");
+        Self::part(page, "{\"text\":\"\"}");
     }
 
     fn refusal(page: &mut Page, failure: &Failure<&str>) -> (u16, String) {
         let mut status = 500;
         if failure.code == ErrorCode::ContentBlocked {
             let known = ["SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY"];
-            let reason = failure.provider_code.filter(|word| known.contains(word)).unwrap_or("OTHER");
+            let reason =
+                failure.provider_code.filter(|word| known.contains(word)).unwrap_or("OTHER");
             let body = object(|body| {
                 body.object("promptFeedback", |feedback| {
                     feedback.text("blockReason", reason);
@@ -420,7 +430,8 @@ fn whole_chunk(page: &mut Page, message: &MessageAssembler) -> String {
     for (index, part) in message.parts().iter().enumerate() {
         match part {
             Part::Text(folded) | Part::Thinking(folded) => {
-                let kind = if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
+                let kind =
+                    if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
                 for json in &folded.annotations {
                     writer.keep_riders(page, Riders { annotations: Some(json), logprobs: None });
                 }
@@ -464,7 +475,9 @@ fn whole_chunk(page: &mut Page, message: &MessageAssembler) -> String {
                     candidate.number("index", 0);
                     candidate.object("content", |content| {
                         content.text("role", "model");
-                        content.value("parts", |out| write_list(out, &parts, |out, part| out.push_str(part)));
+                        content.value("parts", |out| {
+                            write_list(out, &parts, |out, part| out.push_str(part));
+                        });
                     });
                     writer.write_end(candidate, &ending);
                 });

@@ -9,6 +9,7 @@
 
 use super::facts::FACTS;
 use crate::contract::{Failure, FinishReason, Logprobs};
+use crate::date::rfc3339;
 use crate::encode::{
     Call, Ending, Form, Lead, Order, Page, Riders, TextKind, TextPart, WholeContent, WholePart,
     Writer, errors, optional, write_compact,
@@ -26,35 +27,21 @@ pub struct OllamaWriter<const GENERATE: bool> {
     thinking: Lead,
 }
 
-/// Return an instant as RFC 3339.
-///
-/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
-fn timestamp(milliseconds: u64) -> String {
-    let (days, in_day) = (milliseconds / 86_400_000, milliseconds % 86_400_000);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (seconds, rest) = (in_day / 1_000, in_day % 1_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:03}Z")
-}
-
 fn begin_record(page: &Page, out: &mut String) {
     out.push_str("{\"model\":");
     write_string(out, &page.head.model_id);
     out.push_str(",\"created_at\":");
-    write_string(out, &timestamp(page.head.created));
+    write_string(out, &rfc3339(page.head.created).unwrap_or_default());
 }
 
 impl<const GENERATE: bool> OllamaWriter<GENERATE> {
     /// Write a record; `fill` writes the members of the message beside role and content.
-    fn record(page: &mut Page, done: Option<&str>, text: &str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    fn record(
+        page: &mut Page,
+        done: Option<&str>,
+        text: &str,
+        fill: impl FnOnce(&mut ObjectWriter<'_>),
+    ) {
         let mut record = String::new();
         begin_record(page, &mut record);
         let mut object = ObjectWriter::resume(&mut record);
@@ -259,11 +246,16 @@ fn whole_record<const GENERATE: bool>(page: &mut Page, message: &MessageAssemble
             }
             Part::ToolCall(folded) => {
                 let call = Call::from_fold(index, calls.len(), folded);
-                let input = call.input_object().filter(|_| !call.incomplete && !call.name.is_empty());
+                let input =
+                    call.input_object().filter(|_| !call.incomplete && !call.name.is_empty());
                 match input {
                     Some(input) if !GENERATE => calls.push((call, input)),
-                    Some(_) => page.notes.add("call", "a call, for which /api/generate has no form"),
-                    None => page.notes.add("call", "a call that was cut off or has no argument object"),
+                    Some(_) => {
+                        page.notes.add("call", "a call, for which /api/generate has no form");
+                    }
+                    None => {
+                        page.notes.add("call", "a call that was cut off or has no argument object");
+                    }
                 }
             }
             Part::Whole(json) => note_part(page, &WholePart { index, json: json.clone() }),

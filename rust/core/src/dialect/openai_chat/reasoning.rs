@@ -52,7 +52,8 @@ impl Thinking {
         let mut fragment = Fragment::default();
         let _ = Reader::trusted(details).maybe_array(|reader| {
             fragment.read(reader)?;
-            let texts = fragment.texts.iter().filter(|(name, _)| matches!(*name, "text" | "summary"));
+            let texts =
+                fragment.texts.iter().filter(|(name, _)| matches!(*name, "text" | "summary"));
             bytes += texts.map(|(_, text)| text.raw.len()).sum::<usize>();
             Ok(())
         });

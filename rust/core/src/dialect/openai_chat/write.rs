@@ -19,7 +19,8 @@ use crate::fold::{MessageAssembler, Part, Terminal};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
 
 /// Finish reasons that the official clients know.
-const FINISH_REASONS: &[&str] = &["stop", "length", "tool_calls", "content_filter", "function_call"];
+const FINISH_REASONS: &[&str] =
+    &["stop", "length", "tool_calls", "content_filter", "function_call"];
 
 /// Writer of Chat chunks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,7 +67,12 @@ impl ChatWriter {
     }
 
     /// Write a chunk whose `delta` has the members that `fill` writes.
-    fn chunk(&self, page: &mut Page, finish: Option<&str>, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    fn chunk(
+        &self,
+        page: &mut Page,
+        finish: Option<&str>,
+        fill: impl FnOnce(&mut ObjectWriter<'_>),
+    ) {
         let mut lead = Lead::default();
         page.out.lead(&mut lead, "", |out| {
             begin_chunk(page, out);
@@ -75,7 +81,11 @@ impl ChatWriter {
         });
         page.out.repeat(&lead);
         match finish {
-            Some(reason) => page.out.piece(",\"logprobs\":null,\"finish_reason\":\"").escaped(reason).piece("\""),
+            Some(reason) => page
+                .out
+                .piece(",\"logprobs\":null,\"finish_reason\":\"")
+                .escaped(reason)
+                .piece("\""),
             None => page.out.piece(",\"logprobs\":null,\"finish_reason\":null"),
         };
         page.out.piece(&self.end);
@@ -236,7 +246,11 @@ impl Writer for ChatWriter {
         match riders.logprobs {
             None => out.piece(",\"logprobs\":null,\"finish_reason\":null"),
             Some(logprobs) => out
-                .piece(if part.refusal { ",\"logprobs\":{\"refusal\":" } else { ",\"logprobs\":{\"content\":" })
+                .piece(if part.refusal {
+                    ",\"logprobs\":{\"refusal\":"
+                } else {
+                    ",\"logprobs\":{\"content\":"
+                })
                 .value(|out| logprobs.write_openai(out, true))
                 .piece("},\"finish_reason\":null"),
         };
@@ -297,7 +311,10 @@ impl Writer for ChatWriter {
             });
         }
         page.out.repeat(&self.args);
-        page.out.escaped(text).piece("\"}}]},\"logprobs\":null,\"finish_reason\":null").piece(&self.end);
+        page.out
+            .escaped(text)
+            .piece("\"}}]},\"logprobs\":null,\"finish_reason\":null")
+            .piece(&self.end);
         page.out.finish(&self.args);
     }
 
@@ -452,7 +469,8 @@ fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
                 FinishReason::ToolCalls if !whole => FinishReason::Stop,
                 reason => reason,
             };
-            finish_word(&Ending { reason, raw: raw_finish_reason.as_deref(), details: None }).to_owned()
+            finish_word(&Ending { reason, raw: raw_finish_reason.as_deref(), details: None })
+                .to_owned()
         }
         _ => "stop".to_owned(),
     };
@@ -470,7 +488,11 @@ fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
                         answer.text("role", "assistant");
                         let silent = text.is_empty() && (!calls.is_empty() || !refusal.is_empty());
                         optional_text(answer, "content", (!silent).then_some(text.as_str()));
-                        optional_text(answer, "refusal", (!refusal.is_empty()).then_some(refusal.as_str()));
+                        optional_text(
+                            answer,
+                            "refusal",
+                            (!refusal.is_empty()).then_some(refusal.as_str()),
+                        );
                         if !thinking.is_empty() {
                             answer.text(page.settings.reasoning_member, &thinking);
                         }
@@ -486,7 +508,9 @@ fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
                         }
                         if !writer.annotations.is_empty() {
                             answer.value("annotations", |out| {
-                                write_list(out, &writer.annotations, |out, json| out.push_str(json));
+                                write_list(out, &writer.annotations, |out, json| {
+                                    out.push_str(json);
+                                });
                             });
                         }
                     });

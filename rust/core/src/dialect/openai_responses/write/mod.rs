@@ -50,7 +50,12 @@ pub struct ResponsesWriter {
 }
 
 impl ResponsesWriter {
-    fn event(&mut self, page: &mut Page, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    fn event(
+        &mut self,
+        page: &mut Page,
+        name: &'static str,
+        fill: impl FnOnce(&mut ObjectWriter<'_>),
+    ) {
         let sequence = self.sequence;
         self.sequence += 1;
         page.out.event(name, |event| {
@@ -190,7 +195,10 @@ impl ResponsesWriter {
             if state.text_member("id").is_some_and(|id| item.has_id(id)) {
                 item.encrypted = Some(encrypted.to_owned());
             } else {
-                page.notes.add("provider_state", "encrypted reasoning, whose id came after the item began (see `hold`)");
+                page.notes.add(
+                    "provider_state",
+                    "encrypted reasoning, whose id came after the item began (see `hold`)",
+                );
             }
         } else if item.is_reasoning() && page.settings.envelope {
             item.encrypted = Some(quoted(&envelope(&state)));
@@ -209,8 +217,11 @@ impl ResponsesWriter {
         let status = if incomplete { "incomplete" } else { "completed" };
         let details = incomplete.then(|| {
             let own = ending.raw.filter(|raw| FACTS.finish_reasons.reason(raw) == ending.reason);
-            let own = own.filter(|raw| raw.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
-            let own = own.filter(|raw| matches!(*raw, "max_output_tokens" | "content_filter" | "max_messages" | "steered"));
+            let own =
+                own.filter(|raw| raw.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
+            let own = own.filter(|raw| {
+                matches!(*raw, "max_output_tokens" | "content_filter" | "max_messages" | "steered")
+            });
             own.or_else(|| FACTS.finish_reasons.word(ending.reason)).unwrap_or("max_output_tokens")
         });
         (status, response::json(page, status, &self.output, details, None))
@@ -316,7 +327,9 @@ impl Writer for ResponsesWriter {
     fn open_call(&mut self, page: &mut Page, call: &Call) {
         self.settle(page);
         let tool = page.settings.tools.get(&call.name).cloned();
-        let is_custom = tool.as_ref().map_or(call.format == InputFormat::Text, |tool| tool.kind == ToolKind::Custom);
+        let is_custom = tool
+            .as_ref()
+            .map_or(call.format == InputFormat::Text, |tool| tool.kind == ToolKind::Custom);
         self.freeform = (is_custom && call.format == InputFormat::Json).then(Freeform::default);
         let id = self.next_id(page, if is_custom { "ctc" } else { "fc" });
         let mut item = Item::call(id, &call.id, &call.name, is_custom);
@@ -364,7 +377,8 @@ impl Writer for ResponsesWriter {
         let what = match part.content() {
             WholeContent::Provider { dialect, block } if dialect == Self::DIALECT => {
                 let mut item = String::new();
-                let has_id = members(block).iter().any(|(key, value)| key == "id" && value.starts_with('"'));
+                let has_id =
+                    members(block).iter().any(|(key, value)| key == "id" && value.starts_with('"'));
                 if has_id {
                     write_compact(&mut item, block);
                 } else {
@@ -382,12 +396,15 @@ impl Writer for ResponsesWriter {
             }
             WholeContent::Image { data: Some(data), .. } => {
                 let id = self.next_id(page, "ig");
-                return self.whole(page, object(|item| {
-                    item.text("id", &id);
-                    item.text("type", "image_generation_call");
-                    item.text("status", "completed");
-                    item.json("result", data);
-                }));
+                return self.whole(
+                    page,
+                    object(|item| {
+                        item.text("id", &id);
+                        item.text("type", "image_generation_call");
+                        item.text("status", "completed");
+                        item.json("result", data);
+                    }),
+                );
             }
             WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
             WholeContent::Image { .. } => "an image by its address".to_owned(),
@@ -496,7 +513,8 @@ fn response_body(page: &mut Page, message: &MessageAssembler) -> String {
     for (index, part) in message.parts().iter().enumerate() {
         match part {
             Part::Text(folded) | Part::Thinking(folded) => {
-                let kind = if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
+                let kind =
+                    if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
                 let text = TextPart {
                     index,
                     kind,

@@ -23,7 +23,9 @@ pub(super) fn json(
         response.value("output", |out| write_list(out, output, |out, item| out.push_str(item)));
         response.json("error", error.unwrap_or("null"));
         match incomplete {
-            Some(reason) => response.object("incomplete_details", |details| details.text("reason", reason)),
+            Some(reason) => {
+                response.object("incomplete_details", |details| details.text("reason", reason));
+            }
             None => response.json("incomplete_details", "null"),
         }
         response.json("instructions", "null");

@@ -1,0 +1,350 @@
+//! Writer of AG-UI 1.0, the protocol between agents and user interfaces.
+//!
+//! ```text
+//! run  = RUN_STARTED, { text | call | reasoning | CUSTOM }, ( RUN_FINISHED | RUN_ERROR )
+//! text = TEXT_MESSAGE_START, CONTENT*, END ;   call = TOOL_CALL_START, ARGS*, END
+//! reasoning = REASONING_START, REASONING_MESSAGE_START, CONTENT*, END, [REASONING_ENCRYPTED_VALUE], REASONING_END
+//! ```
+//!
+//! Laws: parts may interleave, each under its id.  Everything is ended before RUN_FINISHED; RUN_ERROR may leave parts open.
+//! No optional member is null.
+//! Source: docs.ag-ui.com, "Events"; `verifyEvents` of the official client (protocols/encode.md, section 7).
+
+use std::collections::BTreeMap;
+
+use crate::contract::{ErrorCode, Failure, FinishReason};
+use crate::encode::{
+    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholePart,
+    Writer, annotations, envelope, errors, optional, write_compact,
+};
+use crate::fold::MessageAssembler;
+use crate::json::{ObjectWriter, object, write_list, write_members, write_string};
+
+#[derive(Clone, Debug, PartialEq)]
+enum Open {
+    Text(Lead),
+    Reasoning(Lead),
+    Call(Lead, Box<str>),
+}
+
+/// Writer of AG-UI events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct AgUiWriter {
+    open: BTreeMap<usize, Open>,
+    /// Id of the last text message, the parent of the calls that follow.
+    last_text: Option<String>,
+    /// Ids of whole calls, which the caller must run.
+    pending: Vec<Box<str>>,
+}
+
+fn message_id(page: &Page, index: usize) -> String {
+    format!("{}-{index}", page.head.request_id)
+}
+
+fn event(page: &mut Page, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    page.out.event("", |event| {
+        event.text("type", name);
+        fill(event);
+    });
+}
+
+fn lead(page: &Page, name: &str, id_member: &str, id: &str) -> Lead {
+    let mut lead = Lead::default();
+    page.out.lead(&mut lead, "", |out| {
+        out.push_str("{\"type\":\"");
+        out.push_str(name);
+        out.push_str("\",\"");
+        out.push_str(id_member);
+        out.push_str("\":");
+        write_string(out, id);
+        out.push_str(",\"delta\":\"");
+    });
+    lead
+}
+
+fn with_id(page: &mut Page, name: &'static str, member: &'static str, id: &str) {
+    event(page, name, |event| event.text(member, id));
+}
+
+fn encrypted(page: &mut Page, subtype: &str, entity: &str, state: &str) {
+    let value = envelope(&State::read(state));
+    event(page, "REASONING_ENCRYPTED_VALUE", |event| {
+        event.text("subtype", subtype);
+        event.text("entityId", entity);
+        event.text("encryptedValue", &value);
+    });
+}
+
+fn custom(page: &mut Page, value: &str) {
+    event(page, "CUSTOM", |event| {
+        event.text("name", "deltafold.part");
+        event.value("value", |out| write_compact(out, value));
+    });
+}
+
+fn run_members(event: &mut ObjectWriter<'_>, thread: &str, run: &str) {
+    event.text("threadId", thread);
+    event.text("runId", run);
+}
+
+fn write_usage(event: &mut ObjectWriter<'_>, page: &Page) {
+    let Some(counts) = Counts::known(page) else { return };
+    let (cache_read, cache_write) = counts.cache();
+    event.value("usage", |out| {
+        write_list(out, [()], |out, ()| {
+            write_members(out, |usage| {
+                usage.text("model", &page.head.model_id);
+                usage.number("inputTokens", counts.input);
+                usage.number("outputTokens", counts.output);
+                usage.number("totalTokens", counts.total());
+                optional(usage, "reasoningTokens", counts.reasoning());
+                optional(usage, "cachedInputTokens", cache_read);
+                optional(usage, "cacheWriteInputTokens", cache_write);
+            });
+        });
+    });
+}
+
+impl AgUiWriter {
+    fn close(&mut self, page: &mut Page, index: usize, state: Option<&str>) {
+        match self.open.remove(&index) {
+            Some(Open::Text(_)) => {
+                let id = message_id(page, index);
+                with_id(page, "TEXT_MESSAGE_END", "messageId", &id);
+                if let Some(state) = state {
+                    encrypted(page, "message", &id, state);
+                }
+            }
+            Some(Open::Reasoning(_)) => {
+                let id = message_id(page, index);
+                with_id(page, "REASONING_MESSAGE_END", "messageId", &id);
+                if let Some(state) = state {
+                    encrypted(page, "message", &id, state);
+                }
+                with_id(page, "REASONING_END", "messageId", &id);
+            }
+            Some(Open::Call(_, id)) => {
+                with_id(page, "TOOL_CALL_END", "toolCallId", &id);
+                if let Some(state) = state {
+                    encrypted(page, "tool-call", &id, state);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn close_all(&mut self, page: &mut Page) {
+        while let Some((index, _)) = self.open.first_key_value() {
+            let index = *index;
+            self.close(page, index, None);
+        }
+    }
+
+    fn finished(
+        page: &mut Page,
+        outcome: impl FnOnce(&mut ObjectWriter<'_>),
+        finish_reason: Option<&str>,
+    ) {
+        if page.settings.without_run {
+            return;
+        }
+        let (thread, run) = run_ids(page);
+        let json = object(|event| {
+            event.text("type", "RUN_FINISHED");
+            run_members(event, &thread, &run);
+            event.object("outcome", outcome);
+            write_usage(event, page);
+            if let Some(reason) = finish_reason {
+                event.object("metadata", |metadata| metadata.text("finishReason", reason));
+            }
+        });
+        page.out.json_event("", &json);
+    }
+}
+
+fn run_ids(page: &Page) -> (String, String) {
+    let run = page.head.request_id.clone();
+    (page.settings.thread_id.as_deref().unwrap_or(&run).to_owned(), run)
+}
+
+fn annotate(page: &mut Page, index: usize, json: &str) {
+    let value = object(|value| {
+        value.text("kind", "annotations");
+        value.number("partIndex", index);
+        value.value("annotations", |out| write_list(out, annotations::list(json), write_compact));
+    });
+    custom(page, &value);
+}
+
+impl Writer for AgUiWriter {
+    const NAME: &'static str = "ag-ui";
+    const DIALECT: &'static str = "";
+    const FORM: Form = Form::Sse;
+    const ORDER: Order = Order::Keyed;
+    const LAZY_CALLS: bool = false;
+    const FREE_TEXT: bool = true;
+
+    fn head(&mut self, page: &mut Page) {
+        if page.settings.without_run {
+            return;
+        }
+        let (thread, run) = run_ids(page);
+        let created = page.head.created;
+        event(page, "RUN_STARTED", |event| {
+            if created > 0 {
+                event.number("timestamp", created);
+            }
+            run_members(event, &thread, &run);
+        });
+    }
+
+    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+        let id = message_id(page, part.index);
+        let open = match part.kind {
+            TextKind::Text => {
+                event(page, "TEXT_MESSAGE_START", |event| {
+                    event.text("messageId", &id);
+                    event.text("role", "assistant");
+                });
+                self.last_text = Some(id.clone());
+                Open::Text(lead(page, "TEXT_MESSAGE_CONTENT", "messageId", &id))
+            }
+            TextKind::Thinking => {
+                with_id(page, "REASONING_START", "messageId", &id);
+                event(page, "REASONING_MESSAGE_START", |event| {
+                    event.text("messageId", &id);
+                    event.text("role", "reasoning");
+                });
+                Open::Reasoning(lead(page, "REASONING_MESSAGE_CONTENT", "messageId", &id))
+            }
+        };
+        self.open.insert(part.index, open);
+    }
+
+    #[inline]
+    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+        if !text.is_empty()
+            && let Some(Open::Text(lead) | Open::Reasoning(lead)) = self.open.get(&part.index)
+        {
+            page.out.repeat(lead);
+            page.out.escaped(text).piece("\"}");
+            page.out.finish(lead);
+        }
+        if !riders.is_empty() {
+            self.late(page, &TextPart { state: None, ..part.clone() }, riders);
+        }
+    }
+
+    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+        self.close(page, part.index, part.state.as_deref());
+    }
+
+    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+        let Some(state) = part.state.as_deref() else { return };
+        let id = message_id(page, part.index);
+        if part.kind == TextKind::Thinking {
+            with_id(page, "REASONING_START", "messageId", &id);
+        }
+        encrypted(page, "message", &id, state);
+        if part.kind == TextKind::Thinking {
+            with_id(page, "REASONING_END", "messageId", &id);
+        }
+    }
+
+    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+        if let Some(json) = riders.annotations {
+            annotate(page, part.index, json);
+        }
+        if riders.logprobs.is_some() {
+            page.notes.add("logprobs", "log probabilities");
+        }
+        if let Some(state) = part.state.as_deref() {
+            let id = message_id(page, part.index);
+            encrypted(page, "message", &id, state);
+        }
+    }
+
+    fn open_call(&mut self, page: &mut Page, call: &Call) {
+        let parent = self.last_text.clone();
+        let parent = parent.unwrap_or_else(|| format!("{}-calls", page.head.request_id));
+        event(page, "TOOL_CALL_START", |event| {
+            event.text("toolCallId", &call.id);
+            event.text("toolCallName", &call.name);
+            event.text("parentMessageId", &parent);
+        });
+        let lead = lead(page, "TOOL_CALL_ARGS", "toolCallId", &call.id);
+        self.open.insert(call.index, Open::Call(lead, call.id.clone()));
+    }
+
+    #[inline]
+    fn args(&mut self, page: &mut Page, call: &Call, text: &str) {
+        if let Some(Open::Call(lead, _)) = self.open.get(&call.index) {
+            page.out.repeat(lead);
+            page.out.escaped(text).piece("\"}");
+            page.out.finish(lead);
+        }
+    }
+
+    fn close_call(&mut self, page: &mut Page, call: &Call) {
+        if !call.incomplete {
+            self.pending.push(call.id.clone());
+        }
+        self.close(page, call.index, call.state.as_deref());
+    }
+
+    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+        false
+    }
+
+    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+        custom(page, &part.json);
+    }
+
+    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
+        self.close_all(page);
+        let pending = std::mem::take(&mut self.pending);
+        let calls = ending.reason == FinishReason::ToolCalls;
+        let plain = calls || ending.reason == FinishReason::Stop;
+        Self::finished(
+            page,
+            |outcome| {
+                outcome.text("type", "success");
+                if calls {
+                    outcome.value("pendingToolCallIds", |out| {
+                        write_list(out, &pending, |out, id| write_string(out, id));
+                    });
+                }
+            },
+            (!plain).then_some(ending.reason.as_str()),
+        );
+    }
+
+    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        if failure.code == ErrorCode::Cancelled {
+            self.close_all(page);
+            return Self::finished(page, |outcome| outcome.text("type", "cancelled"), None);
+        }
+        if page.settings.without_run {
+            return page.notes.add("error", "a failure, which the owner of the run must tell");
+        }
+        let json = object(|event| {
+            event.text("type", "RUN_ERROR");
+            event.text("message", errors::message(failure));
+            event.text("code", failure.code.as_str());
+            write_usage(event, page);
+        });
+        page.out.json_event("", &json);
+    }
+
+    fn keep_alive(&mut self, page: &mut Page) {
+        page.out.marker(": keep-alive\n\n");
+    }
+
+    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+        errors::plain_refusal(failure)
+    }
+
+    fn body(_: &mut Page, _: &MessageAssembler) -> Option<String> {
+        None
+    }
+}

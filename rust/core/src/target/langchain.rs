@@ -1,0 +1,334 @@
+//! Writer of the content-block events of langchain-core, one JSON object a line.
+//!
+//! ```text
+//! stream = message-start, { content-block-start, content-block-delta*, content-block-finish }, message-finish
+//! ```
+//!
+//! Laws: `index` is the number of the part.  Every block is finished with its whole content, in the order of the parts,
+//! because the accumulator keeps the order of finishes.  A failure is the event `error`; an adapter must raise it.
+//! Source: langchain-protocol and `chat_model_stream` of langchain-core (protocols/encode.md, section 9).
+
+use std::collections::BTreeMap;
+
+use crate::contract::{Failure, InputFormat};
+use crate::encode::{
+    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
+    WholePart, Writer, annotations, argument_object, errors, optional, write_compact,
+};
+use crate::fold::MessageAssembler;
+use crate::json::{ObjectWriter, object, write_list};
+
+#[derive(Clone, Debug, PartialEq)]
+struct Open {
+    lead: Lead,
+    /// Text or arguments so far.
+    text: String,
+    /// JSON of the annotations.
+    annotations: Vec<String>,
+    /// The finished block, which waits for earlier ones.
+    done: Option<String>,
+}
+
+/// Writer of content-block events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct LangChainWriter {
+    open: BTreeMap<usize, Open>,
+}
+
+fn event(page: &mut Page, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    page.out.event("", |event| {
+        event.text("event", name);
+        fill(event);
+    });
+}
+
+fn write_extras(block: &mut ObjectWriter<'_>, state: Option<&str>) {
+    let Some(json) = state else { return };
+    let state = State::read(json);
+    block.object("extras", |extras| {
+        for key in ["signature", "thoughtSignature"] {
+            if let Some(signature) = state.text_member(key) {
+                extras.json("signature", signature);
+                break;
+            }
+        }
+        extras.value("provider_state", |out| write_compact(out, json));
+    });
+}
+
+impl LangChainWriter {
+    fn start(&mut self, page: &mut Page, index: usize, block: &str, delta: &str) {
+        event(page, "content-block-start", |event| {
+            event.number("index", index);
+            event.json("content", block);
+        });
+        let mut lead = Lead::default();
+        page.out.lead(&mut lead, "", |out| {
+            out.push_str("{\"event\":\"content-block-delta\",\"index\":");
+            out.push_str(&index.to_string());
+            out.push_str(",\"delta\":");
+            out.push_str(delta);
+        });
+        let open = Open { lead, text: String::new(), annotations: Vec::new(), done: None };
+        self.open.insert(index, open);
+    }
+
+    #[inline]
+    fn more(&mut self, page: &mut Page, index: usize, text: &str) {
+        if let Some(open) = self.open.get_mut(&index) {
+            open.text.push_str(text);
+            page.out.repeat(&open.lead);
+            page.out.escaped(text).piece("\"}}");
+            page.out.finish(&open.lead);
+        }
+    }
+
+    /// Finish a block, and write all whose turn it is.
+    fn finish_block(&mut self, page: &mut Page, index: usize, block: impl FnOnce(&Open) -> String) {
+        if let Some(open) = self.open.get_mut(&index) {
+            open.done = Some(block(open));
+        }
+        while let Some(first) = self.open.first_entry()
+            && let Some(block) = &first.get().done
+        {
+            let index = *first.key();
+            event(page, "content-block-finish", |event| {
+                event.number("index", index);
+                event.json("content", block);
+            });
+            first.remove();
+        }
+    }
+}
+
+impl Writer for LangChainWriter {
+    const NAME: &'static str = "langchain";
+    const DIALECT: &'static str = "";
+    const FORM: Form = Form::Ndjson;
+    const ORDER: Order = Order::Keyed;
+    const LAZY_CALLS: bool = false;
+
+    fn head(&mut self, page: &mut Page) {
+        let (id, model) = (page.head.request_id.clone(), page.head.model_id.clone());
+        event(page, "message-start", |event| {
+            event.text("role", "ai");
+            event.text("id", &id);
+            event.object("metadata", |metadata| {
+                metadata.text("provider", "deltafold");
+                metadata.text("model", &model);
+            });
+        });
+    }
+
+    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+        let (block, delta) = match part.kind {
+            TextKind::Text => {
+                ("{\"type\":\"text\",\"text\":\"\"}", "{\"type\":\"text-delta\",\"text\":\"")
+            }
+            TextKind::Thinking => (
+                "{\"type\":\"reasoning\",\"reasoning\":\"\"}",
+                "{\"type\":\"reasoning-delta\",\"reasoning\":\"",
+            ),
+        };
+        self.start(page, part.index, block, delta);
+    }
+
+    #[inline]
+    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+        if !text.is_empty() {
+            self.more(page, part.index, text);
+        }
+        if let Some(json) = riders.annotations {
+            let written = annotations::list(json).into_iter().map(citation);
+            if let Some(open) = self.open.get_mut(&part.index) {
+                open.annotations.extend(written);
+            }
+        }
+        if riders.logprobs.is_some() {
+            page.notes.add("logprobs", "log probabilities");
+        }
+    }
+
+    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+        self.finish_block(page, part.index, |open| {
+            object(|block| {
+                match part.kind {
+                    TextKind::Text => {
+                        block.text("type", "text");
+                        block.text("text", &open.text);
+                    }
+                    TextKind::Thinking => {
+                        block.text("type", "reasoning");
+                        block.text("reasoning", &open.text);
+                    }
+                }
+                if !open.annotations.is_empty() {
+                    block.value("annotations", |out| {
+                        write_list(out, &open.annotations, |out, json| out.push_str(json));
+                    });
+                }
+                write_extras(block, part.state.as_deref());
+            })
+        });
+    }
+
+    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+        if part.state.is_some() {
+            self.open_text(page, part);
+            self.close_text(page, part);
+        }
+    }
+
+    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+        if part.state.is_some() {
+            page.notes.add("provider_state", "provider state that came after its part");
+        }
+        if riders.annotations.is_some() {
+            page.notes.add("annotations", "annotations that came after their part");
+        }
+        if riders.logprobs.is_some() {
+            page.notes.add("logprobs", "log probabilities");
+        }
+    }
+
+    fn open_call(&mut self, page: &mut Page, call: &Call) {
+        let block = object(|block| {
+            block.text("type", "tool_call_chunk");
+            block.text("id", &call.id);
+            block.text("name", &call.name);
+            block.text("args", "");
+        });
+        self.start(page, call.index, &block, "{\"type\":\"tool-call-delta\",\"args\":\"");
+    }
+
+    #[inline]
+    fn args(&mut self, page: &mut Page, call: &Call, text: &str) {
+        self.more(page, call.index, text);
+    }
+
+    fn close_call(&mut self, page: &mut Page, call: &Call) {
+        debug_assert!(call.format == InputFormat::Json || !Self::FREE_TEXT, "wrapped in JSON");
+        self.finish_block(page, call.index, |open| {
+            let args = argument_object(&open.text).filter(|_| !call.incomplete);
+            object(|block| {
+                block.text("type", if args.is_some() { "tool_call" } else { "invalid_tool_call" });
+                block.text("id", &call.id);
+                block.text("name", &call.name);
+                if let Some(args) = &args {
+                    block.value("args", |out| write_compact(out, args));
+                } else {
+                    block.text("args", &open.text);
+                    let why = if call.incomplete {
+                        "the arguments were cut off"
+                    } else {
+                        "the arguments are no JSON object"
+                    };
+                    block.text("error", why);
+                }
+                write_extras(block, call.state.as_deref());
+            })
+        });
+    }
+
+    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+        false
+    }
+
+    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+        let (skeleton, block) = match part.content() {
+            WholeContent::Image { mime_type, data, url } => {
+                let image = |content: bool| {
+                    object(|block| {
+                        block.text("type", "image");
+                        if let Some(data) = data.filter(|_| content) {
+                            block.json("base64", data);
+                        }
+                        if let Some(url) = url {
+                            block.json("url", url);
+                        }
+                        block.text("mime_type", &mime_type);
+                    })
+                };
+                (image(false), image(true))
+            }
+            _ => (
+                "{\"type\":\"non_standard\",\"value\":{}}".to_owned(),
+                object(|block| {
+                    block.text("type", "non_standard");
+                    block.value("value", |out| write_compact(out, &part.json));
+                }),
+            ),
+        };
+        self.start(page, part.index, &skeleton, "");
+        self.finish_block(page, part.index, |_| block);
+    }
+
+    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
+        let counts = Counts::known(page);
+        let cost = page.head.usage.cost;
+        event(page, "message-finish", |event| {
+            if let Some(counts) = counts {
+                let (cache_read, cache_write) = counts.cache();
+                event.object("usage", |usage| {
+                    usage.number("input_tokens", counts.input);
+                    usage.number("output_tokens", counts.output);
+                    usage.number("total_tokens", counts.total());
+                    if cache_read.is_some() || cache_write.is_some() {
+                        usage.object("input_token_details", |details| {
+                            optional(details, "cache_creation", cache_write);
+                            optional(details, "cache_read", cache_read);
+                        });
+                    }
+                    if let Some(reasoning) = counts.reasoning() {
+                        usage.object("output_token_details", |details| {
+                            details.number("reasoning", reasoning);
+                        });
+                    }
+                });
+            }
+            event.object("metadata", |metadata| {
+                metadata.text("finish_reason", ending.reason.as_str());
+                if let Some(cost) = cost.filter(|cost| cost.is_finite()) {
+                    metadata.number("cost", cost);
+                }
+            });
+        });
+    }
+
+    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        event(page, "error", |event| {
+            event.text("message", errors::message(failure));
+            event.text("code", failure.code.as_str());
+        });
+    }
+
+    /// An iterator of events in one process needs nothing that keeps it alive.
+    fn keep_alive(&mut self, _: &mut Page) {}
+
+    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+        errors::plain_refusal(failure)
+    }
+
+    fn body(_: &mut Page, _: &MessageAssembler) -> Option<String> {
+        None
+    }
+}
+
+/// Return an annotation in LangChain's form: a citation of a page, or the provider's own.
+fn citation(annotation: &str) -> String {
+    match annotations::citation(annotation) {
+        Some(citation) => object(|object| {
+            object.text("type", "citation");
+            object.text("url", &citation.url);
+            if let Some(title) = &citation.title {
+                object.text("title", title);
+            }
+            optional(object, "start_index", citation.start);
+            optional(object, "end_index", citation.end);
+        }),
+        None => object(|object| {
+            object.text("type", "non_standard_annotation");
+            object.value("value", |out| write_compact(out, annotation));
+        }),
+    }
+}

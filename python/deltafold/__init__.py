@@ -12,6 +12,7 @@ from importlib import import_module
 from deltafold._core import (
     Decoder,
     DeltaBatch,
+    Encoder,
     Fold,
     JsonDefect,
     Limits,
@@ -20,9 +21,11 @@ from deltafold._core import (
     MessageDelta,
     PartialJson,
     ToolCallBuffer,
+    Transcoder,
     __version__,
     dialect_names,
     markup_names,
+    target_names,
 )
 from deltafold.lazy_names import names_on_first_use
 
@@ -38,6 +41,16 @@ if TYPE_CHECKING:
     from deltafold.dialects.migration import Migrated
     from deltafold.dialects.reader import ParsedRequest
     from deltafold.dialects.rendered import NoteCode, Rendered
+    from deltafold.encoding import (
+        EncodedBody,
+        atranscode_chunks,
+        encode_error,
+        encode_message,
+        message_deltas,
+        transcode,
+        transcode_chunks,
+        transcode_response,
+    )
     from deltafold.error_mapping import ErrorMapper
     from deltafold.errors import ModelError, OutputError
     from deltafold.events import StreamEvent, StreamEventKind
@@ -106,6 +119,8 @@ if TYPE_CHECKING:
         "DeltaStream",
         "DeltafoldError",
         "Detection",
+        "EncodedBody",
+        "Encoder",
         "ErrorCode",
         "ErrorMapper",
         "FileRefPart",
@@ -157,24 +172,33 @@ if TYPE_CHECKING:
         "ToolChoice",
         "ToolResultPart",
         "ToolSpec",
+        "Transcoder",
         "UnknownDialectError",
         "Usage",
         "Vendor",
         "__version__",
         "afold",
         "astream",
+        "atranscode_chunks",
         "decode_response",
         "detect",
         "dialect_names",
+        "encode_error",
+        "encode_message",
         "fold",
         "fold_many",
         "load_model",
         "markup_names",
+        "message_deltas",
         "migrate_config",
         "otel",
         "parse_request",
         "stream",
+        "target_names",
         "testing",
+        "transcode",
+        "transcode_chunks",
+        "transcode_response",
     ]
     __all__ += _adapters.__all__  # type: ignore[has-type]  # mypy, of an import below this file
 
@@ -183,6 +207,7 @@ _NAMES = {
     "deltafold._core": (
         "Decoder",
         "DeltaBatch",
+        "Encoder",
         "Fold",
         "JsonDefect",
         "Limits",
@@ -191,9 +216,11 @@ _NAMES = {
         "MessageDelta",
         "PartialJson",
         "ToolCallBuffer",
+        "Transcoder",
         "__version__",
         "dialect_names",
         "markup_names",
+        "target_names",
     ),
     "deltafold.bodies": ("Detection", "decode_response", "detect"),
     "deltafold.contract": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
@@ -203,6 +230,16 @@ _NAMES = {
     "deltafold.dialects.migration": ("Migrated",),
     "deltafold.dialects.reader": ("ParsedRequest",),
     "deltafold.dialects.rendered": ("NoteCode", "Rendered"),
+    "deltafold.encoding": (
+        "EncodedBody",
+        "atranscode_chunks",
+        "encode_error",
+        "encode_message",
+        "message_deltas",
+        "transcode",
+        "transcode_chunks",
+        "transcode_response",
+    ),
     "deltafold.error_mapping": ("ErrorMapper",),
     "deltafold.errors": ("ModelError", "OutputError"),
     "deltafold.events": ("StreamEvent", "StreamEventKind"),
@@ -262,6 +299,7 @@ _SUBMODULES = (
     "contract",
     "cost",
     "dialects",
+    "encoding",
     "error_causes",
     "error_mapping",
     "errors",

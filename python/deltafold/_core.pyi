@@ -3,12 +3,13 @@
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final, type_check_only
+from typing import Final, Generic, Literal, Self, TypedDict, Unpack, final, overload, type_check_only
 
 from pydantic_core import CoreSchema
-from typing_extensions import disjoint_base
+from typing_extensions import TypeVar, disjoint_base
 
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason
+from deltafold.encoding import EncoderNote, EncoderOptions
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart
@@ -25,6 +26,7 @@ __all__ = [
     "Decoder",
     "DeltaBatch",
     "DeltaBatchIterator",
+    "Encoder",
     "Fold",
     "JsonDefect",
     "LazyDict",
@@ -40,11 +42,13 @@ __all__ = [
     "StreamTimer",
     "StreamTimes",
     "ToolCallBuffer",
+    "Transcoder",
     "__version__",
     "classify_refusal",
     "decode_body",
     "detect_dialects",
     "dialect_names",
+    "encode_body",
     "error_code_from_word",
     "fold_bodies",
     "folded_json",
@@ -54,6 +58,7 @@ __all__ = [
     "seconds_until_reset",
     "set_late_fields",
     "set_lazy_field",
+    "target_names",
 ]
 
 _ValueT_co = TypeVar("_ValueT_co", covariant=True)
@@ -283,6 +288,79 @@ class Decoder:
         http_request_id: str | None = None,
     ) -> DeltaBatch: ...
 
+_WrittenT = TypeVar("_WrittenT", bytes, list[dict[str, object]], default=bytes)
+
+@final
+class Encoder(Generic[_WrittenT]):
+    @overload
+    def __new__(
+        cls, target: str, *, as_bytes: Literal[True] = True, **options: Unpack[EncoderOptions]
+    ) -> "Encoder[bytes]": ...
+    @overload
+    def __new__(
+        cls, target: str, *, as_bytes: Literal[False], **options: Unpack[EncoderOptions]
+    ) -> "Encoder[list[dict[str, object]]]": ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def headers(self) -> dict[str, str] | None: ...
+    @property
+    def notes(self) -> list[EncoderNote]: ...
+    @property
+    def finished(self) -> bool: ...
+    def feed(self, deltas: MessageDelta | DeltaBatch, /) -> _WrittenT: ...
+    def close(self) -> _WrittenT: ...
+    def keep_alive(self) -> _WrittenT: ...
+
+@final
+class Transcoder(Generic[_WrittenT]):
+    @overload
+    def __new__(
+        cls,
+        source: str | Decoder,
+        target: str,
+        *,
+        as_bytes: Literal[True] = True,
+        **options: Unpack[EncoderOptions],
+    ) -> "Transcoder[bytes]": ...
+    @overload
+    def __new__(
+        cls,
+        source: str | Decoder,
+        target: str,
+        *,
+        as_bytes: Literal[False],
+        **options: Unpack[EncoderOptions],
+    ) -> "Transcoder[list[dict[str, object]]]": ...
+    @property
+    def decoder(self) -> Decoder: ...
+    @property
+    def encoder(self) -> Encoder[_WrittenT]: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def headers(self) -> dict[str, str] | None: ...
+    @property
+    def notes(self) -> list[EncoderNote]: ...
+    @property
+    def finished(self) -> bool: ...
+    def feed(self, data: bytes | bytearray | memoryview, /) -> _WrittenT: ...
+    def close(self) -> _WrittenT: ...
+    def fail(
+        self,
+        code: ErrorCode | str,
+        message: str,
+        retryable: bool | None = None,
+        *,
+        retry_after: float | None = None,
+        status: int | None = None,
+        provider_code: str | None = None,
+        http_request_id: str | None = None,
+    ) -> _WrittenT: ...
+    def keep_alive(self) -> _WrittenT: ...
+
 @disjoint_base
 class Fold:
     def __new__(cls, dialect: str, **options: Unpack[DecoderOptions]) -> Self: ...
@@ -496,6 +574,10 @@ def folded_json(message: object, /) -> str | None: ...
 def folded_text(message: object, thinking: bool, /) -> str | None: ...
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
+def target_names() -> list[str]: ...
+def encode_body(
+    target: str, assembler: MessageAssembler, /, **options: Unpack[EncoderOptions]
+) -> tuple[int, dict[str, str], bytes, list[EncoderNote]] | None: ...
 def dialect_names() -> list[str]: ...
 
 @type_check_only

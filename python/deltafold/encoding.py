@@ -1,0 +1,450 @@
+"""Encoding: messages, errors and streams as the bodies of any provider's protocol.
+
+In: finished messages, failures, or the bytes of one protocol.  Out: bytes of another, with the HTTP
+status and the headers that its clients need.
+
+Laws: what the target cannot carry is in `notes`. A failed source never becomes a success: the
+target's own error comes last. Nothing is made up.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypedDict, Unpack, cast
+
+from deltafold import data_types
+from deltafold._core import (
+    Decoder,
+    Encoder,
+    Limits,
+    MessageAssembler,
+    MessageDelta,
+    Transcoder,
+    encode_body,
+)
+from deltafold.bodies import decode_response, whole_body
+from deltafold.contract import FinishReason
+from deltafold.error_mapping import ErrorMapper
+from deltafold.errors import ModelError
+from deltafold.exceptions import MisuseError
+from deltafold.foreign_text import well_formed
+from deltafold.parts import TextPart, ThinkingPart, ToolCallPart
+
+__all__ = [
+    "EncodedBody",
+    "EncoderNote",
+    "EncoderOptions",
+    "EncoderTool",
+    "atranscode_chunks",
+    "encode_error",
+    "encode_message",
+    "message_deltas",
+    "transcode",
+    "transcode_chunks",
+    "transcode_response",
+]
+
+
+class EncoderTool(TypedDict, total=False):
+    """A tool as the client declared it; see `Encoder`."""
+
+    kind: Literal["function", "custom"]
+    namespace: str | None
+    name: str
+
+
+class EncoderNote(TypedDict):
+    """Something that a target could not carry, and how often."""
+
+    code: str
+    what: str
+    count: int
+
+
+class EncoderOptions(TypedDict, total=False):
+    """The keyword options of `Encoder`, which every function of this module takes."""
+
+    model_id: str | None
+    request_id: str | None
+    include_usage: bool
+    input_tokens: int | None
+    reasoning_member: Literal["reasoning_content", "reasoning"]
+    signatures: Literal["reasoning_details", "thinking_blocks", "extra_content"] | None
+    envelope: bool
+    hold: bool
+    raw_reasoning: bool
+    codex: bool
+    incomplete_as_completed: bool
+    tools: Mapping[str, EncoderTool] | None
+    thread_id: str | None
+    without_run: bool
+    limits: Limits | None
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBody:
+    """A whole answer: what an HTTP server sends.
+
+    Attributes:
+        status: the HTTP status; from 400 up the body is the target's error.
+        headers: the headers that the target's clients need.
+        body: the bytes of the body.
+        notes: what the target could not carry.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    notes: list[EncoderNote]
+
+    @property
+    def json(self) -> object:
+        """The body as JSON's own types."""
+        return cast("object", json.loads(self.body))
+
+
+class _Ending(NamedTuple):
+    """End of a message: the kind and payload of its last delta."""
+
+    kind: str
+    payload: dict[str, object]
+
+
+def message_deltas(
+    message: "data_types.Message", error: ModelError | None = None
+) -> list[MessageDelta]:
+    """Return the deltas of a finished message: those of a stream that says the same.
+
+    >>> encoder = Encoder("openai-chat")
+    >>> for delta in message_deltas(message):
+    ...     send(encoder.feed(delta))
+
+    Args:
+        message: an assistant message.
+        error: the failure that ended it; the parts are those of a partial message then.
+
+    Raises:
+        MisuseError: the message is not of an assistant.
+    """
+    if message.role != "assistant":
+        raise MisuseError(f"message: an assistant message is encoded, not one of a {message.role}")
+    meta = message.meta
+    run_id = message.run_id or str(message.id)
+    start = {"modelId": meta.model_id or "", "requestId": meta.response_id or str(message.id)}
+    events: list[tuple[str, dict[str, object]]] = [("start", start)]
+    index = 0
+    for part in message.parts:
+        of_part = list(_part_events(index, part))
+        events += of_part
+        index += bool(of_part)  # an empty part carries nothing
+    if meta.usage is not None:
+        events.append(("usage", meta.usage.model_dump(mode="json")))
+    events.append(_ending(message, error))
+    return [
+        MessageDelta(run_id, seq, kind, payload, message.timestamp)
+        for seq, (kind, payload) in enumerate(events, 1)
+    ]
+
+
+def _part_events(
+    index: int, part: "data_types.MessagePart"
+) -> Iterator[tuple[str, dict[str, object]]]:
+    wire = cast("dict[str, object]", part.model_dump(mode="json"))
+    state = {"providerState": part.provider_state} if part.provider_state is not None else {}
+    if isinstance(part, TextPart | ThinkingPart):
+        payload = dict(cast("dict[str, object]", wire["payload"]))
+        payload["textDelta"] = payload.pop("text", "")
+        if payload["textDelta"] or state or payload.get("annotations") or payload.get("redacted"):
+            yield part.kind, {**payload, **state, "partIndex": index}
+            yield "part_end", {"partIndex": index}
+    elif isinstance(part, ToolCallPart):
+        call = {"toolCallId": part.tool_call_id}
+        name = {"toolName": part.tool_name, "inputFormat": part.input_format}
+        yield "tool_call_start", {**call, **name, **state, "partIndex": index}
+        if part.raw_args_text:
+            yield "tool_call_args", {**call, "argsTextDelta": part.raw_args_text}
+        yield "tool_call_end", {**call, "incomplete": part.incomplete}
+    else:
+        yield "part", {"partIndex": index, "part": wire}
+
+
+def _ending(message: "data_types.Message", error: ModelError | None) -> _Ending:
+    if error is not None:
+        payload: dict[str, object] = {
+            "errorCode": error.code.value,
+            "message": error.message,
+            "retryable": error.retryable,
+        }
+        known: dict[str, object | None] = {
+            "retryAfter": error.retry_after,
+            "status": error.status,
+            "providerCode": error.provider_code,
+            "httpRequestId": error.http_request_id,
+        }
+        payload.update((key, value) for key, value in known.items() if value is not None)
+        return _Ending("error", payload)
+    meta = message.meta
+    reason = meta.finish_reason
+    if reason is None:
+        reason = FinishReason.TOOL_CALLS if message.runnable_tool_calls else FinishReason.STOP
+    payload = {"finishReason": reason.value}
+    if meta.raw_finish_reason is not None:
+        payload["rawFinishReason"] = meta.raw_finish_reason
+    if meta.details:
+        payload["details"] = meta.details
+    return _Ending("done", payload)
+
+
+def encode_message(
+    message: "data_types.Message", target: str, **options: Unpack[EncoderOptions]
+) -> EncodedBody:
+    """Write a finished message as the whole body that answers a request without streaming.
+
+    >>> answer = encode_message(message, "anthropic-messages")
+    >>> respond(answer.status, answer.headers, answer.body)
+
+    Args:
+        message: an assistant message.
+        target: the protocol to write, one of `target_names()`.
+        options: the options of `Encoder`.
+
+    Raises:
+        MisuseError: the message is not of an assistant, or the target has no whole bodies.
+        UnknownDialectError: there is no such target.
+    """
+    assembler = MessageAssembler()
+    for delta in message_deltas(message):
+        assembler.consume(delta)
+    return _body(target, assembler, options)
+
+
+def encode_error(
+    error: ModelError, target: str, **options: Unpack[EncoderOptions]
+) -> EncodedBody:
+    """Write a failure as the HTTP error of a target.
+
+    >>> answer = encode_error(error, "openai-chat")
+    >>> answer.status
+    429
+
+    Raises:
+        UnknownDialectError: there is no such target.
+    """
+    encoder = Encoder(target, **options)
+    request_id = options.get("request_id") or error.http_request_id or ""
+    start: dict[str, object] = {"modelId": "", "requestId": request_id}
+    encoder.feed(MessageDelta("error", 1, "start", start))
+    ended = _ending(data_types.Message.assistant(), error)
+    body = encoder.feed(MessageDelta("error", 2, ended.kind, ended.payload))
+    status = encoder.status or 500
+    return EncodedBody(status, encoder.headers or {}, body, encoder.notes)
+
+
+def transcode_response(
+    body: bytes | bytearray | memoryview,
+    source: str | Decoder,
+    target: str,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    **options: Unpack[EncoderOptions],
+) -> EncodedBody:
+    """Transcode a whole response body, streamed or not, into a whole body of another protocol.
+
+    >>> transcode_response(body, "gemini", "openai-chat").json["choices"][0]["message"]["content"]
+
+    Args:
+        body: the body, content encoding undone.
+        source: the protocol of the body, one of `dialect_names()`; or a `Decoder` with its options,
+            which is not fed.
+        target: the protocol to write.
+        status: the HTTP status of the body.
+        headers: the headers of the body.
+        options: the options of `Encoder`.
+
+    Raises:
+        MisuseError: the target has no whole bodies.
+        UnknownDialectError: there is no such dialect or target.
+    """
+    from deltafold._core import decode_body  # noqa: PLC0415 - only for a Decoder of the caller
+
+    assembler = MessageAssembler()
+    if isinstance(source, Decoder):
+        assembler.consume(decode_body(source, whole_body(body)))
+    else:
+        assembler.consume(decode_response(body, source, status=status, headers=headers))
+    return _body(target, assembler, options)
+
+
+def _body(target: str, assembler: MessageAssembler, options: EncoderOptions) -> EncodedBody:
+    encoded = encode_body(target, assembler, **options)
+    if encoded is None:
+        raise MisuseError(f"target: {target} has no whole bodies; encode a stream")
+    return EncodedBody(*encoded)
+
+
+def transcode(
+    body: bytes | bytearray | memoryview,
+    source: str | Decoder,
+    target: str,
+    **options: Unpack[EncoderOptions],
+) -> bytes:
+    """Transcode a recorded stream into the stream of another protocol.
+
+    >>> transcode(recording, "openai-chat", "anthropic-messages")
+
+    Raises:
+        UnknownDialectError: there is no such dialect or target.
+    """
+    transcoder = Transcoder(source, target, **options)
+    return transcoder.feed(whole_body(body)) + transcoder.close()
+
+
+def transcode_chunks(
+    chunks: Iterable[bytes],
+    source: "str | Decoder | Transcoder",
+    target: str | None = None,
+    *,
+    error_mapper: ErrorMapper | None = None,
+    **options: Unpack[EncoderOptions],
+) -> Iterator[bytes]:
+    """Transcode the chunks of a response while they arrive.
+
+    A failure of `chunks` ends the stream in the target's own error and is not raised. To know the
+    status and the headers before the first bytes are sent, pass a `Transcoder`: both are decided
+    when the first bytes come out.
+
+    >>> with httpx2.stream("POST", url, json=body) as response:
+    ...     for data in transcode_chunks(response.iter_bytes(), "openai-chat", "gemini"):
+    ...         send(data)
+
+    Args:
+        chunks: the bytes of the source.
+        source: the protocol of the bytes, a `Decoder` with its options, or a whole `Transcoder`.
+        target: the protocol to write; None only with a `Transcoder`.
+        error_mapper: maps the failures of the transport; None is the default table.
+        options: the options of `Encoder`.
+
+    Raises:
+        UnknownDialectError: there is no such dialect or target.
+        MisuseError: a target or options are given beside a `Transcoder`, or neither.
+    """
+    return _chunks(chunks, _transcoder(source, target, options), error_mapper)
+
+
+def _chunks(
+    chunks: Iterable[bytes], transcoder: Transcoder, error_mapper: ErrorMapper | None
+) -> Iterator[bytes]:
+    try:
+        for chunk in chunks:
+            if data := transcoder.feed(chunk):
+                yield data
+    except Exception as failure:  # noqa: BLE001 - whatever the transport raises
+        data = _failed(transcoder, failure, error_mapper)
+    else:
+        data = transcoder.close()
+    if data:
+        yield data
+
+
+def atranscode_chunks(
+    chunks: AsyncIterable[bytes] | Iterable[bytes],
+    source: "str | Decoder | Transcoder",
+    target: str | None = None,
+    *,
+    keep_alive: float | None = None,
+    error_mapper: ErrorMapper | None = None,
+    **options: Unpack[EncoderOptions],
+) -> AsyncIterator[bytes]:
+    """Transcode asynchronous chunks as `transcode_chunks` does.
+
+    Args:
+        chunks: the bytes of the source.
+        source: the protocol of the bytes, a `Decoder` with its options, or a whole `Transcoder`.
+        target: the protocol to write; None only with a `Transcoder`.
+        keep_alive: seconds of silence after which the target's keep-alive is sent (asyncio only).
+            The first one decides the status for 200. None sends none.
+        error_mapper: maps the failures of the transport; None is the default table.
+        options: the options of `Encoder`.
+
+    Raises:
+        UnknownDialectError: there is no such dialect or target.
+        MisuseError: a target or options are given beside a `Transcoder`, or neither.
+    """
+    transcoder = _transcoder(source, target, options)
+    return _async_chunks(_as_async(chunks), transcoder, keep_alive, error_mapper)
+
+
+async def _async_chunks(
+    chunks: AsyncIterator[bytes],
+    transcoder: Transcoder,
+    keep_alive: float | None,
+    error_mapper: ErrorMapper | None,
+) -> AsyncIterator[bytes]:
+    waiting: asyncio.Task[bytes | None] | None = None
+    try:
+        while True:
+            if keep_alive is None:
+                chunk = await _next(chunks)
+            else:
+                waiting = waiting or asyncio.ensure_future(_next(chunks))
+                done, _ = await asyncio.wait({waiting}, timeout=keep_alive)
+                if not done:
+                    if not transcoder.finished:
+                        yield transcoder.keep_alive()
+                    continue
+                chunk, waiting = waiting.result(), None
+            if chunk is None:
+                break
+            if data := transcoder.feed(chunk):
+                yield data
+    except Exception as failure:  # noqa: BLE001 - whatever the transport raises
+        data = _failed(transcoder, failure, error_mapper)
+    else:
+        data = transcoder.close()
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+    if data:
+        yield data
+
+
+async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(chunks, None)
+
+
+async def _as_async(chunks: AsyncIterable[bytes] | Iterable[bytes]) -> AsyncIterator[bytes]:
+    if isinstance(chunks, AsyncIterable):
+        async for chunk in chunks:
+            yield chunk
+    else:
+        for chunk in chunks:
+            yield chunk
+
+
+def _transcoder(
+    source: "str | Decoder | Transcoder", target: str | None, options: EncoderOptions
+) -> Transcoder:
+    if isinstance(source, Transcoder):
+        if target is not None or options:
+            raise MisuseError("target: a Transcoder has its own target and options")
+        return source
+    if target is None:
+        raise MisuseError("target: name the protocol to write")
+    return Transcoder(source, target, **options)
+
+
+def _failed(
+    transcoder: Transcoder, failure: Exception, error_mapper: ErrorMapper | None
+) -> bytes:
+    fields = (error_mapper or ErrorMapper()).map(failure)
+    return transcoder.fail(
+        fields.code,
+        well_formed(fields.message),
+        fields.retryable,
+        retry_after=fields.retry_after,
+        status=fields.status,
+        provider_code=fields.provider_code,
+        http_request_id=fields.http_request_id,
+    )

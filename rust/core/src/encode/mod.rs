@@ -19,6 +19,7 @@ pub mod annotations;
 mod arguments;
 pub mod errors;
 mod escape;
+mod finish;
 mod freeform;
 mod head;
 mod logprobs;
@@ -34,6 +35,7 @@ mod writer;
 
 pub use arguments::argument_object;
 pub use escape::{write_compact, write_escaped};
+pub use finish::{finish_word, note_reason};
 pub use freeform::Freeform;
 pub use head::{Head, Page};
 pub use notes::{Note, Notes};

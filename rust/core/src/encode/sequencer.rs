@@ -486,11 +486,7 @@ impl<W: Writer> Sequencer<W> {
             return self.error(page, &failure);
         }
         self.begin(page);
-        let reason = match ending.reason {
-            FinishReason::ToolCalls if self.whole_calls == 0 => FinishReason::Stop,
-            reason => reason,
-        };
-        self.writer.finish(page, &Ending { reason, ..ending });
+        self.writer.finish(page, &ending.without_calls(self.whole_calls == 0));
         self.ended = true;
     }
 

@@ -6,7 +6,7 @@ use super::head::Page;
 use super::out::Form;
 use super::parts::{Call, Riders, TextPart, WholePart};
 use crate::contract::{Failure, FinishReason};
-use crate::fold::MessageAssembler;
+use crate::fold::{MessageAssembler, Terminal};
 
 /// What the grammar of a target allows to be open at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,25 @@ pub struct Ending<'a> {
 }
 
 impl<'a> Ending<'a> {
-    /// Return the source's own word if it is one of the target's words for the same reason.
-    pub fn own_word(&self, words: &[&'static str]) -> Option<&'a str> {
-        self.raw.filter(|raw| words.contains(raw))
+    /// Return the end of a folded message of which `calls` whole calls are written.
+    pub fn of(message: &'a MessageAssembler, calls: usize) -> Self {
+        let (reason, raw) = match message.terminal() {
+            Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
+                (*finish_reason, raw_finish_reason.as_deref())
+            }
+            _ => (FinishReason::Stop, None),
+        };
+        let ending = Self { reason, raw, details: message.details() };
+        ending.without_calls(calls == 0)
+    }
+
+    /// Return the end of a message without calls, whose reason cannot be its calls.
+    #[must_use]
+    pub fn without_calls(self, no_calls: bool) -> Self {
+        match self.reason {
+            FinishReason::ToolCalls if no_calls => Self { reason: FinishReason::Stop, ..self },
+            _ => self,
+        }
     }
 }
 

@@ -167,14 +167,16 @@ fn decode_answer(dialect: &str, status: u16, body: &[u8]) -> Vec<Owned> {
 }
 
 #[test]
-fn the_bytes_do_not_depend_on_batches() {
+fn bytes_one_by_one_give_the_same_bytes() {
     for fixture in support::fixtures() {
         let deltas = support::decode(&fixture.dialect, &fixture.wire);
         for target in TARGETS {
             let (_, wanted) = encode(target, &deltas);
             let mut encoder = Encoder::new(target, Settings::default(), false);
             let mut decoder = support::decoder(&fixture.dialect);
-            decoder.feed(&fixture.wire, &mut encoder);
+            for byte in fixture.wire.chunks(1) {
+                decoder.feed(byte, &mut encoder);
+            }
             decoder.close(&mut encoder);
             assert_eq!(encoder.violation(), None);
             let bytes = encoder.take();
@@ -195,4 +197,26 @@ fn a_name_finds_its_target() {
         assert_eq!(target::find(row.name).map(|found| found.name), Some(row.name));
     }
     assert!(target::find("openai").is_none());
+}
+
+#[test]
+fn every_cut_of_a_fixture_gives_the_same_bytes() {
+    for (place, fixture) in support::fixtures().iter().enumerate() {
+        let target = &TARGETS[place % TARGETS.len()];
+        let whole = two_pieces(target, fixture, 0);
+        for cut in 1..fixture.wire.len().min(4_096) {
+            let bytes = two_pieces(target, fixture, cut);
+            assert!(bytes == whole, "{} to {}, cut at {cut}", fixture.name, target.name);
+        }
+    }
+}
+
+fn two_pieces(target: &'static Target, fixture: &support::Fixture, cut: usize) -> Vec<u8> {
+    let mut encoder = Encoder::new(target, Settings::default(), false);
+    let mut decoder = support::decoder(&fixture.dialect);
+    let (first, second) = fixture.wire.split_at(cut);
+    decoder.feed(first, &mut encoder);
+    decoder.feed(second, &mut encoder);
+    decoder.close(&mut encoder);
+    encoder.take()
 }

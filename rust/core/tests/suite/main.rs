@@ -20,6 +20,7 @@ mod cost;
 mod cutting;
 mod detect;
 mod encode;
+mod encode_corpus;
 mod facts;
 mod frames;
 mod framings;

@@ -10,12 +10,12 @@
 //! Source: docs.claude.com, "Streaming Messages"; types of the official clients (protocols/encode.md, section 3).
 
 use super::facts::FACTS;
-use crate::contract::{ErrorCode, Failure, FinishReason};
+use crate::contract::{ErrorCode, Failure};
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, envelope, errors, optional, write_compact,
+    WholePart, Writer, annotations, envelope, errors, finish_word, optional, write_compact,
 };
-use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
 
 /// Stop reasons that the official clients know.
@@ -194,17 +194,9 @@ fn write_usage(page: &mut Page, object: &mut ObjectWriter<'_>) {
     }
 }
 
-fn stop_reason<'a>(ending: &Ending<'a>) -> &'a str {
-    ending
-        .own_word(STOP_REASONS)
-        .filter(|word| FACTS.finish_reasons.reason(word) == ending.reason)
-        .or_else(|| FACTS.finish_reasons.word(ending.reason))
-        .unwrap_or("end_turn")
-}
-
 /// Write `stop_reason` and what belongs to it.
-fn write_stop(object: &mut ObjectWriter<'_>, ending: &Ending<'_>) {
-    object.text("stop_reason", stop_reason(ending));
+fn write_stop(object: &mut ObjectWriter<'_>, reason: &str, ending: &Ending<'_>) {
+    object.text("stop_reason", reason);
     let details = members(ending.details.unwrap_or("{}"));
     let detail = |name: &str| details.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
     let sequence = detail("stop_sequence").filter(|value| value.starts_with('"'));
@@ -406,9 +398,10 @@ impl Writer for MessagesWriter {
     fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
         let mut json = String::new();
         write_members(&mut json, |usage| write_usage(page, usage));
+        let reason = finish_word(page, ending, &FACTS.finish_reasons, STOP_REASONS, false);
         page.out.event("message_delta", |event| {
             event.text("type", "message_delta");
-            event.object("delta", |delta| write_stop(delta, ending));
+            event.object("delta", |delta| write_stop(delta, reason, ending));
             event.json("usage", &json);
         });
         page.out.event("message_stop", |event| event.text("type", "message_stop"));
@@ -519,18 +512,8 @@ fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
             }
         }
     }
-    let (reason, raw) = match message.terminal() {
-        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-            (*finish_reason, raw_finish_reason.as_deref())
-        }
-        _ => (FinishReason::Stop, None),
-    };
-    let reason = if reason == FinishReason::ToolCalls && whole_calls == 0 {
-        FinishReason::Stop
-    } else {
-        reason
-    };
-    let ending = Ending { reason, raw, details: message.details() };
+    let ending = Ending::of(message, whole_calls);
+    let reason = finish_word(page, &ending, &FACTS.finish_reasons, STOP_REASONS, false);
     let counts = Counts::filled(page);
     object(|body| {
         body.text("id", &page.head.request_id);
@@ -540,7 +523,7 @@ fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
         body.value("content", |out| {
             write_list(out, &blocks, |out, block| write_compact(out, block));
         });
-        write_stop(body, &ending);
+        write_stop(body, reason, &ending);
         body.object("usage", |usage| write_counts(usage, counts));
     })
 }

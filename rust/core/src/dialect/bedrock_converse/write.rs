@@ -9,12 +9,12 @@
 //! Source: docs.aws.amazon.com, "ConverseStream"; botocore's model (protocols/encode.md, section 10).
 
 use super::facts::FACTS;
-use crate::contract::{ErrorCode, Failure, FinishReason};
+use crate::contract::{ErrorCode, Failure};
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, envelope, errors, optional, write_compact,
+    WholePart, Writer, annotations, envelope, errors, finish_word, optional, write_compact,
 };
-use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members};
 
 /// Stop reasons of the service's model.
@@ -96,14 +96,6 @@ fn write_usage(page: &mut Page, object: &mut ObjectWriter<'_>) {
     object.number("totalTokens", counts.total());
     optional(object, "cacheReadInputTokens", cache_read);
     optional(object, "cacheWriteInputTokens", cache_write);
-}
-
-fn stop_reason<'a>(ending: &Ending<'a>) -> &'a str {
-    ending
-        .own_word(STOP_REASONS)
-        .filter(|word| FACTS.finish_reasons.reason(word) == ending.reason)
-        .or_else(|| FACTS.finish_reasons.word(ending.reason))
-        .unwrap_or("end_turn")
 }
 
 /// Return the name of an exception in the stream, and its HTTP status.
@@ -278,7 +270,8 @@ impl Writer for ConverseWriter {
     }
 
     fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        page.out.event("messageStop", |event| event.text("stopReason", stop_reason(ending)));
+        let reason = finish_word(page, ending, &FACTS.finish_reasons, STOP_REASONS, false);
+        page.out.event("messageStop", |event| event.text("stopReason", reason));
         let mut usage = String::new();
         write_members(&mut usage, |usage| write_usage(page, usage));
         page.out.event("metadata", |event| {
@@ -380,14 +373,8 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
             }
         }
     }
-    let (reason, raw) = match message.terminal() {
-        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-            (*finish_reason, raw_finish_reason.as_deref())
-        }
-        _ => (FinishReason::Stop, None),
-    };
-    let reason =
-        if reason == FinishReason::ToolCalls && calls == 0 { FinishReason::Stop } else { reason };
+    let ending = Ending::of(message, calls);
+    let reason = finish_word(page, &ending, &FACTS.finish_reasons, STOP_REASONS, false);
     let mut usage = String::new();
     write_members(&mut usage, |usage| write_usage(page, usage));
     object(|body| {
@@ -399,7 +386,7 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
                 });
             });
         });
-        body.text("stopReason", stop_reason(&Ending { reason, raw, details: None }));
+        body.text("stopReason", reason);
         body.json("usage", &usage);
         body.object("metrics", |metrics| metrics.number("latencyMs", 0));
     })

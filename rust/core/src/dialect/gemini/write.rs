@@ -13,15 +13,31 @@ use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, envelope, errors, optional, write_compact,
+    WholePart, Writer, annotations, envelope, errors, finish_word, note_reason, optional,
+    write_compact,
 };
-use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, object, write_list, write_members, write_string};
 
-/// Words that may stand as a finish reason without more.  `CONTINUATION` makes the clients go on by themselves.
-fn may_be_written(word: &str) -> bool {
-    word != "CONTINUATION" && !word.bytes().any(|byte| byte.is_ascii_digit())
-}
+/// Finish reasons that the official clients know.
+const WORDS: &[&str] = &[
+    "STOP",
+    "MAX_TOKENS",
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "OTHER",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MALFORMED_FUNCTION_CALL",
+    "IMAGE_SAFETY",
+    "UNEXPECTED_TOOL_CALL",
+    "IMAGE_PROHIBITED_CONTENT",
+    "NO_IMAGE",
+    "IMAGE_RECITATION",
+    "IMAGE_OTHER",
+];
 
 /// Writer of chunks: as server-sent events, or with `ARRAY` as the elements of one JSON array.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,6 +90,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
     }
 
     fn finish_chunk(&mut self, page: &mut Page, ending: &Ending<'_>) {
+        let reason = reason_word(page, ending);
         let mut chunk = String::new();
         write_members(&mut chunk, |chunk| {
             chunk.value("candidates", |out| {
@@ -82,7 +99,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                         candidate.number("index", 0);
                         candidate
                             .json("content", "{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]}");
-                        self.write_end(candidate, ending);
+                        self.write_end(candidate, reason);
                     });
                 });
             });
@@ -93,12 +110,12 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
     }
 
     /// Write the members of a candidate that stand at its end.
-    fn write_end(&self, candidate: &mut ObjectWriter<'_>, ending: &Ending<'_>) {
+    fn write_end(&self, candidate: &mut ObjectWriter<'_>, reason: &str) {
         if let Some(raw) = &self.malformed {
             candidate.text("finishReason", "MALFORMED_FUNCTION_CALL");
             candidate.text("finishMessage", raw);
         } else {
-            candidate.text("finishReason", finish_word(ending));
+            candidate.text("finishReason", reason);
         }
         if !self.annotations.is_empty() {
             candidate.object("groundingMetadata", |grounding| {
@@ -132,19 +149,15 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
     }
 }
 
-fn finish_word<'a>(ending: &Ending<'a>) -> &'a str {
-    let own = ending.raw.filter(|raw| {
-        may_be_written(raw)
-            && FACTS
-                .finish_reasons
-                .rows
-                .iter()
-                .any(|row| row.member == ending.reason && row.words.contains(raw))
-    });
-    match ending.reason {
-        FinishReason::Pause | FinishReason::Error => own.unwrap_or("OTHER"),
-        reason => own.or_else(|| FACTS.finish_reasons.word(reason)).unwrap_or("OTHER"),
+/// Return the finish reason.  `CONTINUATION` makes the clients go on by themselves.
+fn reason_word<'a>(page: &mut Page, ending: &Ending<'a>) -> &'a str {
+    let word = finish_word(page, ending, &FACTS.finish_reasons, WORDS, false);
+    if word == "CONTINUATION" || (ending.reason == FinishReason::Error && ending.raw != Some(word))
+    {
+        note_reason(page, ending);
+        return "OTHER";
     }
+    word
 }
 
 fn write_logprobs(result: &mut ObjectWriter<'_>, logprobs: &Logprobs) {
@@ -458,13 +471,7 @@ fn whole_chunk(page: &mut Page, message: &MessageAssembler) -> String {
         }
     }
     writer.logprobs = message.logprobs().map(|logprobs| Box::new((**logprobs).clone()));
-    let (reason, raw) = match message.terminal() {
-        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-            (*finish_reason, raw_finish_reason.as_deref())
-        }
-        _ => (FinishReason::Stop, None),
-    };
-    let ending = Ending { reason, raw, details: None };
+    let reason = reason_word(page, &Ending::of(message, calls));
     if parts.is_empty() {
         parts.push("{\"text\":\"\"}".to_owned());
     }
@@ -479,7 +486,7 @@ fn whole_chunk(page: &mut Page, message: &MessageAssembler) -> String {
                             write_list(out, &parts, |out, part| out.push_str(part));
                         });
                     });
-                    writer.write_end(candidate, &ending);
+                    writer.write_end(candidate, reason);
                 });
             });
         });

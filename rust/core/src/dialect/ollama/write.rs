@@ -8,13 +8,13 @@
 //! Source: the API document of Ollama's repository; types of the official clients (protocols/encode.md, section 6).
 
 use super::facts::FACTS;
-use crate::contract::{Failure, FinishReason, Logprobs};
+use crate::contract::{Failure, Logprobs};
 use crate::date::rfc3339;
 use crate::encode::{
     Call, Ending, Form, Lead, Order, Page, Riders, TextKind, TextPart, WholeContent, WholePart,
-    Writer, errors, optional, write_compact,
+    Writer, errors, finish_word, optional, write_compact,
 };
-use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, object, write_list, write_members, write_string};
 
 /// Words that Ollama writes.
@@ -93,14 +93,7 @@ fn write_end(object: &mut ObjectWriter<'_>, page: &Page, done: Option<&str>) {
 }
 
 fn done_word<'a>(page: &mut Page, ending: &Ending<'a>) -> &'a str {
-    if matches!(ending.reason, FinishReason::ContentFilter | FinishReason::Refusal) {
-        page.notes.add("finish_reason", ending.reason.as_str());
-    }
-    ending
-        .own_word(DONE_REASONS)
-        .filter(|word| FACTS.finish_reasons.reason(word) == ending.reason)
-        .or_else(|| FACTS.finish_reasons.word(ending.reason))
-        .unwrap_or("stop")
+    finish_word(page, ending, &FACTS.finish_reasons, DONE_REASONS, false)
 }
 
 fn note_state(page: &mut Page, state: Option<&str>) {
@@ -261,13 +254,7 @@ fn whole_record<const GENERATE: bool>(page: &mut Page, message: &MessageAssemble
             Part::Whole(json) => note_part(page, &WholePart { index, json: json.clone() }),
         }
     }
-    let (reason, raw) = match message.terminal() {
-        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-            (*finish_reason, raw_finish_reason.as_deref())
-        }
-        _ => (FinishReason::Stop, None),
-    };
-    let done = done_word(page, &Ending { reason, raw, details: None });
+    let done = done_word(page, &Ending::of(message, calls.len()));
     let mut record = String::new();
     begin_record(page, &mut record);
     let mut object = ObjectWriter::resume(&mut record);

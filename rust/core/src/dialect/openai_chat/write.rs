@@ -9,13 +9,13 @@
 //! Source: platform.openai.com, "Chat: streaming"; types of the official clients (protocols/encode.md, section 2).
 
 use super::facts::FACTS;
-use crate::contract::{Failure, FinishReason, InputFormat};
+use crate::contract::{Failure, InputFormat};
 use crate::encode::annotations::{self, citation};
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Page, Place, Riders, State, TextKind, TextPart,
-    WholeContent, WholePart, Writer, envelope, errors, optional, write_compact,
+    WholeContent, WholePart, Writer, envelope, errors, finish_word, optional, write_compact,
 };
-use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
 
 /// Finish reasons that the official clients know.
@@ -192,14 +192,6 @@ fn write_usage(object: &mut ObjectWriter<'_>, counts: Counts) {
     }
 }
 
-fn finish_word<'a>(ending: &Ending<'a>) -> &'a str {
-    ending
-        .own_word(FINISH_REASONS)
-        .filter(|word| FACTS.finish_reasons.reason(word) == ending.reason)
-        .or_else(|| FACTS.finish_reasons.word(ending.reason))
-        .unwrap_or("stop")
-}
-
 impl Writer for ChatWriter {
     const NAME: &'static str = "openai-chat";
     const DIALECT: &'static str = "openai-chat";
@@ -359,7 +351,8 @@ impl Writer for ChatWriter {
                 });
             });
         }
-        self.chunk(page, Some(finish_word(ending)), |_| {});
+        let word = finish_word(page, ending, &FACTS.finish_reasons, FINISH_REASONS, self.refused);
+        self.chunk(page, Some(word), |_| {});
         if page.settings.include_usage {
             if let Some(counts) = Counts::known(page) {
                 let mut lead = Lead::default();
@@ -462,18 +455,10 @@ fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
     }
     let states: Vec<String> =
         states.into_iter().filter_map(|json| chat_state(page, &State::read(json))).collect();
-    let finish = match message.terminal() {
-        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-            let whole = calls.iter().any(|call| !call.incomplete);
-            let reason = match *finish_reason {
-                FinishReason::ToolCalls if !whole => FinishReason::Stop,
-                reason => reason,
-            };
-            finish_word(&Ending { reason, raw: raw_finish_reason.as_deref(), details: None })
-                .to_owned()
-        }
-        _ => "stop".to_owned(),
-    };
+    let whole_calls = calls.iter().filter(|call| !call.incomplete).count();
+    let ending = Ending::of(message, whole_calls);
+    let refused = !refusal.is_empty();
+    let finish = finish_word(page, &ending, &FACTS.finish_reasons, FINISH_REASONS, refused);
     let counts = Counts::known(page);
     object(|body| {
         body.text("id", &page.head.request_id);
@@ -520,7 +505,7 @@ fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
                         }),
                         None => choice.json("logprobs", "null"),
                     }
-                    choice.text("finish_reason", &finish);
+                    choice.text("finish_reason", finish);
                 });
             });
         });

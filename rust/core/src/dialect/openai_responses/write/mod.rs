@@ -26,10 +26,13 @@ use crate::contract::{Failure, FinishReason, InputFormat};
 use crate::encode::annotations::{self, citation};
 use crate::encode::{
     Call, Ending, Form, Freeform, Lead, Order, Page, Riders, State, TextKind, TextPart, ToolKind,
-    WholeContent, WholePart, Writer, envelope, errors, write_compact,
+    WholeContent, WholePart, Writer, envelope, errors, finish_word, write_compact,
 };
-use crate::fold::{MessageAssembler, Part, Terminal};
+use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_string};
+
+/// Reasons of `incomplete_details`.
+const REASONS: &[&str] = &["max_output_tokens", "content_filter", "max_messages", "steered"];
 
 /// Writer of Responses events.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -215,15 +218,8 @@ impl ResponsesWriter {
         self.close(page, if cut { "incomplete" } else { "completed" });
         let incomplete = cut && !page.settings.incomplete_as_completed;
         let status = if incomplete { "incomplete" } else { "completed" };
-        let details = incomplete.then(|| {
-            let own = ending.raw.filter(|raw| FACTS.finish_reasons.reason(raw) == ending.reason);
-            let own =
-                own.filter(|raw| raw.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
-            let own = own.filter(|raw| {
-                matches!(*raw, "max_output_tokens" | "content_filter" | "max_messages" | "steered")
-            });
-            own.or_else(|| FACTS.finish_reasons.word(ending.reason)).unwrap_or("max_output_tokens")
-        });
+        let word = finish_word(page, ending, &FACTS.finish_reasons, REASONS, self.refused);
+        let details = incomplete.then_some(word);
         (status, response::json(page, status, &self.output, details, None))
     }
 }
@@ -264,8 +260,8 @@ impl Writer for ResponsesWriter {
                 Item::reasoning(id, page.settings.raw_reasoning)
             }
             TextKind::Text => {
-                self.refused |= part.refusal;
                 let refusal = part.refusal && !page.settings.codex;
+                self.refused |= refusal;
                 Item::message(self.next_id(page, "msg"), refusal)
             }
         };
@@ -510,6 +506,7 @@ impl ResponsesWriter {
 /// Return a whole response: the one that would end the stream.
 fn response_body(page: &mut Page, message: &MessageAssembler) -> String {
     let mut writer = ResponsesWriter::default();
+    let mut calls = 0;
     for (index, part) in message.parts().iter().enumerate() {
         match part {
             Part::Text(folded) | Part::Thinking(folded) => {
@@ -544,17 +541,12 @@ fn response_body(page: &mut Page, message: &MessageAssembler) -> String {
                     writer.args(page, &call, &call.args);
                 }
                 writer.close_call(page, &call);
+                calls += usize::from(!call.incomplete);
             }
             Part::Whole(json) => {
                 writer.whole_part(page, &WholePart { index, json: json.clone() });
             }
         }
     }
-    let (reason, raw) = match message.terminal() {
-        Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
-            (*finish_reason, raw_finish_reason.as_deref())
-        }
-        _ => (FinishReason::Stop, None),
-    };
-    writer.terminal(page, &Ending { reason, raw, details: message.details() }).1
+    writer.terminal(page, &Ending::of(message, calls)).1
 }

@@ -1,0 +1,33 @@
+//! The word of a target for a finish reason.
+
+use super::head::Page;
+use super::writer::Ending;
+use crate::contract::FinishReason;
+use crate::facts::FinishReasons;
+
+/// Return the word to write: the source's own if the target knows it for the same reason, else the word of the table.
+///
+/// A reason that the reader of the word would take for another one becomes a note, unless `implied` says that the content
+/// tells it.
+pub fn finish_word<'a>(
+    page: &mut Page,
+    ending: &Ending<'a>,
+    facts: &FinishReasons,
+    known: &[&'static str],
+    implied: bool,
+) -> &'a str {
+    let own = ending.raw.filter(|raw| {
+        known.contains(raw)
+            && facts.rows.iter().any(|row| row.member == ending.reason && row.words.contains(raw))
+    });
+    let word = own.or_else(|| facts.word(ending.reason)).unwrap_or("stop");
+    if !implied && ending.reason != FinishReason::ToolCalls && facts.reason(word) != ending.reason {
+        note_reason(page, ending);
+    }
+    word
+}
+
+/// Note a finish reason that the target cannot say.
+pub fn note_reason(page: &mut Page, ending: &Ending<'_>) {
+    page.notes.add("finish_reason", ending.raw.unwrap_or(ending.reason.as_str()));
+}

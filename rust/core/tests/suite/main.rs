@@ -22,6 +22,7 @@ mod detect;
 mod facts;
 mod frames;
 mod framings;
+mod grammar;
 mod hostile;
 mod hostile_frames;
 mod hostile_gemini;

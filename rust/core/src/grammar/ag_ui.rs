@@ -5,7 +5,7 @@
 //! Laws: `RUN_STARTED` comes first, and `RUN_FINISHED` or `RUN_ERROR` last.  Messages, calls and reasoning are keyed, and each
 //! starts and ends once before `RUN_FINISHED`.  No member of an event is null.
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::Parts;
 use super::tree::{Node, Rule, Value};
 

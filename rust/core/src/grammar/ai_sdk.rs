@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::{Ids, Parts};
 use super::tree::{Node, Rule, Value};
 

@@ -5,7 +5,7 @@
 //! Laws: blocks come one after another under dense indexes, each with one start and one stop, and a delta fits its block.
 //! `message_delta` and `message_stop` come once.  Nothing follows an error, which may leave a block open.
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::Ids;
 use super::tree::{Node, Rule, Value};
 

@@ -4,7 +4,7 @@
 //!
 //! Laws: both checksums are verified.  All headers are strings, and no name repeats.  The payload is `application/json`.
 
-use super::framing::{Event, MAX_EVENT_BYTES, hold, utf8};
+use super::event::{Event, MAX_EVENT_BYTES, hold, utf8};
 use super::tree::{Rule, quoted};
 
 /// Length of the prelude: two lengths and their CRC.

@@ -6,7 +6,7 @@
 //! start; other blocks open with their first delta.  Nothing follows an exception.  A frame with an unknown event type is a
 //! keep-alive.
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::Ids;
 use super::tree::{Node, Rule, Value};
 

@@ -5,7 +5,7 @@
 //! Laws: every chunk has one candidate with parts, for a chunk without parts makes chat objects forget the answer.  The finish
 //! reason and the usage come once, with the last chunk.  Nothing follows the last chunk, an error or a blocked prompt.
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::Ids;
 use super::tree::{Node, Rule, Value};
 use crate::base64;

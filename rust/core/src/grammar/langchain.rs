@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::{Ids, Room, Written};
 use super::tree::{Node, Rule, Value};
 

@@ -19,6 +19,7 @@ mod ai_sdk;
 mod anthropic_messages;
 mod aws_frames;
 mod bedrock_converse;
+mod event;
 mod framing;
 mod gemini;
 mod kept;
@@ -32,7 +33,8 @@ mod tree;
 
 use std::fmt;
 
-use framing::{Array, Event, Framing, Lines, MAX_EVENT_BYTES, Sse};
+use event::{Event, MAX_EVENT_BYTES};
+use framing::{Array, Framing, Lines, Sse};
 use tree::{Rule, quoted};
 
 /// Rule of a target's grammar that a body breaks.
@@ -292,7 +294,7 @@ impl Checker {
 /// The first rule that the body breaks, or an unknown target.
 pub fn check_body(target: &str, status: u16, body: &[u8]) -> Result<(), Violation> {
     let (name, checked) = match find(target) {
-        Some(row) => (row.name, framing::utf8(body).and_then(|body| (row.body)(status, body))),
+        Some(row) => (row.name, event::utf8(body).and_then(|body| (row.body)(status, body))),
         None => ("", Err(format!("unknown target {:?}", quoted(target)))),
     };
     checked.map_err(|rule| Violation { target: name, event: 1, rule })

@@ -8,7 +8,7 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::Ids;
 use super::logprobs::{self, Form};
 use super::tree::{Node, Rule, Value};

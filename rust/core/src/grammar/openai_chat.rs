@@ -5,7 +5,7 @@
 //! Laws: the head comes first and once.  Calls are serial and their indexes dense.  The finish comes once, then at most the
 //! usage chunk, then `[DONE]`.  Nothing follows an error.
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::Ids;
 use super::logprobs::{self, Form};
 use super::tree::{Node, Rule, Value};

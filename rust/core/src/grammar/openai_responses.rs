@@ -5,7 +5,7 @@
 //! Laws: `sequence_number` counts every event from 0.  Items come one after another under dense indexes, and each is added
 //! and done once.  The terminal response repeats the done items.  Only `[DONE]` may follow the terminal.
 
-use super::framing::Event;
+use super::event::Event;
 use super::kept::{Ids, Room};
 use super::openai_chat;
 use super::responses_items::{self as items, Item};

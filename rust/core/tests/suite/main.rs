@@ -24,6 +24,7 @@ mod encode_corpus;
 mod facts;
 mod frames;
 mod framings;
+mod grammar;
 mod hostile;
 mod hostile_frames;
 mod hostile_gemini;

@@ -109,6 +109,10 @@ fn a_run_with_a_defect_is_refused() {
                 Swap(r#""pendingToolCallIds":["a"]"#, r#""pendingToolCallIds":[]"#),
                 "pendingToolCallIds` must be absent",
             ),
+            (
+                Swap(r#""type":"success""#, r#""type":"cancelled""#),
+                "absent, or ids of calls after a success",
+            ),
             (Swap(r#""type":"success""#, r#""type":"done""#), "`outcome.type` must be one of"),
             (
                 Swap(r#""totalTokens":14"#, r#""totalTokens":15"#),

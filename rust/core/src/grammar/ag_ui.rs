@@ -92,7 +92,9 @@ impl AgUi {
     fn part(&mut self, kind: &str, event: &Node<'_>) -> Rule {
         match kind {
             "TEXT_MESSAGE_START" => {
-                event.is("role", "assistant")?;
+                if event.has("role") {
+                    event.is("role", "assistant")?;
+                }
                 let id = event.filled("messageId")?;
                 unused(&self.reasoning_messages, id)?;
                 self.texts.start(TEXT, id)

@@ -75,6 +75,7 @@ fn a_run_with_a_defect_is_refused() {
             ),
             (Swap(r#""subtype":"message""#, r#""subtype":"text""#), "`subtype` must be one of"),
             (Drop("TEXT_MESSAGE_START"), r#"the text message "m1" was not started"#),
+            (Swap(r#""role":"assistant""#, r#""role":"user""#), "`role` must be \"assistant\""),
             (Repeat("TEXT_MESSAGE_START"), r#"the text message "m1" was used before"#),
             (Repeat("TEXT_MESSAGE_END"), r#"the text message "m1" has ended"#),
             (Drop("TEXT_MESSAGE_END"), r#"the text message "m1" is open at `RUN_FINISHED`"#),
@@ -108,6 +109,10 @@ fn a_run_with_a_defect_is_refused() {
                 Swap(r#""pendingToolCallIds":["a"]"#, r#""pendingToolCallIds":[]"#),
                 "pendingToolCallIds` must be absent",
             ),
+            (
+                Swap(r#""type":"success""#, r#""type":"cancelled""#),
+                "absent, or ids of calls after a success",
+            ),
             (Swap(r#""type":"success""#, r#""type":"done""#), "`outcome.type` must be one of"),
             (
                 Swap(r#""totalTokens":14"#, r#""totalTokens":15"#),
@@ -121,6 +126,11 @@ fn a_run_with_a_defect_is_refused() {
                 Swap(r#"RUN_FINISHED","threadId":"t""#, r#"RUN_FINISHED","threadId":"u""#),
                 "`threadId` must repeat",
             ),
+            (
+                Swap(r#""inputTokens":9,"#, ""),
+                "`usage[0].totalTokens` must be absent without the counts of its sum",
+            ),
+            (Swap(r#""reasoningTokens":2"#, r#""reasoningTokens":6"#), "at most 5"),
             (Drop("RUN_FINISHED"), "ends without `RUN_FINISHED`"),
             (Append("[DONE]"), "nothing may follow `RUN_FINISHED`"),
             (Before("RUN_FINISHED", "[DONE]"), "the target has no `[DONE]`"),

@@ -22,6 +22,7 @@ pub(super) const GOOD: &str = r#"
 {"type":"tool-input-start","toolCallId":"b","toolName":"g","inputEncoding":"text"}
 {"type":"tool-input-error","toolCallId":"b","toolName":"g","input":"raw","errorText":"cut off"}
 {"type":"source-url","sourceId":"s","url":"u","title":"t"}
+{"type":"source-document","sourceId":"d","mediaType":"application/pdf","title":"t"}
 {"type":"file","url":"data:image/png;base64,AA==","mediaType":"image/png"}
 {"type":"data-part","data":null}
 {"type":"finish-step"}
@@ -98,6 +99,7 @@ fn a_ui_message_stream_with_a_defect_is_refused() {
             (Swap(r#""title":"t""#, r#""title":null"#), "`title` must not be null"),
             (Swap("data-part", "custom"), "`data` must not be null"),
             (Swap("source-url", "reset-step"), "`reset-step` is not a part"),
+            (Swap(r#""sourceId":"d","#, ""), "`sourceId` is missing"),
             (Drop("finish-step"), "`finish` is not a part"),
             (Repeat("finish-step"), "only `finish` may follow `finish-step`"),
             (

@@ -181,6 +181,10 @@ fn the_headers_of_a_frame_are_checked() {
         "the header `a` must be a string (got type 0)"
     );
     out.clear();
+    let many: Vec<u8> = (0..17).flat_map(|at| [1, b'a' + at, 7, 0, 0]).collect();
+    write_frame(&mut out, &many, b"{}").unwrap();
+    assert_eq!(verdict(TARGET, &out).unwrap_err().rule, "the frame has more than 16 headers");
+    out.clear();
     write_frame(&mut out, b"\x01a\x07\x00\x09b", b"{}").unwrap();
     assert_eq!(verdict(TARGET, &out).unwrap_err().rule, "a header is cut off");
 }

@@ -125,6 +125,11 @@ fn a_gemini_stream_with_a_defect_is_refused() {
                     Swap(r#""cachedContentTokenCount":3"#, r#""cachedContentTokenCount":10"#),
                     "at most 9",
                 ),
+                (
+                    Swap(r#""promptTokenCount":9,"cachedContentTokenCount":3,"#, ""),
+                    "totalTokenCount` without the counts of its sum",
+                ),
+                (Swap(r#"{"jsonPath":"$.a","#, "{"), "jsonPath` is missing"),
                 (Repeat("finishReason"), "nothing may follow the last chunk"),
                 (Append(ERROR), "nothing may follow the last chunk"),
                 (Drop("finishReason"), "ends without a finish reason"),

@@ -16,6 +16,8 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 
+use crate::support::{decode, fold, thinking};
+use deltafold::contract::Payload;
 use deltafold::framing::aws_event_stream::{write_frame, write_header};
 use deltafold::grammar::{Checker, Violation};
 
@@ -206,5 +208,27 @@ fn an_unknown_target_has_no_checker() {
     assert_eq!(names, good_streams().map(|(target, _)| target));
     for name in names {
         assert!(Checker::new(name).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn the_decoder_reads_every_lawful_stream_without_a_warning() {
+    for (target, stream) in good_streams() {
+        let dialect = match target {
+            "gemini-array" => "gemini",
+            "ollama-generate" => "ollama",
+            // Protocols that are written only.
+            "ag-ui" | "ai-sdk" | "langchain" => continue,
+            dialect => dialect,
+        };
+        // The decoder notes unknown events, and a keep-alive of Bedrock is one.
+        let stream = stream.replace("keepAlive {}\n", "");
+        let deltas = decode(dialect, &encode(target, &stream));
+        match &deltas.last().unwrap().payload {
+            Payload::Done { warnings, .. } => assert_eq!(*warnings, None, "{target}"),
+            other => panic!("{target}: {other:?}"),
+        }
+        let message = fold(&deltas);
+        assert!(!thinking(&message).is_empty(), "{target}");
     }
 }

@@ -65,7 +65,12 @@ fn a_chat_stream_with_everything_is_lawful() {
     );
     // Without `include_usage` no chunk has the member.
     let edited = Drop(r#""choices":[]"#).apply(&good);
-    accepts(TARGET, &edited.replace(r#","usage":null"#, ""));
+    let unasked = edited.replace(r#","usage":null"#, "");
+    let counted = Swap(
+        r#"{"refusal":"no"},"finish_reason":null,"logprobs":null}]"#,
+        r#"{"refusal":"no"},"finish_reason":null,"logprobs":null}],"usage":null"#,
+    );
+    refuses(TARGET, &unasked, &[(counted, "`usage` must be absent: the head has none")]);
     // An error may take the place of everything after the head.
     accepts(TARGET, &format!("{}\n{ERROR}", Cut(r#""index":1"#).apply(&good)));
 }

@@ -26,6 +26,10 @@ const CUSTOM: &str =
     r#"{"id":"ctc_1","type":"custom_tool_call","call_id":"call_2","name":"p","input":"patch"}"#;
 const SEARCH: &str = r#"{"id":"ws_1","type":"web_search_call","status":"completed"}"#;
 
+/// The two events of a message without a part.
+const EMPTY_MESSAGE: &str = r#"{"type":"response.output_item.added","sequence_number":#,"output_index":5,"item":{"id":"msg_9","type":"message","role":"assistant","status":"in_progress","content":[]}}
+{"type":"response.output_item.done","sequence_number":#,"output_index":5,"item":{"id":"msg_9","type":"message","role":"assistant","status":"completed","content":[]}}"#;
+
 fn output() -> String {
     [REASONING, RAW, MESSAGE, REFUSAL, CALL, CUSTOM, SEARCH].join(",")
 }
@@ -144,7 +148,17 @@ fn a_responses_stream_with_everything_is_lawful() {
         &incomplete,
         &[(Swap("max_output_tokens", "length"), "incomplete_details.reason` must be one of")],
     );
-    allows(TARGET, &good, &[Drop("[DONE]"), Drop(": keep-alive")]);
+    let reordered = r#"{"type":"reasoning","id":"rs_2","summary":[],"content":[{"text":"raw","type":"reasoning_text"}]}"#;
+    allows(
+        TARGET,
+        &good,
+        &[
+            Drop("[DONE]"),
+            Drop(": keep-alive"),
+            // The order of the members does not count.
+            Swap(RAW, reordered),
+        ],
+    );
 }
 
 #[test]
@@ -273,6 +287,46 @@ fn a_responses_stream_with_a_defect_is_refused() {
             (
                 Drop("function_call_arguments.done"),
                 "`response.function_call_arguments.done` is missing",
+            ),
+            (Drop("response.refusal.delta"), "`refusal` must repeat what was written (0 bytes"),
+            (
+                Before(
+                    r#""item":{"id":"msg_2","type":"message","role":"assistant","status":"completed""#,
+                    r#"{"type":"response.content_part.added","sequence_number":#,"item_id":"msg_2","output_index":3,"content_index":1,"part":{"type":"refusal","refusal":""}}"#,
+                ),
+                "a message has one part (got a second one)",
+            ),
+            (
+                Before(
+                    "response.refusal.delta",
+                    r#"{"type":"response.content_part.added","sequence_number":#,"item_id":"msg_2","output_index":3,"content_index":1,"part":{"type":"refusal","refusal":""}}"#,
+                ),
+                "part 0 is open: parts are serial",
+            ),
+            (
+                Before(
+                    r#""item":{"id":"rs_1","type":"reasoning","summary":[{"#,
+                    r#"{"type":"response.content_part.added","sequence_number":#,"item_id":"rs_1","output_index":0,"content_index":2,"part":{"type":"reasoning_text","text":""}}"#,
+                ),
+                "an item has parts of one type",
+            ),
+            (
+                Before(
+                    r#""output_index":5,"item":{"id":"ctc_1","type":"custom_tool_call""#,
+                    EMPTY_MESSAGE,
+                ),
+                "a message has one part (got none)",
+            ),
+            (
+                Swap("response.output_text.annotation.added", "response.refusal.delta"),
+                "does not fit a part of type `output_text`",
+            ),
+            (
+                Swap(
+                    r#""type":"custom_tool_call","call_id":"call_2","name":"p""#,
+                    r#""type":"custom_tool_call","call_id":"call_2""#,
+                ),
+                "`item.name` is missing",
             ),
             (Repeat("function_call_arguments.done"), "after the arguments of the call were done"),
             (Swap(r#""arguments":"{\"a\":1}""#, r#""arguments":"{}""#), "`arguments` must repeat"),

@@ -439,8 +439,7 @@ impl<W: Writer> Sequencer<W> {
                 if !W::FREE_TEXT && call.format == InputFormat::Text && !call.incomplete {
                     self.writer.args(page, &call, "\"}");
                 }
-                self.writer.close_call(page, &call);
-                self.whole_calls += usize::from(!call.incomplete);
+                self.whole_calls += usize::from(self.writer.close_call(page, &call));
             }
         }
     }

@@ -3,7 +3,17 @@
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Generic, Literal, Self, TypedDict, Unpack, final, overload, type_check_only
+from typing import (
+    Final,
+    Generic,
+    Literal,
+    Self,
+    TypedDict,
+    Unpack,
+    final,
+    overload,
+    type_check_only,
+)
 
 from pydantic_core import CoreSchema
 from typing_extensions import TypeVar, disjoint_base
@@ -295,11 +305,11 @@ class Encoder(Generic[_WrittenT]):
     @overload
     def __new__(
         cls, target: str, *, as_bytes: Literal[True] = True, **options: Unpack[EncoderOptions]
-    ) -> "Encoder[bytes]": ...
+    ) -> Encoder[bytes]: ...
     @overload
     def __new__(
         cls, target: str, *, as_bytes: Literal[False], **options: Unpack[EncoderOptions]
-    ) -> "Encoder[list[dict[str, object]]]": ...
+    ) -> Encoder[list[dict[str, object]]]: ...
     @property
     def target(self) -> str: ...
     @property
@@ -324,7 +334,7 @@ class Transcoder(Generic[_WrittenT]):
         *,
         as_bytes: Literal[True] = True,
         **options: Unpack[EncoderOptions],
-    ) -> "Transcoder[bytes]": ...
+    ) -> Transcoder[bytes]: ...
     @overload
     def __new__(
         cls,
@@ -333,7 +343,7 @@ class Transcoder(Generic[_WrittenT]):
         *,
         as_bytes: Literal[False],
         **options: Unpack[EncoderOptions],
-    ) -> "Transcoder[list[dict[str, object]]]": ...
+    ) -> Transcoder[list[dict[str, object]]]: ...
     @property
     def decoder(self) -> Decoder: ...
     @property

@@ -21,6 +21,7 @@ mod cutting;
 mod detect;
 mod encode;
 mod encode_corpus;
+mod encode_faults;
 mod facts;
 mod frames;
 mod framings;

@@ -330,8 +330,11 @@ impl Writer for ResponsesWriter {
 
     #[inline]
     fn text(&mut self, page: &mut Page, _: &TextPart, text: &str, riders: Riders<'_>) {
-        if !text.is_empty() || riders.logprobs.is_some() {
+        if !text.is_empty() {
             self.more(page, text, riders);
+        } else if let (Some(logprobs), Some(item)) = (riders.logprobs, &mut self.item) {
+            // No delta is empty; the done form has them.
+            item.keep_logprobs(logprobs);
         }
         if let Some(json) = riders.annotations {
             self.annotate(page, json);

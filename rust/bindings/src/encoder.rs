@@ -193,6 +193,12 @@ impl Encoder {
         self.read(py, Core::ended)
     }
 
+    /// True if what was written ends in the target's error, or is an HTTP error.
+    #[getter]
+    fn failed(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, Core::failed)
+    }
+
     /// Write a delta or a batch, and return what became of it: bytes, or a list of mappings.
     ///
     /// Raises:
@@ -341,6 +347,12 @@ impl Transcoder {
     #[getter]
     fn finished(&self, py: Python<'_>) -> PyResult<bool> {
         self.encoder.get().finished(py)
+    }
+
+    /// True if what was written ends in the target's error, or is an HTTP error.
+    #[getter]
+    fn failed(&self, py: Python<'_>) -> PyResult<bool> {
+        self.encoder.get().failed(py)
     }
 
     /// Transcode the next bytes of the body, in any chunking, and return what became of them.

@@ -30,6 +30,7 @@ pub struct Sequencer<W> {
     slots: Slots,
     status: Option<u16>,
     ended: bool,
+    failed: bool,
     /// Calls that were opened, and those of them that were whole.
     calls: usize,
     whole_calls: usize,
@@ -46,6 +47,11 @@ impl<W: Writer> Sequencer<W> {
     /// Return true after the terminal.
     pub fn ended(&self) -> bool {
         self.ended
+    }
+
+    /// Return true if the stream ended in the target's error.
+    pub fn failed(&self) -> bool {
+        self.failed
     }
 
     /// Write a delta that the laws sent to `destination`.
@@ -513,6 +519,7 @@ impl<W: Writer> Sequencer<W> {
             self.writer.fail(page, failure);
         }
         self.ended = true;
+        self.failed = true;
     }
 
     /// Count bytes that wait, and end the stream at the bound.

@@ -74,6 +74,11 @@ impl Encoder {
         self.state.ended()
     }
 
+    /// Return true if what was written ends in the target's error, or is an HTTP error.
+    pub fn failed(&self) -> bool {
+        self.state.failed()
+    }
+
     /// Return the HTTP headers of the answer; `None` until the status is decided.
     pub fn headers(&self) -> Option<Headers> {
         let request_id = self.http_request_id.as_deref().unwrap_or(&self.page.head.request_id);

@@ -38,10 +38,8 @@ impl Warnings {
         // A message may quote a name from the wire, which may be as long as an event.
         let cut = message.char_indices().nth(MESSAGE_CHARACTERS).map(|(at, _)| at);
         let message = cut.and_then(|at| message.get(..at)).unwrap_or(message);
-        if let Some(at) = self.by_message.get(message) {
-            if let Some(known) = self.list.get_mut(*at) {
-                known.count = known.count.saturating_add(1);
-            }
+        if let Some(at) = self.position(message) {
+            self.repeat(at);
             return true;
         }
         if self.list.len() >= max {
@@ -50,6 +48,19 @@ impl Warnings {
         self.by_message.insert(message.to_owned(), self.list.len());
         self.list.push(Warning { code, message: message.to_owned(), offset, count: 1 });
         true
+    }
+
+    /// Return the position of a message among the warnings.
+    pub(crate) fn position(&self, message: &str) -> Option<usize> {
+        self.by_message.get(message).copied()
+    }
+
+    /// Count the warning at a position once more.
+    #[inline]
+    pub(crate) fn repeat(&mut self, at: usize) {
+        if let Some(known) = self.list.get_mut(at) {
+            known.count = known.count.saturating_add(1);
+        }
     }
 
     /// Return a JSON array of `{code, message, offset?}`; `None` without a warning.

@@ -40,13 +40,20 @@ impl<O: Output> EmitterSink<'_, O> {
     }
 
     /// Warn of answers that are not followed; `answers` is the protocol's word for them.
-    #[cold]
+    #[inline]
     pub fn warn_other_choices(&mut self, answers: &str) {
-        self.warn(
-            "other_choices",
-            &format!("the stream holds several {answers}; one is followed"),
-            None,
-        );
+        match self.emitter.other_choices {
+            // A stream of many answers has a frame of another answer more often than one of its own.
+            Some(at) => self.emitter.warnings.repeat(at),
+            None => self.warn_first_other_choice(answers),
+        }
+    }
+
+    #[cold]
+    fn warn_first_other_choice(&mut self, answers: &str) {
+        let message = format!("the stream holds several {answers}; one is followed");
+        self.warn("other_choices", &message, None);
+        self.emitter.other_choices = self.emitter.warnings.position(&message);
     }
 
     pub(crate) fn warn_lone(&mut self, carry: Carry) {

@@ -38,8 +38,10 @@ impl Warnings {
         // A message may quote a name from the wire, which may be as long as an event.
         let cut = message.char_indices().nth(MESSAGE_CHARACTERS).map(|(at, _)| at);
         let message = cut.and_then(|at| message.get(..at)).unwrap_or(message);
-        if let Some(at) = self.position(message) {
-            self.repeat(at);
+        if let Some(at) = self.by_message.get(message) {
+            if let Some(known) = self.list.get_mut(*at) {
+                known.count = known.count.saturating_add(1);
+            }
             return true;
         }
         if self.list.len() >= max {
@@ -50,17 +52,11 @@ impl Warnings {
         true
     }
 
-    /// Return the position of a message among the warnings.
-    pub(crate) fn position(&self, message: &str) -> Option<usize> {
-        self.by_message.get(message).copied()
-    }
-
-    /// Count the warning at a position once more.
+    /// Count the first warning with a code once more; return false if there is none.
     #[inline]
-    pub(crate) fn repeat(&mut self, at: usize) {
-        if let Some(known) = self.list.get_mut(at) {
-            known.count = known.count.saturating_add(1);
-        }
+    pub(crate) fn repeat(&mut self, code: &'static str) -> bool {
+        let known = self.list.iter_mut().find(|known| known.code == code);
+        known.map(|known| known.count = known.count.saturating_add(1)).is_some()
     }
 
     /// Return a JSON array of `{code, message, offset?}`; `None` without a warning.

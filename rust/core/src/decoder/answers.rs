@@ -25,6 +25,9 @@ use crate::sink::{DeltaSink, Sinks};
 /// the bound is small.
 const SHARED_BYTES: usize = 1 << 20;
 
+/// Deltas that the caller has not taken.  Boxed, because an answer that is followed alone has none.
+type PendingBatch = Option<Box<DeltaBatch>>;
+
 /// Destination of the deltas.
 pub(super) trait Outputs {
     /// True if every answer is followed.
@@ -34,7 +37,7 @@ pub(super) trait Outputs {
     type One: Output;
 
     /// Return the receiver of an answer with this batch of its own.
-    fn of<'a>(&'a mut self, pending: &'a mut DeltaBatch) -> &'a mut Self::One;
+    fn of<'a>(&'a mut self, pending: &'a mut PendingBatch) -> &'a mut Self::One;
 }
 
 /// The caller's output, for the answer that is followed alone.
@@ -45,7 +48,7 @@ impl<O: Output> Outputs for Alone<'_, O> {
     type One = O;
 
     #[inline]
-    fn of<'a>(&'a mut self, _: &'a mut DeltaBatch) -> &'a mut O {
+    fn of<'a>(&'a mut self, _: &'a mut PendingBatch) -> &'a mut O {
         self.0
     }
 }
@@ -57,8 +60,8 @@ impl Outputs for Pending {
     const ALL: bool = true;
     type One = DeltaBatch;
 
-    fn of<'a>(&'a mut self, pending: &'a mut DeltaBatch) -> &'a mut DeltaBatch {
-        pending
+    fn of<'a>(&'a mut self, pending: &'a mut PendingBatch) -> &'a mut DeltaBatch {
+        pending.get_or_insert_default()
     }
 }
 
@@ -67,8 +70,7 @@ impl Outputs for Pending {
 struct Answer {
     emitter: Emitter,
     markup: Option<Box<MarkupLayer>>,
-    /// Deltas that the caller has not taken, if all answers are followed.
-    pending: DeltaBatch,
+    pending: PendingBatch,
 }
 
 /// What the first answer is.
@@ -85,11 +87,18 @@ enum First {
 /// The answers that are followed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Answers {
-    is: First,
     first: Answer,
-    /// The other answers, in the order in which the stream showed them.
-    others: Vec<Answer>,
-    /// The positions of the answers by number, if all are followed.
+    /// The other answers, if all are followed.
+    others: Option<Box<Others>>,
+}
+
+/// The answers beside the first one.
+#[derive(Clone, Debug, PartialEq)]
+struct Others {
+    first_is: First,
+    /// In the order in which the stream showed them.
+    answers: Vec<Answer>,
+    /// Positions by number; the first answer has position 0.
     known: BTreeMap<u64, usize>,
 }
 
@@ -99,9 +108,9 @@ impl Answers {
         let first = Answer {
             emitter: Emitter::new(options),
             markup: markup.map(|wanted| Box::new(MarkupLayer::new(wanted))),
-            pending: DeltaBatch::default(),
+            pending: None,
         };
-        Self { is: First::Answer, first, others: Vec::new(), known: BTreeMap::new() }
+        Self { first, others: None }
     }
 
     /// Build the stages of all answers.  Without `has_choices` there is one.
@@ -112,53 +121,64 @@ impl Answers {
     ) -> Self {
         let mut answers = Self::one(options, markup);
         answers.first.emitter.follow(NO_CHOICE);
-        answers.is = First::Shared { deltas: 0, bytes: 0 };
+        answers.others = Some(Box::new(Others {
+            first_is: First::Shared { deltas: 0, bytes: 0 },
+            answers: Vec::new(),
+            known: BTreeMap::new(),
+        }));
         if !has_choices {
             answers.settle();
         }
         answers
     }
 
-    /// Make answer 0 of what all answers have in common.
+    /// Make answer 0 of what all answers have in common, if the stream has shown none.
     fn settle(&mut self) {
-        self.is = First::Answer;
-        self.first.emitter.follow(0);
-        self.known.insert(0, 0);
+        if let Some(others) = self.others.as_mut().filter(|others| others.known.is_empty()) {
+            others.first_is = First::Answer;
+            others.known.insert(0, 0);
+            self.first.emitter.follow(0);
+        }
     }
 
     /// Make answer 0 of a stream that ended before it held an answer.
     pub(super) fn settle_at_end(&mut self) {
-        if self.known.is_empty() && self.first.emitter.ended() {
+        if self.first.emitter.ended() {
             self.settle();
         }
     }
 
     /// Take the deltas of all answers that have any, by number.
     pub(super) fn take(&mut self) -> BTreeMap<u64, DeltaBatch> {
-        let Self { first, others, known, .. } = self;
-        let mut taken = BTreeMap::new();
+        let Self { first, others } = self;
+        let Some(others) = others else { return BTreeMap::new() };
         let mut batches: Vec<_> = std::iter::once(first)
-            .chain(others)
-            .map(|answer| Some(&mut answer.pending).filter(|pending| !pending.is_empty()))
+            .chain(&mut others.answers)
+            .map(|answer| Some(&mut answer.pending))
             .collect();
-        for (number, at) in known {
-            if let Some(pending) = batches.get_mut(*at).and_then(Option::take) {
-                taken.insert(*number, std::mem::take(pending));
-            }
-        }
-        taken
+        let taken = others.known.iter().filter_map(|(number, at)| {
+            let pending = batches.get_mut(*at)?.take()?.as_deref_mut();
+            Some((*number, std::mem::take(pending.filter(|pending| !pending.is_empty())?)))
+        });
+        taken.collect()
     }
 
     /// Return the numbers of the answers, lowest first.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
-        self.known.keys().copied()
+        self.others.iter().flat_map(|others| others.known.keys().copied())
     }
 
     /// Return true after the terminal of every answer.
     #[inline]
     pub(super) fn have_ended(&self) -> bool {
-        (self.is == First::Dropped || self.first.emitter.ended())
-            && self.others.iter().all(|answer| answer.emitter.ended())
+        let first = self.first.emitter.ended();
+        match &self.others {
+            None => first,
+            Some(others) => {
+                (first || others.first_is == First::Dropped)
+                    && others.answers.iter().all(|answer| answer.emitter.ended())
+            }
+        }
     }
 
     /// Return the sequence number of the last delta of the first answer.
@@ -168,20 +188,25 @@ impl Answers {
 
     /// Return the number of answers, the first one included.
     fn len(&self) -> usize {
-        self.others.len() + 1
+        self.others.as_ref().map_or(0, |others| others.answers.len()) + 1
     }
 
-    fn get_mut(&mut self, at: usize) -> Option<&mut Answer> {
-        match at.checked_sub(1) {
-            None => Some(&mut self.first),
-            Some(at) => self.others.get_mut(at),
-        }
+    /// Return the answer at a position; `None` after its end.
+    fn open_answer(&mut self, at: usize) -> Option<&mut Answer> {
+        let others = self.others.as_mut()?;
+        let answer = match at.checked_sub(1) {
+            None if others.first_is == First::Dropped => return None,
+            None => &mut self.first,
+            Some(at) => others.answers.get_mut(at)?,
+        };
+        (!answer.emitter.ended()).then_some(answer)
     }
 
     /// End every answer at a limit.
     #[cold]
     fn exceed(&mut self, which: &str, bound: usize) {
-        for answer in std::iter::once(&mut self.first).chain(&mut self.others) {
+        let others = self.others.iter_mut().flat_map(|others| &mut others.answers);
+        for answer in std::iter::once(&mut self.first).chain(others) {
             answer.emitter.exceed(which, bound);
         }
     }
@@ -189,8 +214,12 @@ impl Answers {
     /// Count the deltas that all answers have in common.  Drop them when they take more memory than allowed: the answers go
     /// on, and a further one is refused.
     fn bound_shared(&mut self) {
-        let First::Shared { deltas, bytes } = &mut self.is else { return };
-        let pending = &self.first.pending;
+        let Some(others) = &mut self.others else { return };
+        let (First::Shared { deltas, bytes }, Some(pending)) =
+            (&mut others.first_is, &self.first.pending)
+        else {
+            return;
+        };
         while let Some(delta) = pending.get(*deltas) {
             *deltas += 1;
             *bytes = bytes.saturating_add(size_of::<Payload<Box<str>>>() + text_bytes(&delta));
@@ -199,12 +228,34 @@ impl Answers {
         if *bytes <= bound.saturating_add(SHARED_BYTES) {
             return;
         }
-        if self.known.is_empty() {
+        if others.known.is_empty() {
             self.exceed("message_bytes", bound);
         } else {
-            self.is = First::Dropped;
-            self.first.pending = DeltaBatch::default();
+            others.first_is = First::Dropped;
+            self.first.pending = None;
         }
+    }
+
+    /// Add an answer as a copy of the first; return true if it was added.
+    fn admit(&mut self, number: u64) -> bool {
+        let Some(others) = &mut self.others else { return false };
+        if others.known.contains_key(&number) {
+            return false;
+        }
+        let limits = self.first.emitter.options().limits;
+        if others.known.len() >= limits.choices {
+            self.exceed("choices", limits.choices);
+            return false;
+        }
+        if others.first_is == First::Dropped {
+            self.exceed("message_bytes", limits.message_bytes);
+            return false;
+        }
+        let mut answer = self.first.clone();
+        answer.emitter.follow(number);
+        others.answers.push(answer);
+        others.known.insert(number, others.answers.len());
+        true
     }
 }
 
@@ -277,38 +328,15 @@ impl<O: Outputs> Sinks for JoinedAnswers<'_, O> {
     }
 
     fn admit(&mut self, number: u64) -> bool {
-        let Answers { is, first, others, known } = &mut *self.answers;
-        if known.contains_key(&number) {
-            return false;
-        }
-        let limits = first.emitter.options().limits;
-        if known.len() >= limits.choices {
-            self.answers.exceed("choices", limits.choices);
-            return false;
-        }
-        if *is == First::Dropped {
-            self.answers.exceed("message_bytes", limits.message_bytes);
-            return false;
-        }
-        let mut answer = first.clone();
-        answer.emitter.follow(number);
-        others.push(answer);
-        known.insert(number, others.len());
-        true
+        self.answers.admit(number)
     }
 
     #[inline]
     fn with(&mut self, at: usize, f: impl FnOnce(&mut DeltaSink<'_, O::One>)) {
-        if !O::ALL {
-            let Answer { emitter, markup, pending } = &mut self.answers.first;
-            return f(&mut DeltaSink::new(emitter, markup.as_deref_mut(), self.out.of(pending)));
-        }
-        let is_dropped = at == 0 && self.answers.is == First::Dropped;
-        if let Some(Answer { emitter, markup, pending }) = self.answers.get_mut(at)
-            && !emitter.ended()
-            && !is_dropped
-        {
-            f(&mut DeltaSink::new(emitter, markup.as_deref_mut(), self.out.of(pending)));
+        let Self { answers, out } = self;
+        let answer = if O::ALL { answers.open_answer(at) } else { Some(&mut answers.first) };
+        if let Some(Answer { emitter, markup, pending }) = answer {
+            f(&mut DeltaSink::new(emitter, markup.as_deref_mut(), out.of(pending)));
         }
     }
 }

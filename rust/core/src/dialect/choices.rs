@@ -78,26 +78,27 @@ impl ChoiceNumbers {
     }
 }
 
-/// The number of the answer in a template: the same in each event, or read from the event.
+/// The number of the answer in a template: the same in each event, or read from the event.  A template has no room for a
+/// larger one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TemplateNumber {
-    Same(u64),
+    Same(u32),
     Read(Token),
 }
 
 impl TemplateNumber {
-    pub(super) fn new(number: Number<'_>, tokens: &mut Tokens<'_>) -> Self {
+    pub(super) fn new(number: Number<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         if number.digits.is_empty() {
-            Self::Same(number.value)
+            u32::try_from(number.value).ok().map(Self::Same)
         } else {
-            Self::Read(tokens.changing_count(number.digits))
+            Some(Self::Read(tokens.changing_count(number.digits)))
         }
     }
 
     #[inline]
     pub(super) fn fill<'a>(self, text: impl Fn(Token) -> Str<'a>) -> Number<'a> {
         match self {
-            Self::Same(value) => Number { value, digits: "" },
+            Self::Same(value) => Number { value: value.into(), digits: "" },
             Self::Read(token) => {
                 let digits = text(token).raw;
                 Number { value: digits.parse().unwrap_or(NO_CHOICE), digits }

@@ -75,10 +75,20 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
 /// The event that a protocol reads from a frame.
 pub type Event<'a, P> = <<P as Protocol>::EventTemplate as Template>::Event<'a>;
 
+/// The states of the answers in the order of [`Sinks::admit`], if all are followed.
+#[derive(Clone, Debug, PartialEq)]
+struct Others<P>(Vec<P>);
+
+impl<P> Default for Others<P> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
 /// The states of the answers and the sinks of their deltas, during one call to the templates.
 struct Application<'a, P, S> {
     first: &'a mut P,
-    others: &'a mut Vec<P>,
+    others: &'a mut Option<Box<Others<P>>>,
     sinks: &'a mut S,
 }
 
@@ -105,10 +115,10 @@ impl<P: Protocol, S: Sinks> Application<'_, P, S> {
         let limits = sinks.options().limits;
         first.show_choices(event, &limits, &mut |number| {
             if sinks.admit(number) {
-                others.push(first.clone());
+                others.get_or_insert_default().0.push(first.clone());
             }
         });
-        for (at, other) in (1..).zip(others.iter_mut()) {
+        for (at, other) in (1..).zip(others.iter_mut().flat_map(|others| &mut others.0)) {
             other.swap_object(first);
             sinks.with(at, |sink| other.apply(event, sink));
             other.swap_object(first);
@@ -122,14 +132,13 @@ impl<P: Protocol, S: Sinks> Application<'_, P, S> {
 pub struct ProtocolDriver<P: Protocol> {
     /// The answer that is followed; if all are, what they have in common.
     first: P,
-    /// The answers in the order of [`Sinks::admit`], if all are followed.
-    others: Vec<P>,
+    others: Option<Box<Others<P>>>,
     templates: Templates<P::EventTemplate>,
 }
 
 impl<P: Protocol> Default for ProtocolDriver<P> {
     fn default() -> Self {
-        Self { first: P::default(), others: Vec::new(), templates: Templates::default() }
+        Self { first: P::default(), others: None, templates: Templates::default() }
     }
 }
 
@@ -206,7 +215,7 @@ impl<P: Protocol> ProtocolDriver<P> {
 
     pub(super) fn close(&mut self, sinks: &mut impl Sinks) {
         sinks.with(0, |sink| self.first.close(sink));
-        for (at, other) in (1..).zip(&mut self.others) {
+        for (at, other) in (1..).zip(self.others.iter_mut().flat_map(|others| &mut others.0)) {
             sinks.with(at, |sink| other.close(sink));
         }
     }

@@ -39,8 +39,6 @@ pub struct Emitter {
     pub(super) details: String,
     pub(super) detail_names: Vec<&'static str>,
     pub(super) warnings: Warnings,
-    /// The position of the warning of other answers.
-    pub(super) other_choices: Option<usize>,
     pub(super) scratch: String,
 }
 
@@ -80,7 +78,6 @@ impl Emitter {
             details: String::new(),
             detail_names: Vec::new(),
             warnings: Warnings::default(),
-            other_choices: None,
             scratch: String::new(),
         }
     }

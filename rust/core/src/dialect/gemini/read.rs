@@ -431,7 +431,7 @@ impl Template for EventTemplate {
                     tokens.rarely_changing(name);
                 }
                 Some(Self {
-                    number: TemplateNumber::new(*number, tokens),
+                    number: TemplateNumber::new(*number, tokens)?,
                     other_candidates,
                     thought: *thought,
                     text: tokens.changing(*text),

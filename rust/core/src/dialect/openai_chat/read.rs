@@ -410,7 +410,7 @@ impl Template for EventTemplate {
             Some(_) => return None,
         };
         let repeat = Self {
-            number: TemplateNumber::new(chunk.choice.number, tokens),
+            number: TemplateNumber::new(chunk.choice.number, tokens)?,
             other_choices: chunk.other_choices,
             content: delta.content.map(|text| tokens.changing(text)),
             reasoning_content: delta.reasoning_content.map(|text| tokens.changing(text)),

@@ -15,9 +15,11 @@ mod batch;
 mod bodies;
 mod bytes;
 mod callback;
+mod choices;
 mod clock;
 mod contract;
 mod decoder;
+mod decoder_options;
 mod delta;
 mod delta_from_wire;
 mod errors;
@@ -55,6 +57,8 @@ mod _core {
     use crate::batch::{DeltaBatch, DeltaBatchIterator};
     #[pymodule_export]
     use crate::bodies::{decode_body, detect_dialects, fold_bodies};
+    #[pymodule_export]
+    use crate::choices::{ChoicesDecoder, fold_body_choices};
     #[pymodule_export]
     use crate::decoder::{Decoder, dialect_names, markup_names};
     #[pymodule_export]

@@ -10,6 +10,7 @@ Importing this package imports the extension alone. Each other name is imported 
 from importlib import import_module
 
 from deltafold._core import (
+    ChoicesDecoder,
     Decoder,
     DeltaBatch,
     Fold,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import deltafold.models.adapters as _adapters
     from deltafold import otel, testing
     from deltafold.bodies import Detection, decode_response, detect
+    from deltafold.choices import afold_choices, fold_choices
     from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
     from deltafold.conversation.agent import Agent
     from deltafold.conversation.tools import Tool
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
         "AsyncOutputStream",
         "CacheConfig",
         "Capability",
+        "ChoicesDecoder",
         "ContractError",
         "Decoder",
         "DeltaBatch",
@@ -162,11 +165,13 @@ if TYPE_CHECKING:
         "Vendor",
         "__version__",
         "afold",
+        "afold_choices",
         "astream",
         "decode_response",
         "detect",
         "dialect_names",
         "fold",
+        "fold_choices",
         "fold_many",
         "load_model",
         "markup_names",
@@ -181,6 +186,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "deltafold": ("otel", "testing"),
     "deltafold._core": (
+        "ChoicesDecoder",
         "Decoder",
         "DeltaBatch",
         "Fold",
@@ -196,6 +202,7 @@ _NAMES = {
         "markup_names",
     ),
     "deltafold.bodies": ("Detection", "decode_response", "detect"),
+    "deltafold.choices": ("afold_choices", "fold_choices"),
     "deltafold.contract": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
     "deltafold.conversation.agent": ("Agent",),
     "deltafold.conversation.tools": ("Tool",),

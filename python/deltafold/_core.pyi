@@ -3,7 +3,19 @@
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final, type_check_only
+from typing import (
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    final,
+    overload,
+    type_check_only,
+)
 
 from pydantic_core import CoreSchema
 from typing_extensions import disjoint_base
@@ -12,7 +24,7 @@ from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart
-from deltafold.stream_core import CallContext, DecoderOptions, Status
+from deltafold.stream_core import CallContext, ChoicesOptions, DecoderOptions, Status
 from deltafold.usage import Usage
 
 __all__ = [
@@ -22,6 +34,7 @@ __all__ = [
     "MAX_REFUSAL_BYTES",
     "REQUEST_ID_HEADERS",
     "AsyncStreamIterator",
+    "ChoicesDecoder",
     "Decoder",
     "DeltaBatch",
     "DeltaBatchIterator",
@@ -47,6 +60,7 @@ __all__ = [
     "dialect_names",
     "error_code_from_word",
     "fold_bodies",
+    "fold_body_choices",
     "folded_json",
     "folded_text",
     "markup_names",
@@ -187,6 +201,7 @@ class Limits:
         warnings: int | None = None,
         identifier_bytes: int | None = None,
         provider_state_bytes: int | None = None,
+        choices: int | None = None,
     ) -> Self: ...
     @property
     def event_bytes(self) -> int: ...
@@ -204,6 +219,8 @@ class Limits:
     def identifier_bytes(self) -> int: ...
     @property
     def provider_state_bytes(self) -> int: ...
+    @property
+    def choices(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -237,6 +254,7 @@ class Logprobs:
 
 @final
 class Decoder:
+    @overload
     def __new__(
         cls,
         dialect: str,
@@ -256,6 +274,26 @@ class Decoder:
         limits: Limits | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> Self: ...
+    @overload
+    def __new__(  # type: ignore[misc]  # of another class, as no `choice` of a number is
+        cls,
+        dialect: str,
+        *,
+        run_id: str | None = None,
+        model_id: str | None = None,
+        request_id: str | None = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        tools: Iterable[object] | None = None,
+        markup: str | None = None,
+        starts_in_thinking: bool = False,
+        tool_names: Mapping[str, str] | None = None,
+        choice: Literal["all"],
+        provider_raw: bool = False,
+        logprobs: bool = False,
+        limits: Limits | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> ChoicesDecoder: ...
     @property
     def dialect(self) -> str: ...
     @property
@@ -282,6 +320,35 @@ class Decoder:
         provider_code: str | None = None,
         http_request_id: str | None = None,
     ) -> DeltaBatch: ...
+
+@final
+class ChoicesDecoder:
+    def __new__(cls, dialect: str, **options: Unpack[ChoicesOptions]) -> Self: ...
+    @property
+    def dialect(self) -> str: ...
+    @property
+    def markup(self) -> str | None: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def choices(self) -> tuple[int, ...]: ...
+    @property
+    def finished(self) -> bool: ...
+    def set_response(self, status: int, headers: Mapping[str, str], /) -> None: ...
+    def feed(self, data: bytes | bytearray | memoryview, /) -> dict[int, DeltaBatch]: ...
+    def feed_into(self, assembler: object, data: object, /) -> NoReturn: ...
+    def close(self) -> dict[int, DeltaBatch]: ...
+    def fail(
+        self,
+        code: ErrorCode | str,
+        message: str,
+        retryable: bool | None = None,
+        *,
+        retry_after: float | None = None,
+        status: int | None = None,
+        provider_code: str | None = None,
+        http_request_id: str | None = None,
+    ) -> dict[int, DeltaBatch]: ...
 
 @disjoint_base
 class Fold:
@@ -494,6 +561,7 @@ def set_late_fields(meta: object, make: Callable[[], dict[str, object]], /) -> b
 def set_lazy_field(meta: object, name: str, value: object, /) -> bool: ...
 def folded_json(message: object, /) -> str | None: ...
 def folded_text(message: object, thinking: bool, /) -> str | None: ...
+def fold_body_choices(decoder: ChoicesDecoder, body: bytes) -> dict[int, MessageAssembler]: ...
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
 def dialect_names() -> list[str]: ...

@@ -24,7 +24,7 @@ from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart
-from deltafold.stream_core import CallContext, ChoicesOptions, DecoderOptions, Status
+from deltafold.stream_core import CallContext, DecoderOptions, Status
 from deltafold.usage import Usage
 
 __all__ = [
@@ -323,7 +323,24 @@ class Decoder:
 
 @final
 class ChoicesDecoder:
-    def __new__(cls, dialect: str, **options: Unpack[ChoicesOptions]) -> Self: ...
+    def __new__(
+        cls,
+        dialect: str,
+        *,
+        run_id: str | None = None,
+        model_id: str | None = None,
+        request_id: str | None = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        tools: Iterable[object] | None = None,
+        markup: str | None = None,
+        starts_in_thinking: bool = False,
+        tool_names: Mapping[str, str] | None = None,
+        provider_raw: bool = False,
+        logprobs: bool = False,
+        limits: Limits | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> Self: ...
     @property
     def dialect(self) -> str: ...
     @property

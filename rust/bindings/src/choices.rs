@@ -23,10 +23,11 @@ use crate::batch::DeltaBatch;
 use crate::bytes::with_bytes;
 use crate::callback::Callback;
 use crate::clock::Timestamp;
-use crate::decoder::{self, Decoder, Evidence};
-use crate::decoder_options::{Settings, left_the_registry};
+use crate::decoder_options::{self, Given, Settings, left_the_registry};
 use crate::errors;
+use crate::failure::{Evidence, failure};
 use crate::fold_state::FoldState;
+use crate::limits::Limits;
 use crate::refusal;
 use crate::signals::{self, SLICE};
 
@@ -85,7 +86,7 @@ impl ChoicesDecoder {
         py: Python<'py>,
         f: impl FnOnce(&mut Choices) -> PyResult<()>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let now = decoder::now(py, &self.clock)?;
+        let now = decoder_options::now(py, &self.clock)?;
         let decode = |core: &mut Choices| f(core).map(|()| core.take());
         let taken = errors::guarded(py, &self.core, "decoder", decode)??;
         let run_id = self.run_id_text.get_or_init(py, || PyString::new(py, &self.run_id).unbind());
@@ -100,18 +101,40 @@ impl ChoicesDecoder {
 #[pymethods]
 impl ChoicesDecoder {
     #[new]
-    #[pyo3(signature = (dialect, **options))]
-    fn new<'py>(
-        dialect: &Bound<'py, PyAny>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = dialect.py();
-        let keywords = options.map_or_else(|| Ok(PyDict::new(py)), |options| options.copy())?;
-        if keywords.contains("choice")? {
-            return Err(PyTypeError::new_err("ChoicesDecoder decodes every choice; omit `choice`"));
-        }
-        keywords.set_item("choice", "all")?;
-        py.get_type::<Decoder>().call((dialect,), Some(&keywords))
+    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, tool_names=None, provider_raw=false, logprobs=false, limits=None, clock=None))]
+    #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
+    fn new(
+        py: Python<'_>,
+        dialect: &str,
+        run_id: Option<&str>,
+        model_id: Option<&str>,
+        request_id: Option<&str>,
+        status: u16,
+        headers: Option<&Bound<'_, PyAny>>,
+        tools: Option<&Bound<'_, PyAny>>,
+        markup: Option<&str>,
+        starts_in_thinking: bool,
+        tool_names: Option<BTreeMap<String, String>>,
+        provider_raw: bool,
+        logprobs: bool,
+        limits: Option<&Bound<'_, Limits>>,
+        clock: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let given = Given {
+            run_id,
+            model_id,
+            request_id,
+            status,
+            headers,
+            tools,
+            markup,
+            starts_in_thinking,
+            tool_names,
+            provider_raw,
+            logprobs,
+            limits: limits.map(|limits| limits.get().core),
+        };
+        Self::make(given.read(py, dialect, 0, clock)?)
     }
 
     #[getter]
@@ -154,7 +177,8 @@ impl ChoicesDecoder {
         status: u16,
         headers: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let now = (status >= FIRST_REFUSAL).then(|| decoder::now(py, &self.clock)).transpose()?;
+        let now =
+            (status >= FIRST_REFUSAL).then(|| decoder_options::now(py, &self.clock)).transpose()?;
         let response = refusal::response(status, Some(headers), now.map(Timestamp::seconds))?;
         let accepted =
             errors::guarded(py, &self.core, "decoder", |core| core.set_response(response))?;
@@ -195,6 +219,7 @@ impl ChoicesDecoder {
     /// Raises:
     ///     TypeError: always.
     #[pyo3(signature = (assembler, data, /))]
+    #[expect(clippy::unused_self, reason = "a method of the decoder of one answer")]
     fn feed_into(&self, assembler: &Bound<'_, PyAny>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = (assembler, data);
         Err(PyTypeError::new_err(
@@ -231,7 +256,7 @@ impl ChoicesDecoder {
         http_request_id: Option<&Bound<'py, PyString>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let evidence = Evidence { retry_after, status, provider_code, http_request_id };
-        let failure = decoder::failure(code, message, retryable, evidence)?;
+        let failure = failure(code, message, retryable, evidence)?;
         self.batches(py, |core| {
             core.fail(&failure);
             Ok(())
@@ -266,7 +291,7 @@ pub(crate) fn fold_body_choices<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let decoder = decoder.get();
     let options = errors::lock(py, &decoder.core, "decoder")?.options();
-    let now = decoder::now(py, &decoder.clock)?;
+    let now = decoder_options::now(py, &decoder.clock)?;
     let body = body.as_bytes();
     let fold = || fold_all(options, &decoder.run_id, body, now);
     let fold = std::panic::AssertUnwindSafe(fold);

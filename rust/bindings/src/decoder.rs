@@ -10,43 +10,28 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use deltafold::contract::{DeltaBatch as CoreBatch, ErrorCode, Failure};
+use deltafold::contract::DeltaBatch as CoreBatch;
 use deltafold::decoder::{Decoder as Core, Options};
-use deltafold::dialect::REGISTRY;
 use deltafold::fold::FoldingOutput;
-use deltafold::markup::FAMILIES;
 use deltafold::provider_error::FIRST_REFUSAL;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
-use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
 use crate::bytes::with_bytes;
 use crate::callback::Callback;
 use crate::choices::ChoicesDecoder;
-use crate::clock::{self, Timestamp};
-use crate::decoder_options::{Choice, Given, Settings, left_the_registry};
+use crate::clock::Timestamp;
+use crate::decoder_options::{Choice, Given, Settings, given_now, left_the_registry, now};
 use crate::errors;
+use crate::failure::{Evidence, failure};
 use crate::limits::Limits;
 use crate::refusal;
 use crate::signals::{self, SLICE};
-use crate::text;
-
-/// Return the names of all dialects.
-#[pyfunction]
-pub(crate) fn dialect_names() -> Vec<&'static str> {
-    REGISTRY.iter().map(|row| row.name).collect()
-}
-
-/// Return the names of all markups: the notations of model families for reasoning and tool calls in plain text.
-#[pyfunction]
-pub(crate) fn markup_names() -> Vec<&'static str> {
-    FAMILIES.iter().map(|family| family.name).collect()
-}
 
 /// Decoder of one response body.  Bytes are fed in any chunking and decoded into deltas.
 ///
@@ -98,56 +83,6 @@ pub(crate) struct Decoder {
     closed: AtomicBool,
     /// A signal handler raised during `feed_into`, so only a part of the bytes was read.
     torn: AtomicBool,
-}
-
-/// Evidence of a failure, beside its code and message.
-pub(crate) struct Evidence<'a, 'py> {
-    pub(crate) retry_after: Option<f64>,
-    pub(crate) status: Option<u16>,
-    pub(crate) provider_code: Option<&'a Bound<'py, PyString>>,
-    pub(crate) http_request_id: Option<&'a Bound<'py, PyString>>,
-}
-
-/// Build the failure that a caller describes.
-pub(crate) fn failure(
-    code: &Bound<'_, PyString>,
-    message: &Bound<'_, PyString>,
-    retryable: Option<bool>,
-    evidence: Evidence<'_, '_>,
-) -> PyResult<Failure<Box<str>>> {
-    let Evidence { retry_after, status, provider_code, http_request_id } = evidence;
-    let name = code.to_str()?;
-    let Some(code) = ErrorCode::from_wire(name) else {
-        let known: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-        return Err(PyValueError::new_err(format!(
-            "unknown error code {name:?}; known: {}",
-            known.join(", ")
-        )));
-    };
-    Ok(Failure {
-        retryable: Some(retryable.unwrap_or_else(|| code.retryable())),
-        retry_after,
-        status,
-        provider_code: text::boxed(provider_code)?,
-        http_request_id: text::boxed(http_request_id)?,
-        ..Failure::new(code, text::from_outside(message)?.into())
-    })
-}
-
-/// Return a random run id.
-pub(crate) fn random_run_id() -> Arc<str> {
-    let mut buffer = Uuid::encode_buffer();
-    let text: &str = Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
-    text.into()
-}
-
-pub(crate) fn now(py: Python<'_>, clock: &Callback) -> PyResult<Timestamp> {
-    given_now(py, clock).unwrap_or_else(|| Ok(Timestamp::now()))
-}
-
-/// Read the caller's clock; `None` without one.
-fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Timestamp>> {
-    clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
 }
 
 impl Decoder {
@@ -295,6 +230,7 @@ impl Decoder {
         text_signature = "(dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=False, tool_names=None, choice=0, provider_raw=False, logprobs=False, limits=None, clock=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
+    #[expect(clippy::new_ret_no_self, reason = "`choice` decides the class")]
     fn new<'py>(
         py: Python<'py>,
         dialect: &str,

@@ -8,21 +8,33 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use deltafold::decoder::Options;
-use deltafold::dialect;
+use deltafold::dialect::{self, REGISTRY};
 use deltafold::emit::StreamOptions;
 use deltafold::limits::Limits;
-use deltafold::markup::{self, Wanted};
+use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::FIRST_REFUSAL;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use uuid::Uuid;
 
 use crate::callback::Callback;
-use crate::clock::Timestamp;
-use crate::decoder::{dialect_names, markup_names, now, random_run_id};
+use crate::clock::{self, Timestamp};
 use crate::errors;
 use crate::refusal;
 use crate::tools;
+
+/// Return the names of all dialects.
+#[pyfunction]
+pub(crate) fn dialect_names() -> Vec<&'static str> {
+    REGISTRY.iter().map(|row| row.name).collect()
+}
+
+/// Return the names of all markups: the notations of model families for reasoning and tool calls in plain text.
+#[pyfunction]
+pub(crate) fn markup_names() -> Vec<&'static str> {
+    FAMILIES.iter().map(|family| family.name).collect()
+}
 
 /// The value of `choice`.
 #[derive(Clone, Copy)]
@@ -132,6 +144,22 @@ impl Given<'_, '_> {
         let options = Options { stream, markup: wanted };
         Ok(Settings { options, dialect: row.name, markup, run_id, clock })
     }
+}
+
+/// Return a random run id.
+pub(crate) fn random_run_id() -> Arc<str> {
+    let mut buffer = Uuid::encode_buffer();
+    let text: &str = Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
+    text.into()
+}
+
+pub(crate) fn now(py: Python<'_>, clock: &Callback) -> PyResult<Timestamp> {
+    given_now(py, clock).unwrap_or_else(|| Ok(Timestamp::now()))
+}
+
+/// Read the caller's clock; `None` without one.
+pub(crate) fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Timestamp>> {
+    clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
 }
 
 /// Build the error for a dialect that was found and is unknown to the core.

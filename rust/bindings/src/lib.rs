@@ -23,6 +23,7 @@ mod decoder_options;
 mod delta;
 mod delta_from_wire;
 mod errors;
+mod failure;
 mod fold;
 mod fold_state;
 mod folded;
@@ -60,7 +61,9 @@ mod _core {
     #[pymodule_export]
     use crate::choices::{ChoicesDecoder, fold_body_choices};
     #[pymodule_export]
-    use crate::decoder::{Decoder, dialect_names, markup_names};
+    use crate::decoder::Decoder;
+    #[pymodule_export]
+    use crate::decoder_options::{dialect_names, markup_names};
     #[pymodule_export]
     use crate::delta::MessageDelta;
     #[pymodule_export]

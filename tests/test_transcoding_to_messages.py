@@ -225,7 +225,7 @@ def test_an_unknown_end_keeps_its_reason_in_a_note() -> None:
 
 
 def test_a_pause_stays_a_pause_and_server_tools_stay_blocks() -> None:
-    use = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
+    use: Event = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
     body = messages(
         {"type": "content_block_start", "index": 0, "content_block": use},
         {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from deltafold import transcode
-from transcoded import call, calls, chat, messages, notes, of_type, sse, transcoded, types
+from transcoded import Event, call, calls, chat, messages, notes, of_type, sse, transcoded, types
 
 TO = "openai-responses"
 
@@ -106,7 +106,7 @@ def test_numbers_are_dense_and_ids_stable() -> None:
 
 
 def test_an_items_id_is_not_the_calls_id() -> None:
-    item = {
+    item: Event = {
         "type": "function_call",
         "id": "fc_9",
         "call_id": "call_9",
@@ -125,7 +125,7 @@ def test_an_items_id_is_not_the_calls_id() -> None:
         "output_index": 0,
         "item": {**item, "arguments": '{"a":1}'},
     }
-    end = {
+    end: Event = {
         "type": "response.completed",
         "response": {"id": "r1", "model": "gpt", "status": "completed", "output": []},
     }
@@ -152,7 +152,7 @@ def test_codex_gets_refusals_as_text_and_a_code_that_ends_the_turn() -> None:
 
 
 def test_encrypted_reasoning_keeps_its_id_if_it_is_held() -> None:
-    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
+    item: Event = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
     part = {"item_id": "rs_1", "output_index": 0, "summary_index": 0}
     text = {"type": "summary_text", "text": "Hm"}
     body = sse(

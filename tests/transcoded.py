@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from deltafold import Transcoder
 
@@ -52,7 +52,7 @@ def calls(*fragments: Event) -> Event:
 def messages(*events: Mapping[str, object]) -> bytes:
     """Return a Messages stream with head and end."""
     usage = {"input_tokens": 9, "output_tokens": 1}
-    head = {"id": "msg_1", "model": "claude", "usage": usage, "content": []}
+    head: Event = {"id": "msg_1", "model": "claude", "usage": usage, "content": []}
     return sse({"type": "message_start", "message": head}, *events)
 
 
@@ -64,14 +64,19 @@ def ended(reason: str = "end_turn") -> tuple[Event, Event]:
 
 def transcoded(body: bytes, source: str, target: str, **options: object) -> list[Event]:
     """Return the events of a transcoded body, which are the same in every chunking."""
-    transcoder = Transcoder(source, target, as_bytes=False, **options)  # type: ignore[call-overload]
-    whole: list[Event] = [*transcoder.feed(body), *transcoder.close()]
+    whole = _events([body], Transcoder(source, target, as_bytes=False, **cast("Any", options)))
     for size in (1, 7):
-        again = Transcoder(source, target, as_bytes=False, **options)  # type: ignore[call-overload]
-        pieces = (body[at : at + size] for at in range(0, len(body), size))
-        cut = [event for piece in pieces for event in again.feed(piece)] + again.close()
+        again = Transcoder(source, target, as_bytes=False, **cast("Any", options))
+        cut = _events([body[at : at + size] for at in range(0, len(body), size)], again)
         assert [_timeless(event) for event in cut] == [_timeless(event) for event in whole]
     return whole
+
+
+def _events(
+    pieces: Iterable[bytes], transcoder: "Transcoder[list[dict[str, object]]]"
+) -> list[Event]:
+    events = [event for piece in pieces for event in transcoder.feed(piece)]
+    return [*events, *transcoder.close()]
 
 
 def _timeless(event: Mapping[str, object]) -> Event:
@@ -79,7 +84,7 @@ def _timeless(event: Mapping[str, object]) -> Event:
     timed = ("created", "created_at", "timestamp")
     plain = {key: value for key, value in event.items() if key not in timed}
     if isinstance(response := plain.get("response"), dict):
-        plain["response"] = _timeless(response)
+        plain["response"] = _timeless(cast("Event", response))
     return plain
 
 
@@ -95,7 +100,7 @@ def of_type(events: Iterable[Event], kind: str) -> list[Event]:
 
 def notes(body: bytes, source: str, target: str, **options: object) -> set[str]:
     """Return the codes of what the target could not carry."""
-    transcoder = Transcoder(source, target, **options)  # type: ignore[call-overload]
+    transcoder = Transcoder(source, target, **cast("Any", options))
     transcoder.feed(body)
     transcoder.close()
     return {note["code"] for note in transcoder.notes}

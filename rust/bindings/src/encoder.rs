@@ -16,10 +16,11 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::batch::DeltaBatch;
 use crate::bytes::with_bytes;
 use crate::clock::Timestamp;
-use crate::decoder::{Decoder, failure};
+use crate::decoder::Decoder;
 use crate::delta::MessageDelta;
 use crate::encoder_settings::{self, Choices};
 use crate::errors;
+use crate::failure::{Evidence, failure};
 use crate::json;
 use crate::signals;
 
@@ -401,8 +402,12 @@ impl Transcoder {
         provider_code: Option<&Bound<'_, PyString>>,
         http_request_id: Option<&Bound<'_, PyString>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let failure =
-            failure(code, message, retryable, retry_after, status, provider_code, http_request_id)?;
+        let failure = failure(
+            code,
+            message,
+            retryable,
+            Evidence { retry_after, status, provider_code, http_request_id },
+        )?;
         self.run(py, |decoder, encoder| {
             decoder.fail(failure, encoder);
             Ok(())
@@ -429,6 +434,9 @@ impl Transcoder {
     }
 }
 
+/// Status, headers, body and notes.
+type WholeAnswer<'py> = (u16, Bound<'py, PyDict>, Bound<'py, PyBytes>, Bound<'py, PyList>);
+
 /// Encode a folded message, or the failure that ended it, as a whole body: status, headers, body and notes.
 ///
 /// `None` if the target has no whole bodies.
@@ -439,7 +447,7 @@ pub(crate) fn encode_body<'py>(
     target: &str,
     assembler: &Bound<'_, crate::assembler::MessageAssembler>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Option<(u16, Bound<'py, PyDict>, Bound<'py, PyBytes>, Bound<'py, PyList>)>> {
+) -> PyResult<Option<WholeAnswer<'py>>> {
     let row = encoder_settings::find(py, target)?;
     let Choices { settings, .. } = encoder_settings::read(options)?;
     let (core, began) = assembler.get().shared(py)?;

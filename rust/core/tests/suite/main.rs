@@ -13,6 +13,7 @@
 )]
 
 mod allocations;
+mod choices;
 mod chunking;
 mod conformance;
 mod corpus;

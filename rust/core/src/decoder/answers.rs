@@ -291,6 +291,13 @@ impl<'a, O: Outputs> JoinedAnswers<'a, O> {
         Self { answers, out }
     }
 
+    /// Return the sink of the answer that is followed alone: one for many events, which is cheaper than one for each.
+    #[inline]
+    pub(super) fn alone(&mut self) -> DeltaSink<'_, O::One> {
+        let Answer { emitter, markup, pending } = &mut self.answers.first;
+        DeltaSink::new(emitter, markup.as_deref_mut(), self.out.of(pending))
+    }
+
     /// Call `f` with the sink of each answer that has not ended.
     pub(super) fn each(&mut self, mut f: impl FnMut(&mut DeltaSink<'_, O::One>)) {
         for at in 0..self.answers.len() {

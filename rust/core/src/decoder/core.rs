@@ -107,28 +107,40 @@ impl Core {
 
     /// Apply the events at the start of unframed bytes while they match templates; returns their length.
     #[inline]
-    pub(super) fn apply_templates_unframed(
+    pub(super) fn apply_templates_unframed<O: Outputs>(
         &mut self,
         bytes: Bytes<'_>,
-        out: &mut impl Outputs,
+        out: &mut O,
     ) -> usize {
         let (state, mut sinks) = self.join(out);
-        state.apply_templates_unframed(bytes, &mut sinks)
+        if O::ALL {
+            state.apply_templates_unframed(bytes, &mut sinks)
+        } else {
+            state.apply_templates_unframed(bytes, &mut sinks.alone())
+        }
     }
 
     /// Apply an event that repeats a template, and return true.  Return false for any other event.
     #[inline]
-    pub(super) fn apply_template(
+    pub(super) fn apply_template<O: Outputs>(
         &mut self,
         name: &[u8],
         data: &[u8],
         wire: &[u8],
-        out: &mut impl Outputs,
+        out: &mut O,
     ) -> bool {
         if self.options.provider_raw {
             return false;
         }
         let (state, mut sinks) = self.join(out);
+        if !O::ALL {
+            let mut sink = sinks.alone();
+            let repeated = state.apply_template(name, data.trim_ascii(), wire, &mut sink);
+            if repeated {
+                sink.end_frame();
+            }
+            return repeated;
+        }
         let repeated = state.apply_template(name, data.trim_ascii(), wire, &mut sinks);
         if repeated {
             sinks.end_frame();

@@ -247,7 +247,7 @@ impl State {
     fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
         let Some(rare) = &message.rare else {
             if let Some(text) = message.reasoning_content.or(message.reasoning) {
-                self.thinking.said_bytes += text.raw.len();
+                self.thinking.said(text);
                 self.text(PartKind::Thinking, text, sink);
             }
             if let Some(text) = message.content {

@@ -12,7 +12,7 @@ from deltafold import (
     parse_request,
 )
 from deltafold.dialects import dialect_of
-from deltafold.messages import Role, ToolCallPart
+from deltafold.messages import MessagePart, Role, ToolCallPart
 
 GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}
 PATCH = {"type": "custom", "name": "apply_patch", "description": "Edits.", "format": GRAMMAR}
@@ -107,7 +107,7 @@ def test_messages_gets_the_text_as_an_object() -> None:
 
 def test_a_call_of_another_model_becomes_freeform_and_namespaced() -> None:
     parsed = parse_request(BODY, "openai-responses")
-    calls = [
+    calls: list[MessagePart] = [
         ToolCallPart(tool_call_id="a", tool_name="apply_patch", arguments={"input": "x"}),
         ToolCallPart(tool_call_id="b", tool_name="files__read", arguments={}),
     ]

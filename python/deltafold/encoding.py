@@ -32,7 +32,7 @@ from deltafold._core import (
     encode_body,
 )
 from deltafold.bodies import decode_response, whole_body
-from deltafold.contract import FinishReason
+from deltafold.contract import EncoderTool, FinishReason
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
@@ -52,14 +52,6 @@ __all__ = [
     "transcode_chunks",
     "transcode_response",
 ]
-
-
-class EncoderTool(TypedDict, total=False):
-    """A tool as the client declared it; see `Encoder`."""
-
-    kind: Literal["function", "custom"]
-    namespace: str | None
-    name: str
 
 
 class EncoderNote(TypedDict):

@@ -1,6 +1,6 @@
 """Tools that a Responses client declares in forms of its own: freeform, and in namespaces."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -10,9 +10,11 @@ from deltafold import (
     OpenAIChatConfig,
     OpenAIResponsesConfig,
     parse_request,
+    transcode_response,
 )
 from deltafold.dialects import dialect_of
 from deltafold.messages import MessagePart, Role, ToolCallPart
+from deltafold.testing import answer
 
 GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}
 PATCH = {"type": "custom", "name": "apply_patch", "description": "Edits.", "format": GRAMMAR}
@@ -130,3 +132,16 @@ def test_two_tools_of_one_name_are_refused(first: bool) -> None:
     tools = [flat, FILES] if first else [FILES, flat]
     with pytest.raises(ValueError, match="'files__read' is also that of"):
         parse_request({**BODY, "tools": tools}, "openai-responses")
+
+
+def test_a_call_of_another_provider_comes_back_as_the_client_declared_it() -> None:
+    body = {"model": "gpt-5", "input": "Go.", "tools": [PATCH, FILES]}
+    parsed = parse_request(body, "openai-responses")
+    patch = ("a", "apply_patch", {"input": "*** Begin Patch"})
+    upstream = answer("anthropic-messages", patch, ("b", "files__read", {})).body
+    encoded = transcode_response(
+        upstream, "anthropic-messages", "openai-responses", tools=parsed.client_tools
+    )
+    items = cast("dict[str, Any]", encoded.json)["output"]
+    assert (items[0]["type"], items[0]["input"]) == ("custom_tool_call", "*** Begin Patch")
+    assert (items[1]["namespace"], items[1]["name"]) == ("files", "read")

@@ -505,7 +505,22 @@ impl<W: Writer> Sequencer<W> {
         self.ended = true;
     }
 
+    /// Write what waits for a part that will not end any more.  Decoders end all parts before a failure; callers may not.
+    fn flush(&mut self, page: &mut Page) {
+        for index in self.slots.earlier_turns() {
+            if let Some(Slot { content: Content::Call(call), ended: false, .. }) =
+                self.slots.get(index)
+            {
+                call.incomplete = true;
+            }
+            self.end_part(page, index);
+        }
+    }
+
     fn error(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        if self.status.is_some() {
+            self.flush(page);
+        }
         if self.status.is_none() {
             let (status, body) = W::refusal(page, failure);
             self.status = Some(status);

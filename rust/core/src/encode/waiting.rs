@@ -72,6 +72,12 @@ impl Slots {
         self.turns.front().copied()
     }
 
+    /// Return the numbers of the parts that wait behind another one, and of those that they wait for: all that take turns but
+    /// the last.
+    pub(super) fn earlier_turns(&self) -> Vec<usize> {
+        self.turns.iter().take(self.turns.len().saturating_sub(1)).copied().collect()
+    }
+
     /// Remove a finished part.
     pub(super) fn remove(&mut self, index: usize) -> Option<Box<Slot>> {
         let at = index.checked_sub(self.first)?;

@@ -20,8 +20,6 @@ use crate::json::{ObjectWriter, object, write_list};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Open {
-    /// Number of the block; parts that were not written have none.
-    block: usize,
     lead: Lead,
     /// Text or arguments so far.
     text: String,
@@ -34,7 +32,10 @@ struct Open {
 /// Writer of content-block events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LangChainWriter {
+    /// Unfinished blocks by number.
     open: BTreeMap<usize, Open>,
+    /// Numbers of the unfinished blocks by part.
+    numbers: BTreeMap<usize, usize>,
     /// Number of the blocks so far.
     blocks: usize,
 }
@@ -76,12 +77,19 @@ impl LangChainWriter {
             out.push_str(delta);
         });
         let (text, annotations) = (String::new(), Vec::new());
-        self.open.insert(part, Open { block: index, lead, text, annotations, done: None });
+        self.numbers.insert(part, index);
+        self.open.insert(index, Open { lead, text, annotations, done: None });
+    }
+
+    /// Return the unfinished block of a part.
+    #[inline]
+    fn block(&mut self, part: usize) -> Option<&mut Open> {
+        self.open.get_mut(self.numbers.get(&part)?)
     }
 
     #[inline]
-    fn more(&mut self, page: &mut Page, index: usize, text: &str) {
-        if let Some(open) = self.open.get_mut(&index) {
+    fn more(&mut self, page: &mut Page, part: usize, text: &str) {
+        if let Some(open) = self.block(part) {
             open.text.push_str(text);
             page.out.repeat(&open.lead);
             page.out.escaped(text).piece("\"}}");
@@ -90,14 +98,15 @@ impl LangChainWriter {
     }
 
     /// Finish a block, and write all whose turn it is.
-    fn finish_block(&mut self, page: &mut Page, index: usize, block: impl FnOnce(&Open) -> String) {
-        if let Some(open) = self.open.get_mut(&index) {
+    fn finish_block(&mut self, page: &mut Page, part: usize, block: impl FnOnce(&Open) -> String) {
+        if let Some(open) = self.block(part) {
             open.done = Some(block(open));
         }
+        self.numbers.remove(&part);
         while let Some(first) = self.open.first_entry()
             && let Some(block) = &first.get().done
         {
-            let index = first.get().block;
+            let index = *first.key();
             event(page, "content-block-finish", |event| {
                 event.number("index", index);
                 event.json("content", block);
@@ -146,7 +155,7 @@ impl Writer for LangChainWriter {
         }
         if let Some(json) = riders.annotations {
             let written = annotations::list(json).into_iter().map(citation);
-            if let Some(open) = self.open.get_mut(&part.index) {
+            if let Some(open) = self.block(part.index) {
                 open.annotations.extend(written);
             }
         }

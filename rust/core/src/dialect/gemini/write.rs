@@ -175,24 +175,24 @@ fn write_logprobs(result: &mut ObjectWriter<'_>, logprobs: &Logprobs) {
             }
         });
     };
-    if let Some(top) = logprobs.alternatives() {
-        let mut rows = top.texts().zip(top.values().iter().copied());
-        let mut taken = 0;
-        result.value("topCandidates", |out| {
-            write_list(out, logprobs.offsets().iter().skip(1), |out, end| {
-                let end = usize::try_from(*end).unwrap_or(taken);
-                let count = end.saturating_sub(taken);
-                taken = end;
-                write_members(out, |object| {
-                    object.value("candidates", |out| {
-                        write_list(out, rows.by_ref().take(count), |out, (token, value)| {
-                            candidate(out, token, value);
-                        });
+    let alternatives = logprobs.alternatives().into_iter();
+    let mut rows = alternatives.flat_map(|top| top.texts().zip(top.values().iter().copied()));
+    let mut ends = logprobs.offsets().iter().skip(1);
+    let mut taken = 0;
+    result.value("topCandidates", |out| {
+        write_list(out, 0..logprobs.len(), |out, _| {
+            let end = ends.next().and_then(|end| usize::try_from(*end).ok()).unwrap_or(taken);
+            let count = end.saturating_sub(taken);
+            taken = end.max(taken);
+            write_members(out, |object| {
+                object.value("candidates", |out| {
+                    write_list(out, rows.by_ref().take(count), |out, (token, value)| {
+                        candidate(out, token, value);
                     });
                 });
             });
         });
-    }
+    });
     let tokens = logprobs.tokens();
     result.value("chosenCandidates", |out| {
         let rows = tokens.texts().zip(tokens.values().iter().copied());
@@ -208,7 +208,8 @@ fn write_usage(chunk: &mut ObjectWriter<'_>, page: &Page) {
     let reasoning = usage.reasoning.map(|count| count.min(usage.output.unwrap_or(count)));
     chunk.object("usageMetadata", |object| {
         optional(object, "promptTokenCount", usage.input);
-        optional(object, "cachedContentTokenCount", usage.cache_read);
+        let within = |cached: &u64| usage.input.is_none_or(|input| *cached <= input);
+        optional(object, "cachedContentTokenCount", usage.cache_read.filter(within));
         optional(
             object,
             "candidatesTokenCount",

@@ -225,12 +225,13 @@ impl Writer for ChatWriter {
             }
         }
         let lead = match part.kind {
-            TextKind::Thinking => &self.thinking,
+            TextKind::Thinking if !text.is_empty() => &self.thinking,
             TextKind::Text if part.refusal => {
                 self.refused = true;
                 &self.refusal
             }
-            TextKind::Text => &self.text,
+            // Log probabilities without a text ride on an empty content.
+            TextKind::Text | TextKind::Thinking => &self.text,
         };
         let out = &mut page.out;
         out.repeat(lead);

@@ -28,6 +28,8 @@ pub(super) struct Item {
     pub(super) annotations: Vec<String>,
     /// Tokens of the done form, without brackets.
     logprobs: String,
+    /// Log probabilities that came without a text.
+    pub(super) pending: Option<Box<Logprobs>>,
     /// JSON string of the encrypted reasoning.
     pub(super) encrypted: Option<String>,
 }
@@ -43,6 +45,7 @@ impl Item {
             text: String::new(),
             annotations: Vec::new(),
             logprobs: String::new(),
+            pending: None,
             encrypted: None,
         }
     }

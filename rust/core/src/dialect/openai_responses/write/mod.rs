@@ -116,7 +116,13 @@ impl ResponsesWriter {
         let out = &mut page.out;
         out.repeat(&self.delta);
         if item.has_logprobs() {
-            match riders.logprobs {
+            let merged = item.pending.take().map(|mut pending| {
+                if let Some(logprobs) = riders.logprobs {
+                    pending.append(logprobs);
+                }
+                pending
+            });
+            match merged.as_deref().or(riders.logprobs) {
                 None => out.piece(",\"logprobs\":[]"),
                 Some(logprobs) => {
                     item.keep_logprobs(logprobs);
@@ -133,6 +139,9 @@ impl ResponsesWriter {
     /// Close the open item.
     fn close(&mut self, page: &mut Page, status: &'static str) {
         let Some(item) = self.item.take() else { return };
+        if item.pending.is_some() {
+            page.notes.add("logprobs", "log probabilities without a text");
+        }
         self.last_part = None;
         let index = self.output.len();
         let id = item.id.clone();
@@ -333,8 +342,8 @@ impl Writer for ResponsesWriter {
         if !text.is_empty() {
             self.more(page, text, riders);
         } else if let (Some(logprobs), Some(item)) = (riders.logprobs, &mut self.item) {
-            // No delta is empty; the done form has them.
-            item.keep_logprobs(logprobs);
+            // No delta is empty; they ride on the next one.
+            item.pending.get_or_insert_default().append(logprobs);
         }
         if let Some(json) = riders.annotations {
             self.annotate(page, json);

@@ -261,6 +261,7 @@ BOUNDS = (
     "warnings",
     "provider_state_bytes",
     "identifier_bytes",
+    "choices",
 )
 
 

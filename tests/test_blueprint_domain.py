@@ -437,7 +437,7 @@ def test_a_specification_tells_a_model_nothing_of_runtime_and_agent() -> None:
 # Deltas.
 
 BODY = claude("Let me look.", ("t1", "look", {"place": "Brest"})).replace(
-    b'event: content_block_start\ndata: {"type": "content_block_start", "index": 0',
+    b'event: content_block_start\ndata: {"type":"content_block_start","index":0',
     b"event: content_block_start\n"
     b'data: {"type": "content_block_start", "index": 9, '
     b'"content_block": {"type": "thinking", "thinking": ""}}\n\n'
@@ -446,7 +446,7 @@ BODY = claude("Let me look.", ("t1", "look", {"place": "Brest"})).replace(
     b'"delta": {"type": "thinking_delta", "thinking": "Where?"}}\n\n'
     b"event: content_block_stop\n"
     b'data: {"type": "content_block_stop", "index": 9}\n\n'
-    b'event: content_block_start\ndata: {"type": "content_block_start", "index": 0',
+    b'event: content_block_start\ndata: {"type":"content_block_start","index":0',
 )
 
 
@@ -494,7 +494,7 @@ def test_a_call_begins_with_id_and_name_grows_and_ends() -> None:
 
 
 def test_usage_has_counts_and_the_cost_that_the_provider_states() -> None:
-    body = gpt("a").replace(b'"total_tokens": 90', b'"total_tokens": 90, "cost": 0.5')
+    body = gpt("a").replace(b'"total_tokens":90', b'"total_tokens":90,"cost":0.5')
     (usage,) = [one.usage for one in decoded(body, "openai-chat") if one.kind is DeltaKind.USAGE]
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.cost) == (80, 10, 0.5)

@@ -355,7 +355,8 @@ def test_nothing_of_a_stream_that_broke_enters_the_history() -> None:
     state = new_state()
     before = state.history
     body = gpt("Half an answer that goes on and on.")
-    with ReplayServer([Recording.of(body).stopping("cut", len(body) // 2)]) as server:
+    place = body.index(b"data: ", body.index(b"on and on"))
+    with ReplayServer([Recording.of(body).stopping("cut", place)]) as server:
         accumulator, deltas = ask(chat_client(server), state)
     assert isinstance(accumulator, ModelOutputAccumulator)
     assert accumulator.snapshot().text

@@ -100,3 +100,27 @@ def test_importing_the_package_loads_no_sdk_and_no_http_client() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_transcode_writes_the_targets_stream_and_what_was_lost(
+    recording: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    arguments = ["transcode", str(recording), "--from", "anthropic-messages", "--to", "openai-chat"]
+    assert main(arguments) == 0
+    shown = capfdbinary.readouterr()
+    assert shown.out.endswith(b"data: [DONE]\n\n")
+    assert b"not carried: provider state of anthropic-messages" in shown.err
+
+
+def test_transcode_of_a_failed_stream_exits_with_1(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "error.sse"
+    path.write_bytes(CHAT_ERROR)
+    assert main(["transcode", str(path), "--from", "openai-chat", "--to", "ollama"]) == 1
+    assert b"ended in an error" in capfdbinary.readouterr().err
+
+
+def test_transcode_refuses_an_unknown_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["transcode", "-", "--from", "openai-chat", "--to", "nothing"]) == 2
+    assert "known: ag-ui" in capsys.readouterr().err

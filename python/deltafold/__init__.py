@@ -10,6 +10,7 @@ Importing this package imports the extension alone. Each other name is imported 
 from importlib import import_module
 
 from deltafold._core import (
+    ChoicesDecoder,
     Decoder,
     DeltaBatch,
     Encoder,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import deltafold.models.adapters as _adapters
     from deltafold import otel, testing
     from deltafold.bodies import Detection, decode_response, detect
+    from deltafold.choices import afold_choices, fold_choices
     from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
     from deltafold.conversation.agent import Agent
     from deltafold.conversation.tools import Tool
@@ -112,6 +114,7 @@ if TYPE_CHECKING:
         "AsyncOutputStream",
         "CacheConfig",
         "Capability",
+        "ChoicesDecoder",
         "ContractError",
         "Decoder",
         "DeltaBatch",
@@ -178,6 +181,7 @@ if TYPE_CHECKING:
         "Vendor",
         "__version__",
         "afold",
+        "afold_choices",
         "astream",
         "atranscode_chunks",
         "decode_response",
@@ -186,6 +190,7 @@ if TYPE_CHECKING:
         "encode_error",
         "encode_message",
         "fold",
+        "fold_choices",
         "fold_many",
         "load_model",
         "markup_names",
@@ -205,6 +210,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "deltafold": ("otel", "testing"),
     "deltafold._core": (
+        "ChoicesDecoder",
         "Decoder",
         "DeltaBatch",
         "Encoder",
@@ -223,6 +229,7 @@ _NAMES = {
         "target_names",
     ),
     "deltafold.bodies": ("Detection", "decode_response", "detect"),
+    "deltafold.choices": ("afold_choices", "fold_choices"),
     "deltafold.contract": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
     "deltafold.conversation.agent": ("Agent",),
     "deltafold.conversation.tools": ("Tool",),

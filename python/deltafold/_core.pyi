@@ -3,7 +3,18 @@
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Generic, Literal, Self, TypedDict, Unpack, final, overload, type_check_only
+from typing import (
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    Self,
+    TypedDict,
+    Unpack,
+    final,
+    overload,
+    type_check_only,
+)
 
 from pydantic_core import CoreSchema
 from typing_extensions import TypeVar, disjoint_base
@@ -23,6 +34,7 @@ __all__ = [
     "MAX_REFUSAL_BYTES",
     "REQUEST_ID_HEADERS",
     "AsyncStreamIterator",
+    "ChoicesDecoder",
     "Decoder",
     "DeltaBatch",
     "DeltaBatchIterator",
@@ -51,6 +63,7 @@ __all__ = [
     "encode_body",
     "error_code_from_word",
     "fold_bodies",
+    "fold_body_choices",
     "folded_json",
     "folded_text",
     "markup_names",
@@ -192,6 +205,7 @@ class Limits:
         warnings: int | None = None,
         identifier_bytes: int | None = None,
         provider_state_bytes: int | None = None,
+        choices: int | None = None,
     ) -> Self: ...
     @property
     def event_bytes(self) -> int: ...
@@ -209,6 +223,8 @@ class Limits:
     def identifier_bytes(self) -> int: ...
     @property
     def provider_state_bytes(self) -> int: ...
+    @property
+    def choices(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -242,6 +258,7 @@ class Logprobs:
 
 @final
 class Decoder:
+    @overload
     def __new__(
         cls,
         dialect: str,
@@ -261,6 +278,26 @@ class Decoder:
         limits: Limits | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> Self: ...
+    @overload
+    def __new__(  # type: ignore[misc]  # of another class, as no `choice` of a number is
+        cls,
+        dialect: str,
+        *,
+        run_id: str | None = None,
+        model_id: str | None = None,
+        request_id: str | None = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        tools: Iterable[object] | None = None,
+        markup: str | None = None,
+        starts_in_thinking: bool = False,
+        tool_names: Mapping[str, str] | None = None,
+        choice: Literal["all"],
+        provider_raw: bool = False,
+        logprobs: bool = False,
+        limits: Limits | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> ChoicesDecoder: ...
     @property
     def dialect(self) -> str: ...
     @property
@@ -288,6 +325,52 @@ class Decoder:
         http_request_id: str | None = None,
     ) -> DeltaBatch: ...
 
+@final
+class ChoicesDecoder:
+    def __new__(
+        cls,
+        dialect: str,
+        *,
+        run_id: str | None = None,
+        model_id: str | None = None,
+        request_id: str | None = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        tools: Iterable[object] | None = None,
+        markup: str | None = None,
+        starts_in_thinking: bool = False,
+        tool_names: Mapping[str, str] | None = None,
+        provider_raw: bool = False,
+        logprobs: bool = False,
+        limits: Limits | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> Self: ...
+    @property
+    def dialect(self) -> str: ...
+    @property
+    def markup(self) -> str | None: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def choices(self) -> tuple[int, ...]: ...
+    @property
+    def finished(self) -> bool: ...
+    def set_response(self, status: int, headers: Mapping[str, str], /) -> None: ...
+    def feed(self, data: bytes | bytearray | memoryview, /) -> dict[int, DeltaBatch]: ...
+    def feed_into(self, assembler: object, data: object, /) -> NoReturn: ...
+    def close(self) -> dict[int, DeltaBatch]: ...
+    def fail(
+        self,
+        code: ErrorCode | str,
+        message: str,
+        retryable: bool | None = None,
+        *,
+        retry_after: float | None = None,
+        status: int | None = None,
+        provider_code: str | None = None,
+        http_request_id: str | None = None,
+    ) -> dict[int, DeltaBatch]: ...
+
 _WrittenT = TypeVar("_WrittenT", bytes, list[dict[str, object]], default=bytes)
 
 @final
@@ -295,11 +378,11 @@ class Encoder(Generic[_WrittenT]):
     @overload
     def __new__(
         cls, target: str, *, as_bytes: Literal[True] = True, **options: Unpack[EncoderOptions]
-    ) -> "Encoder[bytes]": ...
+    ) -> Encoder[bytes]: ...
     @overload
     def __new__(
         cls, target: str, *, as_bytes: Literal[False], **options: Unpack[EncoderOptions]
-    ) -> "Encoder[list[dict[str, object]]]": ...
+    ) -> Encoder[list[dict[str, object]]]: ...
     @property
     def target(self) -> str: ...
     @property
@@ -310,6 +393,8 @@ class Encoder(Generic[_WrittenT]):
     def notes(self) -> list[EncoderNote]: ...
     @property
     def finished(self) -> bool: ...
+    @property
+    def failed(self) -> bool: ...
     def feed(self, deltas: MessageDelta | DeltaBatch, /) -> _WrittenT: ...
     def close(self) -> _WrittenT: ...
     def keep_alive(self) -> _WrittenT: ...
@@ -324,7 +409,7 @@ class Transcoder(Generic[_WrittenT]):
         *,
         as_bytes: Literal[True] = True,
         **options: Unpack[EncoderOptions],
-    ) -> "Transcoder[bytes]": ...
+    ) -> Transcoder[bytes]: ...
     @overload
     def __new__(
         cls,
@@ -333,7 +418,7 @@ class Transcoder(Generic[_WrittenT]):
         *,
         as_bytes: Literal[False],
         **options: Unpack[EncoderOptions],
-    ) -> "Transcoder[list[dict[str, object]]]": ...
+    ) -> Transcoder[list[dict[str, object]]]: ...
     @property
     def decoder(self) -> Decoder: ...
     @property
@@ -346,6 +431,8 @@ class Transcoder(Generic[_WrittenT]):
     def notes(self) -> list[EncoderNote]: ...
     @property
     def finished(self) -> bool: ...
+    @property
+    def failed(self) -> bool: ...
     def feed(self, data: bytes | bytearray | memoryview, /) -> _WrittenT: ...
     def close(self) -> _WrittenT: ...
     def fail(
@@ -572,6 +659,7 @@ def set_late_fields(meta: object, make: Callable[[], dict[str, object]], /) -> b
 def set_lazy_field(meta: object, name: str, value: object, /) -> bool: ...
 def folded_json(message: object, /) -> str | None: ...
 def folded_text(message: object, thinking: bool, /) -> str | None: ...
+def fold_body_choices(decoder: ChoicesDecoder, body: bytes) -> dict[int, MessageAssembler]: ...
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
 def target_names() -> list[str]: ...

@@ -9,7 +9,7 @@ Source: `contract.schema.json` at the root of the project is the same contract i
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, cast
+from typing import Final, Literal, TypedDict, cast
 
 CONTRACT_VERSION: Final = "1.2"
 """Version of the delta contract.
@@ -75,3 +75,11 @@ def json_object(value: object) -> Mapping[str, object] | None:
 def json_array(value: object) -> list[object]:
     """Return the value if it is a JSON array, else an empty one."""
     return cast("list[object]", value) if isinstance(value, list) else []
+
+
+class EncoderTool(TypedDict, total=False):
+    """A tool as the client declared it; see `Encoder`."""
+
+    kind: Literal["function", "custom"]
+    namespace: str | None
+    name: str

@@ -9,7 +9,14 @@ target's own error comes last. Nothing is made up.
 
 import asyncio
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypedDict, Unpack, cast
 
@@ -21,15 +28,16 @@ from deltafold._core import (
     MessageAssembler,
     MessageDelta,
     Transcoder,
+    decode_body,
     encode_body,
 )
 from deltafold.bodies import decode_response, whole_body
-from deltafold.contract import FinishReason
+from deltafold.contract import EncoderTool, FinishReason
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.foreign_text import well_formed
-from deltafold.parts import TextPart, ThinkingPart, ToolCallPart
+from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 
 __all__ = [
     "EncodedBody",
@@ -44,14 +52,6 @@ __all__ = [
     "transcode_chunks",
     "transcode_response",
 ]
-
-
-class EncoderTool(TypedDict, total=False):
-    """A tool as the client declared it; see `Encoder`."""
-
-    kind: Literal["function", "custom"]
-    namespace: str | None
-    name: str
 
 
 class EncoderNote(TypedDict):
@@ -131,7 +131,10 @@ def message_deltas(
         raise MisuseError(f"message: an assistant message is encoded, not one of a {message.role}")
     meta = message.meta
     run_id = message.run_id or str(message.id)
-    start = {"modelId": meta.model_id or "", "requestId": meta.response_id or str(message.id)}
+    start: dict[str, object] = {
+        "modelId": meta.model_id or "",
+        "requestId": meta.response_id or str(message.id),
+    }
     events: list[tuple[str, dict[str, object]]] = [("start", start)]
     index = 0
     for part in message.parts:
@@ -147,9 +150,7 @@ def message_deltas(
     ]
 
 
-def _part_events(
-    index: int, part: "data_types.MessagePart"
-) -> Iterator[tuple[str, dict[str, object]]]:
+def _part_events(index: int, part: MessagePart) -> Iterator[tuple[str, dict[str, object]]]:
     wire = cast("dict[str, object]", part.model_dump(mode="json"))
     state = {"providerState": part.provider_state} if part.provider_state is not None else {}
     if isinstance(part, TextPart | ThinkingPart):
@@ -219,9 +220,7 @@ def encode_message(
     return _body(target, assembler, options)
 
 
-def encode_error(
-    error: ModelError, target: str, **options: Unpack[EncoderOptions]
-) -> EncodedBody:
+def encode_error(error: ModelError, target: str, **options: Unpack[EncoderOptions]) -> EncodedBody:
     """Write a failure as the HTTP error of a target.
 
     >>> answer = encode_error(error, "openai-chat")
@@ -267,8 +266,6 @@ def transcode_response(
         MisuseError: the target has no whole bodies.
         UnknownDialectError: there is no such dialect or target.
     """
-    from deltafold._core import decode_body  # noqa: PLC0415 - only for a Decoder of the caller
-
     assembler = MessageAssembler()
     if isinstance(source, Decoder):
         assembler.consume(decode_body(source, whole_body(body)))
@@ -382,32 +379,47 @@ async def _async_chunks(
     keep_alive: float | None,
     error_mapper: ErrorMapper | None,
 ) -> AsyncIterator[bytes]:
-    waiting: asyncio.Task[bytes | None] | None = None
+    timed = _whole_waits(chunks) if keep_alive is None else _timed(chunks, keep_alive)
     try:
-        while True:
-            if keep_alive is None:
-                chunk = await _next(chunks)
+        async for chunk in timed:
+            if chunk is not None:
+                data = transcoder.feed(chunk)
             else:
-                waiting = waiting or asyncio.ensure_future(_next(chunks))
-                done, _ = await asyncio.wait({waiting}, timeout=keep_alive)
-                if not done:
-                    if not transcoder.finished:
-                        yield transcoder.keep_alive()
-                    continue
-                chunk, waiting = waiting.result(), None
-            if chunk is None:
-                break
-            if data := transcoder.feed(chunk):
+                data = b"" if transcoder.finished else transcoder.keep_alive()
+            if data:
                 yield data
     except Exception as failure:  # noqa: BLE001 - whatever the transport raises
         data = _failed(transcoder, failure, error_mapper)
     else:
         data = transcoder.close()
     finally:
-        if waiting is not None:
-            waiting.cancel()
+        await timed.aclose()
     if data:
         yield data
+
+
+async def _whole_waits(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes | None]:
+    async for chunk in chunks:
+        yield chunk
+
+
+async def _timed(chunks: AsyncIterator[bytes], seconds: float) -> AsyncGenerator[bytes | None]:
+    """Yield the chunks, and None after each time of silence."""
+    waiting: asyncio.Task[bytes | None] | None = None
+    try:
+        while True:
+            waiting = waiting or asyncio.ensure_future(_next(chunks))
+            done, _ = await asyncio.wait({waiting}, timeout=seconds)
+            if not done:
+                yield None
+                continue
+            chunk, waiting = waiting.result(), None
+            if chunk is None:
+                return
+            yield chunk
+    finally:
+        if waiting is not None:
+            waiting.cancel()
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
@@ -435,9 +447,7 @@ def _transcoder(
     return Transcoder(source, target, **options)
 
 
-def _failed(
-    transcoder: Transcoder, failure: Exception, error_mapper: ErrorMapper | None
-) -> bytes:
+def _failed(transcoder: Transcoder, failure: Exception, error_mapper: ErrorMapper | None) -> bytes:
     fields = (error_mapper or ErrorMapper()).map(failure)
     return transcoder.fail(
         fields.code,

@@ -35,8 +35,8 @@ Read: TypeAlias = bytes | Exception | None
 _MISUSE_NAMES = frozenset({"StreamConsumed", "StreamClosed"})
 
 
-class DecoderOptions(TypedDict, total=False):
-    """The keyword options of `Decoder`, which every entry of this module takes."""
+class ChoicesOptions(TypedDict, total=False):
+    """The keyword options of a decoder of every choice: those of `Decoder` except `choice`."""
 
     run_id: str | None
     model_id: str | None
@@ -47,11 +47,16 @@ class DecoderOptions(TypedDict, total=False):
     markup: str | None
     starts_in_thinking: bool
     tool_names: Mapping[str, str] | None
-    choice: int
     provider_raw: bool
     logprobs: bool
     limits: Limits | None
     clock: Callable[[], datetime] | None
+
+
+class DecoderOptions(ChoicesOptions, total=False):
+    """The keyword options of `Decoder`, which every entry of this module takes."""
+
+    choice: int
 
 
 class CallerError(Exception):
@@ -185,7 +190,7 @@ class StreamCore(StreamReader):
 
         Return None for other exceptions: they are failures of the transport, and end the stream.
         """
-        if not _is_misuse(exception):
+        if not is_misuse(exception):
             return None
         return self.redactor.exception(exception)
 
@@ -382,7 +387,7 @@ def _redacted(fields: ErrorFields, redactor: Redactor) -> ErrorFields:
     )
 
 
-def _is_misuse(exception: Exception) -> bool:
+def is_misuse(exception: Exception) -> bool:
     """Return whether the caller's code is wrong, as opposed to the transport."""
     if isinstance(exception, MisuseError | TypeError | AttributeError):
         return True

@@ -1,10 +1,12 @@
-"""The `deltafold` command: folds a recorded response body, or writes the types of partial outputs.
+"""The `deltafold` command: folds or transcodes a recorded response body, or writes types.
 
     deltafold fold FILE --dialect anthropic-messages [--json]
+    deltafold transcode FILE --from openai-chat --to anthropic-messages
     deltafold types package.module:Name [--check FILE]
 
 Exit codes: 0, the stream ended well, or the types are written; 1, the stream ended in an error, and
-the received parts are printed, or the file has other types; 2, wrong usage.
+the received parts are printed, or the file has other types; 2, wrong usage. `transcode` writes the
+target's stream to standard output, and what the target cannot carry to standard error.
 """
 
 import argparse
@@ -13,7 +15,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from deltafold import Fold, MisuseError, UnknownDialectError, __version__, dialect_names
+from deltafold import (
+    Fold,
+    MisuseError,
+    Transcoder,
+    UnknownDialectError,
+    __version__,
+    dialect_names,
+    target_names,
+)
 from deltafold.cli.report import as_json, as_text
 
 EXIT_DONE = 0
@@ -37,12 +47,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--dialect", required=True, help=f"the wire protocol, one of: {', '.join(dialect_names())}"
     )
     command.add_argument("--json", action="store_true", help="print the message as JSON")
+    transcode = commands.add_parser("transcode", help="write a recorded stream as another protocol")
+    transcode.add_argument("file", help="the body as bytes; - reads standard input")
+    transcode.add_argument(
+        "--from", dest="source", required=True, help=f"one of: {', '.join(dialect_names())}"
+    )
+    transcode.add_argument(
+        "--to", dest="target", required=True, help=f"one of: {', '.join(target_names())}"
+    )
     types = commands.add_parser("types", help="print the type of the partial outputs of a type")
     types.add_argument("place", help="a type, as package.module:Name")
     types.add_argument("--check", metavar="FILE", help="compare with a file instead")
     arguments = parser.parse_args(argv)
     if arguments.command == "types":
         return _types(cast("str", arguments.place), cast("str | None", arguments.check))
+    if arguments.command == "transcode":
+        file, source, target = (
+            cast("str", getattr(arguments, name)) for name in ("file", "source", "target")
+        )
+        return _transcode(file, source, target)
     return _fold(cast("str", arguments.file), cast("str", arguments.dialect), bool(arguments.json))
 
 
@@ -90,3 +113,33 @@ def _feed(folding: Fold, body: BinaryIO) -> None:
     while data := body.read(_READ_BYTES):
         folding.feed(data)
     folding.close()
+
+
+def _transcode(file: str, source: str, target: str) -> int:
+    try:
+        transcoder = Transcoder(source, target)
+        if file == "-":
+            _rewrite(transcoder, sys.stdin.buffer)
+        else:
+            with Path(file).open("rb") as body:
+                _rewrite(transcoder, body)
+    except (UnknownDialectError, OSError) as problem:
+        print(f"deltafold: {problem}", file=sys.stderr)
+        return EXIT_USAGE
+    for note in transcoder.notes:
+        times = f" ({note['count']} times)" if note["count"] > 1 else ""
+        print(f"deltafold: not carried: {note['what']}{times}", file=sys.stderr)
+    if transcoder.failed:
+        print(
+            f"deltafold: the stream ended in an error, status {transcoder.status}", file=sys.stderr
+        )
+        return EXIT_ERROR
+    return EXIT_DONE
+
+
+def _rewrite(transcoder: Transcoder, body: BinaryIO) -> None:
+    out = sys.stdout.buffer
+    while data := body.read(_READ_BYTES):
+        out.write(transcoder.feed(data))
+    out.write(transcoder.close())
+    out.flush()

@@ -8,10 +8,11 @@ member of the wrong type is an error that names its place.
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import quote
 
+from deltafold.contract import EncoderTool
 from deltafold.dialects.rendered import NoteCode, Object
 from deltafold.dialects.settings_table import Path, SettingTable, copied_members
 from deltafold.messages import (
@@ -38,6 +39,8 @@ class ParsedRequest:
             field are its `extra_body`. `migrate_config` makes settings of another dialect of them.
         stream: whether the request asks for a stream; None if the path decides.
         notes: the unknown members that were kept, as `{code, message}`.
+        client_tools: the tools that the client declared in a form of its own (freeform, or in a
+            namespace), by their names in `tools`: what `Encoder(tools=...)` takes.
     """
 
     dialect: str
@@ -46,6 +49,7 @@ class ParsedRequest:
     config: Object
     stream: bool | None
     notes: tuple[Object, ...]
+    client_tools: Mapping[str, EncoderTool] = field(default_factory=dict[str, EncoderTool])
 
 
 class Reader:
@@ -64,6 +68,7 @@ class Reader:
         self.tools: list[ToolSpec] = []
         self.messages: list[Message] = []
         self.provider_tools: list[Object] = []
+        self.client_tools: dict[str, EncoderTool] = {}
         self._tool_positions: list[int] = []
         self._tools_before: list[int] = []
         self._notes: list[Object] = []
@@ -164,12 +169,12 @@ class Reader:
         self._take(table, (outer,), members)
 
     def _take(self, table: SettingTable, within: Path, members: Object) -> None:
-        for member, field in copied_members(table, within):
+        for member, setting in copied_members(table, within):
             value = members.pop(member, None)
             if value is not None:
-                is_words = field == "stop_sequences"
+                is_words = setting == "stop_sequences"
                 place = ".".join((*within, member))
-                self.config[field] = words(value, place) if is_words else value
+                self.config[setting] = words(value, place) if is_words else value
 
     def done(self, table: SettingTable) -> ParsedRequest:
         """Read the copied settings and return the request; other members stay in the body."""
@@ -190,6 +195,7 @@ class Reader:
             self.config,
             None if stream is None else bool(stream),
             tuple(self._notes),
+            self.client_tools,
         )
 
 

@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract import json_object
@@ -20,6 +21,9 @@ from deltafold.tool_specs import ToolChoice, ToolSpec
 T = TypeVar("T")
 
 Object: TypeAlias = dict[str, object]
+
+_OF_EVERY_TOOL = frozenset({"name", "description"})
+"""Members of a tool that each dialect sends, in whatever form the tool was declared."""
 
 
 class NoteCode(StrEnum):
@@ -113,6 +117,11 @@ class Rendering:
         self.call_ids = identifiers.call_ids()
         self._notes = list(notes)
 
+    @cached_property
+    def declared(self) -> Mapping[str, ToolSpec]:
+        """The tools of the caller, by name."""
+        return {tool.name: tool for tool in self.tools}
+
     def with_config(self, config: ModelConfig) -> Self:
         """Return the same request with other settings; notes and aliases are shared."""
         other = copy.copy(self)
@@ -172,7 +181,9 @@ class Rendering:
         """Return the provider's members of a tool; note members of another dialect."""
         if not tool.extra or tool.dialect in {None, self.dialect}:
             return dict(tool.extra)
-        names = ", ".join(tool.extra)
+        names = ", ".join(name for name in tool.extra if name not in _OF_EVERY_TOOL)
+        if not names:
+            return {}
         self.note(
             NoteCode.MEMBER_DROPPED,
             f"tool {tool.name}: {names} of {tool.dialect} is not sent in {self.dialect}",

@@ -54,7 +54,8 @@ def argument_text(call: ToolCallPart, place: Place, rendering: Rendering) -> str
         return call.raw_args_text
     arguments = arguments_of(call, place, rendering)
     # Nothing, null, and a string that holds an object are objects in disguise.
-    is_plain = call.arguments is not None and call.raw_args_text.lstrip().startswith("{")
+    is_plain = call.input_format == "json" and call.raw_args_text.lstrip().startswith("{")
+    is_plain = is_plain and call.arguments is not None
     return call.raw_args_text if is_plain else json.dumps(arguments)
 
 

@@ -4,17 +4,29 @@ In: texts and tool calls.  Out: the body of a response in a dialect, one event f
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final, TypeAlias
 
+from deltafold._core import Encoder, MessageDelta, dialect_names, target_names
 from deltafold.exceptions import MisuseError
 from deltafold.testing.recording import Recording
 
 ScriptedCall: TypeAlias = tuple[str, str, Mapping[str, object]]
 """Id of a call, name of the tool, arguments."""
 
-_Event: TypeAlias = dict[str, object]
+_Step: TypeAlias = tuple[str, dict[str, object]]
+
+_CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""The answers are the same in every run."""
+
+
+_NAMES: Final = {
+    "anthropic-messages": ("claude-demo", "msg_1"),
+    "openai-chat": ("gpt-demo", "chatcmpl_1"),
+}
+"""Model and id of the answers in some dialects."""
 
 
 def answer(
@@ -28,7 +40,7 @@ def answer(
     >>> server.queue(answer("openai-chat", "Let me ", "see.", ("c1", "tide", {"place": "Brest"})))
 
     Args:
-        dialect: "anthropic-messages" or "openai-chat".
+        dialect: a dialect that can be written: "anthropic-messages", "openai-chat", "gemini", ...
         content: texts, one event each, and tool calls.
         input_tokens: tokens of the prompt.
         output_tokens: tokens of the answer.
@@ -36,74 +48,45 @@ def answer(
     Raises:
         MisuseError: answers are not written in this dialect.
     """
-    write = _WRITERS.get(dialect)
-    if write is None:
-        raise MisuseError(f"dialect: answers are written in {', '.join(_WRITERS)}, not {dialect!r}")
-    return Recording.of_events(b"".join(write(content, input_tokens, output_tokens)))
+    written = [name for name in target_names() if name in dialect_names()]
+    if dialect not in written:
+        raise MisuseError(f"dialect: answers are written in {', '.join(written)}, not {dialect!r}")
+    model_id, response_id = _NAMES.get(dialect, (f"{dialect}-demo", "answer_1"))
+    encoder = Encoder(dialect, model_id=model_id, request_id=response_id)
+    steps = _steps(response_id, content, (input_tokens, output_tokens))
+    events = [
+        encoder.feed(MessageDelta("demo", seq, kind, payload, _CREATED))
+        for seq, (kind, payload) in enumerate(steps, 1)
+    ]
+    return Recording.of_events(b"".join(events))
 
 
-def _messages(
-    content: tuple[str | ScriptedCall, ...], input_tokens: int, output_tokens: int
-) -> Iterator[bytes]:
-    usage: _Event = {"input_tokens": input_tokens, "output_tokens": 1}
-    message: _Event = {"id": "msg_1", "model": "claude-demo", "usage": usage}
-    yield _named({"type": "message_start", "message": message})
+def _steps(
+    response_id: str, content: tuple[str | ScriptedCall, ...], tokens: tuple[int, int]
+) -> Iterator[_Step]:
+    input_tokens, output_tokens = tokens
+    yield "start", {"modelId": "", "requestId": response_id}
+    yield "usage", {"inputTokens": input_tokens, "outputTokens": 1, "totalTokens": input_tokens + 1}
     blocks = [
         block
         for is_text, items in groupby(content, lambda one: isinstance(one, str))
         for block in ([list(items)] if is_text else [[one] for one in items])
     ]
+    has_calls = False
     for index, block in enumerate(blocks):
-        place: _Event = {"index": index}
+        for item in block:
+            if isinstance(item, str):
+                yield "text", {"textDelta": item, "partIndex": index}
+                continue
+            call_id, name, arguments = item
+            call: dict[str, object] = {"toolCallId": call_id}
+            yield "tool_call_start", {**call, "toolName": name, "partIndex": index}
+            yield "tool_call_args", {**call, "argsTextDelta": json.dumps(arguments)}
+            yield "tool_call_end", call
+            has_calls = True
         if isinstance(block[0], str):
-            begin: _Event = {"type": "text", "text": ""}
-            deltas: list[_Event] = [{"type": "text_delta", "text": text} for text in block]
-        else:
-            call_id, name, arguments = block[0]
-            begin = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
-            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(arguments)}]
-        yield _named({"type": "content_block_start", **place, "content_block": begin})
-        for delta in deltas:
-            yield _named({"type": "content_block_delta", **place, "delta": delta})
-        yield _named({"type": "content_block_stop", **place})
-    reason = "end_turn" if all(isinstance(one, str) for one in content) else "tool_use"
-    ended: _Event = {"type": "message_delta", "delta": {"stop_reason": reason}}
-    yield _named({**ended, "usage": {"output_tokens": output_tokens}})
-    yield _named({"type": "message_stop"})
-
-
-def _chat(
-    content: tuple[str | ScriptedCall, ...], input_tokens: int, output_tokens: int
-) -> Iterator[bytes]:
-    yield _chunk({"delta": {"role": "assistant", "content": ""}})
-    index = 0
-    for item in content:
-        if isinstance(item, str):
-            yield _chunk({"delta": {"content": item}})
-            continue
-        call_id, name, arguments = item
-        function: _Event = {"name": name, "arguments": json.dumps(arguments)}
-        call = {"index": index, "id": call_id, "type": "function", "function": function}
-        yield _chunk({"delta": {"tool_calls": [call]}})
-        index += 1
-    yield _chunk({"delta": {}, "finish_reason": "tool_calls" if index else "stop"})
-    usage: _Event = {"prompt_tokens": input_tokens, "completion_tokens": output_tokens}
-    yield _chunk(None, {**usage, "total_tokens": input_tokens + output_tokens})
-    yield b"data: [DONE]\n\n"
-
-
-def _named(event: _Event) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), json.dumps(event).encode())
-
-
-def _chunk(choice: _Event | None, usage: _Event | None = None) -> bytes:
-    chunk: _Event = {"id": "chatcmpl_1", "model": "gpt-demo"}
-    chunk["choices"] = [] if choice is None else [{"index": 0, **choice}]
-    if usage is not None:
-        chunk["usage"] = usage
-    return b"data: %b\n\n" % json.dumps(chunk).encode()
-
-
-_Writer: TypeAlias = Callable[[tuple[str | ScriptedCall, ...], int, int], Iterator[bytes]]
-
-_WRITERS: Final[Mapping[str, _Writer]] = {"anthropic-messages": _messages, "openai-chat": _chat}
+            yield "part_end", {"partIndex": index}
+    total = input_tokens + output_tokens
+    counts = {"inputTokens": input_tokens, "outputTokens": output_tokens, "totalTokens": total}
+    yield "usage", dict(counts)
+    yield "done", {"finishReason": "tool_calls" if has_calls else "stop"}

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use deltafold::contract::Delta;
 use deltafold::decoder::{Decoder, Options};
+use deltafold::dialect::choices::Followed;
 use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
 use deltafold::dialect::{ERROR_TABLES, anthropic_messages, gemini, openai_chat, openai_responses};
 use deltafold::emit::StreamOptions;
@@ -71,7 +72,7 @@ pub fn read(dialect: &str, frames: &[String]) -> usize {
 fn is_read<P: Protocol>(json: &str) -> bool {
     let max_depth = Limits::default().depth;
     let frame = Frame { name: "", json, wire: "", max_depth };
-    let wanted = Wanted { choice: 0, logprobs: false };
+    let wanted = Wanted { followed: Followed::One(0), logprobs: false };
     P::read(frame, &mut Reader::new(json, max_depth), wanted).is_ok()
 }
 

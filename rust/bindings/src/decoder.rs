@@ -10,43 +10,28 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use deltafold::contract::{DeltaBatch as CoreBatch, ErrorCode, Failure};
+use deltafold::contract::DeltaBatch as CoreBatch;
 use deltafold::decoder::{Decoder as Core, Options};
-use deltafold::dialect::{self, REGISTRY};
-use deltafold::emit::StreamOptions;
 use deltafold::fold::FoldingOutput;
-use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::FIRST_REFUSAL;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
-use uuid::Uuid;
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
 use crate::bytes::with_bytes;
 use crate::callback::Callback;
-use crate::clock::{self, Timestamp};
+use crate::choices::ChoicesDecoder;
+use crate::clock::Timestamp;
+use crate::decoder_options::{Choice, Given, Settings, given_now, left_the_registry, now};
 use crate::errors;
+use crate::failure::{Evidence, failure};
 use crate::limits::Limits;
 use crate::refusal;
 use crate::signals::{self, SLICE};
-use crate::text;
-use crate::tools;
-
-/// Return the names of all dialects.
-#[pyfunction]
-pub(crate) fn dialect_names() -> Vec<&'static str> {
-    REGISTRY.iter().map(|row| row.name).collect()
-}
-
-/// Return the names of all markups: the notations of model families for reasoning and tool calls in plain text.
-#[pyfunction]
-pub(crate) fn markup_names() -> Vec<&'static str> {
-    FAMILIES.iter().map(|family| family.name).collect()
-}
 
 /// Decoder of one response body.  Bytes are fed in any chunking and decoded into deltas.
 ///
@@ -64,7 +49,8 @@ pub(crate) fn markup_names() -> Vec<&'static str> {
 ///     starts_in_thinking: true if the prompt opened the thinking, so that the text begins inside it.
 ///     tool_names: tool names of the caller by their names in the request; only those that differ.  Deltas carry the names
 ///         of the caller.
-///     choice: the number of the answer to decode, if the request asked for several (`n > 1`).
+///     choice: the number of the answer to decode, if the request asked for several (`n > 1`); or "all", which makes a
+///         `ChoicesDecoder` of every answer.
 ///     provider_raw: attach the JSON of each frame to its first delta, for debugging.  The terminal carries the frame that
 ///         ended the message.  Some frames are not kept: frames without JSON; frames without a delta (keep-alives,
 ///         repetitions); frames whose content is emitted in a later frame (possible markup, half a surrogate pair, names
@@ -99,89 +85,6 @@ pub(crate) struct Decoder {
     torn: AtomicBool,
 }
 
-/// Return a random run id.
-pub(crate) fn random_run_id() -> Arc<str> {
-    let mut buffer = Uuid::encode_buffer();
-    let text: &str = Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
-    text.into()
-}
-
-fn now(py: Python<'_>, clock: &Callback) -> PyResult<Timestamp> {
-    given_now(py, clock).unwrap_or_else(|| Ok(Timestamp::now()))
-}
-
-/// Read the caller's clock; `None` without one.
-fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Timestamp>> {
-    clock.get(py).map(|clock| clock::from_python(&clock.call0()?))
-}
-
-/// Choose between the markup in the dialect's specification and the one of the keyword.  Both may be given if they are
-/// equal.
-fn one_of<'a>(named: Option<&'a str>, beside: Option<&'a str>) -> PyResult<Option<&'a str>> {
-    match (named, beside) {
-        (Some(named), Some(beside)) if named != beside => Err(PyValueError::new_err(format!(
-            "two markups are named: {named:?} with the dialect, and {beside:?}"
-        ))),
-        (named, beside) => Ok(beside.or(named)),
-    }
-}
-
-fn own_names(names: BTreeMap<String, String>) -> Arc<BTreeMap<Box<str>, Box<str>>> {
-    Arc::new(names.into_iter().map(|(other, own)| (other.into(), own.into())).collect())
-}
-
-/// Build the markup options from the caller's keywords.
-fn wanted(
-    py: Python<'_>,
-    markup: Option<&str>,
-    tools: Option<&Bound<'_, PyAny>>,
-    starts_in_thinking: bool,
-) -> PyResult<Option<Wanted>> {
-    let Some(name) = markup else {
-        if starts_in_thinking {
-            return Err(PyValueError::new_err("starts_in_thinking needs a markup"));
-        }
-        if let Some(tools) = tools {
-            tools.try_iter()?;
-        }
-        return Ok(None);
-    };
-    let Some(family) = markup::find(name) else {
-        let message = format!("unknown markup {name:?}; known: {}", markup_names().join(", "));
-        return Err(errors::unknown_dialect(py, &message));
-    };
-    let tools = tools.map(tools::read).transpose()?.map(Arc::new);
-    Ok(Some(Wanted { family, tools, starts_in_thinking }))
-}
-
-/// Build the failure that a caller describes.
-pub(crate) fn failure(
-    code: &Bound<'_, PyString>,
-    message: &Bound<'_, PyString>,
-    retryable: Option<bool>,
-    retry_after: Option<f64>,
-    status: Option<u16>,
-    provider_code: Option<&Bound<'_, PyString>>,
-    http_request_id: Option<&Bound<'_, PyString>>,
-) -> PyResult<Failure<Box<str>>> {
-    let name = code.to_str()?;
-    let Some(code) = ErrorCode::from_wire(name) else {
-        let known: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-        return Err(PyValueError::new_err(format!(
-            "unknown error code {name:?}; known: {}",
-            known.join(", ")
-        )));
-    };
-    Ok(Failure {
-        retryable: Some(retryable.unwrap_or_else(|| code.retryable())),
-        retry_after,
-        status,
-        provider_code: text::boxed(provider_code)?,
-        http_request_id: text::boxed(http_request_id)?,
-        ..Failure::new(code, text::from_outside(message)?.into())
-    })
-}
-
 impl Decoder {
     /// Build a decoder with the options of a mapping.
     pub(crate) fn from_options(
@@ -191,14 +94,31 @@ impl Decoder {
         let py = dialect.py();
         if options.is_some_and(|options| !options.is_empty()) {
             let made = py.get_type::<Self>().call((dialect,), options)?;
-            return Ok(made.cast_into::<Self>()?.unbind());
+            return match made.cast_into::<Self>() {
+                Ok(made) => Ok(made.unbind()),
+                Err(_) => Err(PyValueError::new_err(
+                    "choice=\"all\" has a message for each choice, and this reads one: \
+                     fold_choices() folds them, and Decoder(choice=\"all\") decodes them",
+                )),
+            };
         }
         let dialect = dialect.extract()?;
-        let made = Self::new(
-            py, dialect, None, None, None, 200, None, None, None, false, None, 0, false, false,
-            None, None,
-        )?;
-        Py::new(py, made)
+        Py::new(py, Self::make(Given::default().read(py, dialect, 0, None)?)?)
+    }
+
+    /// Build a decoder of one answer.
+    fn make(settings: Settings) -> PyResult<Self> {
+        let Settings { options, dialect, markup, run_id, clock } = settings;
+        Ok(Self {
+            core: Mutex::new(Core::new(options).ok_or_else(left_the_registry)?),
+            dialect,
+            markup,
+            run_id,
+            run_id_text: PyOnceLock::new(),
+            clock,
+            closed: AtomicBool::new(false),
+            torn: AtomicBool::new(false),
+        })
     }
 
     pub(crate) fn run_id_text(&self, py: Python<'_>) -> Py<PyString> {
@@ -319,10 +239,14 @@ impl Decoder {
 #[pymethods]
 impl Decoder {
     #[new]
-    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, tool_names=None, choice=0, provider_raw=false, logprobs=false, limits=None, clock=None))]
+    #[pyo3(
+        signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, tool_names=None, choice=Choice::One(0), provider_raw=false, logprobs=false, limits=None, clock=None),
+        text_signature = "(dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=False, tool_names=None, choice=0, provider_raw=False, logprobs=False, limits=None, clock=None)"
+    )]
     #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
-    fn new(
-        py: Python<'_>,
+    #[expect(clippy::new_ret_no_self, reason = "`choice` decides the class")]
+    fn new<'py>(
+        py: Python<'py>,
         dialect: &str,
         run_id: Option<&str>,
         model_id: Option<&str>,
@@ -333,51 +257,36 @@ impl Decoder {
         markup: Option<&str>,
         starts_in_thinking: bool,
         tool_names: Option<BTreeMap<String, String>>,
-        choice: u64,
+        choice: Choice,
         provider_raw: bool,
         logprobs: bool,
         limits: Option<&Bound<'_, Limits>>,
         clock: Option<Py<PyAny>>,
-    ) -> PyResult<Self> {
-        let (dialect, named) = markup::specification(dialect);
-        let Some(row) = dialect::find(dialect) else {
-            let message =
-                format!("unknown dialect {dialect:?}; known: {}", dialect_names().join(", "));
-            return Err(errors::unknown_dialect(py, &message));
-        };
-        let clock = Callback::new(clock);
-        let wanted = wanted(py, one_of(named, markup)?, tools, starts_in_thinking)?;
-        let run_id: Arc<str> = match run_id {
-            Some(run_id) => run_id.into(),
-            None => random_run_id(),
-        };
-        let now = (status >= FIRST_REFUSAL).then(|| now(py, &clock)).transpose()?;
-        let response = refusal::response(status, headers, now.map(Timestamp::seconds))?;
-        let stream = StreamOptions {
-            dialect: row.name,
-            run_id: Arc::clone(&run_id),
-            model_id: model_id.map(Into::into),
-            request_id: request_id.map(Into::into),
-            response,
-            choice,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = Given {
+            run_id,
+            model_id,
+            request_id,
+            status,
+            headers,
+            tools,
+            markup,
+            starts_in_thinking,
+            tool_names,
             provider_raw,
             logprobs,
-            tool_names: tool_names.map(own_names),
-            limits: limits.map(|limits| limits.get().core).unwrap_or_default(),
+            limits: limits.map(|limits| limits.get().core),
         };
-        let markup = wanted.as_ref().map(|wanted| wanted.family.name);
-        let core = Core::new(Options { stream, markup: wanted })
-            .ok_or_else(|| errors::unknown_dialect(py, "the dialect left the registry"))?;
-        Ok(Self {
-            core: Mutex::new(core),
-            dialect: row.name,
-            markup,
-            run_id,
-            run_id_text: PyOnceLock::new(),
-            clock,
-            closed: AtomicBool::new(false),
-            torn: AtomicBool::new(false),
-        })
+        match choice {
+            Choice::One(number) => {
+                let made = Self::make(given.read(py, dialect, number, clock)?)?;
+                Ok(Bound::new(py, made)?.into_any())
+            }
+            Choice::All => {
+                let made = ChoicesDecoder::make(given.read(py, dialect, 0, clock)?)?;
+                Ok(Bound::new(py, made)?.into_any())
+            }
+        }
     }
 
     #[getter]
@@ -514,8 +423,12 @@ impl Decoder {
         provider_code: Option<&Bound<'_, PyString>>,
         http_request_id: Option<&Bound<'_, PyString>>,
     ) -> PyResult<DeltaBatch> {
-        let failure =
-            failure(code, message, retryable, retry_after, status, provider_code, http_request_id)?;
+        let failure = failure(
+            code,
+            message,
+            retryable,
+            Evidence { retry_after, status, provider_code, http_request_id },
+        )?;
         self.batch(py, |core, batch| {
             core.fail(failure, batch);
             Ok(())

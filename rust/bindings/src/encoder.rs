@@ -16,10 +16,11 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::batch::DeltaBatch;
 use crate::bytes::with_bytes;
 use crate::clock::Timestamp;
-use crate::decoder::{Decoder, failure};
+use crate::decoder::Decoder;
 use crate::delta::MessageDelta;
 use crate::encoder_settings::{self, Choices};
 use crate::errors;
+use crate::failure::{Evidence, failure};
 use crate::json;
 use crate::signals;
 
@@ -193,6 +194,12 @@ impl Encoder {
         self.read(py, Core::ended)
     }
 
+    /// True if what was written ends in the target's error, or is an HTTP error.
+    #[getter]
+    fn failed(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, Core::failed)
+    }
+
     /// Write a delta or a batch, and return what became of it: bytes, or a list of mappings.
     ///
     /// Raises:
@@ -343,6 +350,12 @@ impl Transcoder {
         self.encoder.get().finished(py)
     }
 
+    /// True if what was written ends in the target's error, or is an HTTP error.
+    #[getter]
+    fn failed(&self, py: Python<'_>) -> PyResult<bool> {
+        self.encoder.get().failed(py)
+    }
+
     /// Transcode the next bytes of the body, in any chunking, and return what became of them.
     ///
     /// Ctrl-C interrupts a feed of many megabytes; the decoder then refuses more bytes.
@@ -389,8 +402,12 @@ impl Transcoder {
         provider_code: Option<&Bound<'_, PyString>>,
         http_request_id: Option<&Bound<'_, PyString>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let failure =
-            failure(code, message, retryable, retry_after, status, provider_code, http_request_id)?;
+        let failure = failure(
+            code,
+            message,
+            retryable,
+            Evidence { retry_after, status, provider_code, http_request_id },
+        )?;
         self.run(py, |decoder, encoder| {
             decoder.fail(failure, encoder);
             Ok(())
@@ -417,6 +434,9 @@ impl Transcoder {
     }
 }
 
+/// Status, headers, body and notes.
+type WholeAnswer<'py> = (u16, Bound<'py, PyDict>, Bound<'py, PyBytes>, Bound<'py, PyList>);
+
 /// Encode a folded message, or the failure that ended it, as a whole body: status, headers, body and notes.
 ///
 /// `None` if the target has no whole bodies.
@@ -427,7 +447,7 @@ pub(crate) fn encode_body<'py>(
     target: &str,
     assembler: &Bound<'_, crate::assembler::MessageAssembler>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Option<(u16, Bound<'py, PyDict>, Bound<'py, PyBytes>, Bound<'py, PyList>)>> {
+) -> PyResult<Option<WholeAnswer<'py>>> {
     let row = encoder_settings::find(py, target)?;
     let Choices { settings, .. } = encoder_settings::read(options)?;
     let (core, began) = assembler.get().shared(py)?;

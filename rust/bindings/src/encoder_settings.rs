@@ -119,12 +119,11 @@ pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Choices> {
             "raw_reasoning" => settings.raw_reasoning = flag()?,
             "codex" => settings.codex = flag()?,
             "incomplete_as_completed" => settings.incomplete_as_completed = flag()?,
-            "tools" if value.is_none() => {}
+            "tools" | "limits" if value.is_none() => {}
             "tools" => settings.tools = Arc::new(tools(&value)?),
             "thread_id" => settings.thread_id = text()?.map(Into::into),
             "without_run" => settings.without_run = flag()?,
             "as_bytes" => as_bytes = flag()?,
-            "limits" if value.is_none() => {}
             "limits" => settings.limits = value.cast::<Limits>()?.get().core,
             other => {
                 return Err(PyTypeError::new_err(format!("an encoder has no option {other:?}")));

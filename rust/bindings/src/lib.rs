@@ -15,14 +15,17 @@ mod batch;
 mod bodies;
 mod bytes;
 mod callback;
+mod choices;
 mod clock;
 mod contract;
 mod decoder;
+mod decoder_options;
 mod delta;
 mod delta_from_wire;
 mod encoder;
 mod encoder_settings;
 mod errors;
+mod failure;
 mod fold;
 mod fold_state;
 mod folded;
@@ -58,7 +61,11 @@ mod _core {
     #[pymodule_export]
     use crate::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
-    use crate::decoder::{Decoder, dialect_names, markup_names};
+    use crate::choices::{ChoicesDecoder, fold_body_choices};
+    #[pymodule_export]
+    use crate::decoder::Decoder;
+    #[pymodule_export]
+    use crate::decoder_options::{dialect_names, markup_names};
     #[pymodule_export]
     use crate::delta::MessageDelta;
     #[pymodule_export]

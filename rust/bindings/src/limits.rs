@@ -21,6 +21,7 @@ const MAX_DEPTH: usize = deltafold::json::MAX_DEPTH - 100;
 ///     warnings: distinct warnings of one stream (default 1,000).
 ///     identifier_bytes: bytes of one tool call id, tool name, model name or response id (default 64 KiB).
 ///     provider_state_bytes: bytes of provider state and whole provider parts (default 128 MiB).
+///     choices: answers of one stream, if all are decoded (default 1,024); the other limits hold for each answer.
 ///
 /// Raises:
 ///     ValueError: a bound is 0, or the depth exceeds 900.
@@ -40,7 +41,7 @@ type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>, Bound<'py, PyDict>
 #[pymethods]
 impl Limits {
     #[new]
-    #[pyo3(signature = (*, event_bytes=None, depth=None, message_bytes=None, parts=None, tool_calls=None, warnings=None, identifier_bytes=None, provider_state_bytes=None))]
+    #[pyo3(signature = (*, event_bytes=None, depth=None, message_bytes=None, parts=None, tool_calls=None, warnings=None, identifier_bytes=None, provider_state_bytes=None, choices=None))]
     #[expect(clippy::too_many_arguments, reason = "one keyword for each bound")]
     fn new(
         event_bytes: Option<usize>,
@@ -51,6 +52,7 @@ impl Limits {
         warnings: Option<usize>,
         identifier_bytes: Option<usize>,
         provider_state_bytes: Option<usize>,
+        choices: Option<usize>,
     ) -> PyResult<Self> {
         let mut core = Core::default();
         for (name, given, place) in [
@@ -62,6 +64,7 @@ impl Limits {
             ("warnings", warnings, &mut core.warnings),
             ("identifier_bytes", identifier_bytes, &mut core.identifier_bytes),
             ("provider_state_bytes", provider_state_bytes, &mut core.provider_state_bytes),
+            ("choices", choices, &mut core.choices),
         ] {
             match given {
                 Some(0) => return Err(PyValueError::new_err(format!("{name} must be at least 1"))),
@@ -115,6 +118,11 @@ impl Limits {
         self.core.provider_state_bytes
     }
 
+    #[getter]
+    fn choices(&self) -> usize {
+        self.core.choices
+    }
+
     /// Return the class and the bounds, for pickle and copy.
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Reduced<'py>)> {
         let (py, core) = (this.py(), &this.get().core);
@@ -128,6 +136,7 @@ impl Limits {
             ("warnings", core.warnings),
             ("provider_state_bytes", core.provider_state_bytes),
             ("identifier_bytes", core.identifier_bytes),
+            ("choices", core.choices),
         ] {
             bounds.set_item(name, bound)?;
         }
@@ -138,7 +147,7 @@ impl Limits {
     fn __repr__(&self) -> String {
         let c = &self.core;
         format!(
-            "Limits(event_bytes={}, depth={}, message_bytes={}, parts={}, tool_calls={}, warnings={}, identifier_bytes={}, provider_state_bytes={})",
+            "Limits(event_bytes={}, depth={}, message_bytes={}, parts={}, tool_calls={}, warnings={}, identifier_bytes={}, provider_state_bytes={}, choices={})",
             c.event_bytes,
             c.depth,
             c.message_bytes,
@@ -146,7 +155,8 @@ impl Limits {
             c.tool_calls,
             c.warnings,
             c.identifier_bytes,
-            c.provider_state_bytes
+            c.provider_state_bytes,
+            c.choices
         )
     }
 }

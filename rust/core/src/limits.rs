@@ -23,6 +23,9 @@ pub struct Limits {
     pub identifier_bytes: usize,
     /// Bytes of provider state and whole provider parts of one message.  Default 128 MiB.
     pub provider_state_bytes: usize,
+    /// Answers of one stream, if all are followed.  Default 1,024, eight times what the largest providers allow.  The other
+    /// limits hold for each answer.
+    pub choices: usize,
 }
 
 impl Default for Limits {
@@ -36,6 +39,7 @@ impl Default for Limits {
             warnings: 1_000,
             identifier_bytes: 64 << 10,
             provider_state_bytes: 128 << 20,
+            choices: 1_024,
         }
     }
 }

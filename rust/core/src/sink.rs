@@ -9,9 +9,65 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::contract::{Failure, InputFormat, Logprobs, Output};
-use crate::emit::{CallEnd, CallHandle, Emitter, EmitterSink, ImageContent, PartHandle, PartKind};
+use crate::emit::{
+    CallEnd, CallHandle, Emitter, EmitterSink, ImageContent, PartHandle, PartKind, StreamOptions,
+};
 use crate::json::Str;
 use crate::markup::MarkupLayer;
+
+/// The sinks of the answers that are followed, in the order in which they were admitted.
+pub trait Sinks {
+    /// Receiver of the deltas.
+    type Out: Output;
+
+    /// True if every answer of the stream is followed.
+    const ALL: bool;
+
+    /// Return the caller's options.
+    fn options(&self) -> &StreamOptions;
+
+    /// Return true after the terminal of every answer.
+    fn ended(&self) -> bool;
+
+    /// End a frame, for every answer.
+    fn end_frame(&mut self);
+
+    /// Add an answer with this number as a copy of the first; return true if it was added.
+    fn admit(&mut self, number: u64) -> bool;
+
+    /// Call `f` with the sink of the answer at this position.
+    fn with(&mut self, at: usize, f: impl FnOnce(&mut DeltaSink<'_, Self::Out>));
+}
+
+/// One answer, whatever the position.
+impl<O: Output> Sinks for DeltaSink<'_, O> {
+    type Out = O;
+    const ALL: bool = false;
+
+    #[inline]
+    fn options(&self) -> &StreamOptions {
+        self.below.options()
+    }
+
+    #[inline]
+    fn ended(&self) -> bool {
+        self.below.ended()
+    }
+
+    #[inline]
+    fn end_frame(&mut self) {
+        DeltaSink::end_frame(self);
+    }
+
+    fn admit(&mut self, _: u64) -> bool {
+        false
+    }
+
+    #[inline]
+    fn with(&mut self, _: usize, f: impl FnOnce(&mut DeltaSink<'_, O>)) {
+        f(self);
+    }
+}
 
 /// Operations that a dialect uses to emit deltas.
 pub struct DeltaSink<'a, O> {

@@ -278,7 +278,8 @@ def _function(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
 def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
     state = rendering.state(call)
     extra = {"extra_content": state["extra_content"]} if "extra_content" in state else {}
-    if call.input_format != "text":
+    # A freeform tool of another dialect is declared as a function.
+    if call.input_format != "text" or call.tool_name in rendering.declared:
         return rendering.as_given(call, function_call(call, place, rendering) | extra)
     call_id = rendering.call_ids.of(call.tool_call_id)
     name = rendering.tool_names.of(call.tool_name)

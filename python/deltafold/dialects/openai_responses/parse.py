@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from deltafold.dialects.media import has_source
 from deltafold.dialects.openai_chat.parse import audio_of, file_in, medium_as_given
+from deltafold.dialects.openai_responses.client_tools import ToolReader, flat_name
 from deltafold.dialects.openai_responses.render import (
     DIALECT,
     ENCRYPTED_REASONING,
@@ -26,7 +27,6 @@ from deltafold.dialects.reader import (
     shown_text,
     text,
     thinking_of,
-    tool_of,
     words,
 )
 from deltafold.dialects.rendered import Object
@@ -57,8 +57,9 @@ def read_body(reader: Reader) -> None:
     else:
         is_stored = any(reader.body.get(name) for name in ("previous_response_id", "conversation"))
         _Input(reader, is_stored=is_stored).read(given)
+    tools = ToolReader(reader)
     for tool, place in objects(reader.body.pop("tools", None), "tools"):
-        _read_tool(reader, tool, place)
+        tools.read(tool, place)
     _read_tool_choice(reader)
     include = words(reader.body.pop("include", None), "include")
     reader.config["encrypted_reasoning"] = ENCRYPTED_REASONING in include
@@ -67,27 +68,30 @@ def read_body(reader: Reader) -> None:
     reader.config["store"] = reader.body.pop("store", None)
 
 
-def _read_tool(reader: Reader, tool: Object, place: str) -> None:
-    if tool.get("type") != "function":
-        reader.provider_tool(tool)
-        return
-    known = {"type", "name", "description", "parameters", "strict"}
-    extra = {name: value for name, value in tool.items() if name not in known}
-    schema = cast("Object | None", tool.get("parameters"))
-    reader.tools.append(tool_of(reader, tool, schema, extra, place))
-
-
 def _read_tool_choice(reader: Reader) -> None:
     choice = reader.body.get("tool_choice")
     if isinstance(choice, str):
         reader.config["tool_choice"] = reader.body.pop("tool_choice")
     elif isinstance(choice, dict):
         members = cast("Object", choice)
-        if members.keys() == {"type", "name"} and members["type"] == "function":
-            reader.config["tool_choice"] = {"mode": "tool", "name": members["name"]}
+        named = _as_function(reader, members)
+        if named.keys() == {"type", "name"} and named["type"] == "function":
+            reader.config["tool_choice"] = {"mode": "tool", "name": named["name"]}
             del reader.body["tool_choice"]
         elif members.keys() == {"type", "mode", "tools"}:
-            read_allowed_tools(reader, members)
+            allowed = [_as_function(reader, tool) for tool in listed(members["tools"], "tools")]
+            read_allowed_tools(reader, {**members, "tools": allowed})
+
+
+def _as_function(reader: Reader, chosen: Object) -> Object:
+    """Return a named tool as the function that stands for it; another one as it is."""
+    flat = flat_name(chosen)
+    declared = reader.client_tools.get(flat, {})
+    if chosen.keys() <= {"type", "name", "namespace"} and chosen.get("type") == declared.get(
+        "kind"
+    ):
+        return {"type": "function", "name": flat}
+    return chosen
 
 
 class _Input:
@@ -150,7 +154,7 @@ class _Input:
         odd = odd_arguments(item.get("arguments"))
         return ToolCallPart(
             tool_call_id=str(item.get("call_id") or item.get("id") or ""),
-            tool_name=str(item.get("name", "")),
+            tool_name=flat_name(item),
             raw_args_text=str(item.get(member) or ""),
             input_format="json" if kind == "function_call" else "text",
             provider_state=self._reader.own(odd) if is_plain else self._reader.state(state | odd),

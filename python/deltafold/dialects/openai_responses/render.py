@@ -24,6 +24,13 @@ from deltafold.dialects.openai_chat.render import (
     text_content,
     text_or_list,
 )
+from deltafold.dialects.openai_responses.client_tools import (
+    flat_name,
+    freeform_input,
+    is_freeform,
+    namespace_of,
+    native_names,
+)
 from deltafold.dialects.openai_responses.settings import SETTINGS, OpenAIResponsesConfig
 from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn, turns_of
@@ -73,7 +80,7 @@ def body_of(rendering: Rendering, config: OpenAIResponsesConfig) -> Object:
     body |= given(
         {
             "instructions": instructions or None,
-            "tools": rendering.tool_list(_tool) or None,
+            "tools": _tools(rendering) or None,
             "tool_choice": choice and _tool_choice(choice, rendering),
             "include": _include(config),
         }
@@ -96,7 +103,30 @@ def _include(config: OpenAIResponsesConfig) -> list[str] | None:
     return include or None
 
 
+def _tools(rendering: Rendering) -> list[Object]:
+    """Return the tools; those of one namespace are one entry, at the place of the first."""
+    rendered: list[Object] = []
+    namespaces: dict[object, list[Object]] = {}
+    for tool in rendering.tools:
+        entry = namespace_of(tool, DIALECT)
+        item = _tool(tool, rendering)
+        if entry is None:
+            rendered.append(item)
+        elif (inner := namespaces.get(entry.get("name"))) is not None:
+            inner.append(item)
+        else:
+            namespaces[entry.get("name")] = [item]
+            rendered.append({**entry, "tools": namespaces[entry.get("name")]})
+    return rendering.with_provider_tools(rendered)
+
+
 def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
+    entry = namespace_of(tool, DIALECT)
+    members = rendering.tool_members(tool)
+    if entry is not None:
+        del members["namespace"]
+    if is_freeform(tool, DIALECT):
+        return members
     rendered = given(
         {
             "type": "function",
@@ -108,7 +138,7 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
     # The default of this API is strict, which refuses most schemas; it is not that of the others.
     if tool.strict is not None or tool.dialect != DIALECT:
         rendered["strict"] = bool(tool.strict)
-    return rendered | rendering.tool_members(tool)
+    return rendered | members
 
 
 def _tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
@@ -121,7 +151,10 @@ def _tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
 
 
 def _named(name: str, rendering: Rendering) -> Object:
-    return {"type": "function", "name": rendering.tool_names.of(name)}
+    tool = rendering.declared.get(name)
+    kind = "custom" if is_freeform(tool, DIALECT) else "function"
+    named = native_names(tool, DIALECT) or {"name": rendering.tool_names.of(name)}
+    return {"type": kind, **named}
 
 
 def _system_text(turn: Turn, rendering: Rendering) -> str:
@@ -231,13 +264,16 @@ class _Items:
         item: Object = {}
         if state.get("type") in {"function_call", "custom_tool_call"}:
             item = self._with_id(state)
-        item |= {
-            "call_id": self._rendering.call_ids.of(call.tool_call_id),
-            "name": self._rendering.tool_names.of(call.tool_name),
-        }
-        if call.input_format == "text":
+        item |= {"call_id": self._rendering.call_ids.of(call.tool_call_id)}
+        tool = self._rendering.declared.get(call.tool_name)
+        if "namespace" not in item or flat_name(item) != call.tool_name:
+            item.pop("namespace", None)
+            name = {"name": self._rendering.tool_names.of(call.tool_name)}
+            item |= native_names(tool, DIALECT) or name
+        is_free = call.input_format == "text" or is_freeform(tool, DIALECT)
+        if is_free and (said := freeform_input(call)) is not None:
             self._is_free_text.add(call.tool_call_id)
-            item |= {"type": "custom_tool_call", "input": call.raw_args_text}
+            item |= {"type": "custom_tool_call", "input": said}
         else:
             self._is_free_text.discard(call.tool_call_id)
             arguments = replay.argument_text(call, place, self._rendering)

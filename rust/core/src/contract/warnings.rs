@@ -52,6 +52,13 @@ impl Warnings {
         true
     }
 
+    /// Count the first warning with a code once more; return false if there is none.
+    #[inline]
+    pub(crate) fn repeat(&mut self, code: &'static str) -> bool {
+        let known = self.list.iter_mut().find(|known| known.code == code);
+        known.map(|known| known.count = known.count.saturating_add(1)).is_some()
+    }
+
     /// Return a JSON array of `{code, message, offset?}`; `None` without a warning.
     pub fn to_json(&self) -> Option<String> {
         if self.list.is_empty() {

@@ -4,11 +4,12 @@
 //!
 //! Laws: the framing is chosen once, from the first bytes.  Nothing is kept after the terminal.
 
+use super::answers::{Alone, Outputs};
 use super::core::Core;
 use super::frame_handler::FrameHandler;
 use super::options::Options;
 use crate::contract::{ErrorCode, Failure, Output};
-use crate::dialect;
+use crate::dialect::{self, State};
 use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
 use crate::framing::{Framer, Framing};
 use crate::markup::Wanted;
@@ -40,6 +41,13 @@ enum Body {
 impl Decoder {
     /// Build a decoder; `None` if the dialect of the options is unknown.
     pub fn new(options: Options) -> Option<Self> {
+        Self::with_core(options, Core::new)
+    }
+
+    pub(super) fn with_core(
+        options: Options,
+        core: impl FnOnce(Options, State) -> Core,
+    ) -> Option<Self> {
         let row = dialect::find(options.stream.dialect)?;
         let refused = options.stream.response.is_refusal();
         Some(Self {
@@ -50,7 +58,7 @@ impl Decoder {
             },
             usual: row.framing,
             markup: options.markup.clone(),
-            core: Box::new(Core::new(options, (row.state)())),
+            core: Box::new(core(options, (row.state)())),
             fed_anything: false,
         })
     }
@@ -62,9 +70,17 @@ impl Decoder {
 
     /// Set the status and the headers of the response.  Return false, without an effect, after the first byte.
     pub fn set_response(&mut self, response: Response) -> bool {
+        self.answer_to(response, Core::new)
+    }
+
+    pub(super) fn answer_to(
+        &mut self,
+        response: Response,
+        core: impl FnOnce(Options, State) -> Core,
+    ) -> bool {
         let mut options = self.options();
         options.stream.response = response;
-        match Self::new(options) {
+        match Self::with_core(options, core) {
             Some(fresh) if !self.fed_anything => *self = fresh,
             _ => return false,
         }
@@ -78,11 +94,37 @@ impl Decoder {
 
     /// Return the sequence number of the last delta.
     pub fn last_seq(&self) -> u64 {
-        self.core.last_seq()
+        self.core.answers().last_seq()
     }
 
     /// Decode the next bytes of the body, in any chunking.  The cost is linear in their number.
     pub fn feed(&mut self, bytes: &[u8], out: &mut impl Output) {
+        self.feed_to(bytes, &mut Alone(out));
+    }
+
+    /// Take the end of the body.  Afterwards the stream has its terminal.
+    pub fn close(&mut self, out: &mut impl Output) {
+        self.close_to(&mut Alone(out));
+    }
+
+    /// End the stream for an external reason: the transport failed, or the caller stops.
+    ///
+    /// After a finish reason the message is whole, and the failure is only a warning.
+    #[expect(clippy::needless_pass_by_value, reason = "the stream takes the failure over")]
+    pub fn fail(&mut self, failure: Failure<Box<str>>, out: &mut impl Output) {
+        self.core.fail(&mut Alone(out), &failure);
+    }
+
+    pub(super) fn core_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+
+    pub(super) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    #[inline]
+    pub(super) fn feed_to(&mut self, bytes: &[u8], out: &mut impl Outputs) {
         if self.finished() || bytes.is_empty() {
             return;
         }
@@ -109,7 +151,7 @@ impl Decoder {
         }
     }
 
-    fn framed(&mut self, bytes: &[u8], out: &mut impl Output) {
+    fn framed(&mut self, bytes: &[u8], out: &mut impl Outputs) {
         if let Body::Framed(framer) = &mut self.body
             && !self.core.has_ended()
         {
@@ -118,7 +160,7 @@ impl Decoder {
     }
 
     /// Detect the kind of the body from `bytes`, which are not consumed.
-    fn begin(&mut self, bytes: &[u8], out: &mut impl Output) {
+    fn begin(&mut self, bytes: &[u8], out: &mut impl Outputs) {
         let Body::Unknown(sniff) = &mut self.body else { return };
         let max_bytes = self.core.options().limits.event_bytes;
         match sniff.inspect(bytes, self.usual, max_bytes) {
@@ -129,21 +171,20 @@ impl Decoder {
             Some(BodyKind::Compressed) => {
                 let message =
                     "the body is compressed (gzip); the transport must undo the content encoding";
-                self.core.fail(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+                self.core.fail(out, &Failure::new(ErrorCode::ProtocolError, message.into()));
             }
         }
     }
 
     /// Choose the framing and feed it the bytes of earlier feeds.
-    fn settle(&mut self, framing: Framing, out: &mut impl Output) {
+    fn settle(&mut self, framing: Framing, out: &mut impl Outputs) {
         let framer = Framer::new(framing, self.core.options().limits.event_bytes);
         if let Body::Unknown(sniff) = std::mem::replace(&mut self.body, Body::Framed(framer)) {
             self.framed(&sniff.into_seen(), out);
         }
     }
 
-    /// Take the end of the body.  Afterwards the stream has its terminal.
-    pub fn close(&mut self, out: &mut impl Output) {
+    pub(super) fn close_to(&mut self, out: &mut impl Outputs) {
         if self.finished() {
             return;
         }
@@ -163,13 +204,6 @@ impl Decoder {
             }
         }
         self.core.end_of_body(out, self.fed_anything);
-    }
-
-    /// End the stream for an external reason: the transport failed, or the caller stops.
-    ///
-    /// After a finish reason the message is whole, and the failure is only a warning.
-    pub fn fail(&mut self, failure: Failure<Box<str>>, out: &mut impl Output) {
-        self.core.fail(out, failure);
     }
 }
 

@@ -2,35 +2,33 @@
 //!
 //! In: framed events, stray lines and failures.  Out: deltas of the dialect, or one error.
 //!
-//! Law: in debug builds each delta is checked against the laws of the contract.
+//! Law: framing, JSON and policy are those of the stream.  Only the dialect's state and the stages after it exist once for
+//! each answer that is followed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::answers::{Answers, JoinedAnswers, Outputs};
 use super::options::Options;
-use crate::contract::{Delta, ErrorCode, Failure, Laws, Output, TextOnlyDelta};
+use crate::contract::{ErrorCode, Failure};
 use crate::dialect::{self, State};
-use crate::emit::{Emitter, StreamOptions};
+use crate::emit::StreamOptions;
 use crate::error::{Error, ErrorKind};
 use crate::framing::Bytes;
 use crate::json::Reader;
 use crate::json::scan::{JsonScan, Verdict};
-use crate::markup::MarkupLayer;
 use crate::provider_error::ErrorObject;
-use crate::sink::DeltaSink;
+use crate::sink::Sinks;
 
 /// The stages after framing.  They are separate from the framer, so that frames may borrow from it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Core {
     options: Arc<StreamOptions>,
     state: State,
-    emitter: Emitter,
-    markup: Option<Box<MarkupLayer>>,
+    answers: Answers,
     stray: BareJson,
     /// A line had a field name that differs from `data` only in case.
     misspelt: bool,
-    /// Checks every delta in debug builds.
-    laws: Option<Box<Laws>>,
 }
 
 /// Bare JSON that is collected until it is whole.
@@ -60,61 +58,40 @@ impl<'a> Event<'a> {
     }
 }
 
-/// An output that checks each delta in debug builds.
-struct CheckedOutput<'a, O> {
-    out: &'a mut O,
-    laws: Option<&'a mut Laws>,
-}
-
-impl<O: Output> Output for CheckedOutput<'_, O> {
-    #[inline]
-    fn delta(&mut self, delta: &Delta<&str>) {
-        if let Some(laws) = &mut self.laws {
-            let verdict = laws.check(delta);
-            debug_assert!(verdict.is_ok(), "{verdict:?}");
-        }
-        self.out.delta(delta);
-    }
-
-    #[inline]
-    fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
-        if let Some(laws) = &mut self.laws {
-            let delta = Delta { seq, payload: delta.into(), provider_raw: None };
-            let verdict = laws.check(&delta);
-            debug_assert!(verdict.is_ok(), "{verdict:?}");
-        }
-        self.out.text_only(seq, delta);
-    }
-}
-
 impl Core {
+    /// Build the stages of one answer, the one of the options.
     pub(super) fn new(options: Options, state: State) -> Self {
         let Options { stream, markup } = options;
         let stream = Arc::new(stream);
-        Self {
-            state,
-            emitter: Emitter::new(Arc::clone(&stream)),
-            markup: markup.map(|wanted| Box::new(MarkupLayer::new(&wanted))),
-            options: stream,
-            stray: BareJson::default(),
-            misspelt: false,
-            laws: cfg!(debug_assertions).then(|| Box::new(Laws::of_decoder())),
-        }
+        let answers = Answers::one(Arc::clone(&stream), markup.as_ref());
+        Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }
+    }
+
+    /// Build the stages of all answers.
+    pub(super) fn of_all(options: Options, state: State) -> Self {
+        let Options { stream, markup } = options;
+        let stream = Arc::new(stream);
+        let answers = Answers::all(Arc::clone(&stream), markup.as_ref(), state.has_choices());
+        Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }
     }
 
     pub(super) fn options(&self) -> &StreamOptions {
         &self.options
     }
 
-    /// Return true after the terminal.
-    #[inline]
-    pub(super) fn has_ended(&self) -> bool {
-        self.emitter.ended()
+    /// Return the stages of the answers.
+    pub(super) fn answers(&self) -> &Answers {
+        &self.answers
     }
 
-    /// Return the sequence number of the last delta.
-    pub(super) fn last_seq(&self) -> u64 {
-        self.emitter.last_seq()
+    pub(super) fn answers_mut(&mut self) -> &mut Answers {
+        &mut self.answers
+    }
+
+    /// Return true after the terminal of every answer.
+    #[inline]
+    pub(super) fn has_ended(&self) -> bool {
+        self.answers.have_ended()
     }
 
     /// Drop bare JSON that is being collected.
@@ -122,56 +99,70 @@ impl Core {
         self.stray = BareJson::default();
     }
 
-    /// Apply the events at the start of unframed bytes while they match templates; returns their length.
+    /// Return the dialect's state and the sinks.
     #[inline]
-    pub(super) fn apply_templates_unframed(
-        &mut self,
-        bytes: Bytes<'_>,
-        out: &mut impl Output,
-    ) -> usize {
-        self.with_sink(out, |state, sink| state.apply_templates_unframed(bytes, sink))
+    fn join<'a, O: Outputs>(&'a mut self, out: &'a mut O) -> (&'a mut State, JoinedAnswers<'a, O>) {
+        (&mut self.state, JoinedAnswers::new(&mut self.answers, out))
     }
 
-    fn with_sink<O: Output, R>(
+    /// Apply the events at the start of unframed bytes while they match templates; returns their length.
+    #[inline]
+    pub(super) fn apply_templates_unframed<O: Outputs>(
         &mut self,
+        bytes: Bytes<'_>,
         out: &mut O,
-        f: impl FnOnce(&mut State, &mut DeltaSink<'_, CheckedOutput<'_, O>>) -> R,
-    ) -> R {
-        let laws = self.laws.as_deref_mut().filter(|_| cfg!(debug_assertions));
-        let mut checked = CheckedOutput { out, laws };
-        let mut sink = DeltaSink::new(&mut self.emitter, self.markup.as_deref_mut(), &mut checked);
-        f(&mut self.state, &mut sink)
+    ) -> usize {
+        let (state, mut sinks) = self.join(out);
+        if O::ALL {
+            state.apply_templates_unframed(bytes, &mut sinks)
+        } else {
+            state.apply_templates_unframed(bytes, &mut sinks.alone())
+        }
     }
 
     /// Apply an event that repeats a template, and return true.  Return false for any other event.
     #[inline]
-    pub(super) fn apply_template(
+    pub(super) fn apply_template<O: Outputs>(
         &mut self,
         name: &[u8],
         data: &[u8],
         wire: &[u8],
-        out: &mut impl Output,
+        out: &mut O,
     ) -> bool {
-        !self.options.provider_raw
-            && self.with_sink(out, |state, sink| {
-                let repeated = state.apply_template(name, data.trim_ascii(), wire, sink);
-                if repeated {
-                    sink.end_frame();
-                }
-                repeated
-            })
+        if self.options.provider_raw {
+            return false;
+        }
+        let (state, mut sinks) = self.join(out);
+        if !O::ALL {
+            let mut sink = sinks.alone();
+            let repeated = state.apply_template(name, data.trim_ascii(), wire, &mut sink);
+            if repeated {
+                sink.end_frame();
+            }
+            return repeated;
+        }
+        let repeated = state.apply_template(name, data.trim_ascii(), wire, &mut sinks);
+        if repeated {
+            sinks.end_frame();
+        }
+        repeated
     }
 
     #[inline(never)]
-    pub(super) fn event(&mut self, event: Event<'_>, out: &mut impl Output) {
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method alone has one lifetime"
+    )]
+    pub(super) fn event(&mut self, event: Event<'_>, out: &mut impl Outputs) {
         let Event { offset, closed, .. } = event;
         let (name, data) = (event.name.as_bytes(), event.data.as_bytes().trim_ascii());
         match data.first() {
             None => {}
-            Some(b'[') if data.starts_with(b"[DONE]") => self.with_sink(out, |state, sink| {
-                state.close(sink);
-                sink.end();
-            }),
+            Some(b'[') if data.starts_with(b"[DONE]") => {
+                let (state, mut sinks) = self.join(out);
+                state.close(&mut sinks);
+                sinks.each(|sink| sink.end());
+            }
             Some(b'{' | b'[') => {
                 if let Err(error) = self.json(&event, out)
                     && closed
@@ -183,7 +174,7 @@ impl Core {
                 let message = String::from_utf8_lossy(data);
                 let error = ErrorObject::from_message(&message);
                 let failure = error.failure(&self.options.response, "");
-                self.error(out, failure);
+                self.error(out, &failure);
             }
             Some(_) => self.noise(offset, out),
         }
@@ -196,7 +187,7 @@ impl Core {
         code: &[u8],
         message: &[u8],
         data: &[u8],
-        out: &mut impl Output,
+        out: &mut impl Outputs,
     ) {
         let text = String::from_utf8_lossy;
         let data = text(data);
@@ -208,17 +199,16 @@ impl Core {
                 ErrorObject::default().named(&text(code), &text(message)).named("", data.trim())
             }
         };
-        self.with_sink(out, |state, sink| {
-            if json.is_ok() && data.starts_with('{') {
-                sink.begin_frame(&data);
-            }
-            state.close(sink);
-            sink.error(sink.failure_of(said));
-        });
+        let (state, mut sinks) = self.join(out);
+        if json.is_ok() && data.starts_with('{') {
+            sinks.each(|sink| sink.begin_frame(&data));
+        }
+        state.close(&mut sinks);
+        sinks.each(|sink| sink.error(sink.failure_of(said.clone())));
     }
 
-    fn noise(&mut self, offset: u64, out: &mut impl Output) {
-        self.with_sink(out, |_, sink| {
+    fn noise(&mut self, offset: u64, out: &mut impl Outputs) {
+        self.join(out).1.each(|sink| {
             sink.warn("noise", "data that is no JSON was skipped", Some(offset));
             sink.end_frame();
         });
@@ -231,7 +221,7 @@ impl Core {
         data: &[u8],
         offset: u64,
         error: Error,
-        out: &mut impl Output,
+        out: &mut impl Outputs,
     ) {
         let kind = error.kind;
         let mut error = Some(error);
@@ -259,12 +249,12 @@ impl Core {
             } else {
                 format!("{error} of the data of the event at byte {offset}")
             };
-            self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            self.error(out, &Failure::new(ErrorCode::ProtocolError, message.into()));
         }
     }
 
     /// Read one JSON text: an object or an array of objects.  A text that is not valid JSON has no effect.
-    fn json(&mut self, event: &Event<'_>, out: &mut impl Output) -> Result<(), Error> {
+    fn json(&mut self, event: &Event<'_>, out: &mut impl Outputs) -> Result<(), Error> {
         let name = event.name.whole_text().unwrap_or("");
         let text = match event.data.whole_text() {
             Some(text) => Cow::Borrowed(text.trim_ascii()),
@@ -287,7 +277,7 @@ impl Core {
             self.object(dialect::Frame { name, json: &text, wire, max_depth }, out)?;
         }
         if matches!(text, Cow::Owned(_)) {
-            self.with_sink(out, |_, sink| {
+            self.join(out).1.each(|sink| {
                 sink.warn("invalid_utf8", "invalid UTF-8 became U+FFFD", None);
             });
         }
@@ -295,24 +285,23 @@ impl Core {
     }
 
     #[inline]
-    fn object(&mut self, frame: dialect::Frame<'_>, out: &mut impl Output) -> Result<(), Error> {
-        self.with_sink(out, |state, sink| {
-            sink.begin_frame(frame.json);
-            let read = state.frame(frame, sink);
-            // The frame ends after a failure too.  Text that is not JSON must not become the raw event of the error.
-            sink.end_frame();
-            read
-        })
+    fn object(&mut self, frame: dialect::Frame<'_>, out: &mut impl Outputs) -> Result<(), Error> {
+        let (state, mut sinks) = self.join(out);
+        sinks.each(|sink| sink.begin_frame(frame.json));
+        let read = state.frame(frame, &mut sinks);
+        // The frame ends after a failure too.  Text that is not JSON must not become the raw event of the error.
+        sinks.end_frame();
+        read
     }
 
     /// End the stream with the error that the body of a refused response describes.
     #[cold]
-    pub(super) fn refused(&mut self, body: &[u8], out: &mut impl Output) {
+    pub(super) fn refused(&mut self, body: &[u8], out: &mut impl Outputs) {
         let (failure, json) = self.options.response.refusal(body, "");
         if let Some(json) = json.filter(|json| json.starts_with('{')) {
-            self.with_sink(out, |_, sink| sink.begin_frame(&json));
+            self.join(out).1.each(|sink| sink.begin_frame(&json));
         }
-        self.error(out, failure);
+        self.error(out, &failure);
     }
 
     /// Read a line without a field.  Bare JSON begins with a bracket and may extend over several lines.
@@ -321,7 +310,7 @@ impl Core {
         line: &[u8],
         offset: u64,
         record: bool,
-        out: &mut impl Output,
+        out: &mut impl Outputs,
     ) {
         let trimmed = line.trim_ascii_start();
         if self.stray.text.is_empty() {
@@ -338,7 +327,7 @@ impl Core {
         let bound = self.options.limits.event_bytes;
         if self.stray.text.len().saturating_add(line.len()) > bound {
             let message = format!("limit reached: event_bytes ({bound})");
-            return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            return self.error(out, &Failure::new(ErrorCode::ProtocolError, message.into()));
         }
         // Nearly always this line is the whole body.  Reading it at once is the cheapest test.
         if self.stray.text.is_empty()
@@ -360,9 +349,9 @@ impl Core {
     }
 
     /// Collect more bare JSON.  A complete value is read at once; another value may follow it without a separator.
-    fn gather(&mut self, bytes: &[u8], record: bool, out: &mut impl Output) {
+    fn gather(&mut self, bytes: &[u8], record: bool, out: &mut impl Outputs) {
         let mut rest = bytes;
-        while !rest.is_empty() && !self.emitter.ended() {
+        while !rest.is_empty() && !self.has_ended() {
             let end = self.stray.scan.feed_value(rest);
             let (value, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
             self.stray.text.extend_from_slice(value);
@@ -387,45 +376,51 @@ impl Core {
         }
     }
 
-    pub(super) fn error(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
-        self.with_sink(out, |state, sink| {
-            state.close(sink);
-            sink.error(failure);
-        });
+    pub(super) fn error(&mut self, out: &mut impl Outputs, failure: &Failure<Box<str>>) {
+        let (state, mut sinks) = self.join(out);
+        state.close(&mut sinks);
+        sinks.each(|sink| sink.error(failure.clone()));
     }
 
-    pub(super) fn end_of_body(&mut self, out: &mut impl Output, fed_anything: bool) {
+    pub(super) fn end_of_body(&mut self, out: &mut impl Outputs, fed_anything: bool) {
         if !fed_anything {
             let mut failure = Failure::new(ErrorCode::ProtocolError, "the body is empty".into());
             failure.retryable = Some(true);
-            return self.error(out, failure);
-        }
-        if self.misspelt && self.emitter.last_seq() == 0 {
-            let message = "no field is named `data`, only others that differ in case";
-            return self.error(out, Failure::new(ErrorCode::ProtocolError, message.into()));
+            return self.error(out, &failure);
         }
         let message = "the stream stopped without any sign of its end";
         let lost = Failure::new(ErrorCode::ConnectionLost, message.into());
-        self.with_sink(out, |state, sink| {
-            state.close(sink);
-            sink.end_of_body(lost);
+        let message = "no field is named `data`, only others that differ in case";
+        let unnamed = Failure::new(ErrorCode::ProtocolError, message.into());
+        let misspelt = self.misspelt;
+        let (state, mut sinks) = self.join(out);
+        let mut said_nothing = Vec::new();
+        if misspelt {
+            sinks.each(|sink| said_nothing.push(sink.last_seq() == 0));
+        }
+        state.close(&mut sinks);
+        let mut said_nothing = said_nothing.into_iter();
+        sinks.each(|sink| match said_nothing.next() {
+            Some(true) => sink.error(unnamed.clone()),
+            Some(false) | None => sink.end_of_body(lost.clone()),
         });
     }
 
-    pub(super) fn not_a_stream(&mut self, out: &mut impl Output, page: &str) {
+    pub(super) fn not_a_stream(&mut self, out: &mut impl Outputs, page: &str) {
         let message = format!("the body is a page, no stream; it begins: {page}");
         let mut failure = Failure::new(ErrorCode::ProtocolError, message.into());
         failure.retryable = Some(true);
-        self.error(out, failure);
+        self.error(out, &failure);
     }
 
-    pub(super) fn fail(&mut self, out: &mut impl Output, failure: Failure<Box<str>>) {
-        self.with_sink(out, |state, sink| {
-            state.close(sink);
+    pub(super) fn fail(&mut self, out: &mut impl Outputs, failure: &Failure<Box<str>>) {
+        let (state, mut sinks) = self.join(out);
+        state.close(&mut sinks);
+        sinks.each(|sink| {
             if sink.finished() {
                 sink.warn("failed_after_finish", failure.message.as_deref().unwrap_or(""), None);
             }
-            sink.end_of_body(failure);
+            sink.end_of_body(failure.clone());
         });
     }
 }

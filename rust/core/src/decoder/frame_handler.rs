@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use super::answers::Outputs;
 use super::core::{Core, Event};
-use crate::contract::{ErrorCode, Failure, Output};
+use crate::contract::{ErrorCode, Failure};
 use crate::framing::{self, Feed, Receiver};
 
 /// Receiver of the frames of one feed.
@@ -25,7 +26,7 @@ impl<'a, O> FrameHandler<'a, O> {
     }
 }
 
-impl<O: Output> Receiver for FrameHandler<'_, O> {
+impl<O: Outputs> Receiver for FrameHandler<'_, O> {
     #[inline]
     fn frame(&mut self, frame: framing::Frame<'_>) -> ControlFlow<()> {
         use framing::Frame;
@@ -45,12 +46,12 @@ impl<O: Output> Receiver for FrameHandler<'_, O> {
             }
             Frame::Corrupt { what, offset } => {
                 let message = format!("the frame at byte {offset} is corrupt: {what}");
-                self.core.error(self.out, Failure::new(ErrorCode::ProtocolError, message.into()));
+                self.core.error(self.out, &Failure::new(ErrorCode::ProtocolError, message.into()));
             }
             Frame::TooLong => {
                 let bound = self.core.options().limits.event_bytes;
                 let message = format!("limit reached: event_bytes ({bound})");
-                self.core.error(self.out, Failure::new(ErrorCode::ProtocolError, message.into()));
+                self.core.error(self.out, &Failure::new(ErrorCode::ProtocolError, message.into()));
             }
         }
         self.flow()

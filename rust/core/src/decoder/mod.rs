@@ -21,10 +21,13 @@
 //! | the body of an HTTP status of 300 and above | collected (256 KiB); one error, see `provider_error` |
 //! | anything after the terminal | ignored |
 
+mod answers;
 mod body;
+mod choices;
 mod core;
 mod frame_handler;
 mod options;
 
 pub use body::Decoder;
+pub use choices::Choices;
 pub use options::Options;

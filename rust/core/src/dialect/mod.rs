@@ -4,18 +4,18 @@
 //! `apply(event, sink)` owns all state of the protocol.  Sequence numbers, ids, the pairing of starts and ends, and the
 //! terminal event belong to the emitter alone.
 
-use crate::contract::Output;
 use crate::facts::Facts;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
 use crate::provider_error::ErrorTables;
-use crate::sink::DeltaSink;
-use protocol::ProtocolDriver;
+use crate::sink::Sinks;
+use protocol::{Protocol, ProtocolDriver};
 use signs::Signs;
 
 pub mod anthropic_messages;
 pub mod bedrock_converse;
 pub mod bedrock_invoke;
+pub mod choices;
 pub mod cohere_chat;
 pub mod gemini;
 pub mod gemini_interactions;
@@ -64,47 +64,50 @@ macro_rules! registry {
         }
 
         impl State {
+            /// Return true if a stream of the dialect may have several answers.
+            pub fn has_choices(&self) -> bool {
+                match self {
+                    $(Self::$protocol(_) => <$module::State as Protocol>::HAS_CHOICES,)+
+                }
+            }
+
             /// Apply a frame that matches a template.  Returns false for any other frame.
             #[inline]
-            pub fn apply_template<O: Output>(
+            pub fn apply_template(
                 &mut self,
                 name: &[u8],
                 frame: &[u8],
                 wire: &[u8],
-                sink: &mut DeltaSink<'_, O>,
+                sinks: &mut impl Sinks,
             ) -> bool {
                 match self {
-                    $(Self::$protocol(driver) => driver.apply_template(name, frame, wire, sink),)+
+                    $(Self::$protocol(driver) => driver.apply_template(name, frame, wire, sinks),)+
                 }
             }
 
             /// Apply events at the start of unframed bytes while they match templates.  Returns the number of bytes applied.
             #[inline]
-            pub fn apply_templates_unframed<O: Output>(
+            pub fn apply_templates_unframed(
                 &mut self,
                 bytes: Bytes<'_>,
-                sink: &mut DeltaSink<'_, O>,
+                sinks: &mut impl Sinks,
             ) -> usize {
                 match self {
-                    $(Self::$protocol(driver) => driver.apply_templates_unframed(bytes, sink),)+
+                    $(Self::$protocol(driver) => driver.apply_templates_unframed(bytes, sinks),)+
                 }
             }
 
             /// Read one frame and apply it.  An error leaves the state unchanged.
-            pub fn frame<O: Output>(
-                &mut self,
-                frame: Frame<'_>,
-                sink: &mut DeltaSink<'_, O>,
-            ) -> Result<()> {
+            pub fn frame(&mut self, frame: Frame<'_>, sinks: &mut impl Sinks) -> Result<()> {
                 match self {
-                    $(Self::$protocol(driver) => driver.frame(frame, sink),)+
+                    $(Self::$protocol(driver) => driver.frame(frame, sinks),)+
                 }
             }
 
             /// Emit the content that the state still holds; no frame follows.
-            pub fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+            pub fn close(&mut self, sinks: &mut impl Sinks) {
                 match self {
-                    $(Self::$protocol(driver) => driver.close(sink),)+
+                    $(Self::$protocol(driver) => driver.close(sinks),)+
                 }
             }
         }

@@ -1,15 +1,18 @@
 //! A wire protocol: the functions of a dialect, and their driver.
 //!
-//! In: frames of one stream, or bytes before framing.  Out: events, applied to the sink.
+//! In: frames of one stream, or bytes before framing.  Out: events, applied to the sinks of the answers that are followed.
 //!
-//! Law: whether a template or `read` found an event makes no difference for its deltas.
+//! Laws: whether a template or `read` found an event makes no difference for its deltas.  An event is found once, however
+//! many answers are followed, and an answer gets from it what it would get if it were followed alone.
 
 use std::fmt::Debug;
 
+use super::choices::Followed;
 use crate::contract::Output;
 use crate::framing::Bytes;
 use crate::json::{Reader, Result};
-use crate::sink::DeltaSink;
+use crate::limits::Limits;
+use crate::sink::{DeltaSink, Sinks};
 use crate::template::{EventHandler, StudiedFrame, Template, Templates};
 
 /// One framed JSON object.
@@ -28,36 +31,19 @@ pub struct Frame<'a> {
 /// Options of the caller for reading a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// The number of the answer to follow, if the stream has several.
-    pub choice: u64,
+    /// The answers to follow, if the stream has several.
+    pub followed: Followed,
     /// Read log probabilities.
     pub logprobs: bool,
-}
-
-/// Numbers of the answers in one list.
-#[derive(Debug, Default)]
-pub(super) struct ChoiceNumbers {
-    position: u64,
-    zero_is_taken: bool,
-}
-
-impl ChoiceNumbers {
-    /// Return the number of the next answer.
-    ///
-    /// Servers may leave number 0 out.  If another answer of the list has it, an answer without a number has its position.
-    pub(super) fn number(&mut self, given: Option<u64>) -> u64 {
-        let implied = if self.zero_is_taken { self.position } else { 0 };
-        let number = given.unwrap_or(implied);
-        self.zero_is_taken |= number == 0;
-        self.position = self.position.saturating_add(1);
-        number
-    }
 }
 
 /// A wire protocol: the state of one stream and its functions.
 pub trait Protocol: Clone + Debug + Default + PartialEq {
     /// The events that repeat.
     type EventTemplate: Template;
+
+    /// True if a stream of the protocol may have several answers.
+    const HAS_CHOICES: bool = false;
 
     /// Read a frame.  This is pure: the result depends on nothing but the frame.
     fn read<'a>(
@@ -73,7 +59,13 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
         false
     }
 
-    /// Apply an event.
+    /// Exchange the memory of [`Self::read_object`] with the state of another answer.
+    fn swap_object(&mut self, _: &mut Self) {}
+
+    /// Pass the numbers of the answers that an event holds to `shown`.  An event may hold an answer several times.
+    fn show_choices(&self, _: &Event<'_, Self>, _: &Limits, _shown: &mut dyn FnMut(u64)) {}
+
+    /// Apply an event to the answer of the sink.
     fn apply<O: Output>(&mut self, event: &Event<'_, Self>, sink: &mut DeltaSink<'_, O>);
 
     /// Emit the content that the state still holds; no event follows.
@@ -83,80 +75,117 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
 /// The event that a protocol reads from a frame.
 pub type Event<'a, P> = <<P as Protocol>::EventTemplate as Template>::Event<'a>;
 
-/// A protocol and the sink of its deltas, during one call to the templates.
-struct Application<'a, 'b, P, O> {
-    protocol: &'a mut P,
-    sink: &'a mut DeltaSink<'b, O>,
+/// The states of the answers in the order of [`Sinks::admit`], if all are followed.
+#[derive(Clone, Debug, PartialEq)]
+struct Others<P>(Vec<P>);
+
+impl<P> Default for Others<P> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
 }
 
-impl<P: Protocol, O: Output> EventHandler<P::EventTemplate> for Application<'_, '_, P, O> {
+/// The states of the answers and the sinks of their deltas, during one call to the templates.
+struct Application<'a, P, S> {
+    first: &'a mut P,
+    others: &'a mut Option<Box<Others<P>>>,
+    sinks: &'a mut S,
+}
+
+impl<P: Protocol, S: Sinks> EventHandler<P::EventTemplate> for Application<'_, P, S> {
     #[inline]
     fn read_object(&mut self, reader: &mut Reader<'_>) -> bool {
-        self.protocol.read_object(reader)
+        self.first.read_object(reader)
     }
 
     #[inline]
     fn apply(&mut self, event: &Event<'_, P>) {
-        self.protocol.apply(event, self.sink);
+        if S::ALL {
+            return self.apply_to_all(event);
+        }
+        let Self { first, sinks, .. } = self;
+        sinks.with(0, |sink| first.apply(event, sink));
     }
 }
 
-/// Driver of a protocol: its state and the templates of its frames.
+impl<P: Protocol, S: Sinks> Application<'_, P, S> {
+    /// Apply an event to every answer.  An answer that it shows for the first time begins as a copy of the first one.
+    fn apply_to_all(&mut self, event: &Event<'_, P>) {
+        let Self { first, others, sinks } = self;
+        let limits = sinks.options().limits;
+        first.show_choices(event, &limits, &mut |number| {
+            if sinks.admit(number) {
+                others.get_or_insert_default().0.push(first.clone());
+            }
+        });
+        for (at, other) in (1..).zip(others.iter_mut().flat_map(|others| &mut others.0)) {
+            other.swap_object(first);
+            sinks.with(at, |sink| other.apply(event, sink));
+            other.swap_object(first);
+        }
+        sinks.with(0, |sink| first.apply(event, sink));
+    }
+}
+
+/// Driver of a protocol: the states of its answers, and the templates of its frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProtocolDriver<P: Protocol> {
-    protocol: P,
+    /// The answer that is followed; if all are, what they have in common.
+    first: P,
+    others: Option<Box<Others<P>>>,
     templates: Templates<P::EventTemplate>,
 }
 
 impl<P: Protocol> Default for ProtocolDriver<P> {
     fn default() -> Self {
-        Self { protocol: P::default(), templates: Templates::default() }
+        Self { first: P::default(), others: None, templates: Templates::default() }
     }
 }
 
 impl<P: Protocol> ProtocolDriver<P> {
     #[inline]
-    pub(super) fn apply_template<O: Output>(
+    pub(super) fn apply_template(
         &mut self,
         name: &[u8],
         frame: &[u8],
         wire: &[u8],
-        sink: &mut DeltaSink<'_, O>,
+        sinks: &mut impl Sinks,
     ) -> bool {
-        let Self { protocol, templates } = self;
-        templates.hit(name, frame, wire, &mut Application { protocol, sink })
+        let Self { first, others, templates } = self;
+        templates.hit(name, frame, wire, &mut Application { first, others, sinks })
     }
 
     /// Apply the events at the start of unframed bytes while they match templates; returns the length of these events.
     #[inline]
-    pub(super) fn apply_templates_unframed<O: Output>(
+    pub(super) fn apply_templates_unframed(
         &mut self,
         bytes: Bytes<'_>,
-        sink: &mut DeltaSink<'_, O>,
+        sinks: &mut impl Sinks,
     ) -> usize {
-        let Self { protocol, templates } = self;
-        let max_bytes = sink.options().limits.event_bytes;
+        let Self { first, others, templates } = self;
+        let max_bytes = sinks.options().limits.event_bytes;
         let mut taken = 0;
-        while let Some(rest) = bytes.after(taken).filter(|_| !sink.ended())
+        while let Some(rest) = bytes.after(taken).filter(|_| !sinks.ended())
             && let Some(end) = templates.hit_unframed(
                 rest,
                 max_bytes,
-                &mut Application { protocol: &mut *protocol, sink: &mut *sink },
+                &mut Application { first: &mut *first, others: &mut *others, sinks: &mut *sinks },
             )
         {
-            sink.end_frame();
+            sinks.end_frame();
             taken += end;
         }
         taken
     }
 
-    pub(super) fn frame<O: Output>(
-        &mut self,
-        frame: Frame<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Result<()> {
-        let options = sink.options();
-        let wanted = Wanted { choice: options.choice, logprobs: options.logprobs };
+    pub(super) fn frame<S: Sinks>(&mut self, frame: Frame<'_>, sinks: &mut S) -> Result<()> {
+        let options = sinks.options();
+        let followed = if S::ALL {
+            Followed::All(options.limits.choices)
+        } else {
+            Followed::One(options.choice)
+        };
+        let wanted = Wanted { followed, logprobs: options.logprobs };
         let mut reader = Reader::new(frame.json, frame.max_depth);
         if let Some(trace) = self.templates.curious() {
             reader.trace(trace);
@@ -166,11 +195,28 @@ impl<P: Protocol> ProtocolDriver<P> {
             let Frame { name, json, wire, .. } = frame;
             self.templates.study(StudiedFrame { name, json, wire }, &event, ignored);
         }
-        self.protocol.apply(&event, sink);
+        let Self { first, others, .. } = self;
+        Application { first, others, sinks }.apply(&event);
         Ok(())
     }
 
-    pub(super) fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
-        self.protocol.close(sink);
+    /// Pass the numbers of the answers in a frame to `shown`; none for a frame that is not valid.
+    pub(super) fn show_choices(
+        &self,
+        frame: Frame<'_>,
+        limits: &Limits,
+        shown: &mut dyn FnMut(u64),
+    ) {
+        let wanted = Wanted { followed: Followed::All(limits.choices), logprobs: false };
+        if let Ok(event) = P::read(frame, &mut Reader::new(frame.json, frame.max_depth), wanted) {
+            self.first.show_choices(&event, limits, shown);
+        }
+    }
+
+    pub(super) fn close(&mut self, sinks: &mut impl Sinks) {
+        sinks.with(0, |sink| self.first.close(sink));
+        for (at, other) in (1..).zip(self.others.iter_mut().flat_map(|others| &mut others.0)) {
+            sinks.with(at, |sink| other.close(sink));
+        }
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::call::{ArgumentForm, Call, CallEnd, CallHandle, CallStage};
 use super::digest::Digest;
 use super::emitter::{Emitter, EmitterSink};
+use super::options::StreamOptions;
 use crate::contract::{CallId, InputFormat, Output, Payload, TextOnlyDelta};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Str};
@@ -242,7 +243,7 @@ impl<O: Output> EmitterSink<'_, O> {
         // Generated ids derive from the response id, which is final after `start`.
         deltas.start(self.out);
         if !state.given_id {
-            let id = made_up_id(&deltas.options.run_id, &deltas.response_id, call.0);
+            let id = made_up_id(&deltas.options, &deltas.response_id, call.0);
             state.id = CallId::from(id.as_str());
         }
         if let Some(other) = unique(ids, &state.id) {
@@ -350,9 +351,12 @@ fn is_json(text: &str) -> bool {
     scan.verdict() == Verdict::Complete
 }
 
-/// Generate the id of a call without one.  The same run, response and ordinal give the same id.
-fn made_up_id(run_id: &str, response_id: &str, ordinal: usize) -> String {
-    let said = Digest::from_text(&format!("{run_id}\0{response_id}\0{ordinal}\0"));
+/// Generate the id of a call without one.  The same run, response, answer and ordinal give the same id.
+fn made_up_id(options: &StreamOptions, response_id: &str, ordinal: usize) -> String {
+    let StreamOptions { run_id, choice, .. } = options;
+    // Ids of the only answer do not name it, so that they are those of earlier versions.
+    let answer = if *choice == 0 { String::new() } else { format!("{choice}\0") };
+    let said = Digest::from_text(&format!("{run_id}\0{response_id}\0{ordinal}\0{answer}"));
     format!("call_{:016x}", said.hash())
 }
 

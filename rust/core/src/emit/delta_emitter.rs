@@ -2,12 +2,13 @@
 //!
 //! In: payloads.  Out: numbered deltas, to an [`Output`].
 //!
-//! Laws: `start` is emitted first, and only once.  A limit that was reached stays reached.
+//! Laws: `start` is emitted first, and only once.  A limit that was reached stays reached.  In debug builds each delta is
+//! checked against the laws of the contract.
 
 use std::sync::Arc;
 
 use super::options::StreamOptions;
-use crate::contract::{Delta, Output, Payload, TextOnlyDelta};
+use crate::contract::{Delta, Laws, Output, Payload, TextOnlyDelta};
 use crate::json::{Str, write_members};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(super) struct DeltaEmitter {
     pub(super) raw_of_end: Option<String>,
     /// Message about the first limit that was reached.
     pub(super) limit_reached: Option<String>,
+    /// Checks every delta in debug builds.
+    pub(super) laws: Option<Box<Laws>>,
 }
 
 impl DeltaEmitter {
@@ -48,7 +51,9 @@ impl DeltaEmitter {
         }
         self.seq += 1;
         let raw = self.raw.take();
-        out.delta(&Delta { seq: self.seq, payload, provider_raw: raw.as_deref() });
+        let delta = Delta { seq: self.seq, payload, provider_raw: raw.as_deref() };
+        check(&mut self.laws, &delta);
+        out.delta(&delta);
     }
 
     /// Emit a delta that carries text and no attributes.
@@ -58,6 +63,10 @@ impl DeltaEmitter {
             return self.send(out, delta.into());
         }
         self.seq += 1;
+        if cfg!(debug_assertions) {
+            let whole = Delta { seq: self.seq, payload: delta.into(), provider_raw: None };
+            check(&mut self.laws, &whole);
+        }
         out.text_only(self.seq, delta);
     }
 
@@ -80,7 +89,9 @@ impl DeltaEmitter {
             request_id: self.response_id.as_str(),
         };
         let raw = self.raw.take();
-        out.delta(&Delta { seq: self.seq, payload, provider_raw: raw.as_deref() });
+        let delta = Delta { seq: self.seq, payload, provider_raw: raw.as_deref() };
+        check(&mut self.laws, &delta);
+        out.delta(&delta);
     }
 
     /// Check `used` against a bound.  Returns false from the first excess on.
@@ -93,7 +104,7 @@ impl DeltaEmitter {
     }
 
     #[cold]
-    fn note_limit(&mut self, which: &str, bound: usize) {
+    pub(super) fn note_limit(&mut self, which: &str, bound: usize) {
         if self.limit_reached.is_none() {
             self.limit_reached = Some(format!("limit reached: {which} ({bound})"));
         }
@@ -141,5 +152,16 @@ impl DeltaEmitter {
             object.json("data", data);
         });
         out
+    }
+}
+
+/// Check a delta in debug builds.
+#[inline]
+fn check(laws: &mut Option<Box<Laws>>, delta: &Delta<&str>) {
+    if cfg!(debug_assertions)
+        && let Some(laws) = laws
+    {
+        let verdict = laws.check(delta);
+        debug_assert!(verdict.is_ok(), "{verdict:?}");
     }
 }

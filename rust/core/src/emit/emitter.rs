@@ -9,7 +9,7 @@ use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::StreamOptions;
 use super::parts::{Part, PartHandle};
 use super::usage_record::UsageRecord;
-use crate::contract::{ErrorCode, Failure, FinishReason, Output, Usage, Warnings};
+use crate::contract::{ErrorCode, Failure, FinishReason, Laws, Output, Usage, Warnings};
 use crate::json::Str;
 use crate::provider_error::ErrorObject;
 
@@ -60,6 +60,7 @@ impl Emitter {
                 raw: None,
                 raw_of_end: None,
                 limit_reached: None,
+                laws: cfg!(debug_assertions).then(|| Box::new(Laws::of_decoder())),
             },
             parts: Vec::new(),
             open_part: None,
@@ -90,6 +91,21 @@ impl Emitter {
     pub fn last_seq(&self) -> u64 {
         self.deltas.seq
     }
+
+    /// Return the caller's options.
+    pub fn options(&self) -> &StreamOptions {
+        &self.deltas.options
+    }
+
+    /// Follow the answer with this number.
+    pub(crate) fn follow(&mut self, number: u64) {
+        Arc::make_mut(&mut self.deltas.options).choice = number;
+    }
+
+    /// Note that a limit was reached.  The end of the frame ends the stream.
+    pub(crate) fn exceed(&mut self, which: &str, bound: usize) {
+        self.deltas.note_limit(which, bound);
+    }
 }
 
 /// Operations that emit deltas: the emitter and its output.
@@ -105,13 +121,19 @@ impl<'a, O: Output> EmitterSink<'a, O> {
     }
 
     /// Return the caller's options.
+    #[inline]
     pub fn options(&self) -> &StreamOptions {
-        &self.emitter.deltas.options
+        self.emitter.options()
     }
 
     /// Return true after the terminal.
     pub fn ended(&self) -> bool {
         self.emitter.ended()
+    }
+
+    /// Return the sequence number of the last delta.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.emitter.last_seq()
     }
 
     /// Return true while content may be emitted: no terminal, no reached limit, no deferred error.

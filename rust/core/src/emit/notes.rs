@@ -11,6 +11,9 @@ use crate::json::{Carry, ObjectWriter, Str};
 /// Maximum characters of an unknown name in its warning.
 const MAX_NAME: usize = 100;
 
+/// The warning of answers that are not followed.  A dialect has one message of it.
+const OTHER_CHOICES: &str = "other_choices";
+
 impl<O: Output> EmitterSink<'_, O> {
     /// Add a warning; a repeated one is only counted.
     pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
@@ -40,13 +43,18 @@ impl<O: Output> EmitterSink<'_, O> {
     }
 
     /// Warn of answers that are not followed; `answers` is the protocol's word for them.
-    #[cold]
+    #[inline]
     pub fn warn_other_choices(&mut self, answers: &str) {
-        self.warn(
-            "other_choices",
-            &format!("the stream holds several {answers}; one is followed"),
-            None,
-        );
+        // A stream of many answers has a frame of another answer more often than one of its own.
+        if !self.emitter.warnings.repeat(OTHER_CHOICES) {
+            self.warn_first_other_choice(answers);
+        }
+    }
+
+    #[cold]
+    fn warn_first_other_choice(&mut self, answers: &str) {
+        let message = format!("the stream holds several {answers}; one is followed");
+        self.warn(OTHER_CHOICES, &message, None);
     }
 
     pub(crate) fn warn_lone(&mut self, carry: Carry) {

@@ -33,6 +33,8 @@ pub struct Lead {
     text: String,
     /// Bytes of framing at the start of the text.
     framing: usize,
+    /// Header block of the event's frame.
+    headers: Vec<u8>,
 }
 
 /// Events of a stream that were not taken yet.
@@ -188,21 +190,17 @@ impl Out {
             Form::Ndjson => self.text.push('\n'),
             Form::JsonArray => {}
             Form::Frames => {
-                let kind = if name.ends_with("Exception") { "exception" } else { "event" };
-                self.frame(kind, name);
+                let mut headers = Vec::with_capacity(96);
+                write_headers(&mut headers, name);
+                self.frame(&headers);
             }
         }
     }
 
     /// Move the JSON of an event into a frame.
-    fn frame(&mut self, kind: &'static str, name: &'static str) {
-        let mut headers = Vec::with_capacity(96);
-        let type_header = if kind == "event" { ":event-type" } else { ":exception-type" };
+    fn frame(&mut self, headers: &[u8]) {
         let payload = self.text.get(self.start..).unwrap_or("");
-        let written = write_header(&mut headers, type_header, name)
-            .and_then(|()| write_header(&mut headers, ":content-type", "application/json"))
-            .and_then(|()| write_header(&mut headers, ":message-type", kind))
-            .and_then(|()| write_frame(&mut self.frames, &headers, payload.as_bytes()));
+        let written = write_frame(&mut self.frames, headers, payload.as_bytes());
         // Only a payload over 4 GiB has no frame, and the limits of a stream are below it.
         debug_assert!(written.is_ok(), "a frame of {} bytes", payload.len());
         self.text.truncate(self.start);
@@ -219,7 +217,11 @@ impl Out {
                 lead.text.push_str("\ndata: ");
             }
             Form::Sse => lead.text.push_str("data: "),
-            Form::Ndjson | Form::JsonArray | Form::Frames => {}
+            Form::Frames => {
+                lead.headers.clear();
+                write_headers(&mut lead.headers, name);
+            }
+            Form::Ndjson | Form::JsonArray => {}
         }
         lead.framing = lead.text.len();
         fill(&mut lead.text);
@@ -270,6 +272,26 @@ impl Out {
     /// End the event that began by [`Self::repeat`].
     #[inline]
     pub fn finish(&mut self, lead: &Lead) {
-        self.end(lead.name);
+        if self.form == Form::Frames && self.ends.is_none() {
+            self.written += 1;
+            self.frame(&lead.headers);
+        } else {
+            self.end(lead.name);
+        }
+    }
+}
+
+/// Append the headers of an event's frame.
+fn write_headers(headers: &mut Vec<u8>, name: &str) {
+    let (header, kind) = if name.ends_with("Exception") {
+        (":exception-type", "exception")
+    } else {
+        (":event-type", "event")
+    };
+    let fields = [(header, name), (":content-type", "application/json"), (":message-type", kind)];
+    for (name, value) in fields {
+        // Constants are within the lengths of a header.
+        let written = write_header(headers, name, value);
+        debug_assert!(written.is_ok(), "{name}: {value}");
     }
 }

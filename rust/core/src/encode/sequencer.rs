@@ -20,6 +20,9 @@ use crate::contract::{
     Delta, Destination, ErrorCode, Failure, FinishReason, InputFormat, Payload, TextAttributes,
 };
 
+/// Arguments that wait for more, because they are whole even if the call was cut behind them.
+const NOTHING: &str = "{}";
+
 /// Order of one stream for one target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sequencer<W> {
@@ -27,6 +30,7 @@ pub struct Sequencer<W> {
     slots: Slots,
     status: Option<u16>,
     ended: bool,
+    failed: bool,
     /// Calls that were opened, and those of them that were whole.
     calls: usize,
     whole_calls: usize,
@@ -43,6 +47,11 @@ impl<W: Writer> Sequencer<W> {
     /// Return true after the terminal.
     pub fn ended(&self) -> bool {
         self.ended
+    }
+
+    /// Return true if the stream ended in the target's error.
+    pub fn failed(&self) -> bool {
+        self.failed
     }
 
     /// Write a delta that the laws sent to `destination`.
@@ -180,7 +189,9 @@ impl<W: Writer> Sequencer<W> {
     fn write_head(&mut self, page: &mut Page) {
         self.status = Some(200);
         if page.head.request_id.is_empty() {
-            page.head.request_id = page.settings.request_id.as_deref().unwrap_or("").to_owned();
+            // A keep-alive may come before the source named the response, and some targets require an id.
+            let id = page.settings.request_id.as_deref().filter(|id| !id.is_empty());
+            page.head.request_id = id.unwrap_or("response").to_owned();
         }
         if page.head.model_id.is_empty() {
             page.head.model_id = page.settings.model_id.as_deref().unwrap_or("").to_owned();
@@ -318,6 +329,10 @@ impl<W: Writer> Sequencer<W> {
             call.args.push_str(text);
             return self.wait(page, text.len());
         }
+        if !*opened && call.args.is_empty() && text == NOTHING {
+            text.clone_into(&mut call.args);
+            return;
+        }
         if !*opened {
             if call.name.is_empty() {
                 // Without a name nothing will be written.
@@ -413,7 +428,8 @@ impl<W: Writer> Sequencer<W> {
             self.slots.get(index)
             && !W::WHOLE_CALLS
         {
-            is_cut = call.name.is_empty() || (call.incomplete && call.args.is_empty());
+            let is_empty = call.args.is_empty() || call.args == NOTHING;
+            is_cut = call.name.is_empty() || (call.incomplete && is_empty);
             if !is_cut {
                 self.open_call(page, index);
             }
@@ -439,8 +455,7 @@ impl<W: Writer> Sequencer<W> {
                 if !W::FREE_TEXT && call.format == InputFormat::Text && !call.incomplete {
                     self.writer.args(page, &call, "\"}");
                 }
-                self.writer.close_call(page, &call);
-                self.whole_calls += usize::from(!call.incomplete);
+                self.whole_calls += usize::from(self.writer.close_call(page, &call));
             }
         }
     }
@@ -504,6 +519,7 @@ impl<W: Writer> Sequencer<W> {
             self.writer.fail(page, failure);
         }
         self.ended = true;
+        self.failed = true;
     }
 
     /// Count bytes that wait, and end the stream at the bound.

@@ -100,8 +100,8 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     /// Write arguments of the open call.
     fn args(&mut self, page: &mut Page, call: &Call, text: &str);
 
-    /// Close a call.
-    fn close_call(&mut self, page: &mut Page, call: &Call);
+    /// Close a call; true if it is one that the client may run.
+    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool;
 
     /// Write a whole call; false if it cannot be written.  For targets with [`Writer::WHOLE_CALLS`].
     fn whole_call(&mut self, page: &mut Page, call: &Call) -> bool;

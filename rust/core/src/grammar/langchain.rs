@@ -3,7 +3,7 @@
 //! In: lines.  Out: the first broken rule.
 //!
 //! Laws: blocks are keyed by dense indexes, and each is finished once with its whole content, in the order of the indexes.
-//! An error is raised by the generator, so the events of a failed stream have no end.  Optional members are never null.
+//! `error` may stand for the rest at any point; an adapter raises it.  Optional members are never null.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ enum State {
     Begin,
     /// Among the blocks.
     Open,
-    /// After `message-finish`.
+    /// After `message-finish` or `error`.
     Ended,
 }
 
@@ -57,7 +57,7 @@ impl Langchain {
     pub(super) fn read(&mut self, event: Event<'_>) -> Rule {
         let data = event.bare()?;
         if self.state == State::Ended {
-            return Err("nothing may follow `message-finish`".to_owned());
+            return Err("nothing may follow the end".to_owned());
         }
         let value = Value::parse(data)?;
         let event = Node::root(&value);
@@ -79,7 +79,10 @@ impl Langchain {
             (_, "content-block-delta") => self.delta(&event),
             (_, "content-block-finish") => self.finish(&event),
             (_, "message-finish") => self.end(&event),
-            (_, "error") => Err("an error is raised, never written as an event".to_owned()),
+            (_, "error") => {
+                self.state = State::Ended;
+                event.filled("message").map(drop)
+            }
             _ => Err(format!("`{kind}` is not an event of the target")),
         }
     }
@@ -89,7 +92,7 @@ impl Langchain {
         if self.state == State::Ended {
             Ok(())
         } else {
-            Err("the stream ends without `message-finish`".to_owned())
+            Err("the stream ends without `message-finish` or `error`".to_owned())
         }
     }
 

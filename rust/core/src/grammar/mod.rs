@@ -130,7 +130,7 @@ const TARGETS: [Target; 11] = [
         name: "langchain",
         framing: || Framing::Lines(Lines::new(MAX_EVENT_BYTES)),
         grammar: || Grammar::Langchain(langchain::Langchain::default()),
-        body: |_, _| Err("the target has no whole body".to_owned()),
+        body: error_text,
     },
 ];
 

@@ -241,14 +241,14 @@ impl Writer for AgUiWriter {
 
     fn bare(&mut self, page: &mut Page, part: &TextPart) {
         let Some(state) = part.state.as_deref() else { return };
+        if part.kind == TextKind::Text {
+            // The value belongs to a message, and a text that never began is none.
+            return page.notes.add("provider_state", "provider state of a text without text");
+        }
         let id = message_id(page, part.index);
-        if part.kind == TextKind::Thinking {
-            with_id(page, "REASONING_START", "messageId", &id);
-        }
+        with_id(page, "REASONING_START", "messageId", &id);
         encrypted(page, "message", &id, state);
-        if part.kind == TextKind::Thinking {
-            with_id(page, "REASONING_END", "messageId", &id);
-        }
+        with_id(page, "REASONING_END", "messageId", &id);
     }
 
     fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
@@ -285,11 +285,12 @@ impl Writer for AgUiWriter {
         }
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) {
+    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
         if !call.incomplete {
             self.pending.push(call.id.clone());
         }
         self.close(page, call.index, call.state.as_deref());
+        !call.incomplete
     }
 
     fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {

@@ -204,8 +204,8 @@ impl Writer for AiSdkWriter {
         }
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) {
-        let Some(open) = self.open.remove(&call.index) else { return };
+    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+        let Some(open) = self.open.remove(&call.index) else { return false };
         let is_text = call.format == InputFormat::Text;
         let input = if is_text { Some(open.args.clone()) } else { argument_object(&open.args) };
         let whole = input.filter(|_| !call.incomplete);
@@ -228,6 +228,7 @@ impl Writer for AiSdkWriter {
             }
             write_state(chunk, call.state.as_deref());
         });
+        whole.is_some()
     }
 
     fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {

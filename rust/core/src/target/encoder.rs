@@ -12,6 +12,7 @@ use crate::contract::{
 use crate::dialect::bedrock_converse;
 use crate::encode::{Form, Head, Note, Notes, Out, Page, Settings};
 use crate::fold::{MessageAssembler, Terminal};
+use crate::grammar::{Checker, check_body};
 
 /// Names and values of HTTP headers.
 pub type Headers = Vec<(&'static str, String)>;
@@ -29,11 +30,15 @@ pub struct Encoder {
     /// The failure that ended the stream: its code and the seconds to wait.
     failure: Option<(ErrorCode, Option<f64>)>,
     http_request_id: Option<Box<str>>,
+    /// Checks all bytes in debug builds.
+    checker: Option<Box<Checker>>,
 }
 
 impl Encoder {
     /// Build the encoder of a stream.  With `objects` it gives the JSON of each event, without framing.
     pub fn new(target: &'static Target, settings: Settings, objects: bool) -> Self {
+        // Without the events of the run, what is written is only a part of a stream.
+        let checks = cfg!(debug_assertions) && !objects && !settings.without_run;
         Self {
             target: target.name,
             laws: Laws::default(),
@@ -43,6 +48,7 @@ impl Encoder {
             violation: None,
             failure: None,
             http_request_id: None,
+            checker: checks.then(|| Checker::new(target.name).map(Box::new)).flatten(),
         }
     }
 
@@ -66,6 +72,11 @@ impl Encoder {
     /// Return true after the terminal.
     pub fn ended(&self) -> bool {
         self.state.ended()
+    }
+
+    /// Return true if what was written ends in the target's error, or is an HTTP error.
+    pub fn failed(&self) -> bool {
+        self.state.failed()
     }
 
     /// Return the HTTP headers of the answer; `None` until the status is decided.
@@ -92,7 +103,32 @@ impl Encoder {
 
     /// Take the bytes written so far.
     pub fn take(&mut self) -> Vec<u8> {
-        self.page.out.take()
+        let bytes = self.page.out.take();
+        if self.checker.is_some() {
+            self.check(&bytes);
+        }
+        bytes
+    }
+
+    /// Check bytes against the grammar of the target.
+    fn check(&mut self, bytes: &[u8]) {
+        let Some(checker) = &mut self.checker else { return };
+        let verdict = match self.state.status() {
+            Some(status) if status != 200 => {
+                if bytes.is_empty() {
+                    Ok(())
+                } else {
+                    check_body(self.target, status, bytes)
+                }
+            }
+            Some(_) if self.state.ended() => {
+                let verdict = checker.feed(bytes).and_then(|()| checker.close());
+                self.checker = None;
+                verdict
+            }
+            _ => checker.feed(bytes),
+        };
+        debug_assert!(verdict.is_ok(), "{verdict:?}");
     }
 
     /// Return the output, to read it without giving up its memory.

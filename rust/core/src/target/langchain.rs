@@ -4,13 +4,13 @@
 //! stream = message-start, { content-block-start, content-block-delta*, content-block-finish }, message-finish
 //! ```
 //!
-//! Laws: `index` is the number of the part.  Every block is finished with its whole content, in the order of the parts,
+//! Laws: blocks are numbered densely in the order in which they start.  Every block is finished with its whole content, in the order of the parts,
 //! because the accumulator keeps the order of finishes.  A failure is the event `error`; an adapter must raise it.
 //! Source: langchain-protocol and `chat_model_stream` of langchain-core (protocols/encode.md, section 9).
 
 use std::collections::BTreeMap;
 
-use crate::contract::{Failure, InputFormat};
+use crate::contract::Failure;
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
     WholePart, Writer, annotations, argument_object, errors, optional, write_compact,
@@ -20,6 +20,8 @@ use crate::json::{ObjectWriter, object, write_list};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Open {
+    /// Number of the block; parts that were not written have none.
+    block: usize,
     lead: Lead,
     /// Text or arguments so far.
     text: String,
@@ -33,6 +35,8 @@ struct Open {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LangChainWriter {
     open: BTreeMap<usize, Open>,
+    /// Number of the blocks so far.
+    blocks: usize,
 }
 
 fn event(page: &mut Page, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
@@ -57,7 +61,9 @@ fn write_extras(block: &mut ObjectWriter<'_>, state: Option<&str>) {
 }
 
 impl LangChainWriter {
-    fn start(&mut self, page: &mut Page, index: usize, block: &str, delta: &str) {
+    fn start(&mut self, page: &mut Page, part: usize, block: &str, delta: &str) {
+        let index = self.blocks;
+        self.blocks += 1;
         event(page, "content-block-start", |event| {
             event.number("index", index);
             event.json("content", block);
@@ -69,8 +75,8 @@ impl LangChainWriter {
             out.push_str(",\"delta\":");
             out.push_str(delta);
         });
-        let open = Open { lead, text: String::new(), annotations: Vec::new(), done: None };
-        self.open.insert(index, open);
+        let (text, annotations) = (String::new(), Vec::new());
+        self.open.insert(part, Open { block: index, lead, text, annotations, done: None });
     }
 
     #[inline]
@@ -91,7 +97,7 @@ impl LangChainWriter {
         while let Some(first) = self.open.first_entry()
             && let Some(block) = &first.get().done
         {
-            let index = *first.key();
+            let index = first.get().block;
             event(page, "content-block-finish", |event| {
                 event.number("index", index);
                 event.json("content", block);
@@ -206,10 +212,11 @@ impl Writer for LangChainWriter {
         self.more(page, call.index, text);
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) {
-        debug_assert!(call.format == InputFormat::Json || !Self::FREE_TEXT, "wrapped in JSON");
+    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+        let mut is_whole = false;
         self.finish_block(page, call.index, |open| {
             let args = argument_object(&open.text).filter(|_| !call.incomplete);
+            is_whole = args.is_some();
             object(|block| {
                 block.text("type", if args.is_some() { "tool_call" } else { "invalid_tool_call" });
                 block.text("id", &call.id);
@@ -228,6 +235,7 @@ impl Writer for LangChainWriter {
                 write_extras(block, call.state.as_deref());
             })
         });
+        is_whole
     }
 
     fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {

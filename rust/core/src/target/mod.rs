@@ -66,6 +66,10 @@ macro_rules! targets {
                 match self { $(Self::$variant(state) => state.ended(),)+ }
             }
 
+            fn failed(&self) -> bool {
+                match self { $(Self::$variant(state) => state.failed(),)+ }
+            }
+
             fn delta(&mut self, page: &mut Page, delta: &Delta<&str>, place: Destination) {
                 match self { $(Self::$variant(state) => state.delta(page, delta, place),)+ }
             }

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::event::{EventHandler, StudiedFrame, Template};
 use super::framed_json::FramedJson;
-use super::token::{Kind, MAX_TOKENS, Token, TokenSpan, Tokens, is_one_line};
+use super::token::{Kind, MAX_TOKENS, Token, TokenSpan, Tokens, count_digits, is_one_line};
 use crate::framing::Bytes;
-use crate::json::{Reader, Str, digit_count, number_end, string_end};
+use crate::json::{Reader, Str, number_end, string_end};
 
 /// Maximum number of holes of one template.
 const MAX_HOLES: usize = 8;
@@ -227,7 +227,7 @@ impl<E: Template> CompiledTemplate<E> {
         let (mut mine, mut at) = (object.own.start, at);
         for number in &object.numbers {
             at = self.literal(mine..number.start, frame, at)?;
-            at += count_bytes(frame.get(at..)?)?;
+            at += count_digits(frame.get(at..)?)?;
             mine = number.end;
         }
         self.literal(mine..object.own.end, frame, at)
@@ -300,7 +300,7 @@ impl Object {
                 b'-' | b'0'..=b'9' => number_end(text, at).unwrap_or(text.len()),
                 _ => at + 1,
             };
-            if text.get(start..at).and_then(count_bytes) == Some(at - start) {
+            if text.get(start..at).and_then(count_digits) == Some(at - start) {
                 numbers.push(start..at);
             }
         }
@@ -311,12 +311,4 @@ impl Object {
     fn is_at(&self, frame: &[u8], at: usize) -> bool {
         frame.get(at..).is_some_and(|rest| rest.starts_with(self.last.as_bytes()))
     }
-}
-
-/// Return the number of digits of the whole number at the start of `text`.
-#[inline]
-fn count_bytes(text: &[u8]) -> Option<usize> {
-    let digits = digit_count(text);
-    let leading_zero = digits > 1 && text.first() == Some(&b'0');
-    (digits > 0 && !leading_zero).then_some(digits)
 }

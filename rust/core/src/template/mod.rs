@@ -7,6 +7,7 @@
 //! - the event's type declares that it changes in each event; this holds from the first frame on;
 //! - it is a scalar that `read` borrowed or ignored, and two frames with the same skeleton differed in it;
 //! - it is an object that `read` borrowed as raw JSON;
+//! - it is a whole number that `read` returns as such;
 //! - it is the white space before the last brace.
 //!
 //! Literals between holes must be equal byte for byte.  A hole takes a valid token of the same kind; an object may nest no
@@ -35,4 +36,4 @@ mod token;
 
 pub use event::{EventHandler, StudiedFrame, Template};
 pub use templates::Templates;
-pub use token::{Token, Tokens};
+pub use token::{Token, Tokens, is_short_count};

@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
-use crate::json::{Str, number_end, string_end, value_end};
+use crate::json::{Str, digit_count, number_end, string_end, value_end};
 
 /// Maximum number of tokens of a frame that may become holes; a frame with more gets no template.
 pub(super) const MAX_TOKENS: usize = 48;
 
 /// Maximum nesting of an object in a template: the nesting of log probabilities.
 const MAX_LEVELS: u8 = 6;
+
+/// Maximum number of digits of a whole number that an event reads.
+const MAX_DIGITS: usize = 16;
 
 /// The number of a token span of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +40,15 @@ impl Tokens<'_> {
         self.borrowed(text, None)
     }
 
+    /// Register a whole number that changes in each event.  Templates accept it with few digits and without a sign.
+    pub fn changing_count(&mut self, digits: &str) -> Token {
+        let token = self.borrowed(Str::plain(digits), Some(0));
+        if let Some(span) = self.spans.last_mut() {
+            span.kind = Kind::Count;
+        }
+        token
+    }
+
     /// Register an object that [`EventHandler::read_object`](super::EventHandler::read_object) reads in each event.
     pub fn parsed_object(&mut self, object: &str) {
         self.borrowed(Str::plain(object), Some(0));
@@ -59,6 +71,24 @@ impl Tokens<'_> {
     }
 }
 
+/// Return the number of digits of the whole number at the start of `text`.
+#[inline]
+pub(super) fn count_digits(text: &[u8]) -> Option<usize> {
+    let digits = digit_count(text);
+    let leading_zero = digits > 1 && text.first() == Some(&b'0');
+    (digits > 0 && !leading_zero).then_some(digits)
+}
+
+#[inline]
+fn short_count_digits(text: &[u8]) -> Option<usize> {
+    count_digits(text).filter(|digits| *digits <= MAX_DIGITS)
+}
+
+/// Return true if `text` is a whole number that [`Tokens::changing_count`] takes.
+pub fn is_short_count(text: &str) -> bool {
+    short_count_digits(text.as_bytes()) == Some(text.len())
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Text of a string that the event borrows: never empty.
@@ -67,6 +97,8 @@ pub(super) enum Kind {
     Ignored,
     /// A number that the event ignores.
     Number,
+    /// A whole number with few digits and without a sign.
+    Count,
     /// An object that the event borrows as raw JSON, with the maximum of its nesting.
     Object(u8),
     /// An object that the protocol reads, with the maximum of its nesting.
@@ -134,6 +166,7 @@ impl Kind {
             Self::Borrowed => string_end(frame, at).ok().filter(|(end, _)| *end > at),
             Self::Ignored => string_end(frame, at).ok(),
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
+            Self::Count => Some((at + short_count_digits(frame.get(at..)?)?, false)),
             Self::Object(levels) | Self::Read(levels) if frame.get(at) == Some(&b'{') => {
                 let end = value_end(frame, at, usize::from(levels))?;
                 is_one_line(frame.get(at..end)?).then_some((end, false))

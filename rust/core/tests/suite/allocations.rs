@@ -5,7 +5,9 @@ use std::cell::Cell;
 use crate::cost::ALLOCATIONS;
 use crate::support::binary;
 use deltafold::DeltaBatch;
+use deltafold::encode::Settings;
 use deltafold::fold::{FoldingOutput, MessageAssembler};
+use deltafold::target::{Encoder, TARGETS};
 
 fn allocations(f: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.with(Cell::get);
@@ -123,5 +125,22 @@ fn frames_that_repeat_nothing_are_read_without_allocating() {
             allocations(|| decoder.feed(body.as_bytes(), &mut FoldingOutput::new(&mut assembler)));
         assert!(cost <= 200, "{dialect}: {cost} allocations for 1,000 frames of seven skeletons");
         assert_eq!(assembler.text().len(), 2_000, "{dialect}");
+    }
+}
+
+#[test]
+fn a_text_event_is_transcoded_without_allocating() {
+    for dialect in DIALECTS {
+        for target in TARGETS {
+            let mut decoder = crate::support::decoder(dialect);
+            let mut encoder = Encoder::new(target, Settings::default(), false);
+            decoder.feed(&text_events(dialect, 8), &mut encoder);
+            for events in [100, 1_000, 10_000] {
+                let body = text_events(dialect, events);
+                let cost = allocations(|| decoder.feed(&body, &mut encoder));
+                let pair = format!("{dialect} to {}", target.name);
+                assert!(cost <= FEW, "{pair}: {cost} allocations for {events} events");
+            }
+        }
     }
 }

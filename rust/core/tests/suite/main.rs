@@ -13,6 +13,7 @@
 )]
 
 mod allocations;
+mod choices;
 mod chunking;
 mod conformance;
 mod corpus;
@@ -21,6 +22,7 @@ mod cutting;
 mod detect;
 mod encode;
 mod encode_corpus;
+mod encode_faults;
 mod facts;
 mod frames;
 mod framings;

@@ -377,12 +377,13 @@ impl Writer for MessagesWriter {
         self.more(page, text);
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) {
+    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
         note_call_state(page, call);
         if !self.has_args {
             self.more(page, "");
         }
         self.stop(page);
+        !call.incomplete
     }
 
     fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {

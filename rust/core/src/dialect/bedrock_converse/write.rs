@@ -250,11 +250,12 @@ impl Writer for ConverseWriter {
         page.out.finish(&self.text);
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) {
+    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
         if call.state.is_some() {
             page.notes.add("provider_state", "provider state of a call");
         }
         self.stop(page);
+        !call.incomplete
     }
 
     fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {

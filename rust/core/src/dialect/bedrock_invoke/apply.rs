@@ -12,6 +12,7 @@ use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::Counts;
 use crate::error::ErrorKind;
 use crate::json::{Reader, Result};
+use crate::limits::Limits;
 use crate::sink::DeltaSink;
 
 /// Prefix of the members that Bedrock adds to an event of the model, with the opening quote.
@@ -45,9 +46,27 @@ pub struct State {
 
 impl Protocol for State {
     type EventTemplate = EventTemplate;
+    const HAS_CHOICES: bool = true;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader)
+    }
+
+    fn show_choices(&self, event: &Event<'_>, limits: &Limits, shown: &mut dyn FnMut(u64)) {
+        let mut decoded = Vec::new();
+        let json = match *event {
+            Event::Chunk(text) => {
+                let whole = base64::decode_into(text.text().as_bytes(), &mut decoded);
+                String::from_utf8_lossy(if whole.is_some() { decoded.as_slice() } else { &[] })
+            }
+            Event::Bare(json) => json.into(),
+            Event::Error(..) | Event::Unknown(_) => return,
+        };
+        let json = json.trim_ascii();
+        if json.starts_with('{') {
+            let frame = Frame { name: "", json, wire: "", max_depth: limits.depth };
+            self.model.show_choices(frame, limits, shown);
+        }
     }
 
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
@@ -195,6 +214,21 @@ impl Model {
             Self::Chat(driver) => driver.frame(frame, sink),
             Self::Converse(driver) => driver.frame(frame, sink),
             Self::Completion(driver) => driver.frame(frame, sink),
+        }
+    }
+
+    /// Pass the numbers of the answers that an event of the model holds to `shown`.
+    fn show_choices(&self, frame: Frame<'_>, limits: &Limits, shown: &mut dyn FnMut(u64)) {
+        match self {
+            Self::Unknown => match Self::recognise(frame) {
+                Err(_) | Ok((Self::Unknown, _)) => {}
+                Ok((model, _)) => model.show_choices(frame, limits, shown),
+            },
+            Self::Anthropic(_) | Self::Converse(_) => shown(0),
+            Self::Chat(driver) => driver.show_choices(frame, limits, shown),
+            Self::Completion(_) => {
+                completion::choices(frame, limits).into_iter().for_each(shown);
+            }
         }
     }
 

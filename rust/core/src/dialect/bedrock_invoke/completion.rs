@@ -16,10 +16,12 @@
 
 use super::facts::FACTS;
 use crate::contract::{Failure, InputFormat, Output};
-use crate::dialect::protocol::{ChoiceNumbers, Frame, Protocol, Wanted};
+use crate::dialect::choices::{ChoiceNumbers, Followed};
+use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::facts::{Ending, UsageMember};
 use crate::json::{self, Kind, Reader, Result, Str};
+use crate::limits::Limits;
 use crate::sink::DeltaSink;
 use crate::template::{Template, Token, Tokens};
 
@@ -38,7 +40,14 @@ pub(super) struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn member(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
+    /// Read a member.  The numbers of the answers in a list that are followed go to `shown`.
+    fn member(
+        &mut self,
+        reader: &mut Reader<'a>,
+        key: &str,
+        wanted: Wanted,
+        shown: &mut dyn FnMut(u64),
+    ) -> Result<()> {
         match key {
             "outputText" | "generation" | "completion" | "text" => {
                 self.text = reader.filled_string()?.or(self.text);
@@ -50,7 +59,7 @@ impl<'a> Event<'a> {
             "index" => self.index = reader.count()?,
             "outputs" | "results" | "choices" | "generations" => {
                 let mut numbers = ChoiceNumbers::default();
-                reader.maybe_array(|reader| self.answer(reader, &mut numbers, wanted))?;
+                reader.maybe_array(|reader| self.answer(reader, &mut numbers, wanted, shown))?;
             }
             "error" => self.error = reader.opt_raw()?,
             _ => match FACTS.usage.member(key) {
@@ -68,6 +77,7 @@ impl<'a> Event<'a> {
         reader: &mut Reader<'a>,
         numbers: &mut ChoiceNumbers,
         wanted: Wanted,
+        shown: &mut dyn FnMut(u64),
     ) -> Result<()> {
         let mut answer = Self { input: self.input, output: self.output, ..Self::default() };
         reader.maybe_object(|reader, key| match key {
@@ -76,13 +86,14 @@ impl<'a> Event<'a> {
                     answer.text = reader.filled_string()?.or(answer.text);
                     Ok(())
                 }
-                _ => answer.member(reader, key, wanted),
+                _ => answer.member(reader, key, wanted, shown),
             }),
             // An answer holds no further list of answers.
             "outputs" | "results" | "choices" | "generations" => reader.ignore(),
-            _ => answer.member(reader, key, wanted),
+            _ => answer.member(reader, key, wanted, shown),
         })?;
-        if numbers.number(answer.index) == wanted.choice {
+        if let Some(number) = numbers.next(answer.index, "", wanted.followed) {
+            shown(number.value);
             *self = Self {
                 text: answer.text.or(self.text),
                 calls: answer.calls.or(self.calls),
@@ -99,11 +110,28 @@ impl<'a> Event<'a> {
 
     /// Remove the content of an event that names another answer.
     fn followed(self, wanted: Wanted) -> Self {
-        if self.index.is_none_or(|index| index == wanted.choice) {
+        if self.index.is_none_or(|index| wanted.followed.holds(index)) {
             return Self { index: None, ..self };
         }
         Self { input: self.input, error: self.error, other_answers: true, ..Self::default() }
     }
+}
+
+/// Return the numbers of the answers that an event holds; none for an event that is not valid.
+pub(super) fn choices(frame: Frame<'_>, limits: &Limits) -> Vec<u64> {
+    let wanted = Wanted { followed: Followed::All(limits.choices), logprobs: false };
+    let (mut event, mut listed) = (Event::default(), Vec::new());
+    let mut reader = Reader::new(frame.json, frame.max_depth);
+    let read = reader
+        .object(|reader, key| event.member(reader, key, wanted, &mut |number| listed.push(number)));
+    let Event { text, calls, reason, .. } = event;
+    if read.and_then(|()| reader.end()).is_err() {
+        listed.clear();
+    } else if listed.is_empty() {
+        let says = text.is_some() || calls.is_some() || reason.is_some();
+        listed.extend(event.index.or(says.then_some(0)));
+    }
+    listed
 }
 
 /// The events that repeat: those with only text.
@@ -137,7 +165,7 @@ impl Protocol for State {
 
     fn read<'a>(_: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         let mut event = Event::default();
-        reader.object(|reader, key| event.member(reader, key, wanted))?;
+        reader.object(|reader, key| event.member(reader, key, wanted, &mut |_| {}))?;
         reader.end()?;
         Ok(event.followed(wanted))
     }

@@ -11,6 +11,7 @@ use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
+use crate::limits::Limits;
 use crate::sink::DeltaSink;
 
 /// The state of a stream.
@@ -44,22 +45,28 @@ impl OpenCall {
 
 impl Protocol for State {
     type EventTemplate = EventTemplate;
+    const HAS_CHOICES: bool = true;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader, wanted)
+    }
+
+    fn show_choices(&self, event: &Event<'_>, _: &Limits, shown: &mut dyn FnMut(u64)) {
+        event.candidates().for_each(|candidate| shown(candidate.number.value));
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         sink.identity(event.model, event.response_id);
-        if event.other_candidates {
-            sink.warn_other_choices("candidates");
-        }
         if let Some(rare) = &event.rare {
             return self.rare(event, rare, sink);
         }
-        if event.has_candidate {
+        let is_followed = event.candidate.number.value == sink.options().choice;
+        if event.other_candidates || (event.has_candidate && !is_followed) {
+            sink.warn_other_choices("candidates");
+        }
+        if event.has_candidate && is_followed {
             self.candidate(&event.candidate, sink);
         }
         if let Some(usage) = event.usage {
@@ -83,6 +90,11 @@ impl State {
         rare: &RareMembers<'_>,
         sink: &mut DeltaSink<'_, O>,
     ) {
+        let number = sink.options().choice;
+        let is_followed = |candidate: &&Candidate<'_>| candidate.number.value == number;
+        if event.other_candidates || !event.candidates().all(|candidate| is_followed(&candidate)) {
+            sink.warn_other_choices("candidates");
+        }
         if let Some(json) = rare.failed {
             if let Some(usage) = event.usage {
                 self.merge_usage(usage, sink);
@@ -94,15 +106,15 @@ impl State {
             let failure = sink.failure(error);
             sink.defer_error(failure);
         }
-        if event.has_candidate {
-            for candidate in std::iter::once(&event.candidate).chain(&rare.more_candidates) {
-                self.candidate(candidate, sink);
-            }
+        let mut has_candidate = false;
+        for candidate in event.candidates().filter(is_followed) {
+            has_candidate = true;
+            self.candidate(candidate, sink);
         }
         if let Some(usage) = event.usage {
             self.merge_usage(usage, sink);
         }
-        if let (Some(reason), false) = (rare.block_reason, event.has_candidate) {
+        if let (Some(reason), false) = (rare.block_reason, has_candidate) {
             let reason = reason.text();
             let message = match rare.block_message {
                 Some(message) => message.text(),

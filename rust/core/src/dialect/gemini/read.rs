@@ -3,11 +3,12 @@
 //! Names are in camelCase.  Proxies written in Python send snake_case; both are read.
 
 use crate::contract::Logprobs;
-use crate::dialect::protocol::{ChoiceNumbers, Frame, Wanted};
+use crate::dialect::choices::{ChoiceNumbers, Number, TemplateNumber};
+use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
-/// One chunk, borrowed from its frame: the members beside the candidates, and the candidate that is followed.
+/// One chunk, borrowed from its frame: the members beside the candidates, and the candidates that are followed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event<'a> {
     pub(super) model: Option<Str<'a>>,
@@ -22,7 +23,7 @@ pub struct Event<'a> {
 /// Members that few chunks have.  A box of its own keeps the event small.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RareMembers<'a> {
-    /// Further entries with the same `index`.
+    /// Further entries: other candidates that are followed, or the same one again.
     pub(super) more_candidates: Vec<Candidate<'a>>,
     pub(super) error: Option<&'a str>,
     /// The whole frame, if it holds an error and no candidates.
@@ -34,6 +35,7 @@ pub(super) struct RareMembers<'a> {
 /// A candidate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Candidate<'a> {
+    pub(super) number: Number<'a>,
     pub(super) part: Option<Part<'a>>,
     pub(super) rare: Option<Box<RareContent<'a>>>,
 }
@@ -97,6 +99,12 @@ pub(super) fn read<'a>(
 }
 
 impl<'a> Event<'a> {
+    /// Return the candidates that are followed, in their order.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = &Candidate<'a>> {
+        let more = self.rare.as_ref().map_or(&[][..], |rare| &rare.more_candidates);
+        Some(&self.candidate).filter(|_| self.has_candidate).into_iter().chain(more)
+    }
+
     fn member(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
         match key {
             "candidates" => {
@@ -145,26 +153,32 @@ impl<'a> Event<'a> {
     ) -> Result<()> {
         let mut candidate = Candidate::default();
         let mut index = None;
+        let mut raw_index = "";
         reader.maybe_object(|reader, key| {
             match key {
                 "content" => reader.maybe_object(|reader, key| match key {
                     "parts" => reader.maybe_array(|reader| candidate.read_part(reader)),
                     _ => reader.ignore(),
                 })?,
-                "index" => index = reader.count()?,
+                "index" => {
+                    let start = reader.position();
+                    index = reader.count()?;
+                    raw_index = reader.since(start);
+                }
                 _ => candidate.read_rare(reader, key, wanted)?,
             }
             Ok(())
         })?;
-        match (numbers.number(index) == wanted.choice, self.has_candidate) {
-            (true, false) => {
-                self.has_candidate = true;
-                self.candidate = candidate;
-            }
-            (true, true) => {
-                self.rare.get_or_insert_default().more_candidates.push(candidate);
-            }
-            (false, _) => self.other_candidates = true,
+        let Some(number) = numbers.next(index, raw_index, wanted.followed) else {
+            self.other_candidates = true;
+            return Ok(());
+        };
+        candidate.number = number;
+        if self.has_candidate {
+            self.rare.get_or_insert_default().more_candidates.push(candidate);
+        } else {
+            self.has_candidate = true;
+            self.candidate = candidate;
         }
         Ok(())
     }
@@ -388,6 +402,7 @@ impl<'a> FunctionCall<'a> {
 /// The chunks that repeat: text or reasoning, and counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventTemplate {
+    number: TemplateNumber,
     other_candidates: bool,
     thought: bool,
     text: Token,
@@ -403,7 +418,11 @@ impl Template for EventTemplate {
             Event {
                 has_candidate: true,
                 candidate:
-                    Candidate { part: Some(Part::Text { thought, text, signature: None }), rare: None },
+                    Candidate {
+                        number,
+                        part: Some(Part::Text { thought, text, signature: None }),
+                        rare: None,
+                    },
                 rare: None,
                 ..
             } => {
@@ -412,6 +431,7 @@ impl Template for EventTemplate {
                     tokens.rarely_changing(name);
                 }
                 Some(Self {
+                    number: TemplateNumber::new(*number, tokens)?,
                     other_candidates,
                     thought: *thought,
                     text: tokens.changing(*text),
@@ -424,12 +444,13 @@ impl Template for EventTemplate {
 
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let number = self.number.fill(&text);
         let said = Part::Text { thought: self.thought, text: text(self.text), signature: None };
         Event {
             model: None,
             response_id: None,
             has_candidate: true,
-            candidate: Candidate { part: Some(said), rare: None },
+            candidate: Candidate { number, part: Some(said), rare: None },
             other_candidates: self.other_candidates,
             usage: self.usage.map(|raw| text(raw).raw),
             rare: None,

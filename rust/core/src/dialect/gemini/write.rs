@@ -8,6 +8,8 @@
 //! end.  A signature stands on the last part of its text.  No comment and no end marker is written.
 //! Source: ai.google.dev, "GenerateContentResponse"; types of the official clients (protocols/encode.md, section 5).
 
+use std::borrow::Cow;
+
 use super::facts::FACTS;
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
@@ -17,7 +19,7 @@ use crate::encode::{
     write_compact,
 };
 use crate::fold::{MessageAssembler, Part};
-use crate::json::{ObjectWriter, object, write_list, write_members, write_string};
+use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
 
 /// Finish reasons that the official clients know.
 const WORDS: &[&str] = &[
@@ -116,6 +118,10 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
             candidate.text("finishMessage", raw);
         } else {
             candidate.text("finishReason", reason);
+            if reason == "MALFORMED_FUNCTION_CALL" {
+                // The source's own message is not in the contract.
+                candidate.text("finishMessage", "");
+            }
         }
         if !self.annotations.is_empty() {
             candidate.object("groundingMetadata", |grounding| {
@@ -218,10 +224,7 @@ fn signature(page: &mut Page, state: Option<&str>) -> Option<String> {
     let state = State::read(state?);
     if state.dialect == DIALECT {
         let signature = state.text_member("thoughtSignature")?;
-        let mut bytes = Vec::new();
-        let plain = crate::json::Reader::trusted(signature).opt_string().ok()??.text();
-        let standard = plain.replace('-', "+").replace('_', "/");
-        if base64::decode_into(standard.as_bytes(), &mut bytes).is_none() {
+        if !is_base64(signature) {
             page.notes.add("provider_state", "a signature that is not base64");
             return None;
         }
@@ -234,6 +237,16 @@ fn signature(page: &mut Page, state: Option<&str>) -> Option<String> {
     }
     page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
     None
+}
+
+/// Return true for a JSON string of padded base64, in either alphabet.  The Python client refuses anything else.
+fn is_base64(json: &str) -> bool {
+    let text = crate::json::Reader::trusted(json).opt_string().ok().flatten();
+    text.is_some_and(|text| {
+        let standard = text.text().replace('-', "+").replace('_', "/");
+        standard.len().is_multiple_of(4)
+            && base64::decode_into(standard.as_bytes(), &mut Vec::new()).is_some()
+    })
 }
 
 fn text_part(text: &str, kind: TextKind, signature: Option<&str>) -> String {
@@ -268,9 +281,25 @@ fn call_part(page: &mut Page, call: &Call) -> Option<String> {
 fn whole_part(page: &mut Page, part: &WholePart) -> Option<String> {
     let what = match part.content() {
         WholeContent::Provider { dialect, block } if dialect == DIALECT => {
-            let mut out = String::new();
-            write_compact(&mut out, block);
-            return Some(out);
+            let own = members(block);
+            // The clients read a call as one, whatever stands in it.
+            if own.iter().any(|(key, value)| key == "functionCall" && !value.starts_with('{')) {
+                page.notes.add("part", "a call that is no object");
+                return None;
+            }
+            let wrong = |(key, value): &(Cow<'_, str>, &str)| {
+                key == "thoughtSignature" && !is_base64(value)
+            };
+            if own.iter().any(wrong) {
+                page.notes.add("provider_state", "a signature that is not base64");
+            }
+            return Some(object(|part| {
+                for (key, value) in own.iter().filter(|member| !wrong(member)) {
+                    let mut compact = String::new();
+                    write_compact(&mut compact, value);
+                    part.json_of(key, &compact);
+                }
+            }));
         }
         WholeContent::Image { mime_type, data: Some(data), .. } => {
             return Some(object(|part| {
@@ -365,7 +394,9 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
 
     fn args(&mut self, _: &mut Page, _: &Call, _: &str) {}
 
-    fn close_call(&mut self, _: &mut Page, _: &Call) {}
+    fn close_call(&mut self, _: &mut Page, _: &Call) -> bool {
+        false
+    }
 
     fn whole_call(&mut self, page: &mut Page, call: &Call) -> bool {
         if let Some(part) = call_part(page, call) {

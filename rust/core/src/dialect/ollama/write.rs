@@ -177,7 +177,9 @@ impl<const GENERATE: bool> Writer for OllamaWriter<GENERATE> {
 
     fn args(&mut self, _: &mut Page, _: &Call, _: &str) {}
 
-    fn close_call(&mut self, _: &mut Page, _: &Call) {}
+    fn close_call(&mut self, _: &mut Page, _: &Call) -> bool {
+        false
+    }
 
     fn whole_call(&mut self, page: &mut Page, call: &Call) -> bool {
         note_state(page, call.state.as_deref());

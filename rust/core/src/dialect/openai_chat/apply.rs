@@ -15,6 +15,7 @@ use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
 use crate::json::{self, Kind, Reader, Result, Str};
+use crate::limits::Limits;
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 
@@ -65,6 +66,7 @@ impl PartialEq for TokenMemory {
 
 impl Protocol for State {
     type EventTemplate = EventTemplate;
+    const HAS_CHOICES: bool = true;
 
     fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, wanted: Wanted) -> Result<Event<'a>> {
         read::read(frame, reader, wanted)
@@ -74,17 +76,31 @@ impl Protocol for State {
         self.tokens.0.get_or_insert_default().read_anew(reader).is_ok()
     }
 
+    fn swap_object(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.tokens, &mut other.tokens);
+    }
+
+    fn show_choices(&self, event: &Event<'_>, _: &Limits, shown: &mut dyn FnMut(u64)) {
+        match event {
+            Event::More { number, .. } => shown(*number),
+            Event::Chunk(chunk) => chunk.choices().for_each(|choice| shown(choice.number.value)),
+        }
+    }
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
     fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
         match event {
-            Event::More { message, logprobs, other_choices } => {
-                if *other_choices {
+            Event::More { number, message, logprobs, other_choices } => {
+                let is_followed = *number == sink.options().choice;
+                if *other_choices || !is_followed {
                     sink.warn_other_choices("choices");
                 }
-                self.message(message, sink);
-                if *logprobs {
-                    self.emit_logprobs(sink);
+                if is_followed {
+                    self.message(message, sink);
+                    if *logprobs {
+                        self.emit_logprobs(sink);
+                    }
                 }
             }
             Event::Chunk(Chunk { failed: Some(json), .. }) => {
@@ -132,28 +148,28 @@ impl State {
             let failure = sink.failure(error);
             sink.defer_error(failure);
         }
-        if chunk.other_choices {
+        let number = sink.options().choice;
+        let mut followed = chunk.choices().filter(|choice| choice.number.value == number);
+        let first = followed.next();
+        if chunk.other_choices || chunk.choices().any(|choice| choice.number.value != number) {
             sink.warn_other_choices("choices");
         }
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
         }
-        if chunk.has_choice {
-            self.choice(&chunk.choice, sink);
-            let more = chunk.rare.as_ref().map_or(&[][..], |rare| &rare.more_choices);
-            for choice in more {
-                self.choice(choice, sink);
-            }
-            let mut reasons =
-                std::iter::once(&chunk.choice).chain(more).map(|choice| choice.finish_reason);
-            if let Some(reason) = reasons.find_map(|reason| reason)
-                && !sink.finished()
-            {
-                self.finish(reason, sink);
-            }
+        let mut reason = None;
+        for choice in first.into_iter().chain(followed) {
+            self.choice(choice, sink);
+            reason = reason.or(choice.finish_reason);
+        }
+        if let Some(reason) = reason
+            && !sink.finished()
+        {
+            self.finish(reason, sink);
         }
         let vendor_usage = || chunk.rare.as_ref().and_then(|rare| rare.vendor_usage);
-        if let Some(usage) = chunk.usage.or_else(vendor_usage).or(chunk.choice.usage) {
+        let own_usage = || first.and_then(|choice| choice.usage);
+        if let Some(usage) = chunk.usage.or_else(vendor_usage).or_else(own_usage) {
             sink.merge_usage(Some(usage), &FACTS.usage);
         } else if let (Some(rare), false) = (&chunk.rare, sink.has_usage_record())
             && let Some(timings) = rare.timings
@@ -161,7 +177,8 @@ impl State {
         {
             sink.usage(&counts, timings);
         }
-        if chunk.whole && !chunk.choice.has_delta && chunk.choice.message.is_some() {
+        if chunk.whole && first.is_some_and(|choice| !choice.has_delta && choice.message.is_some())
+        {
             self.close(sink);
             sink.end();
         }
@@ -230,7 +247,7 @@ impl State {
     fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
         let Some(rare) = &message.rare else {
             if let Some(text) = message.reasoning_content.or(message.reasoning) {
-                self.thinking.said_bytes += text.raw.len();
+                self.thinking.said(text);
                 self.text(PartKind::Thinking, text, sink);
             }
             if let Some(text) = message.content {

@@ -1,7 +1,8 @@
 //! Reader of Chat Completions frames: one frame → one [`Event`].
 
 use super::logprobs::ChoiceLogprobs;
-use crate::dialect::protocol::{ChoiceNumbers, Frame, Wanted};
+use crate::dialect::choices::{ChoiceNumbers, Number, TemplateNumber};
+use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
@@ -16,6 +17,8 @@ pub enum Event<'a> {
     Chunk(Chunk<'a>),
     /// A chunk that matches a template.  Its response id and model are those of an earlier chunk.
     More {
+        /// The number of its choice.
+        number: u64,
         /// The content of its delta.
         message: Message<'a>,
         /// Log probabilities were read from its frame.
@@ -25,7 +28,7 @@ pub enum Event<'a> {
     },
 }
 
-/// A chunk: the members beside the choices, and the choice that is followed.
+/// A chunk: the members beside the choices, and the choices that are followed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chunk<'a> {
     pub(super) id: Option<Str<'a>>,
@@ -46,7 +49,8 @@ pub struct Chunk<'a> {
 /// Members that few chunks have.  A box of its own keeps the event small.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RareMembers<'a> {
-    /// Further entries with the same `index`: one gateway sends the text and the calls of one answer as separate entries.
+    /// Further entries: other choices that are followed, or the same one again.  One gateway sends the text and the calls of
+    /// one answer as separate entries.
     pub(super) more_choices: Vec<Choice<'a>>,
     pub(super) vendor_usage: Option<&'a str>,
     pub(super) timings: Option<&'a str>,
@@ -69,6 +73,7 @@ fn put<R: Default, T>(
 /// A choice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Choice<'a> {
+    pub(super) number: Number<'a>,
     pub(super) has_delta: bool,
     pub(super) delta: Message<'a>,
     /// A full message.  It repeats `delta`, or replaces it in a whole body.
@@ -117,6 +122,14 @@ pub(super) struct ToolCall<'a> {
 pub(super) enum Arguments<'a> {
     Text(Str<'a>),
     Json(&'a str),
+}
+
+impl<'a> Chunk<'a> {
+    /// Return the choices that are followed, in their order.
+    pub(super) fn choices(&self) -> impl Iterator<Item = &Choice<'a>> {
+        let more = self.rare.as_ref().map_or(&[][..], |rare| &rare.more_choices);
+        Some(&self.choice).filter(|_| self.has_choice).into_iter().chain(more)
+    }
 }
 
 /// Read a frame.
@@ -191,9 +204,14 @@ fn read_choice<'a>(
     let mut further = Choice::default();
     let choice = if chunk.has_choice { &mut further } else { &mut chunk.choice };
     let mut index = None;
+    let mut raw_index = "";
     reader.maybe_object(|reader, key| {
         match key {
-            "index" => index = reader.count()?,
+            "index" => {
+                let start = reader.position();
+                index = reader.count()?;
+                raw_index = reader.since(start);
+            }
             "delta" if reader.kind()? == Kind::Object => {
                 choice.has_delta = true;
                 read_message(reader, &mut choice.delta)?;
@@ -214,11 +232,17 @@ fn read_choice<'a>(
     if let Some(tokens) = &mut choice.logprobs.tokens {
         tokens.join();
     }
-    match (numbers.number(index) == wanted.choice, chunk.has_choice) {
-        (true, false) => chunk.has_choice = true,
-        (true, true) => chunk.rare.get_or_insert_default().more_choices.push(further),
-        (false, true) => chunk.other_choices = true,
-        (false, false) => {
+    match (numbers.next(index, raw_index, wanted.followed), chunk.has_choice) {
+        (Some(number), false) => {
+            chunk.choice.number = number;
+            chunk.has_choice = true;
+        }
+        (Some(number), true) => {
+            further.number = number;
+            chunk.rare.get_or_insert_default().more_choices.push(further);
+        }
+        (None, true) => chunk.other_choices = true,
+        (None, false) => {
             chunk.choice = Choice::default();
             chunk.other_choices = true;
         }
@@ -317,8 +341,9 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
 
 /// The chunks that repeat: text, reasoning, arguments of one call, and their log probabilities.  Of the other members, only
 /// identifiers such as the response id may be present.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventTemplate {
+    number: TemplateNumber,
     other_choices: bool,
     content: Option<Token>,
     reasoning_content: Option<Token>,
@@ -349,6 +374,7 @@ impl Template for EventTemplate {
             service_tier: chunk.service_tier,
             has_choice: true,
             choice: Choice {
+                number: chunk.choice.number,
                 has_delta: true,
                 delta: Message { rare: None, ..delta.clone() },
                 logprobs: ChoiceLogprobs { json: chunk.choice.logprobs.json, tokens: None },
@@ -384,6 +410,7 @@ impl Template for EventTemplate {
             Some(_) => return None,
         };
         let repeat = Self {
+            number: TemplateNumber::new(chunk.choice.number, tokens)?,
             other_choices: chunk.other_choices,
             content: delta.content.map(|text| tokens.changing(text)),
             reasoning_content: delta.reasoning_content.map(|text| tokens.changing(text)),
@@ -399,6 +426,7 @@ impl Template for EventTemplate {
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         Event::More {
+            number: self.number.fill(&text).value,
             message: Message {
                 content: self.content.map(&text),
                 reasoning_content: self.reasoning_content.map(&text),

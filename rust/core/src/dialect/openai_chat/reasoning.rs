@@ -20,7 +20,7 @@ pub(super) struct Thinking {
     blocks: Vec<Detail>,
     pub(super) unsent: bool,
     /// Raw bytes of the reasoning that came in a member of its own, without `reasoning_details`.
-    pub(super) said_bytes: usize,
+    pub(super) said_bytes: u32,
 }
 
 /// Maximum number of members of a joined entry.  It bounds the linear search for members in a hostile entry.
@@ -40,6 +40,13 @@ struct Detail {
 const TEXTS: [&str; 4] = ["text", "summary", "data", "thinking"];
 
 impl Thinking {
+    /// Count reasoning that came in a member of its own.
+    #[inline]
+    pub(super) fn said(&mut self, text: Str<'_>) {
+        let bytes = u32::try_from(text.raw.len()).unwrap_or(u32::MAX);
+        self.said_bytes = self.said_bytes.saturating_add(bytes);
+    }
+
     /// Return whether entries without any other reasoning beside them repeat what came before without entries.
     ///
     /// Servers that know the signature only at the end of the reasoning send its entry whole then.  The length decides,
@@ -48,7 +55,7 @@ impl Thinking {
         if self.said_bytes == 0 || !self.details.is_empty() {
             return false;
         }
-        let mut bytes = 0;
+        let mut bytes = 0_usize;
         let mut fragment = Fragment::default();
         let _ = Reader::trusted(details).maybe_array(|reader| {
             fragment.read(reader)?;
@@ -57,7 +64,7 @@ impl Thinking {
             bytes += texts.map(|(_, text)| text.raw.len()).sum::<usize>();
             Ok(())
         });
-        bytes == self.said_bytes
+        u32::try_from(bytes).is_ok_and(|bytes| bytes == self.said_bytes)
     }
 
     pub(super) fn add_details<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {

@@ -310,11 +310,11 @@ impl Writer for ChatWriter {
         page.out.finish(&self.args);
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) {
-        let Some(json) = call.state.as_deref() else { return };
+    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+        let Some(json) = call.state.as_deref() else { return !call.incomplete };
         let state = State::read(json);
         if state.dialect == Self::DIALECT {
-            return;
+            return !call.incomplete;
         }
         if page.settings.signatures == Place::ExtraContent
             && let Some(data) = chat_state(page, &state)
@@ -332,6 +332,7 @@ impl Writer for ChatWriter {
         } else {
             page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
         }
+        !call.incomplete
     }
 
     fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {

@@ -122,8 +122,9 @@ fn a_langchain_stream_with_a_defect_is_refused() {
             ),
             (Swap(r#""finish_reason":"tool_calls""#, ""), "`metadata.finish_reason` is missing"),
             (Drop("message-finish"), "ends without `message-finish`"),
-            (Repeat("message-finish"), "nothing may follow `message-finish`"),
-            (Before("message-finish", r#"{"event":"error","message":"m"}"#), "an error is raised"),
+            (Repeat("message-finish"), "nothing may follow the end"),
+            (Before("message-finish", r#"{"event":"error","message":"m"}"#), "nothing may follow"),
+            (Before("message-finish", r#"{"event":"error"}"#), "message"),
             (
                 Before("message-finish", r#"{"event":"block-start"}"#),
                 "`block-start` is not an event",

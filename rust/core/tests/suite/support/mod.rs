@@ -69,6 +69,17 @@ pub fn decoder(dialect: &str) -> Decoder {
     Decoder::new(options(dialect)).expect("a dialect")
 }
 
+/// The rule of a target's grammar that an answer breaks.
+pub fn violation(target: &str, status: u16, body: &[u8]) -> Option<String> {
+    let verdict = if status == 200 {
+        let mut checker = deltafold::grammar::Checker::new(target).expect("a target");
+        checker.feed(body).and_then(|()| checker.close())
+    } else {
+        deltafold::grammar::check_body(target, status, body)
+    };
+    verdict.err().map(|violation| violation.to_string())
+}
+
 /// Feeds the pieces and closes.
 pub fn decode_with<'a>(
     mut decoder: Decoder,

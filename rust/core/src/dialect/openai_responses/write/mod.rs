@@ -50,6 +50,8 @@ pub struct ResponsesWriter {
     /// Reader of the arguments of a custom tool that the source calls as a function.
     freeform: Option<Freeform>,
     refused: bool,
+    /// Number of the part whose item is open.
+    last_part: Option<usize>,
 }
 
 impl ResponsesWriter {
@@ -131,8 +133,18 @@ impl ResponsesWriter {
     /// Close the open item.
     fn close(&mut self, page: &mut Page, status: &'static str) {
         let Some(item) = self.item.take() else { return };
+        self.last_part = None;
         let index = self.output.len();
         let id = item.id.clone();
+        for (number, annotation) in item.annotations.iter().enumerate() {
+            self.event(page, "response.output_text.annotation.added", |event| {
+                event.text("item_id", &id);
+                event.number("output_index", index);
+                event.number("content_index", 0);
+                event.number("annotation_index", number);
+                event.json("annotation", annotation);
+            });
+        }
         let (name, member) = item.done_event();
         if !name.is_empty() {
             let number = item.part_added().map(|(_, number)| number);
@@ -189,6 +201,38 @@ impl ResponsesWriter {
         self.output.push(json);
     }
 
+    /// Write a call that the provider ran, whose text its client gets in events of its own.
+    fn run_call(&mut self, page: &mut Page, json: &str, (member, text): (&'static str, String)) {
+        let id =
+            members(json).into_iter().find(|(key, _)| key == "id").map(|(_, id)| id.to_owned());
+        let custom = member == "input";
+        let mut item = Item::call(String::new(), "", "", custom);
+        let index = self.output.len();
+        let skeleton = object(|skeleton| {
+            for (key, value) in members(json) {
+                skeleton.json_of(&key, if key == member { "\"\"" } else { value });
+            }
+        });
+        self.event(page, "response.output_item.added", |event| {
+            event.number("output_index", index);
+            event.json("item", &skeleton);
+        });
+        item.text = text;
+        let events = [(item.delta_event(), "delta"), item.done_event()];
+        for (name, member) in events {
+            self.event(page, name, |event| {
+                event.json("item_id", id.as_deref().unwrap_or("\"\""));
+                event.number("output_index", index);
+                event.text(member, &item.text);
+            });
+        }
+        self.event(page, "response.output_item.done", |event| {
+            event.number("output_index", index);
+            event.json("item", json);
+        });
+        self.output.push(json.to_owned());
+    }
+
     /// Take the encrypted form of reasoning for the open item.  Its own form needs the id that it came with.
     fn keep_state(&mut self, page: &mut Page, json: &str) {
         let state = State::read(json);
@@ -230,6 +274,21 @@ fn quoted(text: &str) -> String {
     out
 }
 
+/// Return the member that holds the text of a call that the provider ran, and the text.
+fn run_call(item: &str) -> Option<(&'static str, String)> {
+    let members = members(item);
+    let text = |name: &str| {
+        let value = members.iter().find(|(key, _)| key == name)?.1;
+        crate::json::Reader::trusted(value).opt_string().ok()?.map(|text| text.text())
+    };
+    let member = match text("type")?.as_str() {
+        "custom_tool_call" => "input",
+        "function_call" => "arguments",
+        _ => return None,
+    };
+    Some((member, text(member)?))
+}
+
 /// Return the id in provider state of this dialect.
 fn own_id(json: Option<&str>) -> Option<String> {
     let state = State::read(json?);
@@ -266,12 +325,16 @@ impl Writer for ResponsesWriter {
             }
         };
         self.open(page, item);
+        self.last_part = Some(part.index);
     }
 
     #[inline]
     fn text(&mut self, page: &mut Page, _: &TextPart, text: &str, riders: Riders<'_>) {
-        if !text.is_empty() || riders.logprobs.is_some() {
+        if !text.is_empty() {
             self.more(page, text, riders);
+        } else if let (Some(logprobs), Some(item)) = (riders.logprobs, &mut self.item) {
+            // No delta is empty; the done form has them.
+            item.keep_logprobs(logprobs);
         }
         if let Some(json) = riders.annotations {
             self.annotate(page, json);
@@ -312,7 +375,9 @@ impl Writer for ResponsesWriter {
         if part.state.is_some() {
             page.notes.add("provider_state", "provider state that came after its part");
         }
-        if riders.annotations.is_some() {
+        if let (Some(json), true) = (riders.annotations, self.last_part == Some(part.index)) {
+            self.annotate(page, json);
+        } else if riders.annotations.is_some() {
             page.notes.add("annotations", "annotations that came after their part");
         }
         if riders.logprobs.is_some() {
@@ -353,7 +418,7 @@ impl Writer for ResponsesWriter {
         }
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) {
+    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
         if let Some(mut freeform) = self.freeform.take() {
             let mut plain = String::new();
             freeform.end(&mut plain);
@@ -362,6 +427,7 @@ impl Writer for ResponsesWriter {
             }
         }
         self.close(page, if call.incomplete { "incomplete" } else { "completed" });
+        !call.incomplete
     }
 
     fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
@@ -388,7 +454,10 @@ impl Writer for ResponsesWriter {
                         }
                     });
                 }
-                return self.whole(page, item);
+                return match run_call(&item) {
+                    Some(call) => self.run_call(page, &item, call),
+                    None => self.whole(page, item),
+                };
             }
             WholeContent::Image { data: Some(data), .. } => {
                 let id = self.next_id(page, "ig");
@@ -465,8 +534,8 @@ fn note_foreign(page: &mut Page, json: &str) {
 }
 
 impl ResponsesWriter {
+    /// Keep the annotations of the open part, which follow its text.
     fn annotate(&mut self, page: &mut Page, json: &str) {
-        let index = self.output.len();
         for annotation in annotations::list(json) {
             let Some(item) = &mut self.item else { return };
             let own = matches!(
@@ -490,15 +559,7 @@ impl ResponsesWriter {
                 page.notes.add("annotations", "annotations of a part that is no text");
                 continue;
             }
-            let (id, number) = (item.id.clone(), item.annotations.len());
-            item.annotations.push(written.clone());
-            self.event(page, "response.output_text.annotation.added", |event| {
-                event.text("item_id", &id);
-                event.number("output_index", index);
-                event.number("content_index", 0);
-                event.number("annotation_index", number);
-                event.json("annotation", &written);
-            });
+            item.annotations.push(written);
         }
     }
 }

@@ -1,0 +1,119 @@
+"""Folds of every choice: a body whose request asked for several answers (`n > 1`), into messages.
+
+In: bytes.  Out: the assemblers of the messages, by the number of the choice.
+
+Laws: the message of a choice is that of `fold(choice=number)`. A failure of one choice does not
+touch the others, and a failure of the transport ends them all. The bytes are read once.
+"""
+
+from collections.abc import AsyncIterable, Iterable, Mapping
+from typing import Unpack, cast
+
+from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
+from deltafold.bodies import whole_body
+from deltafold.error_mapping import ErrorMapper
+from deltafold.stream_core import ChoicesOptions, is_misuse
+
+__all__ = ["ChoicesDecoder", "afold_choices", "fold_choices"]
+
+
+class _Messages:
+    """The messages of the choices, while the chunks of a body arrive."""
+
+    def __init__(self, dialect: str, options: ChoicesOptions) -> None:
+        self.decoder = ChoicesDecoder(dialect, **options)
+        self.folded: dict[int, MessageAssembler] = {}
+        clock = options.get("clock")
+        self._mapper = ErrorMapper() if clock is None else ErrorMapper(clock=clock)
+
+    def feed(self, chunk: bytes) -> None:
+        self._consume(self.decoder.feed(chunk))
+
+    def fail(self, failure: Exception) -> None:
+        """End every choice by a failure of the transport; a mistake of the caller is raised."""
+        if is_misuse(failure):
+            raise failure
+        fields = self._mapper.map(failure)
+        self._consume(
+            self.decoder.fail(
+                fields.code,
+                fields.message,
+                fields.retryable,
+                retry_after=fields.retry_after,
+                status=fields.status,
+                provider_code=fields.provider_code,
+                http_request_id=fields.http_request_id,
+            )
+        )
+
+    def close(self) -> dict[int, MessageAssembler]:
+        self._consume(self.decoder.close())
+        return dict(sorted(self.folded.items()))
+
+    def _consume(self, batches: Mapping[int, DeltaBatch]) -> None:
+        for choice, batch in batches.items():
+            if choice not in self.folded:
+                self.folded[choice] = MessageAssembler(self.decoder.run_id)
+            self.folded[choice].consume(batch)
+
+
+def fold_choices(
+    body: bytes | bytearray | memoryview | Iterable[bytes],
+    dialect: str,
+    **options: Unpack[ChoicesOptions],
+) -> dict[int, MessageAssembler]:
+    """Fold a whole body, or its chunks, into the message of every choice.
+
+    For a request that asked for several answers (`n=8`, `candidateCount`). The result has one
+    assembler per choice, lowest number first. Each one makes its message on demand and reports a
+    failure in `error`, as those of `fold_many()` do. A body without a choice has choice 0 alone,
+    with its error. A body in one piece is folded with the GIL released.
+
+    >>> folded = deltafold.fold_choices(body, "openai-chat")
+    >>> [one.text for one in folded.values() if one.error is None]
+
+    Args:
+        body: the response body, or an iterable of its chunks.
+        dialect: the wire protocol.
+        options: the options of `Decoder` except `choice`.
+
+    Raises:
+        UnknownDialectError: no dialect has this name.
+        TypeError: the body, or a chunk of it, is not bytes.
+    """
+    if isinstance(body, bytes | bytearray | memoryview):
+        return fold_body_choices(ChoicesDecoder(dialect, **options), whole_body(body))
+    messages = _Messages(dialect, options)
+    chunks = iter(body)
+    while not messages.decoder.finished:
+        try:
+            chunk = next(chunks, None)
+        except Exception as failure:  # noqa: BLE001 - of any client
+            messages.fail(failure)
+            break
+        if chunk is None:
+            break
+        messages.feed(chunk)
+    return messages.close()
+
+
+async def afold_choices(
+    chunks: bytes | bytearray | memoryview | AsyncIterable[bytes] | Iterable[bytes],
+    dialect: str,
+    **options: Unpack[ChoicesOptions],
+) -> dict[int, MessageAssembler]:
+    """Fold a whole body, or its asynchronous chunks, as `fold_choices()` does."""
+    if not isinstance(chunks, AsyncIterable):
+        return fold_choices(cast("bytes | Iterable[bytes]", chunks), dialect, **options)
+    messages = _Messages(dialect, options)
+    reading = aiter(chunks)
+    while not messages.decoder.finished:
+        try:
+            chunk = await anext(reading, None)
+        except Exception as failure:  # noqa: BLE001 - of any client
+            messages.fail(failure)
+            break
+        if chunk is None:
+            break
+        messages.feed(chunk)
+    return messages.close()

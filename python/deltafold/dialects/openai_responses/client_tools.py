@@ -1,0 +1,152 @@
+"""Tools that other dialects have only as functions: freeform tools, and tools of a namespace.
+
+In: `custom` and `namespace` entries of `tools`.  Out: functions under one flat name each, and the
+entries again.
+
+Laws: a freeform tool is a function with one text `input`. A tool of a namespace has the name
+`namespace__name`, in the declaration, the history and the choice. Two tools never share a name.
+"""
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from deltafold.contract import json_object
+from deltafold.dialects.reader import Reader, as_object, objects, text, tool_of
+from deltafold.dialects.rendered import Object
+from deltafold.dialects.replay import compact
+from deltafold.messages import ToolCallPart
+from deltafold.tool_specs import ToolSpec
+
+_FUNCTION: Final = frozenset({"type", "name", "description", "parameters", "strict"})
+
+
+def flat_name(members: Mapping[str, object]) -> str:
+    """Return the name of a tool, of a call or of a choice, with its namespace.
+
+    A function that the provider loads later is called in a namespace of its own name: this name.
+    """
+    name, namespace = str(members.get("name", "")), members.get("namespace")
+    is_within = isinstance(namespace, str) and namespace not in {"", name}
+    return f"{namespace}__{name}" if is_within else name
+
+
+class ToolReader:
+    """Reader of the declared tools."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._entries = 0
+        """Number of entries that the tools so far are rendered as."""
+        self._places: dict[str, str] = {}
+        self._namespaces: set[str] = set()
+
+    def read(self, tool: Object, place: str) -> None:
+        """Read one entry of `tools`."""
+        kind = tool.get("type")
+        if kind in {"function", "custom"}:
+            self._read_client_tool(tool, place, None)
+        elif kind == "namespace" and _is_flat(tool):
+            name = text(tool.get("name"), f"{place}.name")
+            for inner, where in objects(tool["tools"], f"{place}.tools"):
+                self._read_client_tool(inner, where, tool)
+            self._entries -= name in self._namespaces
+            self._namespaces.add(name)
+        else:
+            self._reader.provider_tool(tool, self._entries)
+        self._entries += 1
+
+    def _read_client_tool(self, tool: Object, place: str, within: Object | None) -> None:
+        reader = self._reader
+        own_name = text(tool.get("name"), f"{place}.name")
+        is_custom = tool.get("type") == "custom"
+        members, schema, extra = tool, cast("Object | None", tool.get("parameters")), {}
+        if is_custom:
+            members, schema, extra = _function_of(tool), _schema_of_input(), dict(tool)
+        else:
+            extra = {name: value for name, value in tool.items() if name not in _FUNCTION}
+        namespace = None
+        if within is not None:
+            namespace = str(within["name"])
+            entry = {name: value for name, value in within.items() if name != "tools"}
+            extra |= {"name": own_name, "namespace": entry}
+        flat = flat_name({"name": own_name, "namespace": namespace})
+        self._place(flat, place, is_native=is_custom or within is not None)
+        reader.tools.append(tool_of(reader, {**members, "name": flat}, schema, extra, place))
+        if is_custom or within is not None:
+            reader.client_tools[flat] = {
+                "kind": "custom" if is_custom else "function",
+                "namespace": namespace,
+                "name": own_name,
+            }
+
+    def _place(self, flat: str, place: str, *, is_native: bool) -> None:
+        """Keep the place of a name.
+
+        Raises:
+            ValueError: another tool has the name, so that a call could be of either.
+        """
+        other = self._places.setdefault(flat, place)
+        if other != place and (is_native or flat in self._reader.client_tools):
+            raise ValueError(f"{place}: the name {flat!r} is also that of {other}")
+
+
+def _is_flat(entry: Object) -> bool:
+    """Return whether all tools of a namespace are functions or freeform; there is one at least."""
+    tools = entry.get("tools")
+    if not isinstance(tools, list) or not tools:
+        return False
+    kinds = [(json_object(tool) or {}).get("type") for tool in cast("list[object]", tools)]
+    return all(kind in {"function", "custom"} for kind in kinds)
+
+
+def _function_of(tool: Object) -> Object:
+    """Return the members of the function that stands for a freeform tool."""
+    described = tool.get("description")
+    found = [described] if isinstance(described, str) and described else []
+    form = as_object(tool.get("format") or {}, "tools.format")
+    if form.get("type") == "grammar":
+        syntax = form.get("syntax", "")
+        found.append(f"The input follows this grammar ({syntax}):\n{form.get('definition', '')}")
+    elif form and form.get("type") != "text":
+        found.append(f"The input has this format: {compact(form)}")
+    return {"description": "\n\n".join(found)} if found else {}
+
+
+def _schema_of_input() -> Object:
+    return {
+        "type": "object",
+        "properties": {"input": {"type": "string"}},
+        "required": ["input"],
+        "additionalProperties": False,
+    }
+
+
+def is_freeform(tool: ToolSpec | None, dialect: str) -> bool:
+    """Return whether a tool was declared as freeform."""
+    return tool is not None and tool.dialect == dialect and tool.extra.get("type") == "custom"
+
+
+def namespace_of(tool: ToolSpec | None, dialect: str) -> Object | None:
+    """Return the entry of the namespace that a tool was declared in, without its tools."""
+    if tool is None or tool.dialect != dialect:
+        return None
+    entry = json_object(tool.extra.get("namespace"))
+    return None if entry is None else dict(entry)
+
+
+def native_names(tool: ToolSpec | None, dialect: str) -> Object | None:
+    """Return the name of a call or a choice in the client's form; None for the name of the tool."""
+    entry = namespace_of(tool, dialect)
+    if tool is None or (entry is None and not is_freeform(tool, dialect)):
+        return None
+    name: Object = {"name": tool.extra.get("name", tool.name)}
+    return name if entry is None else {**name, "namespace": entry.get("name")}
+
+
+def freeform_input(call: ToolCallPart) -> str | None:
+    """Return the text of a call of a freeform tool; None if its arguments are not one text."""
+    if call.input_format == "text":
+        return call.raw_args_text
+    arguments = call.arguments or {}
+    given = arguments.get("input")
+    return given if isinstance(given, str) and len(arguments) == 1 else None

@@ -1,0 +1,194 @@
+//! A source that fails at any event is a failure in every target, and no call runs that was not whole.
+
+use deltafold::Decoder;
+use deltafold::contract::{ErrorCode, Failure};
+use deltafold::encode::Settings;
+use deltafold::fold::{MessageAssembler, Terminal};
+use deltafold::target::{Encoder, TARGETS};
+
+use crate::support::{self, Recording};
+
+/// Recordings that are longer are cut at evenly spread events only, unless `DELTAFOLD_ALL_FAULTS` is set.
+const CUTS: usize = 10;
+
+/// Events between two faults.
+fn step(events: usize) -> usize {
+    let all = std::env::var_os("DELTAFOLD_ALL_FAULTS").is_some();
+    if all { 1 } else { events.div_ceil(CUTS).max(1) }
+}
+
+/// What happens at an event.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// The body ends.
+    Cut,
+    /// The connection is reset.
+    Reset,
+    /// The provider sends an error.
+    Error,
+    /// Bytes that belong to no protocol.
+    Garbage,
+    /// Nothing comes until the caller gives up.
+    Silence,
+}
+
+const FAULTS: [Fault; 5] = [Fault::Cut, Fault::Reset, Fault::Error, Fault::Garbage, Fault::Silence];
+
+fn error_event(dialect: &str) -> Vec<u8> {
+    match dialect {
+        "ollama" => b"{\"error\":\"boom\"}\n".to_vec(),
+        "bedrock-converse" | "bedrock-invoke" => {
+            support::binary::exception("internalServerException", "{\"message\":\"boom\"}")
+        }
+        _ => b"event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":\"boom\",\"code\":500}}\n\n"
+            .to_vec(),
+    }
+}
+
+fn apply(fault: Fault, dialect: &str, decoder: &mut Decoder, encoder: &mut Encoder) {
+    match fault {
+        Fault::Cut => {}
+        Fault::Reset => {
+            let failure = Failure::new(ErrorCode::ConnectionLost, "reset".into());
+            return decoder.fail(failure, encoder);
+        }
+        Fault::Silence => {
+            encoder.keep_alive();
+            let failure = Failure::new(ErrorCode::Timeout, "nothing came".into());
+            return decoder.fail(failure, encoder);
+        }
+        Fault::Error => decoder.feed(&error_event(dialect), encoder),
+        Fault::Garbage => decoder.feed(b"data: {\"a\": ]}\n\n\0\0\0\0\xFF\n", encoder),
+    }
+    decoder.close(encoder);
+}
+
+/// The ids of the calls that may run.
+fn whole_calls(message: &MessageAssembler) -> Vec<String> {
+    let whole = message.tool_calls().filter(|(_, call)| call.ended && !call.incomplete);
+    whole.map(|(_, call)| call.id.to_string()).collect()
+}
+
+/// How the source itself ends at this fault: the oracle of what a target may say.
+fn source_end(fault: Fault, dialect: &str, prefix: &[&[u8]]) -> MessageAssembler {
+    let mut deltas = Vec::new();
+    let mut take = |delta: &deltafold::Delta<&str>| deltas.push(delta.to_owned());
+    let mut out = support::Each(&mut take);
+    let mut decoder = support::decoder(dialect);
+    for piece in prefix {
+        decoder.feed(piece, &mut out);
+    }
+    match fault {
+        Fault::Cut => {}
+        Fault::Reset => {
+            decoder.fail(Failure::new(ErrorCode::ConnectionLost, "reset".into()), &mut out);
+        }
+        Fault::Silence => {
+            decoder.fail(Failure::new(ErrorCode::Timeout, "nothing came".into()), &mut out);
+        }
+        Fault::Error => decoder.feed(&error_event(dialect), &mut out),
+        Fault::Garbage => decoder.feed(b"data: {\"a\": ]}\n\n\0\0\0\0\xFF\n", &mut out),
+    }
+    decoder.close(&mut out);
+    support::fold(&deltas)
+}
+
+fn check(recording: &Recording) -> usize {
+    let events = support::events(&recording.dialect, &recording.body);
+    let step = step(events.len());
+    let mut count = 0;
+    let mut states: Vec<(Decoder, Encoder)> = TARGETS
+        .iter()
+        .map(|target| {
+            let encoder = Encoder::new(target, Settings::default(), false);
+            (support::decoder(&recording.dialect), encoder)
+        })
+        .collect();
+    for (at, event) in events.iter().enumerate() {
+        if at % step == 0 {
+            for fault in FAULTS {
+                let source = source_end(fault, &recording.dialect, &events[..at]);
+                for (target, (decoder, encoder)) in TARGETS.iter().zip(&states) {
+                    let (mut decoder, mut encoder) = (decoder.clone(), encoder.clone());
+                    apply(fault, &recording.dialect, &mut decoder, &mut encoder);
+                    // In debug builds the grammar of the target is checked with the bytes.
+                    let bytes = encoder.take();
+                    let place = format!("{} to {}, {fault:?} at {at}", recording.id, target.name);
+                    assert!(encoder.ended(), "{place}: no terminal");
+                    assert_eq!(encoder.violation(), None, "{place}");
+                    judge(&place, target.name, &source, &encoder, &bytes);
+                    count += 1;
+                }
+            }
+        }
+        for (decoder, encoder) in &mut states {
+            decoder.feed(event, encoder);
+        }
+    }
+    count
+}
+
+/// A failed source leaves the target's own error as the last words, or an HTTP error.
+fn judge(place: &str, target: &str, source: &MessageAssembler, encoder: &Encoder, bytes: &[u8]) {
+    let Some(Terminal::Error(failure)) = source.terminal() else { return };
+    if encoder.status() != Some(200) {
+        return;
+    }
+    let tail =
+        String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(256 << 10)..]).into_owned();
+    let blocked = failure.code == ErrorCode::ContentBlocked;
+    let said = match target {
+        "openai-chat" => tail.contains("\"error\":{"),
+        "anthropic-messages" => tail.contains("event: error\n"),
+        "openai-responses" => tail.contains("event: response.failed\n"),
+        "gemini" | "gemini-array" => tail.contains("\"error\":{\"code\"") || blocked,
+        "ollama" | "ollama-generate" => tail.contains("{\"error\":\""),
+        "bedrock-converse" => tail.contains(":exception-type"),
+        "ag-ui" => tail.contains("\"RUN_ERROR\"") || failure.code == ErrorCode::Cancelled,
+        "ai-sdk" => tail.contains("\"type\":\"error\"") || tail.contains("\"type\":\"abort\""),
+        _ => tail.contains("\"event\":\"error\""),
+    };
+    assert!(said, "{place}: {failure:?} is not told: {tail}");
+}
+
+#[test]
+fn no_failure_of_a_recording_is_told_as_a_success() {
+    let mut count = 0;
+    for recording in support::recordings() {
+        count += check(&recording);
+    }
+    if count > 0 {
+        assert!(count > 100_000, "{count} faults");
+    }
+}
+
+#[test]
+fn no_call_runs_that_was_not_whole() {
+    let read_back = ["anthropic-messages", "openai-chat", "openai-responses", "bedrock-converse"];
+    for recording in support::recordings() {
+        let events = support::events(&recording.dialect, &recording.body);
+        let step = step(events.len());
+        for at in (0..events.len()).step_by(step) {
+            let source = source_end(Fault::Cut, &recording.dialect, &events[..at]);
+            if source.tool_calls().next().is_none() {
+                continue;
+            }
+            for target in TARGETS.iter().filter(|target| read_back.contains(&target.name)) {
+                let mut encoder = Encoder::new(target, Settings::default(), false);
+                let mut decoder = support::decoder(&recording.dialect);
+                for piece in &events[..at] {
+                    decoder.feed(piece, &mut encoder);
+                }
+                decoder.close(&mut encoder);
+                if encoder.status() != Some(200) {
+                    continue;
+                }
+                let back = support::fold(&support::decode(target.name, &encoder.take()));
+                let allowed = whole_calls(&source);
+                let ran = whole_calls(&back);
+                let place = format!("{} to {}, cut at {at}", recording.id, target.name);
+                assert!(ran.iter().all(|id| allowed.contains(id)), "{place}: {ran:?}, {allowed:?}");
+            }
+        }
+    }
+}

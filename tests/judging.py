@@ -11,9 +11,9 @@ Source of the words: protocols/encode.md, section 11.
 
 import functools
 import json
-from pathlib import Path
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import deltafold
@@ -188,7 +188,9 @@ def recordings() -> tuple[Source, ...]:
 def fixtures() -> tuple[Source, ...]:
     """Return all fixtures: the odd and the broken streams that are rare among recordings."""
     return tuple(
-        source_of(f"{wire.parent.parent.name}/{wire.parent.name}", wire.parents[1].name, wire.read_bytes())
+        source_of(
+            f"{wire.parent.parent.name}/{wire.parent.name}", wire.parents[1].name, wire.read_bytes()
+        )
         for wire in sorted(FIXTURES.glob("*/*/wire.*"))
     )
 

@@ -1,12 +1,16 @@
 """The official Anthropic client reads every recording and fixture, written as Messages."""
 
+from typing import TYPE_CHECKING
+
 import anthropic
 import httpx2
 from anthropic.lib.streaming._messages import accumulate_event
-from anthropic.types import ParsedMessage
 
 from corpus import needs_corpus
 from judging import Answer, Stream, shown, verdicts
+
+if TYPE_CHECKING:
+    from anthropic.types import ParsedMessage
 
 pytestmark = needs_corpus
 
@@ -23,7 +27,7 @@ def read(stream: Stream) -> Answer:
         max_retries=0,
         http_client=httpx2.Client(transport=httpx2.MockTransport(answer_of)),
     )
-    message: ParsedMessage[None] | None = None
+    message: "ParsedMessage[None] | None" = None
     buffers: dict[int, bytes] = {}
     for event in client.messages.create(
         model="m", max_tokens=1, messages=[{"role": "user", "content": "?"}], stream=True

@@ -1,4 +1,4 @@
-"""The event stream parser of botocore reads every recording and fixture, written as ConverseStream."""
+"""The event stream parser of botocore reads every recording and fixture, as ConverseStream."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""The stream object of langchain-core reads every recording and fixture, written as its own events."""
+"""The stream object of langchain-core reads every recording and fixture as its own events."""
 
 import json
 

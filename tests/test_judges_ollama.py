@@ -2,7 +2,6 @@
 
 import httpx
 import ollama
-import pytest
 
 from corpus import needs_corpus
 from judging import Answer, Stream, shown, verdicts

@@ -1,4 +1,4 @@
-"""The official OpenAI client reads every recording and fixture, written as Chat and as Responses."""
+"""The official OpenAI client reads every recording and fixture, as Chat and as Responses."""
 
 import httpx2
 import openai
@@ -39,13 +39,14 @@ def chat(stream: Stream) -> Answer:
         input_tokens=usage.prompt_tokens if usage else None,
         output_tokens=usage.completion_tokens if usage else None,
     )
-    for call in message.tool_calls or ():
-        if call.type == "function":
-            arguments = parsed(call.function.arguments)
-            answer.calls.append((call.id, call.function.name, arguments))
+    # Only functions have a type here; a call of free text is kept with the members that came.
+    for call in message.model_dump().get("tool_calls") or ():
+        if "custom" in call:
+            custom = call["custom"]
+            answer.calls.append((call["id"], custom["name"], {"input": custom["input"]}))
         else:
-            custom = call.model_dump()["custom"]
-            answer.calls.append((call.id, custom["name"], {"input": custom["input"]}))
+            function = call["function"]
+            answer.calls.append((call["id"], function["name"], parsed(function["arguments"])))
     return answer
 
 

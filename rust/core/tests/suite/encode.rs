@@ -220,3 +220,19 @@ fn two_pieces(target: &'static Target, fixture: &support::Fixture, cut: usize) -
     decoder.close(&mut encoder);
     encoder.take()
 }
+
+#[test]
+fn the_old_function_call_ends_in_tool_calls_as_it_is_written() {
+    let body = concat!(
+        r#"data: {"choices":[{"index":0,"delta":{"function_call":{"name":"f","arguments":"{}"}}}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}"#,
+        "\n\ndata: [DONE]\n\n",
+    );
+    let deltas = support::decode("openai-chat", body.as_bytes());
+    let (_, bytes) = encode(target::find("openai-chat").expect("a target"), &deltas);
+    let text = String::from_utf8(bytes).expect("text");
+    assert!(text.contains(r#""tool_calls":[{"index":0"#), "{text}");
+    assert!(text.contains(r#""finish_reason":"tool_calls""#), "{text}");
+    assert!(!text.contains("function_call\""), "{text}");
+}

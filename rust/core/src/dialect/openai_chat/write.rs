@@ -18,9 +18,9 @@ use crate::encode::{
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
 
-/// Finish reasons that the official clients know.
-const FINISH_REASONS: &[&str] =
-    &["stop", "length", "tool_calls", "content_filter", "function_call"];
+/// Finish reasons that the official clients know.  `function_call` is none of them: it announces the member of that
+/// name, and every call is written as one of `tool_calls`.
+const FINISH_REASONS: &[&str] = &["stop", "length", "tool_calls", "content_filter"];
 
 /// Writer of Chat chunks.
 #[derive(Clone, Debug, Default, PartialEq)]

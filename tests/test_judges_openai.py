@@ -1,0 +1,90 @@
+"""The official OpenAI client reads every recording and fixture, as Chat and as Responses."""
+
+import httpx2
+import openai
+import pytest
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.lib.streaming.responses import ResponseStreamState
+
+from corpus import needs_corpus
+from judging import Answer, Stream, parsed, shown, verdicts
+
+pytestmark = needs_corpus
+
+
+def client_of(stream: Stream) -> openai.OpenAI:
+    """Return a client whose every request is answered with the stream."""
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(stream.status, headers=dict(stream.headers), content=stream.body)
+
+    transport = httpx2.Client(transport=httpx2.MockTransport(answer))
+    return openai.OpenAI(api_key="key", max_retries=0, http_client=transport)
+
+
+def chat(stream: Stream) -> Answer:
+    state = ChatCompletionStreamState()
+    events = client_of(stream).chat.completions.create(
+        model="m", messages=[{"role": "user", "content": "?"}], stream=True
+    )
+    for chunk in events:
+        state.handle_chunk(chunk)
+    completion = state.current_completion_snapshot
+    choice = completion.choices[0]
+    message, usage = choice.message, completion.usage
+    answer = Answer(
+        (message.content or "") + (message.refusal or ""),
+        str((message.model_extra or {}).get("reasoning_content") or ""),
+        finish=choice.finish_reason,
+        input_tokens=usage.prompt_tokens if usage else None,
+        output_tokens=usage.completion_tokens if usage else None,
+    )
+    # Only functions have a type here; a call of free text is kept with the members that came.
+    for call in message.model_dump().get("tool_calls") or ():
+        if "custom" in call:
+            custom = call["custom"]
+            answer.calls.append((call["id"], custom["name"], {"input": custom["input"]}))
+        else:
+            function = call["function"]
+            answer.calls.append((call["id"], function["name"], parsed(function["arguments"])))
+    return answer
+
+
+def responses(stream: Stream) -> Answer:
+    state = ResponseStreamState(input_tools=openai.omit, text_format=openai.omit)
+    for event in client_of(stream).responses.create(model="m", input="?", stream=True):
+        state.handle_event(event)
+        last = event
+    assert last.type in {"response.completed", "response.incomplete"}
+    response = last.response
+    incomplete, usage = response.incomplete_details, response.usage
+    answer = Answer(
+        finish=incomplete.reason if incomplete else response.status,
+        input_tokens=usage.input_tokens if usage else None,
+        output_tokens=usage.output_tokens if usage else None,
+    )
+    for item in response.output:
+        if item.type == "message":
+            for part in item.content:
+                answer.text += part.text if part.type == "output_text" else part.refusal
+        elif item.type == "reasoning":
+            answer.thinking += "".join(part.text for part in item.summary)
+        elif item.type == "function_call":
+            answer.calls.append((item.call_id, item.name, parsed(item.arguments)))
+        elif item.type == "custom_tool_call":
+            answer.calls.append((item.call_id, item.name, {"input": item.input}))
+    return answer
+
+
+def test_the_chat_client_reads_every_stream_as_its_message() -> None:
+    count, found = verdicts("openai-chat", chat)
+    assert count > 1500
+    assert not found, shown(found)
+
+
+# The client serialises every item by its types, and warns of items that those lack.
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_the_responses_client_reads_every_stream_as_its_message() -> None:
+    count, found = verdicts("openai-responses", responses)
+    assert count > 1500
+    assert not found, shown(found)

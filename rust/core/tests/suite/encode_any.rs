@@ -108,15 +108,15 @@ fn lawful(script: &[[u8; 4]], last: [u8; 2]) -> Vec<Owned> {
         }
     }
     for id in open {
-        let incomplete = last[1] % 2 == 0;
+        let incomplete = last[1].is_multiple_of(2);
         add(Payload::ToolCallEnd { id, incomplete, provider_state: None }, &mut deltas);
     }
-    let terminal = if last[0] % 4 == 0 {
+    let terminal = if last[0].is_multiple_of(4) {
         Payload::Error(Failure::new(pick(ErrorCode::ALL, last[1]), pick(&TEXTS, last[1])))
     } else {
         Payload::Done {
             finish_reason: pick(FinishReason::ALL, last[1]),
-            raw_finish_reason: (last[0] % 3 == 0).then(|| pick(&TEXTS, last[1])),
+            raw_finish_reason: (last[0].is_multiple_of(3)).then(|| pick(&TEXTS, last[1])),
             model_id: None,
             details: None,
             warnings: None,

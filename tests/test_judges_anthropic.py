@@ -27,7 +27,7 @@ def read(stream: Stream) -> Answer:
         max_retries=0,
         http_client=httpx2.Client(transport=httpx2.MockTransport(answer_of)),
     )
-    message: "ParsedMessage[None] | None" = None
+    message: ParsedMessage[None] | None = None
     buffers: dict[int, bytes] = {}
     for event in client.messages.create(
         model="m", max_tokens=1, messages=[{"role": "user", "content": "?"}], stream=True

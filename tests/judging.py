@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import deltafold
 from corpus import CORPUS
@@ -251,8 +251,9 @@ def object_of(arguments: object) -> object:
     if arguments is None:
         return {}
     if isinstance(arguments, str):
-        inner = parsed(arguments)
-        return inner if isinstance(inner, dict) else arguments
+        inner: object = parsed(arguments)
+        if isinstance(inner, dict):
+            return cast("object", inner)
     return arguments
 
 

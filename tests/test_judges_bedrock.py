@@ -28,7 +28,8 @@ class _Body:
 
 @functools.cache
 def client() -> Any:  # noqa: ANN401 - botocore makes its clients' types at run time
-    return botocore.session.get_session().create_client(
+    sessions: Any = botocore.session
+    return sessions.get_session().create_client(
         "bedrock-runtime",
         region_name="us-east-1",
         aws_access_key_id="key",

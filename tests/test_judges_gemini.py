@@ -1,6 +1,7 @@
 """The official Gemini client reads every recording and fixture, written as Gemini."""
 
 import functools
+from typing import Any
 
 import httpx
 from google import genai
@@ -34,9 +35,9 @@ def server() -> Server:
 
 def read(stream: Stream) -> Answer:
     server().stream = stream
-    client = server().client
+    models: Any = server().client.models
     answer = Answer()
-    for chunk in client.models.generate_content_stream(model="m", contents="?"):
+    for chunk in models.generate_content_stream(model="m", contents="?"):
         for candidate in chunk.candidates or ():
             for part in (candidate.content.parts if candidate.content else None) or ():
                 if part.thought:

@@ -1,5 +1,7 @@
 """The official Ollama client reads every recording and fixture, written as Ollama's chat."""
 
+from typing import Any
+
 import httpx
 import ollama
 
@@ -20,9 +22,8 @@ def client_of(stream: Stream) -> ollama.Client:
 
 def read(stream: Stream) -> Answer:
     answer = Answer()
-    for record in client_of(stream).chat(
-        model="m", messages=[{"role": "user", "content": "?"}], stream=True
-    ):
+    client: Any = client_of(stream)
+    for record in client.chat(model="m", messages=[{"role": "user", "content": "?"}], stream=True):
         answer.text += record.message.content or ""
         answer.thinking += record.message.thinking or ""
         for call in record.message.tool_calls or ():

@@ -1,5 +1,7 @@
 """The official OpenAI client reads every recording and fixture, as Chat and as Responses."""
 
+from typing import Any
+
 import httpx2
 import openai
 import pytest
@@ -23,18 +25,19 @@ def client_of(stream: Stream) -> openai.OpenAI:
 
 
 def chat(stream: Stream) -> Answer:
-    state = ChatCompletionStreamState()
+    state: Any = ChatCompletionStreamState()
     events = client_of(stream).chat.completions.create(
         model="m", messages=[{"role": "user", "content": "?"}], stream=True
     )
     for chunk in events:
         state.handle_chunk(chunk)
-    completion = state.current_completion_snapshot
+    completion: Any = state.current_completion_snapshot
     choice = completion.choices[0]
     message, usage = choice.message, completion.usage
+    extra: dict[str, Any] = message.model_extra or {}
     answer = Answer(
         (message.content or "") + (message.refusal or ""),
-        str((message.model_extra or {}).get("reasoning_content") or ""),
+        str(extra.get("reasoning_content") or ""),
         finish=choice.finish_reason,
         input_tokens=usage.prompt_tokens if usage else None,
         output_tokens=usage.completion_tokens if usage else None,
@@ -51,10 +54,10 @@ def chat(stream: Stream) -> Answer:
 
 
 def responses(stream: Stream) -> Answer:
-    state = ResponseStreamState(input_tools=openai.omit, text_format=openai.omit)
-    for event in client_of(stream).responses.create(model="m", input="?", stream=True):
-        state.handle_event(event)
-        last = event
+    state: Any = ResponseStreamState(input_tools=openai.omit, text_format=openai.omit)
+    last: Any = None
+    for last in client_of(stream).responses.create(model="m", input="?", stream=True):
+        state.handle_event(last)
     assert last.type in {"response.completed", "response.incomplete"}
     response = last.response
     incomplete, usage = response.incomplete_details, response.usage

@@ -10,7 +10,7 @@
 //! No optional member is null.
 //! Source: docs.ag-ui.com, "Events"; `verifyEvents` of the official client (protocols/encode.md, section 7).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::encode::{
@@ -33,6 +33,8 @@ pub(super) struct AgUiWriter {
     open: BTreeMap<usize, Open>,
     /// Id of the last text message, the parent of the calls that follow.
     last_text: Option<String>,
+    /// Numbers of the parts whose message began.
+    begun: BTreeSet<usize>,
     /// Ids of whole calls, which the caller must run.
     pending: Vec<Box<str>>,
 }
@@ -218,6 +220,7 @@ impl Writer for AgUiWriter {
                 Open::Reasoning(lead(page, "REASONING_MESSAGE_CONTENT", "messageId", &id))
             }
         };
+        self.begun.insert(part.index);
         self.open.insert(part.index, open);
     }
 
@@ -258,9 +261,13 @@ impl Writer for AgUiWriter {
         if riders.logprobs.is_some() {
             page.notes.add("logprobs", "log probabilities");
         }
-        if let Some(state) = part.state.as_deref() {
-            let id = message_id(page, part.index);
-            encrypted(page, "message", &id, state);
+        match part.state.as_deref() {
+            Some(state) if self.begun.contains(&part.index) => {
+                let id = message_id(page, part.index);
+                encrypted(page, "message", &id, state);
+            }
+            Some(_) => page.notes.add("provider_state", "provider state of a text without text"),
+            None => {}
         }
     }
 

@@ -240,7 +240,9 @@ fn write_call(block: &mut ObjectWriter<'_>, call: &Call, input: &str) {
     let state = State::read(json);
     if state.dialect == MessagesWriter::DIALECT {
         for (key, value) in members(state.data) {
-            block.json_of(&key, value);
+            if !matches!(key.as_ref(), "type" | "id" | "name" | "input") {
+                block.json_of(&key, value);
+            }
         }
     }
 }

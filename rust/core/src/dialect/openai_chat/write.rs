@@ -275,8 +275,13 @@ impl Writer for ChatWriter {
                     write_members(out, |item| {
                         item.number("index", call.ordinal);
                         write_call(item, call, "");
-                        if let Some(state) = &own {
-                            write_all(item, state.data);
+                        for (key, value) in own.iter().flat_map(|state| members(state.data)) {
+                            if !matches!(
+                                key.as_ref(),
+                                "index" | "id" | "type" | "function" | "custom"
+                            ) {
+                                item.json_of(&key, value);
+                            }
                         }
                     });
                 });

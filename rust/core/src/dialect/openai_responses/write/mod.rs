@@ -19,6 +19,8 @@
 mod item;
 mod response;
 
+use std::collections::BTreeSet;
+
 use item::Item;
 
 use super::facts::FACTS;
@@ -52,6 +54,8 @@ pub struct ResponsesWriter {
     refused: bool,
     /// Number of the part whose item is open.
     last_part: Option<usize>,
+    /// Ids of the source that were written; the clients refuse an id that comes twice.
+    ids: BTreeSet<String>,
 }
 
 impl ResponsesWriter {
@@ -324,6 +328,7 @@ impl Writer for ResponsesWriter {
         let item = match part.kind {
             TextKind::Thinking => {
                 let id = own_id(part.state.as_deref());
+                let id = id.filter(|id| self.ids.insert(id.clone()));
                 let id = id.unwrap_or_else(|| self.next_id(page, "rs"));
                 Item::reasoning(id, page.settings.raw_reasoning)
             }
@@ -366,7 +371,8 @@ impl Writer for ResponsesWriter {
         self.settle(page);
         let state = State::read(json);
         if state.dialect == Self::DIALECT {
-            if state.text_member("id").is_some() {
+            let id = own_id(Some(json)).filter(|id| self.ids.insert(id.clone()));
+            if id.is_some() {
                 let mut item = String::new();
                 write_compact(&mut item, state.data);
                 self.whole(page, item);

@@ -21,6 +21,7 @@ from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER, SDKS
 from readers import FOLD, HAND_WRITTEN, ORJSON, OURS, PUBLIC, STREAM_MESSAGE
 from results import Results, machine, read_benchmarks, read_stages, versions
 from targets import Target, targets
+from transcoding import FIRST_PAIR, SOURCES, TARGETS
 
 BEGIN = "<!-- bench: begin -->"
 END = "<!-- bench: end -->"
@@ -48,6 +49,8 @@ FIRST = {
     "fold_many": "two threads",
     "loopback": "bytes only",
     "other dialects": FOLD,
+    "transcoding": FOLD,
+    "pairs": FIRST_PAIR,
     "importing": PYDANTIC,
 }
 
@@ -215,6 +218,32 @@ def tables(results: Results) -> Iterator[str]:
     yield from compared_table(results, "loopback", title, "events", columns)
 
 
+def transcoding(results: Results) -> Iterator[str]:
+    """Yield the tables of one provider's stream written as another's."""
+    yield from (
+        "## Transcoding",
+        "",
+        "Bytes of one protocol in, bytes of another out. `Fold` is what reading alone costs.",
+        "",
+    )
+    columns: dict[str, dict[str, object]] = {
+        f"{count:,} events, feeds of {feed}": {"events": count, "feed": feed}
+        for count, feed in COLUMNS
+        if count != 20_000
+    }
+    yield from compared_table(
+        results, "transcoding", f"{FIRST_PAIR}, µs an event", "events", columns
+    )
+    rows = [
+        [
+            source,
+            *(compared(results, "pairs", f"{source} to {target}", "events") for target in TARGETS),
+        ]
+        for source in SOURCES
+    ]
+    yield from table(["2,000 text events, µs an event", *TARGETS], rows)
+
+
 def slower(results: Results) -> Iterator[str]:
     """Yield what of ours takes longer than the assembler that is written by hand."""
     yield from ("## Slower than the hand-written assembler", "")
@@ -283,6 +312,7 @@ def report(results: Results) -> str:
         "",
         *target_table(found),
         *tables(results),
+        *transcoding(results),
         *slower(results),
         *noise(results),
     ]

@@ -20,6 +20,7 @@ from readers import (
     STREAM_TEXT,
 )
 from results import Results
+from transcoding import FIRST_PAIR, HAND_WRITTEN, LINGUAFRANCA, SOURCES, TARGETS, TRANSCODER
 
 NOISE: Final = 0.03
 """Share by which the medians of two runs differ on a quiet machine."""
@@ -201,6 +202,34 @@ def _against_sdks(results: Results, dialect: str) -> Iterator[Target]:
         yield Target(what, "at least", bound, measured)
 
 
+# Events, feed, and how many times faster than the hand-written transcoding.
+_TRANSCODED: Final = ((2_000, "16 KiB", 14.0), (2_000, "1 event", 8.0), (20, "16 KiB", 3.0))
+
+
+def _transcoding(results: Results) -> Iterator[Target]:
+    """Yield Chat to Messages against `Fold` and others, and the slowest pair of each source."""
+    whole = {"events": 2_000, "feed": "16 KiB"}
+    measured = results.ratio("transcoding", TRANSCODER, FOLD, **whole)
+    what = f"{FIRST_PAIR}: 2,000 events, feeds of 16 KiB, against {FOLD}"
+    yield Target(what, "at most", 1.6, measured)
+    for events, feed, bound in _TRANSCODED:
+        measured = results.ratio("transcoding", HAND_WRITTEN, TRANSCODER, events=events, feed=feed)
+        what = f"{FIRST_PAIR}: {events:,} events, feeds of {feed}, against the hand-written one"
+        yield Target(what, "at least", bound, measured)
+    measured = results.ratio("transcoding", LINGUAFRANCA, TRANSCODER, **whole)
+    what = f"{FIRST_PAIR}: 2,000 events, feeds of 16 KiB, against linguafranca"
+    yield Target(what, "at least", 100, measured)
+    for source in SOURCES:
+        pairs = [results.ratio("pairs", f"{source} to {target}", FIRST_PAIR) for target in TARGETS]
+        measured = max((pair for pair in pairs if pair is not None), default=None)
+        what = f"{source} to the slowest of {len(TARGETS)} targets, against {FIRST_PAIR}"
+        yield Target(what, "at most", 2.5, measured)
+    for target in TARGETS:
+        measured = _growth(results, what="transcoding", target=target)
+        what = f"arguments from openai-chat to {target}, a byte at 1,000,000 against 100,000 bytes"
+        yield Target(what, "at most", 1.25, measured)
+
+
 def targets(results: Results) -> list[Target]:
     """Return all targets."""
     found: list[Target] = []
@@ -214,6 +243,7 @@ def targets(results: Results) -> list[Target]:
         found.extend(_stages(results, dialect))
     found.extend(_views(results))
     found.extend(_logprobs(results))
+    found.extend(_transcoding(results))
     found.extend(_importing(results))
     for dialect in DIALECTS:
         found.extend(_processes(results, dialect))

@@ -137,7 +137,9 @@ def test_an_answer_may_break_off_again(server: ReplayServer) -> None:
 
 
 def test_deepseek_continues_at_its_beta_address(server: ReplayServer) -> None:
-    server.queue(cut_after_text(gpt(BEGINNING), b'"finish_reason":"'), Recording.of_events(gpt(REST)))
+    server.queue(
+        cut_after_text(gpt(BEGINNING), b'"finish_reason":"'), Recording.of_events(gpt(REST))
+    )
     model = used(load_model("deepseek/deepseek-chat", base_url=f"{server.url}/v1", api_key="k"))
     message = model.send_message_sync("When?", continue_from=failed(model).partial_message)
     assert message.text == BEGINNING + REST

@@ -114,11 +114,19 @@ OWN_WORDS: dict[str, frozenset[str]] = {
 }
 # Words of a target for an answer that went wrong: its client does not raise.
 FAILED_WORDS: dict[str, frozenset[str]] = {
+    "ag-ui": frozenset({"cancelled"}),
+    "ai-sdk": frozenset({"error"}),
     "bedrock-converse": frozenset({"malformed_model_output", "malformed_tool_use"}),
     "gemini": frozenset({"MALFORMED_FUNCTION_CALL", "OTHER", "SAFETY"}),
 }
+# The AG-UI writer writes the word of the contract, or an outcome that stands for it.
+WORDS["ag-ui"] = {word: word for word in WORDS["ai-sdk"]}
+# Targets whose free-text calls carry the text itself: others carry an object with the text.
+FREE_TEXT = frozenset({"ag-ui", "ai-sdk"})
 # Targets whose calls carry an object: others carry the text, be it JSON or not.
 OBJECTS = frozenset({"gemini", "ollama"})
+# Targets that say themselves which arguments are no object: such a call is not there to be run.
+REFUSING = frozenset({"ai-sdk"})
 # Targets whose clients keep no ids of calls.
 WITHOUT_IDS = frozenset({"ollama"})
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -205,6 +213,18 @@ def cut_recordings() -> tuple[Source, ...]:
     return tuple(half for half in halves if half.failed)
 
 
+@functools.cache
+def everything() -> tuple[Source, ...]:
+    """Return all recordings, all fixtures and the recordings that were cut."""
+    return (*recordings(), *fixtures(), *cut_recordings())
+
+
+def untranscoded(source: Source) -> Stream:
+    """Return a recording as it is, for the client of its own protocol."""
+    name = f"{source.name} (as it is)"
+    return Stream(name, source.dialect, 200, {}, source.body, frozenset())
+
+
 def written(source: Source, target: str) -> Stream:
     """Return a recording in a target's protocol."""
     transcoder = deltafold.Transcoder(deltafold.Decoder(source.dialect, run_id=RUN), target)
@@ -236,7 +256,8 @@ def wanted_calls(source: Source, target: str) -> list[Call]:
             continue
         arguments: object = call.arguments
         if call.input_format == "text":
-            arguments = {"input": call.raw_args_text}
+            text = call.raw_args_text
+            arguments = parsed(text) if target in FREE_TEXT else {"input": text}
         elif arguments is None:
             if target in OBJECTS:
                 continue
@@ -266,6 +287,9 @@ def wanted_finishes(source: Source, target: str) -> set[str]:
         return {reason, *raw, *({"stop"} if reason == "tool_calls" else ())}
     words = WORDS[target]
     calls = bool(wanted_calls(source, target))
+    if target in REFUSING:
+        named = (call for call in source.message.tool_calls if call.tool_name)
+        calls = any(call.arguments is not None for call in named)
     found = {words[reason]} if reason in words else set[str]()
     if reason == "tool_calls" and not calls:
         # A part of the provider that waits for the client counts only in its own protocol.
@@ -352,8 +376,7 @@ def verdicts(
         limits: streams that the client must refuse although they are what the target says.
     """
     found: list[Verdict] = []
-    everything = [*recordings(), *fixtures(), *cut_recordings()]
-    for source in everything:
+    for source in everything():
         stream = written(source, target)
         try:
             answer = read(stream)
@@ -368,16 +391,15 @@ def verdicts(
             )
             if source.name in limits:
                 found.append(Verdict(source.name, source.dialect, "limit", "a refusal", answer))
-    return len(everything), found
+    return len(everything()), found
 
 
 def refused(source: Source, target: str, read: Callable[[Stream], Answer]) -> bool:
     """Return whether the client refuses the source itself: a part of it that is passed on."""
     if source.dialect != target:
         return False
-    headers = deltafold.Transcoder(target, target).headers or {}
     try:
-        read(Stream(source.name, source.dialect, 200, headers, source.body, frozenset()))
+        read(untranscoded(source))
     except Exception:  # noqa: BLE001 - whatever a client raises is its answer
         return True
     return False

@@ -10,11 +10,13 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust/core rust/bindings -type
 PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 WHEEL_SOURCES := pyproject.toml README.md LICENSE $(RUST_SOURCES) $(PYTHON_SOURCES)
 WHEEL := .venv-build/wheel.stamp
+NODE_MODULES := compare/judges/ts/node_modules/.package-lock.json
+GO_JUDGES := compare/judges/go/judges
 CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test test-local lint bench compare compare-loops fuzz gate gate-bless wheel bless clean
+.PHONY: help demo test test-local lint bench compare compare-loops judges fuzz gate gate-bless wheel bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -57,6 +59,10 @@ compare: .venv-sdks/installed ## the official clients and llm-babel's golden cas
 compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md
 	.venv-loops/bin/python compare/loops.py --strands-python .venv-strands/bin/python
 
+judges: .venv-test/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
+	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
+	PYTHONPATH=tests .venv-test/bin/python compare/judges.py
+
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
 	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)
 	tools/fuzz.sh $(SECONDS_EACH)
@@ -75,7 +81,7 @@ bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and t
 	.venv-test/bin/python tests/goldens.py
 
 clean: ## removes everything that was made
-	rm -rf .venv-*/ dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	rm -rf .venv-*/ dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks compare/judges/ts/node_modules $(GO_JUDGES)
 
 $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	rm -rf dist
@@ -90,5 +96,12 @@ $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	@python=$$(tools/preflight.sh $(PYTHON)) && rm -rf .venv-$* && "$$python" -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
+
+$(NODE_MODULES): compare/judges/ts/package.json compare/judges/ts/package-lock.json
+	npm ci --prefix compare/judges/ts --no-audit --no-fund
+	@touch $@
+
+$(GO_JUDGES): $(wildcard compare/judges/go/*.go) compare/judges/go/go.mod compare/judges/go/go.sum
+	cd compare/judges/go && go vet . && go build -o judges .
 
 .PRECIOUS: .venv-%/ready .venv-%/installed

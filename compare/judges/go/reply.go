@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+)
+
+// Bytes of one read: smaller than most events with arguments, and no multiple of a line.
+const piece = 1000
+
+var errNoAnswer = errors.New("the stream ended without an answer")
+
+// streamed is one line of the manifest.
+type streamed struct {
+	Client  string            `json:"client"`
+	Name    string            `json:"name"`
+	File    string            `json:"file"`
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"`
+}
+
+// call has its arguments as text.
+type call struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Text string `json:"text"`
+	// Free reports arguments that are free text and no JSON.
+	Free bool `json:"free,omitempty"`
+}
+
+type answer struct {
+	Text         string `json:"text"`
+	Thinking     string `json:"thinking"`
+	Calls        []call `json:"calls"`
+	Finish       string `json:"finish"`
+	InputTokens  *int64 `json:"input_tokens"`
+	OutputTokens *int64 `json:"output_tokens"`
+}
+
+// replyTransport answers any request with the recorded bytes.
+type replyTransport struct {
+	one  streamed
+	body []byte
+}
+
+func transportOf(one streamed) (*http.Client, error) {
+	body, err := os.ReadFile(one.File)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: replyTransport{one, body}}, nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t replyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	header := http.Header{}
+	for name, value := range t.one.Headers {
+		header.Set(name, value)
+	}
+	return &http.Response{
+		StatusCode:    t.one.Status,
+		Status:        http.StatusText(t.one.Status),
+		Header:        header,
+		Body:          io.NopCloser(pieces{bytes.NewReader(t.body)}),
+		ContentLength: -1,
+		Request:       request,
+	}, nil
+}
+
+// pieces gives at most piece bytes at once, so that events are cut at any place.
+type pieces struct{ inner io.Reader }
+
+func (p pieces) Read(buffer []byte) (int, error) {
+	if len(buffer) > piece {
+		buffer = buffer[:piece]
+	}
+	return p.inner.Read(buffer)
+}

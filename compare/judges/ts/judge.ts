@@ -1,0 +1,59 @@
+// Lets the official TypeScript clients read transcoded streams.
+//
+// usage: node judge.ts manifest.jsonl answers.jsonl
+//
+// In: a manifest, one stream a line (`Case`).  Out: one line for each, in order: {client, name, answer}
+// or {client, name, raised}.  A client that does not end within PATIENCE ends the program with code 1.
+
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+
+import { agUi } from "./ag_ui.ts";
+import { uiMessages } from "./ai.ts";
+import { messages } from "./anthropic.ts";
+import { gemini } from "./gemini.ts";
+import { chat, responses } from "./openai.ts";
+import { fetchOf, type Case, type Judge } from "./reply.ts";
+
+const PATIENCE = 30_000;
+
+const JUDGES: Record<string, Judge> = {
+  "openai-chat": chat,
+  "openai-responses": responses,
+  "anthropic-messages": messages,
+  gemini,
+  "ai-sdk": uiMessages,
+  "ag-ui": agUi,
+};
+
+async function judged(one: Case): Promise<object> {
+  const judge = JUDGES[one.client];
+  if (judge === undefined) {
+    throw new Error(`no client for ${one.client}`);
+  }
+  const timer = setTimeout(() => {
+    process.stderr.write(`${one.client} does not end: ${one.file}\n`);
+    process.exit(1);
+  }, PATIENCE);
+  try {
+    return { client: one.client, name: one.name, answer: await judge(fetchOf(one)) };
+  } catch (error) {
+    const raised = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    return { client: one.client, name: one.name, raised };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const [manifest, answers] = process.argv.slice(2);
+if (manifest === undefined || answers === undefined) {
+  throw new Error("usage: node judge.ts manifest.jsonl answers.jsonl");
+}
+// Clients report on the console what they also throw.
+console.warn = console.error = () => undefined;
+const output = openSync(answers, "w");
+for (const line of readFileSync(manifest, "utf-8").split("\n")) {
+  if (line !== "") {
+    writeSync(output, `${JSON.stringify(await judged(JSON.parse(line) as Case))}\n`);
+  }
+}
+closeSync(output);

@@ -18,6 +18,6 @@ cargo +nightly fuzz --version >/dev/null 2>&1 ||
 
 cargo run --quiet --locked --no-default-features --bin seeds corpus
 
-for target in decode template reader partial_json framing; do
+for target in decode template reader partial_json framing encode; do
     cargo +nightly fuzz run --fuzz-dir . "$target" -- -max_total_time="$seconds" -max_len=16384 -timeout=10 -print_final_stats=1
 done

@@ -29,6 +29,7 @@ mod frames;
 mod framings;
 mod grammar;
 mod hostile;
+mod hostile_encoders;
 mod hostile_frames;
 mod hostile_gemini;
 mod json_reader;

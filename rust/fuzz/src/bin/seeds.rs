@@ -22,6 +22,7 @@ fn main() -> io::Result<()> {
             ("template", &fixture.wire),
             ("framing", &fixture.wire),
             ("partial_json", &message),
+            ("encode", &fixture.wire),
         ] {
             if let Some(seed) = seed(&fixture.dialect, body) {
                 write(corpus, target, &fixture.name, &seed)?;

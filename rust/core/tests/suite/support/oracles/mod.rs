@@ -1,5 +1,6 @@
 //! What must hold of any input.  The tests ask it of bounded inputs, the fuzz targets of rust/fuzz of whatever they find.
 
+pub mod encoding;
 pub mod framing;
 pub mod partial_json;
 pub mod reader;

@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Any, ClassVar, Final, TypeAlias
 from uuid import uuid4
 
+from deltafold._core import Encoder, MessageDelta
 from deltafold.dialects import LOCAL, Dialect
 from deltafold.dialects.local.settings import LocalConfig
 from deltafold.dialects.settings import ModelConfig
@@ -105,6 +106,8 @@ class _Generation:
         self._pieces: SimpleQueue[_Piece] = SimpleQueue()
         self._stopped = threading.Event()
         self._id = f"local-{uuid4().hex}"
+        self._encoder = Encoder("openai-chat")
+        self._seq = 0
         self._generated = 0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -144,6 +147,8 @@ class _Generation:
             raise MisuseError("the model's tokenizer has no chat template: set its chat_template")
         if self._body.get("seed") is not None:
             torch.manual_seed(self._body["seed"])
+        name = model.config.name_or_path or "local"
+        self._tell("start", {"modelId": name, "requestId": self._id})
         prompt: Any = tokenizer.apply_chat_template(
             self._body["messages"],
             tools=self._body["tools"],
@@ -162,10 +167,13 @@ class _Generation:
         model.generate(**prompt, **settings, streamer=streamer, stopping_criteria=[stop])
         length = self._generated >= settings["max_new_tokens"]
         prompt_tokens = int(prompt["input_ids"].shape[-1])
-        self._tell({"choices": [_choice({}, "length" if length else "stop")]})
-        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": self._generated}
-        self._tell({"choices": [], "usage": usage})
-        self._pieces.put(b"data: [DONE]\n\n")
+        usage = {
+            "inputTokens": prompt_tokens,
+            "outputTokens": self._generated,
+            "totalTokens": prompt_tokens + self._generated,
+        }
+        self._tell("usage", usage)
+        self._tell("done", {"finishReason": "length" if length else "stop"})
 
     def _streamer(self, transformers: Any, tokenizer: Any) -> object:  # noqa: ANN401 - as above
         generation = self
@@ -193,16 +201,11 @@ class _Generation:
         for end in ends:
             text = text.replace(end, "")
         if text:
-            self._tell({"choices": [_choice({"content": text}, None)]})
+            self._tell("text", {"textDelta": text, "partIndex": 0})
 
-    def _tell(self, chunk: Mapping[str, object]) -> None:
-        name = self._pipeline.model.config.name_or_path or "local"
-        whole = {"id": self._id, "object": "chat.completion.chunk", "model": name, **chunk}
-        self._pieces.put(b"data: %b\n\n" % json.dumps(whole).encode())
-
-
-def _choice(delta: Mapping[str, object], finish_reason: str | None) -> dict[str, object]:
-    return {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    def _tell(self, kind: str, payload: Mapping[str, object]) -> None:
+        self._seq += 1
+        self._pieces.put(self._encoder.feed(MessageDelta(self._id, self._seq, kind, payload)))
 
 
 def _end_texts(pipeline: Any) -> list[str]:  # noqa: ANN401 - as above

@@ -185,12 +185,12 @@ def judged(judge: Judge, lines: Lines) -> Result:
     """Compare all answers of a client with the sources."""
     count, found = judging.verdicts(judge.target, lambda stream: answer_of(lines[stream.name]))
     failures, refused = 0, list[str]()
-    named = {name for limit in judge.limits for name in limit.streams}
+    differing = {one.name for one in found}
     for source in judging.everything():
         raised = "raised" in lines[source.name]
         if judging.must_raise(source):
             failures += raised
-        elif raised and source.name not in named:
+        elif raised and source.name not in differing:
             refused.append(source.name)
     return Result(judge, count, failures, refused, unexplained(judge, found))
 

@@ -1,5 +1,6 @@
 """The official OpenAI client reads every recording and fixture, as Chat and as Responses."""
 
+import collections
 from typing import Any
 
 import httpx2
@@ -12,6 +13,15 @@ from corpus import needs_corpus
 from judging import Answer, Stream, parsed, shown, verdicts
 
 pytestmark = needs_corpus
+
+# Events of Responses that carry a piece of the answer, by what it is a piece of.
+DELTAS = {
+    "response.output_text.delta": "text",
+    "response.refusal.delta": "text",
+    "response.reasoning_summary_text.delta": "thinking",
+    "response.function_call_arguments.delta": "input",
+    "response.custom_tool_call_input.delta": "input",
+}
 
 
 def client_of(stream: Stream) -> openai.OpenAI:
@@ -56,8 +66,11 @@ def chat(stream: Stream) -> Answer:
 def responses(stream: Stream) -> Answer:
     state: Any = ResponseStreamState(input_tools=openai.omit, text_format=openai.omit)
     last: Any = None
+    seen = collections.defaultdict[str, str](str)
     for last in client_of(stream).responses.create(model="m", input="?", stream=True):
         state.handle_event(last)
+        if last.type in DELTAS:
+            seen[DELTAS[last.type]] += last.delta
     assert last.type in {"response.completed", "response.incomplete"}
     response = last.response
     incomplete, usage = response.incomplete_details, response.usage
@@ -66,6 +79,7 @@ def responses(stream: Stream) -> Answer:
         input_tokens=usage.input_tokens if usage else None,
         output_tokens=usage.output_tokens if usage else None,
     )
+    inputs = ""
     for item in response.output:
         if item.type == "message":
             for part in item.content:
@@ -73,9 +87,13 @@ def responses(stream: Stream) -> Answer:
         elif item.type == "reasoning":
             answer.thinking += "".join(part.text for part in item.summary)
         elif item.type == "function_call":
+            inputs += item.arguments
             answer.calls.append((item.call_id, item.name, parsed(item.arguments)))
         elif item.type == "custom_tool_call":
+            inputs += item.input
             answer.calls.append((item.call_id, item.name, {"input": item.input}))
+    # A caller shows the deltas while they arrive: they give what the final response has.
+    assert (seen["text"], seen["thinking"], seen["input"]) == (answer.text, answer.thinking, inputs)
     return answer
 
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/responses"
 )
 
 func openaiClient(transport *http.Client) openai.Client {
@@ -60,56 +59,6 @@ func readChat(transport *http.Client) (answer, error) {
 		read.Calls = append(read.Calls, call{
 			ID: one.ID, Name: one.Function.Name, Text: one.Function.Arguments,
 		})
-	}
-	return read, nil
-}
-
-// readResponses takes the response of the terminal event: the client has no accumulator.
-func readResponses(transport *http.Client) (answer, error) {
-	var read answer
-	client := openaiClient(transport)
-	stream := client.Responses.NewStreaming(context.Background(), responses.ResponseNewParams{
-		Model: "m",
-		Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("?")},
-	})
-	var last responses.ResponseStreamEventUnion
-	for stream.Next() {
-		last = stream.Current()
-	}
-	if err := stream.Err(); err != nil {
-		return read, err
-	}
-	if last.Type != "response.completed" && last.Type != "response.incomplete" {
-		return read, errors.New("the last event is " + last.Type)
-	}
-	response := last.Response
-	read.Finish = string(response.Status)
-	if reason := response.IncompleteDetails.Reason; reason != "" {
-		read.Finish = reason
-	}
-	if response.JSON.Usage.Valid() {
-		read.InputTokens = &response.Usage.InputTokens
-		read.OutputTokens = &response.Usage.OutputTokens
-	}
-	for _, item := range response.Output {
-		switch item := item.AsAny().(type) {
-		case responses.ResponseOutputMessage:
-			for _, part := range item.Content {
-				read.Text += part.Text + part.Refusal
-			}
-		case responses.ResponseReasoningItem:
-			for _, part := range item.Summary {
-				read.Thinking += part.Text
-			}
-		case responses.ResponseFunctionToolCall:
-			read.Calls = append(read.Calls, call{
-				ID: item.CallID, Name: item.Name, Text: item.Arguments,
-			})
-		case responses.ResponseCustomToolCall:
-			read.Calls = append(read.Calls, call{
-				ID: item.CallID, Name: item.Name, Text: item.Input, Free: true,
-			})
-		}
 	}
 	return read, nil
 }

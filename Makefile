@@ -59,9 +59,9 @@ compare: .venv-sdks/installed ## the official clients and llm-babel's golden cas
 compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md
 	.venv-loops/bin/python compare/loops.py --strands-python .venv-strands/bin/python
 
-judges: .venv-test/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
+judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
-	PYTHONPATH=tests .venv-test/bin/python compare/judges.py
+	PYTHONPATH=tests .venv-judges/bin/python compare/judges.py
 
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
 	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)

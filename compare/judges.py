@@ -1,8 +1,8 @@
 """The official TypeScript and Go clients read every recording and fixture, transcoded.
 
 In: the recordings (../shared/corpus or DELTAFOLD_CORPUS) and tests/fixtures; the programs
-compare/judges/ts and compare/judges/go.  Out: docs/judges.md, and exit code 1 where a client reads
-something else than the source's message.
+compare/judges/ts and compare/judges/go; llm-comply (`comply`).  Out: docs/judges.md, and exit code
+1 where a client reads something else than the source's message.
 
 Laws: `judging`, which the Python clients of `make test` use as well, says what must be equal. A
 difference that the client causes is a `Limit` with its reason, and a limit that no stream needs is
@@ -17,6 +17,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import comply
 
 import judging
 
@@ -258,12 +260,13 @@ def main() -> int:
         judges = [judge for judge in JUDGES if judge.language == language]
         lines = lines_of(language, judges)
         results.extend(judged(judge, lines[judge.target]) for judge in judges)
-    for result in results:
-        sys.stderr.write(row(result) + "\n")
-        if result.found:
-            sys.stderr.write(judging.shown(result.found) + "\n")
-    Path("docs/judges.md").write_text(report(results), encoding="utf-8")
-    return int(any(result.found for result in results))
+    complied = {target: comply.findings(target) for target in comply.CHECKS}
+    text = report(results) + comply.section(complied)
+    Path("docs/judges.md").write_text(text, encoding="utf-8")
+    found = [one for result in results for one in result.found]
+    found.extend(one for _, findings in complied.values() for one in findings)
+    sys.stderr.write(text + (f"\n{judging.shown(found)}\n" if found else ""))
+    return int(bool(found))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ the target's own client accumulated from it.  Out: the fields that differ.
 
 Laws: text, thinking, complete calls, finish reason and both token counts are equal, except where a
 note of the encoder says what the target cannot carry. A failure of the source makes the client
-raise. Parts of the source's provider that the target shares are no part of the comparison.
+raise with its message. Parts of the source's provider that the target shares are no part of the comparison.
 Source of the words: protocols/encode.md, section 11.
 """
 
@@ -307,6 +307,18 @@ def wanted_finishes(source: Source, target: str) -> set[str]:
     return found
 
 
+def failure_of(source: Source) -> str:
+    """Return the message of a source's failure; a finish reason has none."""
+    decoder = deltafold.Decoder(source.dialect, run_id=RUN)
+    deltas = [*decoder.feed(source.body), *decoder.close()]
+    return next((one.error_message or "" for one in deltas if one.kind == "error"), "")
+
+
+def says(said: str, reason: str) -> bool:
+    """Return whether an exception tells the reason, as text or inside of JSON."""
+    return reason in said or json.dumps(reason, ensure_ascii=False)[1:-1] in said
+
+
 def must_raise(source: Source) -> bool:
     """Return whether a client must raise: failures, and reasons without an answer."""
     reason = source.message.meta.finish_reason
@@ -381,8 +393,11 @@ def verdicts(
         try:
             answer = read(stream)
         except Exception as error:  # noqa: BLE001 - whatever a client raises is its answer
-            if not (must_raise(source) or source.name in limits or refused(source, target, read)):
-                said = f"{type(error).__name__}: {error}"
+            said = f"{type(error).__name__}: {error}"
+            if must_raise(source):
+                if not says(said, reason := failure_of(source)):
+                    found.append(Verdict(source.name, source.dialect, "message", reason, said))
+            elif not (source.name in limits or refused(source, target, read)):
                 found.append(Verdict(source.name, source.dialect, "terminal", "an answer", said))
         else:
             found.extend(

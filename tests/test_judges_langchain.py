@@ -1,6 +1,7 @@
 """The stream object of langchain-core reads every recording and fixture as its own events."""
 
 import json
+from http import HTTPStatus
 
 from langchain_core.language_models.chat_model_stream import ChatModelStream
 
@@ -11,6 +12,9 @@ pytestmark = needs_corpus
 
 
 def read(stream: Stream) -> Answer:
+    if stream.status != HTTPStatus.OK:
+        # The client has no transport: an adapter raises what an HTTP error says.
+        raise RuntimeError(stream.body.decode())
     reader = ChatModelStream()
     for line in stream.body.splitlines():
         reader.dispatch(json.loads(line))

@@ -10,9 +10,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+
+	"github.com/openai/openai-go/v3"
 )
 
 var judges = map[string]func(*http.Client) (answer, error){
@@ -43,11 +46,20 @@ func judged(line []byte) (verdict, error) {
 	}
 	result := verdict{Client: one.Client, Name: one.Name}
 	if given, err := read(transport); err != nil {
-		result.Raised = err.Error()
+		result.Raised = said(err)
 	} else {
 		result.Answer = &given
 	}
 	return result, nil
+}
+
+// said returns the text of an error: the OpenAI client keeps the provider's message in a member.
+func said(err error) string {
+	var refused *openai.Error
+	if errors.As(err, &refused) {
+		return err.Error() + " " + refused.Message
+	}
+	return err.Error()
 }
 
 func run(manifest, answers string) error {

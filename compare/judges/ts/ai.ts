@@ -32,7 +32,7 @@ export async function uiMessages(fetch: () => Promise<Response>): Promise<Answer
         if (chunk.type === "finish") {
           answer.finish = chunk.finishReason ?? null;
         } else if (chunk.type === "abort") {
-          controller.error(new Error("the stream was aborted"));
+          controller.error(new Error(chunk.reason));
           return;
         }
         controller.enqueue(chunk);

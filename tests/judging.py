@@ -5,7 +5,8 @@ the target's own client accumulated from it.  Out: the fields that differ.
 
 Laws: text, thinking, complete calls, finish reason and both token counts are equal, except where a
 note of the encoder says what the target cannot carry. A failure of the source makes the client
-raise with its message. Parts of the source's provider that the target shares are no part of the comparison.
+raise with its message. Parts of the source's provider that the target shares are no part of the
+comparison.
 Source of the words: protocols/encode.md, section 11.
 """
 

@@ -344,7 +344,11 @@ impl State {
     }
 
     pub(super) fn leave_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
-        if let Some((_, part)) = self.current.take() {
+        if let Some((kind, part)) = self.current.take() {
+            // Before the end: an encoder writes the state of a part with its last block.
+            if kind == PartKind::Thinking {
+                self.send_thinking_state(sink);
+            }
             sink.end_part(part);
         }
     }

@@ -43,6 +43,6 @@ pub use out::{Form, Lead, Out};
 pub use parts::{Call, Riders, TextKind, TextPart, WholeContent, WholePart};
 pub use sequencer::Sequencer;
 pub use settings::{Place, Settings, ToolKind, ToolName};
-pub use state::{State, envelope, own_data};
+pub use state::{Owner, State, call_envelope, envelope, own_data};
 pub use usage::{Counts, optional};
 pub use writer::{Ending, Order, Writer};

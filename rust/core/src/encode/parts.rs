@@ -2,7 +2,7 @@
 
 use super::arguments::argument_object;
 use crate::contract::{InputFormat, Logprobs};
-use crate::fold::ToolCall;
+use crate::fold::{TextPart as FoldedText, ToolCall};
 use crate::json::{members, object};
 
 /// Kind of a part of text.
@@ -27,6 +27,19 @@ pub struct TextPart {
     pub redacted: bool,
     /// JSON object `{dialect, modelId, data}`; the last one counts.
     pub state: Option<Box<str>>,
+}
+
+impl TextPart {
+    /// Build a part from a folded one.
+    pub fn from_fold(index: usize, kind: TextKind, part: &FoldedText) -> Self {
+        Self {
+            index,
+            kind,
+            refusal: part.refusal,
+            redacted: part.redacted,
+            state: part.provider_state.clone(),
+        }
+    }
 }
 
 /// Attributes that ride on one text.

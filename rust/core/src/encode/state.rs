@@ -3,7 +3,7 @@
 //! Law (protocols/encode.md, E9): state of one dialect is never shown to another as its own.
 
 use super::head::Page;
-use super::parts::{member, text};
+use super::parts::{Call, TextKind, member, text};
 use crate::base64;
 use crate::json::{compact, object};
 
@@ -44,10 +44,43 @@ pub fn own_data<'a>(page: &mut Page, dialect: &str, state: Option<&'a str>) -> O
     None
 }
 
+/// The part that an envelope belongs to, as far as its place in the target does not tell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Owner<'a> {
+    /// The provider withholds the reasoning.
+    pub redacted: bool,
+    /// Id of the call.
+    pub call_id: Option<&'a str>,
+    /// Kind of the text, and its first and last position among all characters of this kind.
+    pub span: Option<(TextKind, usize, usize)>,
+}
+
+impl<'a> Owner<'a> {
+    /// Return the owner of the state of a thinking part.
+    pub fn thinking(redacted: bool) -> Self {
+        Self { redacted, ..Self::default() }
+    }
+
+    /// Return the owner of the state of a call.
+    pub fn call(call: &'a Call) -> Self {
+        Self { call_id: Some(&call.id), ..Self::default() }
+    }
+}
+
+/// Return the envelope of a call's state that its own place in the target cannot carry.
+///
+/// The items of openai-responses are left out: their state is ids, and the API takes a call without them.
+pub fn call_envelope(page: &Page, dialect: &str, call: &Call) -> Option<String> {
+    let state = State::read(call.state.as_deref()?);
+    let is_carried =
+        page.settings.envelope && ![dialect, "openai-responses"].contains(&&*state.dialect);
+    is_carried.then(|| envelope(&state, &Owner::call(call)))
+}
+
 /// Return provider state as one opaque text in base64, for a client that sends it back unchanged.
 ///
 /// Its beginning is that of the JSON object `{"deltafold":1,…}`, so that the reader of the next request recognises it.
-pub fn envelope(state: &State<'_>) -> String {
+pub fn envelope(state: &State<'_>, owner: &Owner<'_>) -> String {
     let json = object(|envelope| {
         envelope.number("deltafold", 1);
         envelope.text("dialect", &state.dialect);
@@ -56,6 +89,16 @@ pub fn envelope(state: &State<'_>) -> String {
             envelope.json("data", &compact(state.data));
         } else {
             envelope.json("data", state.data);
+        }
+        if owner.redacted {
+            envelope.json("redacted", "true");
+        }
+        if let Some(id) = owner.call_id {
+            envelope.text("toolCallId", id);
+        }
+        if let Some((kind, start, end)) = owner.span {
+            let name = if kind == TextKind::Thinking { "thinking" } else { "text" };
+            envelope.json(name, &format!("[{start},{end}]"));
         }
     });
     let mut out = String::with_capacity(json.len() * 4 / 3 + 4);

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholePart,
-    Writer, annotations, envelope, errors, optional, write_compact,
+    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    WholePart, Writer, annotations, envelope, errors, optional, write_compact,
 };
 use crate::fold::MessageAssembler;
 use crate::json::{ObjectWriter, object, write_list, write_members, write_string};
@@ -69,7 +69,7 @@ fn with_id(page: &mut Page, name: &'static str, member: &'static str, id: &str) 
 }
 
 fn encrypted(page: &mut Page, subtype: &str, entity: &str, state: &str) {
-    let value = envelope(&State::read(state));
+    let value = envelope(&State::read(state), &Owner::default());
     event(page, "REASONING_ENCRYPTED_VALUE", |event| {
         event.text("subtype", subtype);
         event.text("entityId", entity);

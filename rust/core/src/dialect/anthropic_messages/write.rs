@@ -12,8 +12,9 @@
 use super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, envelope, errors, finish_word, optional, write_compact,
+    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    WholeContent, WholePart, Writer, annotations, call_envelope, envelope, errors, finish_word,
+    optional, write_compact,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
@@ -48,6 +49,8 @@ pub struct MessagesWriter {
     delta: Lead,
     /// The open call had arguments.
     has_args: bool,
+    /// The state of the open call is written.
+    is_sealed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,13 +125,13 @@ impl MessagesWriter {
 }
 
 /// Return the signature of thinking, as a JSON string: its own, or an envelope of another dialect's state.
-fn signature(page: &mut Page, json: &str) -> Option<String> {
+fn signature(page: &mut Page, redacted: bool, json: &str) -> Option<String> {
     let state = State::read(json);
     if state.dialect == MessagesWriter::DIALECT {
         return state.text_member("signature").map(str::to_owned);
     }
     if page.settings.envelope {
-        return Some(quoted(&envelope(&state)));
+        return Some(quoted(&envelope(&state, &Owner::thinking(redacted))));
     }
     page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
     None
@@ -140,6 +143,13 @@ fn quoted(text: &str) -> String {
     out
 }
 
+fn withheld(data: &str) -> String {
+    object(|block| {
+        block.text("type", "redacted_thinking");
+        block.text("data", data);
+    })
+}
+
 /// Return the block of withheld thinking, if the target may have it.
 fn redacted_block(page: &mut Page, json: &str) -> Option<String> {
     let state = State::read(json);
@@ -148,10 +158,7 @@ fn redacted_block(page: &mut Page, json: &str) -> Option<String> {
         return is_block.then(|| state.data.to_owned());
     }
     if page.settings.envelope {
-        return Some(object(|block| {
-            block.text("type", "redacted_thinking");
-            block.text("data", &envelope(&state));
-        }));
+        return Some(withheld(&envelope(&state, &Owner::thinking(true))));
     }
     page.notes.add("provider_state", &format!("withheld thinking of {}", state.dialect));
     None
@@ -324,7 +331,7 @@ impl Writer for MessagesWriter {
         if let Some(json) = part.state.as_deref() {
             if part.kind == TextKind::Text {
                 page.notes.add("provider_state", "provider state of a text");
-            } else if let Some(signature) = signature(page, json) {
+            } else if let Some(signature) = signature(page, part.redacted, json) {
                 self.other_delta(page, |delta| {
                     delta.text("type", "signature_delta");
                     delta.json("signature", &signature);
@@ -341,7 +348,7 @@ impl Writer for MessagesWriter {
                 self.whole(page, &block);
             }
         } else if part.kind == TextKind::Thinking {
-            if let Some(signature) = signature(page, json) {
+            if let Some(signature) = signature(page, false, json) {
                 self.start(page, Some(Open::Thinking), |out| write_text_start(out, Open::Thinking));
                 self.other_delta(page, |delta| {
                     delta.text("type", "signature_delta");
@@ -368,6 +375,11 @@ impl Writer for MessagesWriter {
 
     fn open_call(&mut self, page: &mut Page, call: &Call) {
         self.has_args = false;
+        let envelope = call_envelope(page, Self::DIALECT, call);
+        self.is_sealed = envelope.is_some();
+        if let Some(envelope) = envelope {
+            self.whole(page, &withheld(&envelope));
+        }
         self.start(page, Some(Open::Call), |out| {
             write_members(out, |block| write_call(block, call, "{}"));
         });
@@ -380,11 +392,16 @@ impl Writer for MessagesWriter {
     }
 
     fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
-        note_call_state(page, call);
         if !self.has_args {
             self.more(page, "");
         }
         self.stop(page);
+        // The state of a call can come with its end.
+        match call_envelope(page, Self::DIALECT, call) {
+            Some(envelope) if !self.is_sealed => self.whole(page, &withheld(&envelope)),
+            Some(_) => {}
+            None => note_call_state(page, call),
+        }
         !call.incomplete
     }
 
@@ -486,8 +503,8 @@ fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
                 blocks.extend(state.and_then(|state| redacted_block(page, state)));
             }
             Part::Thinking(part) => {
-                let signature =
-                    part.provider_state.as_deref().and_then(|state| signature(page, state));
+                let state = part.provider_state.as_deref();
+                let signature = state.and_then(|state| signature(page, part.redacted, state));
                 if !part.text.is_empty() || signature.is_some() {
                     blocks.push(object(|block| {
                         block.text("type", "thinking");
@@ -500,7 +517,10 @@ fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
                 let call = Call::from_fold(index, whole_calls, call);
                 match call.input_object().filter(|_| !call.incomplete && !call.name.is_empty()) {
                     Some(input) => {
-                        note_call_state(page, &call);
+                        match call_envelope(page, MessagesWriter::DIALECT, &call) {
+                            Some(envelope) => blocks.push(withheld(&envelope)),
+                            None => note_call_state(page, &call),
+                        }
                         whole_calls += 1;
                         blocks.push(object(|block| write_call(block, &call, &input)));
                     }

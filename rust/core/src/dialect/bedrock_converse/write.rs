@@ -11,8 +11,9 @@
 use super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, envelope, errors, finish_word, optional, write_compact,
+    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    WholeContent, WholePart, Writer, annotations, call_envelope, envelope, errors, finish_word,
+    optional, write_compact,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members};
@@ -36,6 +37,8 @@ pub struct ConverseWriter {
     /// Number of the next block, or of the open one.
     block: usize,
     text: Lead,
+    /// The state of the open call is written.
+    is_sealed: bool,
 }
 
 const DELTA: &str = "contentBlockDelta";
@@ -64,16 +67,33 @@ impl ConverseWriter {
         self.block += 1;
     }
 
+    /// Write a block of withheld thinking that carries an envelope.
+    fn sealed(&mut self, page: &mut Page, envelope: &str) {
+        self.delta(page, |delta| {
+            delta.object("reasoningContent", |reasoning| {
+                reasoning.text("redactedContent", envelope);
+            });
+        });
+        self.stop(page);
+    }
+
     /// Write the signature or the withheld bytes of thinking; false if there are none to write.
-    fn thinking_state(&self, page: &mut Page, part: &TextPart) -> bool {
-        let Some(members) = reasoning_state(page, part) else { return false };
+    fn thinking_state(&self, page: &mut Page, part: &TextPart, has_text: bool) -> bool {
+        let Some(members) = reasoning_state(page, part, has_text) else { return false };
         self.delta(page, |delta| delta.json("reasoningContent", &members));
         true
     }
 }
 
+/// Return a block of withheld thinking that carries an envelope.
+fn sealed_block(envelope: &str) -> String {
+    object(|block| {
+        block.object("reasoningContent", |reasoning| reasoning.text("redactedContent", envelope));
+    })
+}
+
 /// Return the member of `reasoningContent` that carries the state of thinking, as an object.
-fn reasoning_state(page: &mut Page, part: &TextPart) -> Option<String> {
+fn reasoning_state(page: &mut Page, part: &TextPart, has_text: bool) -> Option<String> {
     let state = State::read(part.state.as_deref()?);
     if state.dialect == ConverseWriter::DIALECT {
         for key in ["signature", "redactedContent"] {
@@ -82,7 +102,10 @@ fn reasoning_state(page: &mut Page, part: &TextPart) -> Option<String> {
             }
         }
     } else if page.settings.envelope && part.kind == TextKind::Thinking {
-        return Some(object(|object| object.text("signature", &envelope(&state))));
+        let sealed = envelope(&state, &Owner::thinking(part.redacted));
+        // Clients drop a block that has a signature and no text.
+        let key = if has_text { "signature" } else { "redactedContent" };
+        return Some(object(|object| object.text(key, &sealed)));
     }
     page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
     None
@@ -200,7 +223,7 @@ impl Writer for ConverseWriter {
 
     fn close_text(&mut self, page: &mut Page, part: &TextPart) {
         if part.kind == TextKind::Thinking {
-            self.thinking_state(page, part);
+            self.thinking_state(page, part, true);
         } else if part.state.is_some() {
             page.notes.add("provider_state", "provider state of a text");
         }
@@ -209,7 +232,7 @@ impl Writer for ConverseWriter {
 
     fn bare(&mut self, page: &mut Page, part: &TextPart) {
         if part.kind == TextKind::Thinking {
-            if self.thinking_state(page, part) {
+            if self.thinking_state(page, part, false) {
                 self.stop(page);
             }
         } else if part.state.is_some() {
@@ -230,6 +253,11 @@ impl Writer for ConverseWriter {
     }
 
     fn open_call(&mut self, page: &mut Page, call: &Call) {
+        let envelope = call_envelope(page, Self::DIALECT, call);
+        self.is_sealed = envelope.is_some();
+        if let Some(envelope) = envelope {
+            self.sealed(page, &envelope);
+        }
         let block = self.block;
         page.out.event("contentBlockStart", |event| {
             event.number("contentBlockIndex", block);
@@ -251,10 +279,15 @@ impl Writer for ConverseWriter {
     }
 
     fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
-        if call.state.is_some() {
-            page.notes.add("provider_state", "provider state of a call");
-        }
         self.stop(page);
+        // The state of a call can come with its end.
+        match call_envelope(page, Self::DIALECT, call) {
+            Some(envelope) if !self.is_sealed => self.sealed(page, &envelope),
+            None if call.state.is_some() => {
+                page.notes.add("provider_state", "provider state of a call");
+            }
+            Some(_) | None => {}
+        }
         !call.incomplete
     }
 
@@ -321,14 +354,8 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
             Part::Text(part) if part.text.is_empty() => {}
             Part::Text(part) => blocks.push(object(|block| block.text("text", &part.text))),
             Part::Thinking(folded) => {
-                let part = TextPart {
-                    index,
-                    kind: TextKind::Thinking,
-                    refusal: false,
-                    redacted: folded.redacted,
-                    state: folded.provider_state.clone(),
-                };
-                let state = reasoning_state(page, &part);
+                let part = TextPart::from_fold(index, TextKind::Thinking, folded);
+                let state = reasoning_state(page, &part, !folded.text.is_empty());
                 let state = members(state.as_deref().unwrap_or("{}"));
                 let own =
                     |name: &str| state.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
@@ -355,6 +382,10 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
                 let call = Call::from_fold(index, calls, folded);
                 match call.input_object().filter(|_| !call.incomplete && !call.name.is_empty()) {
                     Some(input) => {
+                        if let Some(envelope) = call_envelope(page, ConverseWriter::DIALECT, &call)
+                        {
+                            blocks.push(sealed_block(&envelope));
+                        }
                         calls += 1;
                         blocks.push(object(|block| {
                             block.object("toolUse", |tool| {

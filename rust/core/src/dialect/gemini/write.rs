@@ -14,9 +14,9 @@ use super::facts::FACTS;
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, envelope, errors, finish_word, note_reason, optional,
-    write_compact,
+    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    WholeContent, WholePart, Writer, annotations, envelope, errors, finish_word, note_reason,
+    optional, write_compact,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
@@ -221,7 +221,7 @@ fn write_usage(chunk: &mut ObjectWriter<'_>, page: &Page) {
 }
 
 /// Return a signature as a JSON string of base64: an own one, or an envelope.
-fn signature(page: &mut Page, state: Option<&str>) -> Option<String> {
+fn signature(page: &mut Page, state: Option<&str>, owner: &Owner<'_>) -> Option<String> {
     let state = State::read(state?);
     if state.dialect == DIALECT {
         let signature = state.text_member("thoughtSignature")?;
@@ -233,7 +233,7 @@ fn signature(page: &mut Page, state: Option<&str>) -> Option<String> {
     }
     if page.settings.envelope {
         let mut out = String::new();
-        write_string(&mut out, &envelope(&state));
+        write_string(&mut out, &envelope(&state, owner));
         return Some(out);
     }
     page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
@@ -265,7 +265,7 @@ fn text_part(text: &str, kind: TextKind, signature: Option<&str>) -> String {
 /// Return the part of a call; `None` if its arguments mean no object.
 fn call_part(page: &mut Page, call: &Call) -> Option<String> {
     let args = call.input_object()?;
-    let signature = signature(page, call.state.as_deref());
+    let signature = signature(page, call.state.as_deref(), &Owner::default());
     Some(object(|part| {
         part.object("functionCall", |function| {
             function.text("id", &call.id);
@@ -375,7 +375,9 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     }
 
     fn close_text(&mut self, page: &mut Page, part: &TextPart) {
-        if let Some(signature) = signature(page, part.state.as_deref()) {
+        if let Some(signature) =
+            signature(page, part.state.as_deref(), &Owner::thinking(part.redacted))
+        {
             Self::part(page, &text_part("", part.kind, Some(&signature)));
         }
     }
@@ -480,7 +482,11 @@ fn whole_chunk(page: &mut Page, message: &MessageAssembler) -> String {
                 for json in &folded.annotations {
                     writer.keep_riders(page, Riders { annotations: Some(json), logprobs: None });
                 }
-                let signature = signature(page, folded.provider_state.as_deref());
+                let signature = signature(
+                    page,
+                    folded.provider_state.as_deref(),
+                    &Owner::thinking(folded.redacted),
+                );
                 if !folded.text.is_empty() || signature.is_some() {
                     parts.push(text_part(&folded.text, kind, signature.as_deref()));
                 }

@@ -21,6 +21,7 @@ mod images;
 pub(super) mod logprobs;
 mod read;
 mod reasoning;
+mod states;
 pub mod write;
 
 pub use apply::State;

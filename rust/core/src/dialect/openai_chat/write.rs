@@ -9,14 +9,15 @@
 //! Source: platform.openai.com, "Chat: streaming"; types of the official clients (protocols/encode.md, section 2).
 
 use super::facts::FACTS;
+use super::states::{OfCall, States, joined};
 use crate::contract::{Failure, InputFormat};
 use crate::encode::annotations::{self, citation};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Page, Place, Riders, State, TextKind, TextPart,
-    WholeContent, WholePart, Writer, envelope, errors, finish_word, optional, write_compact,
+    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
+    WholePart, Writer, errors, finish_word, optional,
 };
 use crate::fold::{MessageAssembler, Part};
-use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
+use crate::json::{ObjectWriter, members, object, write_list, write_members};
 
 /// Finish reasons that the official clients know.  `function_call` is none of them: it announces the member of that
 /// name, and every call is written as one of `tool_calls`.
@@ -37,6 +38,7 @@ pub struct ChatWriter {
     refused: bool,
     /// JSON of annotations, which leave once before the finish.
     annotations: Vec<String>,
+    states: States,
 }
 
 fn begin_chunk(page: &Page, out: &mut String) {
@@ -109,10 +111,8 @@ impl ChatWriter {
     }
 
     /// Write provider state of a part: members of the own dialect, or a signature in the place that the caller chose.
-    fn state(&self, page: &mut Page, part: &TextPart) {
-        let Some(json) = part.state.as_deref() else { return };
-        let state = State::read(json);
-        if let Some(data) = chat_state(page, &state) {
+    fn state(&mut self, page: &mut Page, part: &TextPart) {
+        if let Some(data) = self.states.of_text(page, part) {
             self.chunk(page, None, |delta| write_all(delta, &data));
         }
     }
@@ -122,55 +122,6 @@ fn write_all(object: &mut ObjectWriter<'_>, json: &str) {
     for (key, value) in members(json) {
         object.json_of(&key, value);
     }
-}
-
-/// Return the members of `delta` that carry a part's state, as a JSON object; a note where nothing may carry it.
-fn chat_state(page: &mut Page, state: &State<'_>) -> Option<String> {
-    if state.dialect == ChatWriter::DIALECT {
-        let mut out = String::new();
-        write_compact(&mut out, state.data);
-        return out.starts_with('{').then_some(out);
-    }
-    let signature = match (page.settings.envelope, state.text_member("signature")) {
-        (true, _) => Some(object_string(&envelope(state))),
-        (false, Some(signature)) => Some(signature.to_owned()),
-        (false, None) => state.text_member("thoughtSignature").map(str::to_owned),
-    };
-    let Some(signature) = signature.filter(|_| page.settings.signatures != Place::Nowhere) else {
-        page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
-        return None;
-    };
-    Some(object(|delta| match page.settings.signatures {
-        Place::ThinkingBlocks => delta.value("thinking_blocks", |out| {
-            write_list(out, [&signature], |out, signature| {
-                write_members(out, |block| {
-                    block.number("index", 0);
-                    block.text("type", "thinking");
-                    block.text("thinking", "");
-                    block.json("signature", signature);
-                });
-            });
-        }),
-        Place::ExtraContent => delta.object("extra_content", |extra| {
-            extra.object("google", |google| google.json("thought_signature", &signature));
-        }),
-        Place::ReasoningDetails | Place::Nowhere => delta.value("reasoning_details", |out| {
-            write_list(out, [&signature], |out, signature| {
-                write_members(out, |detail| {
-                    detail.text("type", "reasoning.text");
-                    detail.text("text", "");
-                    detail.json("signature", signature);
-                    detail.number("index", 0);
-                });
-            });
-        }),
-    }))
-}
-
-fn object_string(text: &str) -> String {
-    let mut out = String::new();
-    write_string(&mut out, text);
-    out
 }
 
 /// Write the members of a usage record.
@@ -214,6 +165,7 @@ impl Writer for ChatWriter {
                 self.text(page, part, "\n\n", Riders::default());
             }
         }
+        self.states.open(part);
     }
 
     #[inline]
@@ -233,6 +185,9 @@ impl Writer for ChatWriter {
             // Log probabilities without a text ride on an empty content.
             TextKind::Text | TextKind::Thinking => &self.text,
         };
+        if page.settings.envelope {
+            self.states.add(part, text);
+        }
         let out = &mut page.out;
         out.repeat(lead);
         out.escaped(text).piece("\"}");
@@ -256,6 +211,7 @@ impl Writer for ChatWriter {
     }
 
     fn bare(&mut self, page: &mut Page, part: &TextPart) {
+        self.states.open(part);
         self.state(page, part);
     }
 
@@ -267,22 +223,13 @@ impl Writer for ChatWriter {
     }
 
     fn open_call(&mut self, page: &mut Page, call: &Call) {
-        let own = call.state.as_deref().map(State::read);
-        let own = own.filter(|state| state.dialect == Self::DIALECT && state.data.starts_with('{'));
         self.chunk(page, None, |delta| {
             delta.value("tool_calls", |out| {
                 write_list(out, [call], |out, call| {
                     write_members(out, |item| {
                         item.number("index", call.ordinal);
                         write_call(item, call, "");
-                        for (key, value) in own.iter().flat_map(|state| members(state.data)) {
-                            if !matches!(
-                                key.as_ref(),
-                                "index" | "id" | "type" | "function" | "custom"
-                            ) {
-                                item.json_of(&key, value);
-                            }
-                        }
+                        write_own(item, call);
                     });
                 });
             });
@@ -317,26 +264,25 @@ impl Writer for ChatWriter {
     }
 
     fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
-        let Some(json) = call.state.as_deref() else { return !call.incomplete };
-        let state = State::read(json);
-        if state.dialect == Self::DIALECT {
-            return !call.incomplete;
-        }
-        if page.settings.signatures == Place::ExtraContent
-            && let Some(data) = chat_state(page, &state)
-        {
-            self.chunk(page, None, |delta| {
+        match self.states.of_call(page, call) {
+            Some(OfCall::Call(data)) => self.chunk(page, None, |delta| {
                 delta.value("tool_calls", |out| {
                     write_list(out, [call], |out, call| {
                         write_members(out, |item| {
                             item.number("index", call.ordinal);
+                            // The Python client raises without the member.
+                            if call.format == InputFormat::Json {
+                                item.object("function", |function| function.text("arguments", ""));
+                            }
                             write_all(item, &data);
                         });
                     });
                 });
-            });
-        } else {
-            page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+            }),
+            Some(OfCall::Message(data)) => {
+                self.chunk(page, None, |delta| write_all(delta, &data));
+            }
+            None => {}
         }
         !call.incomplete
     }
@@ -431,38 +377,63 @@ fn write_call(item: &mut ObjectWriter<'_>, call: &Call, args: &str) {
     }
 }
 
+/// Write the members of a call's own state.
+fn write_own(item: &mut ObjectWriter<'_>, call: &Call) {
+    let Some(json) = call.state.as_deref() else { return };
+    let state = State::read(json);
+    if state.dialect != ChatWriter::DIALECT || !state.data.starts_with('{') {
+        return;
+    }
+    for (key, value) in members(state.data) {
+        if !matches!(key.as_ref(), "index" | "id" | "type" | "function" | "custom") {
+            item.json_of(&key, value);
+        }
+    }
+}
+
 /// Return a whole `chat.completion`.
 fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
     let mut writer = ChatWriter::default();
     let (mut text, mut thinking, mut refusal) = (String::new(), String::new(), String::new());
-    let mut calls = Vec::new();
+    let mut calls: Vec<(Call, String)> = Vec::new();
     let mut states = Vec::new();
     for (index, part) in message.parts().iter().enumerate() {
         match part {
-            Part::Text(part) => {
-                if part.refusal { &mut refusal } else { &mut text }.push_str(&part.text);
-                for json in &part.annotations {
+            Part::Text(folded) => {
+                if folded.refusal { &mut refusal } else { &mut text }.push_str(&folded.text);
+                for json in &folded.annotations {
                     writer.keep_annotations(page, json);
                 }
-                states.extend(part.provider_state.as_deref());
+                let part = TextPart::from_fold(index, TextKind::Text, folded);
+                states.extend(writer.states.of_whole(page, &part, "", &folded.text));
             }
-            Part::Thinking(part) => {
-                if !thinking.is_empty() && !part.text.is_empty() {
-                    thinking.push_str("\n\n");
-                }
-                thinking.push_str(&part.text);
-                states.extend(part.provider_state.as_deref());
+            Part::Thinking(folded) => {
+                let follows = !thinking.is_empty() && !folded.text.is_empty();
+                let separator = if follows { "\n\n" } else { "" };
+                thinking.push_str(separator);
+                thinking.push_str(&folded.text);
+                let part = TextPart::from_fold(index, TextKind::Thinking, folded);
+                states.extend(writer.states.of_whole(page, &part, separator, &folded.text));
             }
             Part::ToolCall(call) if call.incomplete && call.args.is_empty() => {
                 page.notes.add("call", "a call that was cut off");
             }
-            Part::ToolCall(call) => calls.push(Call::from_fold(index, calls.len(), call)),
+            Part::ToolCall(call) => {
+                let call = Call::from_fold(index, calls.len(), call);
+                let state = match writer.states.of_call(page, &call) {
+                    Some(OfCall::Call(members)) => members,
+                    Some(OfCall::Message(members)) => {
+                        states.push(members);
+                        String::new()
+                    }
+                    None => String::new(),
+                };
+                calls.push((call, state));
+            }
             Part::Whole(json) => note_part(page, &WholePart { index, json: json.clone() }),
         }
     }
-    let states: Vec<String> =
-        states.into_iter().filter_map(|json| chat_state(page, &State::read(json))).collect();
-    let whole_calls = calls.iter().filter(|call| !call.incomplete).count();
+    let whole_calls = calls.iter().filter(|(call, _)| !call.incomplete).count();
     let ending = Ending::of(message, whole_calls);
     let refused = !refusal.is_empty();
     let finish = finish_word(page, &ending, &FACTS.finish_reasons, FINISH_REASONS, refused);
@@ -488,13 +459,15 @@ fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
                         if !thinking.is_empty() {
                             answer.text(page.settings.reasoning_member, &thinking);
                         }
-                        for state in &states {
-                            write_all(answer, state);
-                        }
+                        write_all(answer, &joined(&states));
                         if !calls.is_empty() {
                             answer.value("tool_calls", |out| {
-                                write_list(out, &calls, |out, call| {
-                                    write_members(out, |item| write_call(item, call, &call.args));
+                                write_list(out, &calls, |out, (call, state)| {
+                                    write_members(out, |item| {
+                                        write_call(item, call, &call.args);
+                                        write_own(item, call);
+                                        write_all(item, state);
+                                    });
                                 });
                             });
                         }

@@ -27,8 +27,9 @@ use super::facts::FACTS;
 use crate::contract::{Failure, FinishReason, InputFormat};
 use crate::encode::annotations::{self, citation};
 use crate::encode::{
-    Call, Ending, Form, Freeform, Lead, Order, Page, Riders, State, TextKind, TextPart, ToolKind,
-    WholeContent, WholePart, Writer, envelope, errors, finish_word, write_compact,
+    Call, Ending, Form, Freeform, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    ToolKind, WholeContent, WholePart, Writer, call_envelope, envelope, errors, finish_word,
+    write_compact,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_string};
@@ -51,6 +52,8 @@ pub struct ResponsesWriter {
     delta: Lead,
     /// Reader of the arguments of a custom tool that the source calls as a function.
     freeform: Option<Freeform>,
+    /// The state of the open call is written.
+    is_sealed: bool,
     refused: bool,
     /// Number of the part whose item is open.
     last_part: Option<usize>,
@@ -247,7 +250,7 @@ impl ResponsesWriter {
     }
 
     /// Take the encrypted form of reasoning for the open item.  Its own form needs the id that it came with.
-    fn keep_state(&mut self, page: &mut Page, json: &str) {
+    fn keep_state(&mut self, page: &mut Page, part: &TextPart, json: &str) {
         let state = State::read(json);
         let Some(item) = &mut self.item else { return };
         if state.dialect == Self::DIALECT {
@@ -261,10 +264,17 @@ impl ResponsesWriter {
                 );
             }
         } else if item.is_reasoning() && page.settings.envelope {
-            item.encrypted = Some(quoted(&envelope(&state)));
+            item.encrypted = Some(quoted(&envelope(&state, &Owner::thinking(part.redacted))));
         } else {
             page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
         }
+    }
+
+    /// Write an item of reasoning that has no text and carries an envelope.
+    fn sealed(&mut self, page: &mut Page, envelope: &str) {
+        let mut item = Item::reasoning(self.next_id(page, "rs"), false);
+        item.encrypted = Some(quoted(envelope));
+        self.whole(page, item.json("", true));
     }
 
     fn terminal(&mut self, page: &mut Page, ending: &Ending<'_>) -> (&'static str, String) {
@@ -359,7 +369,7 @@ impl Writer for ResponsesWriter {
         if let Some(json) = part.state.as_deref()
             && (part.kind == TextKind::Thinking || State::read(json).dialect != Self::DIALECT)
         {
-            self.keep_state(page, json);
+            self.keep_state(page, part, json);
         }
         self.ended = true;
     }
@@ -378,9 +388,7 @@ impl Writer for ResponsesWriter {
                 self.whole(page, item);
             }
         } else if page.settings.envelope {
-            let mut item = Item::reasoning(self.next_id(page, "rs"), false);
-            item.encrypted = Some(quoted(&envelope(&state)));
-            self.whole(page, item.json("", true));
+            self.sealed(page, &envelope(&state, &Owner::thinking(part.redacted)));
         } else {
             page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
         }
@@ -402,6 +410,11 @@ impl Writer for ResponsesWriter {
 
     fn open_call(&mut self, page: &mut Page, call: &Call) {
         self.settle(page);
+        let envelope = call_envelope(page, Self::DIALECT, call);
+        self.is_sealed = envelope.is_some();
+        if let Some(envelope) = envelope {
+            self.sealed(page, &envelope);
+        }
         let tool = page.settings.tools.get(&call.name).cloned();
         let is_custom = tool
             .as_ref()
@@ -412,9 +425,6 @@ impl Writer for ResponsesWriter {
         if let Some(tool) = tool {
             item.name.clone_from(&tool.name);
             item.namespace = tool.namespace;
-        }
-        if let Some(json) = call.state.as_deref() {
-            note_foreign(page, json);
         }
         self.open(page, item);
     }
@@ -442,6 +452,12 @@ impl Writer for ResponsesWriter {
             }
         }
         self.close(page, if call.incomplete { "incomplete" } else { "completed" });
+        // The state of a call can come with its end.
+        match call_envelope(page, Self::DIALECT, call) {
+            Some(envelope) if !self.is_sealed => self.sealed(page, &envelope),
+            Some(_) => {}
+            None => note_foreign(page, call.state.as_deref()),
+        }
         !call.incomplete
     }
 
@@ -541,7 +557,8 @@ impl Writer for ResponsesWriter {
     }
 }
 
-fn note_foreign(page: &mut Page, json: &str) {
+fn note_foreign(page: &mut Page, state: Option<&str>) {
+    let Some(json) = state else { return };
     let state = State::read(json);
     if state.dialect != ResponsesWriter::DIALECT {
         page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
@@ -588,13 +605,7 @@ fn response_body(page: &mut Page, message: &MessageAssembler) -> String {
             Part::Text(folded) | Part::Thinking(folded) => {
                 let kind =
                     if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
-                let text = TextPart {
-                    index,
-                    kind,
-                    refusal: folded.refusal,
-                    redacted: folded.redacted,
-                    state: folded.provider_state.clone(),
-                };
+                let text = TextPart::from_fold(index, kind, folded);
                 if folded.text.is_empty() {
                     writer.bare(page, &text);
                     continue;

@@ -1,0 +1,197 @@
+//! `States`: provider state of the parts in the members of a Chat message.
+//!
+//! Laws: each entry of a list has a number of its own, because clients join the entries of one number.  An envelope names
+//! the piece that it belongs to, because a Chat message has one text and one reasoning.  A message has one `extra_content`.
+
+use crate::encode::{Call, Owner, Page, Place, State, TextKind, TextPart, envelope, write_compact};
+use crate::json::{members, object, write_list, write_members, write_string};
+
+const DIALECT: &str = "openai-chat";
+
+/// Provider state of the parts of one message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct States {
+    /// Characters so far, of text and of thinking.
+    written: [usize; 2],
+    /// Number of the open part, and the position of its first character.
+    open: (usize, usize),
+    /// Number of the entries so far.
+    entries: usize,
+    has_extra: bool,
+}
+
+/// Members that carry the state of a call, as a JSON object.
+pub(super) enum OfCall {
+    /// Members of the call.
+    Call(String),
+    /// Members of the message.
+    Message(String),
+}
+
+fn slot(kind: TextKind) -> usize {
+    usize::from(kind == TextKind::Thinking)
+}
+
+impl States {
+    /// Begin a part.
+    pub(super) fn open(&mut self, part: &TextPart) {
+        self.open = (part.index, self.chars(part.kind));
+    }
+
+    /// Count a text of the open part.
+    pub(super) fn add(&mut self, part: &TextPart, text: &str) {
+        if let Some(written) = self.written.get_mut(slot(part.kind)).filter(|_| !part.refusal) {
+            *written += text.chars().count();
+        }
+    }
+
+    /// Return the members of a part that came whole; `separator` is the text before it.
+    pub(super) fn of_whole(
+        &mut self,
+        page: &mut Page,
+        part: &TextPart,
+        separator: &str,
+        text: &str,
+    ) -> Option<String> {
+        self.add(part, separator);
+        self.open(part);
+        self.add(part, text);
+        self.of_text(page, part)
+    }
+
+    fn chars(&self, kind: TextKind) -> usize {
+        self.written.get(slot(kind)).copied().unwrap_or_default()
+    }
+
+    /// Return the members of the message that carry a part's state, as a JSON object; a note where nothing may carry it.
+    pub(super) fn of_text(&mut self, page: &mut Page, part: &TextPart) -> Option<String> {
+        let state = State::read(part.state.as_deref()?);
+        if state.dialect == DIALECT {
+            let mut out = String::new();
+            write_compact(&mut out, state.data);
+            return out.starts_with('{').then_some(out);
+        }
+        let (index, start) = self.open;
+        let span = (part.kind, start, self.chars(part.kind));
+        let owner = Owner {
+            redacted: part.redacted,
+            span: (index == part.index && !part.refusal).then_some(span),
+            call_id: None,
+        };
+        let signature = signature(page, &state, &owner);
+        let is_taken = self.has_extra && page.settings.signatures == Place::ExtraContent;
+        let Some(signature) = signature.filter(|_| !is_taken) else {
+            return note(page, &state);
+        };
+        Some(self.members(page.settings.signatures, &signature, None))
+    }
+
+    /// Return the members that carry the state of a call of another dialect; a note where nothing may carry it.
+    pub(super) fn of_call(&mut self, page: &mut Page, call: &Call) -> Option<OfCall> {
+        let state = State::read(call.state.as_deref()?);
+        if state.dialect == DIALECT {
+            return None;
+        }
+        let signature = signature(page, &state, &Owner::call(call));
+        let place = page.settings.signatures;
+        if place == Place::ExtraContent {
+            let Some(signature) = signature else { return note(page, &state) };
+            return Some(OfCall::Call(extra_content(&signature)));
+        }
+        let Some(signature) = signature.filter(|_| page.settings.envelope) else {
+            return note(page, &state);
+        };
+        Some(OfCall::Message(self.members(place, &signature, Some(&call.id))))
+    }
+
+    fn members(&mut self, place: Place, signature: &str, call_id: Option<&str>) -> String {
+        if place == Place::ExtraContent {
+            self.has_extra = true;
+            return extra_content(signature);
+        }
+        let number = self.entries;
+        self.entries += 1;
+        let is_block = place == Place::ThinkingBlocks;
+        let entry = object(|entry| {
+            match (is_block, call_id) {
+                (true, None) => {
+                    entry.text("type", "thinking");
+                    entry.text("thinking", "");
+                    entry.json("signature", signature);
+                }
+                (true, Some(_)) => {
+                    entry.text("type", "redacted_thinking");
+                    entry.json("data", signature);
+                }
+                (false, None) => {
+                    entry.text("type", "reasoning.text");
+                    entry.text("text", "");
+                    entry.json("signature", signature);
+                }
+                (false, Some(id)) => {
+                    entry.text("type", "reasoning.encrypted");
+                    entry.json("data", signature);
+                    entry.text("id", id);
+                }
+            }
+            entry.number("index", number);
+        });
+        object(|message| {
+            let name = if is_block { "thinking_blocks" } else { "reasoning_details" };
+            message.value(name, |out| {
+                write_list(out, [entry], |out, entry| out.push_str(&entry));
+            });
+        })
+    }
+}
+
+fn extra_content(signature: &str) -> String {
+    object(|message| {
+        message.object("extra_content", |extra| {
+            extra.object("google", |google| google.json("thought_signature", signature));
+        });
+    })
+}
+
+/// Return a signature as a JSON string, or an envelope; nothing where the caller chose no place.
+fn signature(page: &Page, state: &State<'_>, owner: &Owner<'_>) -> Option<String> {
+    if page.settings.signatures == Place::Nowhere {
+        return None;
+    }
+    if page.settings.envelope {
+        let mut out = String::new();
+        write_string(&mut out, &envelope(state, owner));
+        return Some(out);
+    }
+    let found = state.text_member("signature").or_else(|| state.text_member("thoughtSignature"));
+    found.map(str::to_owned)
+}
+
+fn note<T>(page: &mut Page, state: &State<'_>) -> Option<T> {
+    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+    None
+}
+
+/// Return JSON objects as one; lists of one name are joined.
+pub(super) fn joined(objects: &[String]) -> String {
+    let mut merged: Vec<(String, String)> = Vec::new();
+    for (key, value) in objects.iter().flat_map(|json| members(json)) {
+        let known = merged.iter_mut().find(|(name, _)| *name == key);
+        match (known, value.strip_prefix('[')) {
+            (None, _) => merged.push((key.into_owned(), value.to_owned())),
+            (Some((_, list)), Some(more)) if list.len() > 2 && list.ends_with(']') => {
+                list.pop();
+                list.push(',');
+                list.push_str(more);
+            }
+            (Some((_, old)), _) => value.clone_into(old),
+        }
+    }
+    let mut out = String::new();
+    write_members(&mut out, |object| {
+        for (key, value) in &merged {
+            object.json_of(key, value);
+        }
+    });
+    out
+}

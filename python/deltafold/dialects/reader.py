@@ -13,6 +13,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from deltafold.contract import EncoderTool
+from deltafold.dialects.envelopes import Envelope, open_envelope, open_envelopes
 from deltafold.dialects.rendered import NoteCode, Object
 from deltafold.dialects.settings_table import Path, SettingTable, copied_members
 from deltafold.messages import (
@@ -38,7 +39,8 @@ class ParsedRequest:
         config: the settings as fields of the dialect's configuration; members of the body without a
             field are its `extra_body`. `migrate_config` makes settings of another dialect of them.
         stream: whether the request asks for a stream; None if the path decides.
-        notes: the unknown members that were kept, as `{code, message}`.
+        notes: the unknown members that were kept, and what is left out beside an envelope, as
+            `{code, message}`.
         client_tools: the tools that the client declared in a form of its own (freeform, or in a
             namespace), by their names in `tools`: what `Encoder(tools=...)` takes.
     """
@@ -81,6 +83,35 @@ class Reader:
                 "message": f"{place} is not known to {self.dialect}: it is kept as it is",
             }
         )
+
+    def opened(
+        self, text: object, place: str, beside: Mapping[str, object] | None = None
+    ) -> Envelope | None:
+        """Return the envelope in an opaque text of the client, None for any other value.
+
+        An envelope without state, which a newer version wrote, is noted; so are the members
+        `beside` it, because a part has one state.
+        """
+        envelope = open_envelope(text)
+        if envelope is not None:
+            self._note_opened(envelope, place)
+        if envelope is not None and beside:
+            names = ", ".join(beside)
+            message = f"{place}: {names} is left out: the part has the state from its envelope"
+            self._notes.append({"code": NoteCode.MEMBER_DROPPED.value, "message": message})
+        return envelope
+
+    def all_opened(self, text: object, place: str) -> list[Envelope]:
+        """Return the envelopes in an opaque text that a client has joined; see `opened`."""
+        envelopes = open_envelopes(text)
+        for envelope in envelopes:
+            self._note_opened(envelope, place)
+        return envelopes
+
+    def _note_opened(self, envelope: Envelope, place: str) -> None:
+        if envelope.state is None:
+            message = f"{place}: the envelope of a newer deltafold is left out"
+            self._notes.append({"code": NoteCode.ENVELOPE_DROPPED.value, "message": message})
 
     def unknown(self, members: Mapping[str, object], known: Collection[str], place: str) -> Object:
         """Return the members that are not known, and note each."""

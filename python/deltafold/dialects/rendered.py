@@ -35,6 +35,7 @@ class NoteCode(StrEnum):
     CACHE_MARK_LOWERED = "cache_mark_lowered"
     CALL_DROPPED = "call_dropped"
     EMPTY_FILLED = "empty_filled"
+    ENVELOPE_DROPPED = "envelope_dropped"
     ERROR_FLAG_DROPPED = "error_flag_dropped"
     MEMBER_DROPPED = "member_dropped"
     PART_DROPPED = "part_dropped"

@@ -8,6 +8,7 @@ from base64 import b64encode
 from typing import Final, cast
 
 from deltafold.dialects.anthropic_messages.render import DIALECT, TOOL_CHOICES
+from deltafold.dialects.envelopes import Item, joined
 from deltafold.dialects.reader import (
     Reader,
     address,
@@ -28,7 +29,6 @@ from deltafold.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,
-    MessagePart,
     ProviderPart,
     Role,
     TextPart,
@@ -88,8 +88,11 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
     extras = reader.unknown(message, {"role", "content"}, place)
     blocks = listed(message.get("content"), f"{place}.content")
     if role == "assistant":
-        parts = [_of_assistant(reader, block) for block in blocks]
-        reader.say(Role.ASSISTANT, parts, extras)
+        items = [
+            _of_assistant(reader, block, f"{place}.content[{number}]")
+            for number, block in enumerate(blocks)
+        ]
+        reader.say(Role.ASSISTANT, joined(items), extras)
         return
     placed = [(block, f"{place}.content[{number}]") for number, block in enumerate(blocks)]
     results = [item for item in placed if item[0].get("type") == "tool_result"]
@@ -107,15 +110,14 @@ def _extras(block: Object, *known: str) -> Object:
     return {name: value for name, value in block.items() if name not in {"type", *known}}
 
 
-def _of_assistant(reader: Reader, block: Object) -> MessagePart:
+def _of_assistant(reader: Reader, block: Object, place: str) -> Item:
     match block.get("type"):
         case "text":
             return _text(reader, block)
         case "thinking":
-            signed = reader.state(_extras(block, "thinking"))
-            return thinking_of(str(block.get("thinking", "")), signed)
+            return _thinking(reader, block, "signature", place)
         case "redacted_thinking":
-            return thinking_of("", reader.state(block), redacted=True)
+            return _thinking(reader, block, "data", place)
         case "tool_use":
             members = _extras(block, "id", "name", "input", "caller")
             state: Object = {"caller": block["caller"]} if "caller" in block else {}
@@ -129,6 +131,17 @@ def _of_assistant(reader: Reader, block: Object) -> MessagePart:
             )
         case _:
             return ProviderPart(dialect=DIALECT, block=block)
+
+
+def _thinking(reader: Reader, block: Object, member: str, place: str) -> Item:
+    said = str(block.get("thinking", ""))
+    beside = _extras(block, "thinking", member)
+    envelope = reader.opened(block.get(member), f"{place}.{member}", beside)
+    if envelope is not None:
+        return envelope.carried(said)
+    if member == "data":
+        return thinking_of("", reader.state(block), redacted=True)
+    return thinking_of(said, reader.state(_extras(block, "thinking")))
 
 
 def _text(reader: Reader, block: Object) -> TextPart:

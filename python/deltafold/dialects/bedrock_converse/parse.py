@@ -17,6 +17,7 @@ from deltafold.dialects.bedrock_converse.render import (
     VIDEO_FORMATS,
 )
 from deltafold.dialects.bedrock_converse.settings import SETTINGS
+from deltafold.dialects.envelopes import Item, joined
 from deltafold.dialects.reader import (
     Reader,
     as_object,
@@ -33,7 +34,6 @@ from deltafold.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,
-    MessagePart,
     ProviderPart,
     Role,
     TextPart,
@@ -89,8 +89,8 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
     extras = reader.unknown(message, {"role", "content"}, place)
     blocks = list(objects(message.get("content"), f"{place}.content"))
     if message.get("role") == "assistant":
-        said = [_of_assistant(reader, block) for block, _ in blocks]
-        reader.say(Role.ASSISTANT, said, extras)
+        said = [_of_assistant(reader, block, where) for block, where in blocks]
+        reader.say(Role.ASSISTANT, joined(said), extras)
         return
     results = [item for item in blocks if "toolResult" in item[0]]
     reader.answer(
@@ -105,7 +105,7 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
         reader.say(role, [_said(reader, block, where) for block, where in others], extras)
 
 
-def _of_assistant(reader: Reader, block: Object) -> MessagePart:
+def _of_assistant(reader: Reader, block: Object, place: str) -> Item:
     if block.keys() == {"text"}:
         return _text(reader, block)
     if block.keys() == {"toolUse"} and not _is_of_server(block):
@@ -114,17 +114,26 @@ def _of_assistant(reader: Reader, block: Object) -> MessagePart:
         given = use.pop("input", None)
         return call_of(call_id, name, given, reader.extras(use))
     if block.keys() == {"reasoningContent"}:
-        reasoning = as_object(block["reasoningContent"], "reasoningContent")
-        said = reasoning.get("reasoningText")
-        if isinstance(said, dict):
-            members = cast("Object", said)
-            state = {name: value for name, value in members.items() if name != "text"}
-            return thinking_of(str(members.get("text", "")), reader.state(state))
-        return thinking_of("", reader.state(reasoning), redacted=True)
+        return _reasoning(reader, as_object(block["reasoningContent"], "reasoningContent"), place)
     media = _media(reader, block)
     if isinstance(media, ImagePart):
         return media
     return ProviderPart(dialect=DIALECT, block=block)
+
+
+def _reasoning(reader: Reader, reasoning: Object, place: str) -> Item:
+    said = reasoning.get("reasoningText")
+    members = cast("Object", said) if isinstance(said, dict) else reasoning
+    member = "signature" if isinstance(said, dict) else "redactedContent"
+    shown = str(members.get("text", ""))
+    beside = {name: value for name, value in members.items() if name not in {"text", member}}
+    envelope = reader.opened(members.get(member), f"{place}.reasoningContent", beside)
+    if envelope is not None:
+        return envelope.carried(shown)
+    if not isinstance(said, dict):
+        return thinking_of("", reader.state(reasoning), redacted=True)
+    state = {name: value for name, value in members.items() if name != "text"}
+    return thinking_of(shown, reader.state(state))
 
 
 def _is_of_server(block: Object) -> bool:

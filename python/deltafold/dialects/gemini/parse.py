@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from pydantic.alias_generators import to_camel
 
+from deltafold.dialects.envelopes import Envelope, is_end, is_piece, rejoined
 from deltafold.dialects.gemini.render import DIALECT, FOREIGN_SIGNATURE
 from deltafold.dialects.gemini.schemas import json_schema_of
 from deltafold.dialects.gemini.settings import SETTINGS
@@ -34,14 +35,18 @@ from deltafold.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,
+    Message,
     MessagePart,
     ProviderPart,
     Role,
     TextPart,
+    ThinkingPart,
+    ToolCallPart,
     ToolResultPart,
 )
 from deltafold.tool_specs import ToolSpec
 
+_OF_MODEL: Final = frozenset({"text", "thought", "thoughtSignature", "functionCall"})
 _MODES: Final = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 
 
@@ -142,7 +147,7 @@ def _read_content(reader: Reader, names: Names, content: Object, place: str) -> 
     ]
     if content.get("role") == "model":
         said = [_of_model(reader, names, part, where) for part, where in parts]
-        reader.say(Role.ASSISTANT, said, extras)
+        reader.say(Role.ASSISTANT, _joined(reader, said), extras)
         return
     results = [item for item in parts if "functionResponse" in item[0]]
     reader.answer([_result(reader, names, part, where) for part, where in results])
@@ -166,7 +171,45 @@ def _state(reader: Reader, part: Object, *known: str) -> Object | None:
     return reader.state(data)
 
 
+def _joined(reader: Reader, said: list[MessagePart]) -> list[MessagePart]:
+    """Return the parts of a content; the state of a text can follow in a content of its own.
+
+    Chats of the official clients keep each chunk of a stream as a content.
+    """
+    earlier: list[MessagePart] = []
+    if said and is_end(said[0], DIALECT):
+        while reader.messages and _is_before(reader.messages[-1], said[0]):
+            earlier[:0] = reader.messages.pop().parts
+    return rejoined([*earlier, *said], DIALECT)
+
+
+def _is_before(message: Message, end: MessagePart) -> bool:
+    """Return whether a message is only text of the kind whose state follows."""
+    is_text = all(is_piece(part, end) for part in message.parts)
+    return message.role is Role.ASSISTANT and is_text
+
+
 def _of_model(reader: Reader, names: Names, part: Object, place: str) -> MessagePart:
+    beside = {name: value for name, value in part.items() if name not in _OF_MODEL}
+    envelope = reader.opened(part.get("thoughtSignature"), place, beside)
+    if envelope is None:
+        return _own_part(reader, names, part, place)
+    del part["thoughtSignature"]
+    return _with_state(_own_part(reader, names, part, place), envelope)
+
+
+def _with_state(part: MessagePart, envelope: Envelope) -> MessagePart:
+    """Return a part with the state from its envelope."""
+    match part:
+        case ThinkingPart():
+            return envelope.thinking(part.text)
+        case TextPart() | ToolCallPart():
+            return part.model_copy(update={"provider_state": envelope.state})
+        case _:
+            return part
+
+
+def _own_part(reader: Reader, names: Names, part: Object, place: str) -> MessagePart:
     if isinstance(part.get("text"), str):
         said = str(part["text"])
         state = _state(reader, part, "text")

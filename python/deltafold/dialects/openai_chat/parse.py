@@ -11,7 +11,9 @@ from mimetypes import guess_type
 from typing import Final, TypeAlias, cast
 
 from deltafold.contract import json_object
+from deltafold.dialects.envelopes import Envelope, joined, pieces
 from deltafold.dialects.media import has_source, source_of
+from deltafold.dialects.openai_chat.envelopes import google_signature, of_kind, unsealed
 from deltafold.dialects.openai_chat.render import DIALECT, MediaRenderer, media_content
 from deltafold.dialects.reader import (
     Names,
@@ -303,7 +305,8 @@ def medium_as_given(
 
 
 def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -> None:
-    parts, extras = _reasoning(reader, message)
+    message, envelopes = unsealed(reader, message, place)
+    parts, extras = _reasoning(reader, message, of_kind(envelopes, "thinking"))
     images = _images(reader, message, place)
     known = {*_ASSISTANT, *_REASONING, *(["images"] if images else [])}
     extras |= reader.unknown(message, known, place)
@@ -324,6 +327,7 @@ def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -
         block = {"type": "audio", **cast("Object", message["audio"])}
         parts.append(ProviderPart(dialect=DIALECT, block=block))
     parts.extend(_calls(reader, names, message, place))
+    parts = joined([*_texts_of(parts, of_kind(envelopes, "text")), *envelopes])
     if message.get("content") == "" and not any(_is_said(part) for part in parts):
         extras["content"] = ""
     reader.say(Role.ASSISTANT, parts, extras)
@@ -352,26 +356,58 @@ def _is_said(part: MessagePart) -> bool:
     return not isinstance(part, ThinkingPart)
 
 
-def _reasoning(reader: Reader, message: Object) -> tuple[list[MessagePart], Object]:
+def _texts_of(parts: list[MessagePart], envelopes: list[Envelope]) -> list[MessagePart]:
+    """Return the parts with the text split where its state begins and ends."""
+    if not envelopes:
+        return parts
+    texts = [part for part in parts if isinstance(part, TextPart) and not part.refusal]
+    whole = texts[0] if len(texts) == 1 and not texts[0].provider_state else None
+    if whole is None:
+        return parts
+    split = [
+        whole.model_copy(update={"text": text, "provider_state": envelope and envelope.state})
+        for text, envelope in pieces(whole.text, envelopes, "text")
+    ]
+    at = parts.index(whole)
+    return [*parts[:at], *split, *parts[at + 1 :]]
+
+
+def _reasoning(
+    reader: Reader, message: Object, envelopes: list[Envelope]
+) -> tuple[list[MessagePart], Object]:
     """Return the reasoning of a message, and further members that hold it in another form.
 
     A message whose member is not the one of the first message keeps its member in the state.
     """
     found = [name for name in _REASONING if message.get(name) not in (None, [])]
     if not found:
-        return [], {}
+        return _thoughts("", envelopes), {}
     member = cast("str", reader.config.setdefault("replay_reasoning", found[0]))
     name = member if member in found else found[0]
     others = {other: message[other] for other in found if other != name}
     value = message[name]
     own: Object = {} if name == member else {"reasoning": {name: value}}
+    if isinstance(value, str) and envelopes:
+        return _thoughts(value, envelopes), others
     if isinstance(value, str):
         return [thinking_of(value, reader.state(own))], others
     texts = [
         str(piece.get("text") or piece.get("thinking") or piece.get("summary") or "")
         for piece, _ in objects(value, name)
     ]
-    return [thinking_of("".join(texts), reader.state(own or {name: value}))], others
+    own_part = thinking_of("".join(texts), reader.state(own or {name: value}))
+    return [own_part, *_thoughts("", envelopes)], others
+
+
+def _thoughts(text: str, envelopes: list[Envelope]) -> list[MessagePart]:
+    """Return the reasoning as one part for each envelope, and one for each piece between two."""
+    if not envelopes:
+        return []
+    return [
+        thinking_of(piece, None) if envelope is None else envelope.thinking(piece)
+        for piece, envelope in pieces(text, envelopes, "thinking")
+        if piece or (envelope is not None and envelope.state is not None)
+    ]
 
 
 def _calls(reader: Reader, names: Names, message: Object, place: str) -> list[ToolCallPart]:
@@ -392,7 +428,9 @@ def _calls(reader: Reader, names: Names, message: Object, place: str) -> list[To
             data |= odd_arguments(arguments)
             state = reader.own(data)
             if "extra_content" in call:  # The signature of a Gemini model.
-                state = reader.state({**data, "extra_content": call["extra_content"]})
+                envelope = reader.opened(google_signature(call), where, members)
+                own = reader.state({**data, "extra_content": call["extra_content"]})
+                state = own if envelope is None else envelope.state
             call_id = str(call.get("id") or "")
             read = call_of(call_id, str(function.get("name", "")), arguments, state)
         if read.tool_call_id:

@@ -307,8 +307,8 @@ def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
             return dict(cast("Object", given_form))
     member = config.replay_reasoning
     if member in {"reasoning_content", "reasoning"}:
-        has_any = any(isinstance(part, ThinkingPart) for _, part in turn.parts)
-        return {member: turn.thinking} if has_any else {}
+        texts = [part.text for _, part in turn.parts if isinstance(part, ThinkingPart)]
+        return {member: replay.joined(texts)} if texts else {}
     if member is not None:
         pieces: list[object] = []
         for _, part in turn.parts:

@@ -7,6 +7,7 @@ Source: the protocol notes on openai-responses, parts 3 and 6.
 
 from typing import Final, cast
 
+from deltafold.dialects.envelopes import Item, joined
 from deltafold.dialects.media import has_source
 from deltafold.dialects.openai_chat.parse import audio_of, file_in, medium_as_given
 from deltafold.dialects.openai_responses.client_tools import ToolReader, flat_name
@@ -34,7 +35,6 @@ from deltafold.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,
-    MessagePart,
     ProviderPart,
     Role,
     TextPart,
@@ -99,7 +99,7 @@ class _Input:
 
     def __init__(self, reader: Reader, *, is_stored: bool) -> None:
         self._reader = reader
-        self._said: list[MessagePart] = []
+        self._said: list[Item] = []
         self._results: list[ToolResultPart] = []
         self._is_stored = is_stored
         """Whether earlier items are at the provider: a result can answer one of their calls."""
@@ -119,7 +119,7 @@ class _Input:
 
     def _flush_said(self) -> None:
         if self._said:
-            self._reader.say(Role.ASSISTANT, self._said)
+            self._reader.say(Role.ASSISTANT, joined(self._said))
             self._said = []
 
     def _flush(self) -> None:
@@ -141,11 +141,19 @@ class _Input:
             self._flush()
         match kind:
             case "reasoning":
-                self._said.append(thinking_of(_reasoning_text(item), reader.state(item)))
+                self._said.append(self._reasoning(item, place))
             case "function_call" | "custom_tool_call":
                 self._said.append(self._call(kind, item))
             case _:
                 self._said.append(ProviderPart(dialect=DIALECT, block=item))
+
+    def _reasoning(self, item: Object, place: str) -> Item:
+        said = _reasoning_text(item)
+        # The id, the status and an empty list beside an envelope are those of the encoder.
+        envelope = self._reader.opened(item.get("encrypted_content"), place)
+        if envelope is not None:
+            return envelope.carried(said)
+        return thinking_of(said, self._reader.state(item))
 
     def _call(self, kind: str, item: Object) -> ToolCallPart:
         member = "arguments" if kind == "function_call" else "input"

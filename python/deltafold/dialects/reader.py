@@ -409,13 +409,29 @@ def thinking_of(said: str, state: Object | None, *, redacted: bool = False) -> T
     return ThinkingPart(text=said, redacted=redacted, provider_state=state)
 
 
+def _texts_like_ids(value: object) -> Iterator[str]:
+    """Yield the texts in a body that could be ids which `Names` makes."""
+    if isinstance(value, str):
+        if value.startswith("call_"):
+            yield value
+    elif isinstance(value, Mapping):
+        for inner in cast("Mapping[str, object]", value).values():
+            yield from _texts_like_ids(inner)
+    elif isinstance(value, list | tuple):
+        for inner in cast("Sequence[object]", value):
+            yield from _texts_like_ids(inner)
+
+
 class Names:
     """The unanswered calls of a body: ids for calls without one, and the calls of results without.
 
-    The ids are made in order. A result without an id answers the oldest call of its name.
+    The ids are made in order, and none of them is an id of the body. A result without an id answers
+    the oldest call of its name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, body: Mapping[str, object]) -> None:
+        self._body = dict(body)
+        self._taken: frozenset[str] | None = None
         self._made = 0
         self._waiting: dict[str, str] = {}
         self._by_name: dict[str, dict[str, None]] = {}
@@ -423,11 +439,19 @@ class Names:
     def call(self, name: str, call_id: object) -> str:
         """Return the id of a call."""
         if not isinstance(call_id, str) or not call_id:
-            self._made += 1
-            call_id = f"call_{self._made}"
+            call_id = self._made_id()
         self._waiting[call_id] = name
         self._by_name.setdefault(name, {})[call_id] = None
         return call_id
+
+    def _made_id(self) -> str:
+        if self._taken is None:
+            self._taken = frozenset(_texts_like_ids(self._body))
+        while True:
+            self._made += 1
+            call_id = f"call_{self._made}"
+            if call_id not in self._taken:
+                return call_id
 
     def result(self, name: str, call_id: object) -> str:
         """Return the id of the call that a result answers."""

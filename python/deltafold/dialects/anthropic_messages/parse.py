@@ -141,7 +141,9 @@ def _thinking(reader: Reader, block: Object, member: str, place: str) -> Item:
         return envelope.carried(said)
     if member == "data":
         return thinking_of("", reader.state(block), redacted=True)
-    return thinking_of(said, reader.state(_extras(block, "thinking")))
+    # Messages of other servers have an empty signature, which the API refuses.
+    unsigned = () if block.get("signature") else ("signature",)
+    return thinking_of(said, reader.state(_extras(block, "thinking", *unsigned)))
 
 
 def _text(reader: Reader, block: Object) -> TextPart:

@@ -132,8 +132,9 @@ def _reasoning(reader: Reader, reasoning: Object, place: str) -> Item:
         return envelope.carried(shown)
     if not isinstance(said, dict):
         return thinking_of("", reader.state(reasoning), redacted=True)
-    state = {name: value for name, value in members.items() if name != "text"}
-    return thinking_of(shown, reader.state(state))
+    # An empty signature, which an answer of another server has, is refused.
+    signed = {member: members[member]} if members.get(member) else {}
+    return thinking_of(shown, reader.state(beside | signed))
 
 
 def _is_of_server(block: Object) -> bool:

@@ -63,7 +63,7 @@ def read_body(reader: Reader) -> None:
             [cast("Object", given)] if isinstance(given, dict) else given, "systemInstruction.parts"
         )
         reader.say(Role.SYSTEM, [_said(reader, _camel(part), place) for part, place in parts])
-    names = Names()
+    names = Names(reader.body)
     for content, place in objects(reader.body.pop("contents", None), "contents"):
         _read_content(reader, names, content, place)
     _read_tools(reader)

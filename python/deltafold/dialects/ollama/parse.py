@@ -40,7 +40,7 @@ _IMAGE_TYPES: Final = {
 
 def read_body(reader: Reader) -> None:
     """Read a request body."""
-    names = Names()
+    names = Names(reader.body)
     forms = ChatForms(
         assistant=partial(_read_assistant, reader, names),
         result=partial(_result, reader, names),

@@ -65,7 +65,7 @@ _CALL: Final = {"id", "type", "function", "custom", "extra_content"}
 
 def read_body(reader: Reader) -> None:
     """Read a request body."""
-    names = Names()
+    names = Names(reader.body)
     forms = ChatForms(
         assistant=partial(_read_assistant, reader, names),
         result=partial(_read_result, reader, names),

@@ -14,7 +14,7 @@ use super::facts::FACTS;
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, Spans, State, TextKind, TextPart,
     WholeContent, WholePart, Writer, annotations, envelope, errors, finish_word, note_reason,
     optional, write_compact,
 };
@@ -51,6 +51,7 @@ pub struct GeminiWriter<const ARRAY: bool> {
     logprobs: Option<Box<Logprobs>>,
     /// Raw arguments of a call that has no object.
     malformed: Option<String>,
+    spans: Spans,
 }
 
 const DIALECT: &str = "gemini";
@@ -351,7 +352,9 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
         page.out.lead(&mut self.thought, "", |out| out.push_str(THOUGHT));
     }
 
-    fn open_text(&mut self, _: &mut Page, _: &TextPart) {}
+    fn open_text(&mut self, _: &mut Page, part: &TextPart) {
+        self.spans.open(part);
+    }
 
     #[inline]
     fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
@@ -360,6 +363,9 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
         }
         if text.is_empty() {
             return;
+        }
+        if page.settings.envelope {
+            self.spans.add(part, text);
         }
         let lead = self.lead(part.kind);
         let (model, id) = (&page.head.model_id, &page.head.request_id);
@@ -375,14 +381,15 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     }
 
     fn close_text(&mut self, page: &mut Page, part: &TextPart) {
-        if let Some(signature) =
-            signature(page, part.state.as_deref(), &Owner::thinking(part.redacted))
-        {
+        // The clients keep each chunk as a part, and the signature follows its text.
+        let owner = Owner { span: self.spans.of(part), ..Owner::thinking(part.redacted) };
+        if let Some(signature) = signature(page, part.state.as_deref(), &owner) {
             Self::part(page, &text_part("", part.kind, Some(&signature)));
         }
     }
 
     fn bare(&mut self, page: &mut Page, part: &TextPart) {
+        self.spans.open(part);
         self.close_text(page, part);
     }
 

@@ -3,7 +3,7 @@
 //! Laws: each entry of a list has a number of its own, because clients join the entries of one number.  An envelope names
 //! the piece that it belongs to, because a Chat message has one text and one reasoning.  A message has one `extra_content`.
 
-use crate::encode::{Call, Owner, Page, Place, State, TextKind, TextPart, envelope, write_compact};
+use crate::encode::{Call, Owner, Page, Place, Spans, State, TextPart, envelope, write_compact};
 use crate::json::{members, object, write_list, write_members, write_string};
 
 const DIALECT: &str = "openai-chat";
@@ -11,10 +11,7 @@ const DIALECT: &str = "openai-chat";
 /// Provider state of the parts of one message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct States {
-    /// Characters so far, of text and of thinking.
-    written: [usize; 2],
-    /// Number of the open part, and the position of its first character.
-    open: (usize, usize),
+    pub(super) spans: Spans,
     /// Number of the entries so far.
     entries: usize,
     has_extra: bool,
@@ -28,23 +25,7 @@ pub(super) enum OfCall {
     Message(String),
 }
 
-fn slot(kind: TextKind) -> usize {
-    usize::from(kind == TextKind::Thinking)
-}
-
 impl States {
-    /// Begin a part.
-    pub(super) fn open(&mut self, part: &TextPart) {
-        self.open = (part.index, self.chars(part.kind));
-    }
-
-    /// Count a text of the open part.
-    pub(super) fn add(&mut self, part: &TextPart, text: &str) {
-        if let Some(written) = self.written.get_mut(slot(part.kind)).filter(|_| !part.refusal) {
-            *written += text.chars().count();
-        }
-    }
-
     /// Return the members of a part that came whole; `separator` is the text before it.
     pub(super) fn of_whole(
         &mut self,
@@ -53,14 +34,10 @@ impl States {
         separator: &str,
         text: &str,
     ) -> Option<String> {
-        self.add(part, separator);
-        self.open(part);
-        self.add(part, text);
+        self.spans.add(part, separator);
+        self.spans.open(part);
+        self.spans.add(part, text);
         self.of_text(page, part)
-    }
-
-    fn chars(&self, kind: TextKind) -> usize {
-        self.written.get(slot(kind)).copied().unwrap_or_default()
     }
 
     /// Return the members of the message that carry a part's state, as a JSON object; a note where nothing may carry it.
@@ -71,13 +48,7 @@ impl States {
             write_compact(&mut out, state.data);
             return out.starts_with('{').then_some(out);
         }
-        let (index, start) = self.open;
-        let span = (part.kind, start, self.chars(part.kind));
-        let owner = Owner {
-            redacted: part.redacted,
-            span: (index == part.index && !part.refusal).then_some(span),
-            call_id: None,
-        };
+        let owner = Owner { redacted: part.redacted, span: self.spans.of(part), call_id: None };
         let signature = signature(page, &state, &owner);
         let is_taken = self.has_extra && page.settings.signatures == Place::ExtraContent;
         let Some(signature) = signature.filter(|_| !is_taken) else {

@@ -165,7 +165,7 @@ impl Writer for ChatWriter {
                 self.text(page, part, "\n\n", Riders::default());
             }
         }
-        self.states.open(part);
+        self.states.spans.open(part);
     }
 
     #[inline]
@@ -186,7 +186,7 @@ impl Writer for ChatWriter {
             TextKind::Text | TextKind::Thinking => &self.text,
         };
         if page.settings.envelope {
-            self.states.add(part, text);
+            self.states.spans.add(part, text);
         }
         let out = &mut page.out;
         out.repeat(lead);
@@ -211,7 +211,7 @@ impl Writer for ChatWriter {
     }
 
     fn bare(&mut self, page: &mut Page, part: &TextPart) {
-        self.states.open(part);
+        self.states.spans.open(part);
         self.state(page, part);
     }
 

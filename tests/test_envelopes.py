@@ -6,6 +6,7 @@ without them the tests of made-up answers are left.
 
 import base64
 import json
+import random
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
@@ -478,6 +479,59 @@ def test_reasoning_that_the_client_changed_keeps_the_state(text: str) -> None:
     blocks = signed(rendered(list(parsed.messages), CLAUDE, MODEL))
     assert secrets_of(blocks) == {"c2lnMQ==", "d2l0aA==", "c2lnMg=="}
     assert "".join(block.get("thinking", "") for block in blocks) == text
+
+
+TEXTS: Final = ("Hm", "\n\n", "\n\nA", "B\n\n", "é😀", "C\n\nD", " ", "\n")
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("name", [name for name in CLIENTS if name != "messages"])
+def test_each_piece_of_any_reasoning_gets_its_own_state_again(name: str, seed: int) -> None:
+    choose = random.Random(seed)  # noqa: S311 - made-up answers
+    parts: list[MessagePart] = []
+    for number in range(choose.randint(1, 5)):
+        signature = base64.b64encode(f"{number}".encode()).decode()
+        signed_with = state(CLAUDE, signature=signature)
+        text = "".join(choose.choices(TEXTS, k=choose.randint(1, 3)))
+        kind = choose.choice(["signed", "signed", "withheld", "unsigned", "text"])
+        if kind == "withheld":
+            hidden = state(CLAUDE, type="redacted_thinking", data=signature)
+            parts.append(ThinkingPart(text="", redacted=True, provider_state=hidden))
+        elif kind == "text":
+            parts.append(TextPart(text=text))
+        else:
+            of = signed_with if kind == "signed" else None
+            parts.append(ThinkingPart(text=text, provider_state=of))
+    body = stream_of(CLAUDE, parts)
+    target, request = through(CLAUDE, body, name)
+    wanted = carried(expected(decoded(CLAUDE, body), CLAUDE), name)
+    given = signed(rendered(list(parse_request(request, target).messages), CLAUDE, MODEL))
+    assert given == wanted
+
+
+def test_a_signature_of_gemini_takes_its_own_text_from_one_that_the_client_joined() -> None:
+    end = sealed({**GOOD, "dialect": CLAUDE, "data": {"signature": "c2ln"}, "thinking": [3, 6]})
+    parts = [
+        {"text": "OneTwo", "thought": True},
+        {"text": "", "thought": True, "thoughtSignature": end},
+    ]
+    request = {"contents": [{"role": "model", "parts": parts}]}
+    (message,) = parse_request(request, "gemini").messages
+    assert [(part.kind, getattr(part, "text", "")) for part in message.parts] == [
+        ("thinking", "One"),
+        ("thinking", "Two"),
+    ]
+    assert signed(rendered([message], CLAUDE, "m")) == [
+        {"type": "thinking", "thinking": "Two", "signature": "c2ln"}
+    ]
+
+
+def test_members_of_the_clients_message_do_not_go_to_the_origin() -> None:
+    details = [{"type": "reasoning.text", "text": "", "signature": sealed(GOOD)}]
+    message = {"role": "assistant", "content": "", "x_own": 1, "reasoning_details": details}
+    messages = list(parse_request({"model": "m", "messages": [message]}, "openai-chat").messages)
+    assert "x_own" not in json.dumps(rendered(messages, "gemini", "m"))
+    assert rendered(messages, "openai-chat", "m")["messages"][0]["x_own"] == 1
 
 
 def test_members_beside_an_envelope_are_noted() -> None:

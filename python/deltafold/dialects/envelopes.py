@@ -212,7 +212,7 @@ def _between(text: str, ends: Sequence[tuple[int, int]], separator: str) -> list
             if not gap.startswith(separator):
                 return None
             gap = gap.removeprefix(separator) or separator
-        if gap and start < len(text):
+        if gap and start < end:
             if not gap.endswith(separator):
                 return None
             gap = gap.removesuffix(separator)
@@ -221,32 +221,36 @@ def _between(text: str, ends: Sequence[tuple[int, int]], separator: str) -> list
     return found
 
 
-def is_end(part: MessagePart, dialect: str) -> bool:
-    """Return whether a part only carries the state of the text before it, opened in `dialect`."""
-    if not isinstance(part, TextPart | ThinkingPart) or part.text or part.provider_state is None:
-        return False
-    return part.provider_state["dialect"] != dialect
-
-
-def is_piece(part: MessagePart, end: MessagePart) -> bool:
-    """Return whether a part is text without a signature, of the kind whose state follows."""
+def is_piece(part: MessagePart, kind: str) -> bool:
+    """Return whether a part is text of a kind without a signature; Gemini marks each thought."""
     state = part.provider_state
-    is_unsigned = state is None or state["data"] == {"thought": True}
-    return part.kind == end.kind and is_unsigned
+    return part.kind == kind and (state is None or state["data"] == {"thought": True})
 
 
-def rejoined(parts: Sequence[MessagePart], dialect: str) -> list[MessagePart]:
-    """Join the texts before a part that only carries their state with it.
+def rejoined(items: Sequence[Item]) -> list[MessagePart]:
+    """Return the parts of a message; an envelope has the state of the text before it.
 
     Gemini's clients keep each piece of a stream as a part, and a signature as a part without text.
     """
     whole: list[MessagePart] = []
-    for part in parts:
-        if is_end(part, dialect):
-            texts: list[str] = []
-            while whole and is_piece(whole[-1], part):
-                texts.insert(0, cast("TextPart", whole.pop()).text)
-            whole.append(part.model_copy(update={"text": "".join(texts)}))
+    for item in items:
+        if isinstance(item, Envelope):
+            whole.append(_with_texts(item, whole))
         else:
-            whole.append(part)
+            whole.append(item)
     return whole
+
+
+def _with_texts(envelope: Envelope, whole: list[MessagePart]) -> MessagePart:
+    """Take the text of an envelope from the end of the parts, and return the part of both."""
+    span = envelope.span or Span("text", 0, 0)
+    missing, text = span.end - span.start, ""
+    while missing > 0 and whole and is_piece(whole[-1], span.kind):
+        last = cast("TextPart | ThinkingPart", whole.pop())
+        text = last.text[-missing:] + text
+        if len(last.text) > missing:
+            whole.append(last.model_copy(update={"text": last.text[:-missing]}))
+        missing -= len(last.text)
+    if span.kind == "thinking":
+        return envelope.thinking(text)
+    return TextPart(text=text, provider_state=envelope.state)

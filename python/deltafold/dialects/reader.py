@@ -163,12 +163,20 @@ class Reader:
         self.provider_tools.append(tool)
 
     def say(self, role: Role, parts: Sequence[MessagePart], extras: Object | None = None) -> None:
-        """Add a message; unknown members of the message are kept in its first part."""
+        """Add a message; unknown members of the message are kept in its first part.
+
+        They are not mixed with state of another dialect, which is that of an envelope.
+        """
         said = list(parts)
         if extras:
-            said = said or [TextPart(text="")]
+            if not said or self._is_foreign(said[0]):
+                said.insert(0, TextPart(text=""))
             said[0] = said[0].model_copy(update=self._of_message(said[0], extras))
         self.messages.append(Message(role=role, parts=said))
+
+    def _is_foreign(self, part: MessagePart) -> bool:
+        state = part.provider_state
+        return state is not None and state["dialect"] != self.dialect
 
     def _of_message(self, part: MessagePart, extras: Object) -> Object:
         """Return the change of a part that keeps unknown members of its message."""

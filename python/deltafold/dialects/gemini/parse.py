@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from pydantic.alias_generators import to_camel
 
-from deltafold.dialects.envelopes import Envelope, is_end, is_piece, rejoined
+from deltafold.dialects.envelopes import Envelope, Item, is_piece, rejoined
 from deltafold.dialects.gemini.render import DIALECT, FOREIGN_SIGNATURE
 from deltafold.dialects.gemini.schemas import json_schema_of
 from deltafold.dialects.gemini.settings import SETTINGS
@@ -171,29 +171,32 @@ def _state(reader: Reader, part: Object, *known: str) -> Object | None:
     return reader.state(data)
 
 
-def _joined(reader: Reader, said: list[MessagePart]) -> list[MessagePart]:
+def _joined(reader: Reader, said: list[Item]) -> list[MessagePart]:
     """Return the parts of a content; the state of a text can follow in a content of its own.
 
     Chats of the official clients keep each chunk of a stream as a content.
     """
     earlier: list[MessagePart] = []
-    if said and is_end(said[0], DIALECT):
-        while reader.messages and _is_before(reader.messages[-1], said[0]):
+    first = said[0] if said else None
+    if isinstance(first, Envelope) and first.span is not None:
+        while reader.messages and _is_before(reader.messages[-1], first.span.kind):
             earlier[:0] = reader.messages.pop().parts
-    return rejoined([*earlier, *said], DIALECT)
+    return rejoined([*earlier, *said])
 
 
-def _is_before(message: Message, end: MessagePart) -> bool:
+def _is_before(message: Message, kind: str) -> bool:
     """Return whether a message is only text of the kind whose state follows."""
-    is_text = all(is_piece(part, end) for part in message.parts)
+    is_text = all(is_piece(part, kind) for part in message.parts)
     return message.role is Role.ASSISTANT and is_text
 
 
-def _of_model(reader: Reader, names: Names, part: Object, place: str) -> MessagePart:
+def _of_model(reader: Reader, names: Names, part: Object, place: str) -> Item:
     beside = {name: value for name, value in part.items() if name not in _OF_MODEL}
     envelope = reader.opened(part.get("thoughtSignature"), place, beside)
     if envelope is None:
         return _own_part(reader, names, part, place)
+    if part.get("text") == "" and envelope.span is not None:
+        return envelope
     del part["thoughtSignature"]
     return _with_state(_own_part(reader, names, part, place), envelope)
 

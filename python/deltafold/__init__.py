@@ -11,6 +11,7 @@ from importlib import import_module
 
 from deltafold._core import (
     ChoicesDecoder,
+    ChoicesEncoder,
     Decoder,
     DeltaBatch,
     Encoder,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from deltafold.encoding import (
         EncodedBody,
         atranscode_chunks,
+        encode_choices,
         encode_error,
         encode_message,
         message_deltas,
@@ -115,6 +117,7 @@ if TYPE_CHECKING:
         "CacheConfig",
         "Capability",
         "ChoicesDecoder",
+        "ChoicesEncoder",
         "ContractError",
         "Decoder",
         "DeltaBatch",
@@ -187,6 +190,7 @@ if TYPE_CHECKING:
         "decode_response",
         "detect",
         "dialect_names",
+        "encode_choices",
         "encode_error",
         "encode_message",
         "fold",
@@ -211,6 +215,7 @@ _NAMES = {
     "deltafold": ("otel", "testing"),
     "deltafold._core": (
         "ChoicesDecoder",
+        "ChoicesEncoder",
         "Decoder",
         "DeltaBatch",
         "Encoder",
@@ -240,6 +245,7 @@ _NAMES = {
     "deltafold.encoding": (
         "EncodedBody",
         "atranscode_chunks",
+        "encode_choices",
         "encode_error",
         "encode_message",
         "message_deltas",

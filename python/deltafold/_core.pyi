@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from datetime import datetime
-from types import MappingProxyType
+from types import GenericAlias, MappingProxyType
 from typing import (
     Final,
     Generic,
@@ -35,6 +35,7 @@ __all__ = [
     "REQUEST_ID_HEADERS",
     "AsyncStreamIterator",
     "ChoicesDecoder",
+    "ChoicesEncoder",
     "Decoder",
     "DeltaBatch",
     "DeltaBatchIterator",
@@ -61,6 +62,7 @@ __all__ = [
     "detect_dialects",
     "dialect_names",
     "encode_body",
+    "encode_choices_body",
     "error_code_from_word",
     "fold_bodies",
     "fold_body_choices",
@@ -375,6 +377,7 @@ _WrittenT = TypeVar("_WrittenT", bytes, list[dict[str, object]], default=bytes)
 
 @final
 class Encoder(Generic[_WrittenT]):
+    def __class_getitem__(cls, key: object) -> GenericAlias: ...
     @overload
     def __new__(
         cls, target: str, *, as_bytes: Literal[True] = True, **options: Unpack[EncoderOptions]
@@ -400,7 +403,35 @@ class Encoder(Generic[_WrittenT]):
     def keep_alive(self) -> _WrittenT: ...
 
 @final
+class ChoicesEncoder(Generic[_WrittenT]):
+    def __class_getitem__(cls, key: object) -> GenericAlias: ...
+    @overload
+    def __new__(
+        cls, target: str, *, as_bytes: Literal[True] = True, **options: Unpack[EncoderOptions]
+    ) -> ChoicesEncoder[bytes]: ...
+    @overload
+    def __new__(
+        cls, target: str, *, as_bytes: Literal[False], **options: Unpack[EncoderOptions]
+    ) -> ChoicesEncoder[list[dict[str, object]]]: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def headers(self) -> dict[str, str] | None: ...
+    @property
+    def notes(self) -> list[EncoderNote]: ...
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def failed(self) -> bool: ...
+    def feed(self, deltas: dict[int, MessageDelta] | dict[int, DeltaBatch], /) -> _WrittenT: ...
+    def close(self) -> _WrittenT: ...
+    def keep_alive(self) -> _WrittenT: ...
+
+@final
 class Transcoder(Generic[_WrittenT]):
+    def __class_getitem__(cls, key: object) -> GenericAlias: ...
     @overload
     def __new__(
         cls,
@@ -665,6 +696,9 @@ def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> t
 def target_names() -> list[str]: ...
 def encode_body(
     target: str, assembler: MessageAssembler, /, **options: Unpack[EncoderOptions]
+) -> tuple[int, dict[str, str], bytes, list[EncoderNote]] | None: ...
+def encode_choices_body(
+    target: str, assemblers: dict[int, MessageAssembler], /, **options: Unpack[EncoderOptions]
 ) -> tuple[int, dict[str, str], bytes, list[EncoderNote]] | None: ...
 def dialect_names() -> list[str]: ...
 

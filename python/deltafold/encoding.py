@@ -30,6 +30,7 @@ from deltafold._core import (
     Transcoder,
     decode_body,
     encode_body,
+    encode_choices_body,
 )
 from deltafold.bodies import decode_response, whole_body
 from deltafold.contract import EncoderTool, FinishReason
@@ -45,6 +46,7 @@ __all__ = [
     "EncoderOptions",
     "EncoderTool",
     "atranscode_chunks",
+    "encode_choices",
     "encode_error",
     "encode_message",
     "message_deltas",
@@ -198,7 +200,9 @@ def _ending(message: "data_types.Message", error: ModelError | None) -> _Ending:
 
 
 def encode_message(
-    message: "data_types.Message", target: str, **options: Unpack[EncoderOptions]
+    message: "data_types.Message | MessageAssembler",
+    target: str,
+    **options: Unpack[EncoderOptions],
 ) -> EncodedBody:
     """Write a finished message as the whole body that answers a request without streaming.
 
@@ -206,7 +210,7 @@ def encode_message(
     >>> respond(answer.status, answer.headers, answer.body)
 
     Args:
-        message: an assistant message.
+        message: an assistant message, or an assembler that has folded one.
         target: the protocol to write, one of `target_names()`.
         options: the options of `Encoder`.
 
@@ -214,10 +218,44 @@ def encode_message(
         MisuseError: the message is not of an assistant, or the target has no whole bodies.
         UnknownDialectError: there is no such target.
     """
+    return _body(target, _folded(message), options)
+
+
+def encode_choices(
+    messages: "Mapping[int, data_types.Message] | Mapping[int, MessageAssembler]",
+    target: str,
+    **options: Unpack[EncoderOptions],
+) -> EncodedBody:
+    """Write every answer of one response as one whole body (`n > 1`).
+
+    >>> encode_choices(fold_choices(body, "openai-chat"), "gemini")
+
+    Args:
+        messages: assistant messages, or assemblers that have folded them, by the number of their
+            answer.
+        target: the protocol to write: `"openai-chat"`, `"gemini"` or `"gemini-array"`.
+        options: the options of `Encoder`.
+
+    Raises:
+        MisuseError: there is no message, one is not of an assistant, or the target has one answer.
+        UnknownDialectError: there is no such target.
+    """
+    if not messages:
+        raise MisuseError("messages: a response has at least one answer")
+    folded = {number: _folded(message) for number, message in messages.items()}
+    encoded = encode_choices_body(target, folded, **options)
+    if encoded is None:
+        raise MisuseError(f"target: {target} has one answer in a response; use encode_message")
+    return EncodedBody(*encoded)
+
+
+def _folded(message: "data_types.Message | MessageAssembler") -> MessageAssembler:
+    if isinstance(message, MessageAssembler):
+        return message
     assembler = MessageAssembler()
     for delta in message_deltas(message):
         assembler.consume(delta)
-    return _body(target, assembler, options)
+    return assembler
 
 
 def encode_error(error: ModelError, target: str, **options: Unpack[EncoderOptions]) -> EncodedBody:

@@ -4,15 +4,18 @@
 //!
 //! Law: no Python object is built under a lock; what was written is taken out first.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use deltafold::contract::{Delta, ErrorCode, Failure, Output, Payload};
-use deltafold::target::Encoder as Core;
+use deltafold::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
+use deltafold::encode::{Note, Out};
+use deltafold::target::{self, AnswersEncoder, Encoder as Core, Headers, WholeBody};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
+use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
 use crate::bytes::with_bytes;
 use crate::clock::Timestamp;
@@ -61,11 +64,85 @@ use crate::signals;
 ///     >>> for batch in stream.batches():
 ///     ...     send(encoder.feed(batch))
 ///     >>> send(encoder.close())
-#[pyclass(frozen, module = "deltafold._core")]
+#[pyclass(frozen, generic, module = "deltafold._core")]
 pub(crate) struct Encoder {
     core: Mutex<Core>,
     target: &'static str,
     as_bytes: bool,
+}
+
+/// An encoder of the core: of one answer or of several.
+pub(crate) trait Writes {
+    fn take(&mut self) -> Vec<u8>;
+    fn out(&mut self) -> &mut Out;
+    fn violation(&self) -> Option<&ContractViolation>;
+}
+
+impl Writes for Core {
+    fn take(&mut self) -> Vec<u8> {
+        self.take()
+    }
+
+    fn out(&mut self) -> &mut Out {
+        self.out()
+    }
+
+    fn violation(&self) -> Option<&ContractViolation> {
+        self.violation()
+    }
+}
+
+impl Writes for AnswersEncoder {
+    fn take(&mut self) -> Vec<u8> {
+        self.take()
+    }
+
+    fn out(&mut self) -> &mut Out {
+        self.out()
+    }
+
+    fn violation(&self) -> Option<&ContractViolation> {
+        self.violation()
+    }
+}
+
+/// Run code of an encoder, and return what it wrote.
+pub(crate) fn write<'py, C: Writes>(
+    py: Python<'py>,
+    core: &Mutex<C>,
+    as_bytes: bool,
+    f: impl FnOnce(&mut C) -> PyResult<()>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (written, violation) = errors::guarded(py, core, "encoder", |core| {
+        f(core)?;
+        PyResult::Ok((Written::take(core, as_bytes), core.violation().cloned()))
+    })??;
+    if let Some(violation) = violation {
+        return Err(errors::contract_violation(py, &violation));
+    }
+    written.into_python(py)
+}
+
+/// Return headers as a dict.
+pub(crate) fn headers_dict(py: Python<'_>, headers: Headers) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in headers {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
+}
+
+/// Return notes as a list of dicts.
+pub(crate) fn note_list<'py>(py: Python<'py>, notes: &[Note]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for note in notes {
+        let dict = PyDict::new(py);
+        dict.set_item("code", note.code)?;
+        dict.set_item("what", &note.what)?;
+        dict.set_item("count", note.count)?;
+        list.append(dict)?;
+    }
+    Ok(list)
 }
 
 /// What was written, taken out of the lock.
@@ -75,7 +152,7 @@ enum Written {
 }
 
 impl Written {
-    fn take(core: &mut Core, as_bytes: bool) -> Self {
+    fn take(core: &mut impl Writes, as_bytes: bool) -> Self {
         if as_bytes {
             return Self::Bytes(core.take());
         }
@@ -105,15 +182,10 @@ impl Encoder {
         py: Python<'py>,
         f: impl FnOnce(&mut Core),
     ) -> PyResult<Bound<'py, PyAny>> {
-        let as_bytes = self.as_bytes;
-        let (written, violation) = errors::guarded(py, &self.core, "encoder", |core| {
+        write(py, &self.core, self.as_bytes, |core| {
             f(core);
-            (Written::take(core, as_bytes), core.violation().cloned())
-        })?;
-        if let Some(violation) = violation {
-            return Err(errors::contract_violation(py, &violation));
-        }
-        written.into_python(py)
+            Ok(())
+        })
     }
 
     fn read<R>(&self, py: Python<'_>, f: impl FnOnce(&Core) -> R) -> PyResult<R> {
@@ -165,27 +237,14 @@ impl Encoder {
     /// HTTP headers that the clients of the target need, None until `status` is decided.
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(headers) = self.read(py, Core::headers)? else { return Ok(None) };
-        let dict = PyDict::new(py);
-        for (name, value) in headers {
-            dict.set_item(name, value)?;
-        }
-        Ok(Some(dict))
+        let headers = self.read(py, Core::headers)?;
+        headers.map(|headers| headers_dict(py, headers)).transpose()
     }
 
     /// What the target could not carry, as `{code, what, count}`.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let notes = self.read(py, |core| core.notes().to_vec())?;
-        let list = PyList::empty(py);
-        for note in notes {
-            let dict = PyDict::new(py);
-            dict.set_item("code", note.code)?;
-            dict.set_item("what", note.what)?;
-            dict.set_item("count", note.count)?;
-            list.append(dict)?;
-        }
-        Ok(list)
+        note_list(py, &self.read(py, |core| core.notes().to_vec())?)
     }
 
     /// True after the terminal.
@@ -266,7 +325,7 @@ impl Encoder {
 ///     >>> for chunk in chunks:
 ///     ...     send(transcoder.feed(chunk))
 ///     >>> send(transcoder.close())
-#[pyclass(frozen, module = "deltafold._core")]
+#[pyclass(frozen, generic, module = "deltafold._core")]
 pub(crate) struct Transcoder {
     decoder: Py<Decoder>,
     encoder: Py<Encoder>,
@@ -437,6 +496,12 @@ impl Transcoder {
 /// Status, headers, body and notes.
 type WholeAnswer<'py> = (u16, Bound<'py, PyDict>, Bound<'py, PyBytes>, Bound<'py, PyList>);
 
+fn whole_answer(py: Python<'_>, body: WholeBody) -> PyResult<WholeAnswer<'_>> {
+    let notes = note_list(py, body.notes.list())?;
+    let headers = headers_dict(py, body.headers)?;
+    Ok((body.status, headers, PyBytes::new(py, body.json.as_bytes()), notes))
+}
+
 /// Encode a folded message, or the failure that ended it, as a whole body: status, headers, body and notes.
 ///
 /// `None` if the target has no whole bodies.
@@ -445,27 +510,40 @@ type WholeAnswer<'py> = (u16, Bound<'py, PyDict>, Bound<'py, PyBytes>, Bound<'py
 pub(crate) fn encode_body<'py>(
     py: Python<'py>,
     target: &str,
-    assembler: &Bound<'_, crate::assembler::MessageAssembler>,
+    assembler: &Bound<'_, MessageAssembler>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<WholeAnswer<'py>>> {
     let row = encoder_settings::find(py, target)?;
     let Choices { settings, .. } = encoder_settings::read(options)?;
     let (core, began) = assembler.get().shared(py)?;
     let created = began.unwrap_or_else(Timestamp::now).milliseconds();
-    let Some(body) = deltafold::target::whole_body(row, settings, created, &core) else {
-        return Ok(None);
-    };
-    let headers = PyDict::new(py);
-    for (name, value) in &body.headers {
-        headers.set_item(*name, value)?;
+    let body = target::whole_body(row, settings, created, &core);
+    body.map(|body| whole_answer(py, body)).transpose()
+}
+
+/// Encode the folded answers of one response, by number, as a whole body: status, headers, body and notes.
+///
+/// `None` if the target has one answer only, or if there is none.
+#[pyfunction]
+#[pyo3(signature = (target, assemblers, /, **options))]
+#[expect(clippy::needless_pass_by_value, reason = "a map is extracted by value")]
+pub(crate) fn encode_choices_body<'py>(
+    py: Python<'py>,
+    target: &str,
+    assemblers: BTreeMap<u64, Py<MessageAssembler>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Option<WholeAnswer<'py>>> {
+    let row = encoder_settings::find(py, target)?;
+    let Choices { settings, .. } = encoder_settings::read(options)?;
+    let mut created = None;
+    let mut cores = Vec::new();
+    for (number, assembler) in &assemblers {
+        let (core, began) = assembler.get().shared(py)?;
+        created = created.or(began);
+        cores.push((*number, core));
     }
-    let notes = PyList::empty(py);
-    for note in body.notes.list() {
-        let dict = PyDict::new(py);
-        dict.set_item("code", note.code)?;
-        dict.set_item("what", &note.what)?;
-        dict.set_item("count", note.count)?;
-        notes.append(dict)?;
-    }
-    Ok(Some((body.status, headers, PyBytes::new(py, body.json.as_bytes()), notes)))
+    let created = created.unwrap_or_else(Timestamp::now).milliseconds();
+    let answers: Vec<_> = cores.iter().map(|(number, core)| (*number, &**core)).collect();
+    let body = target::whole_body_of_answers(row, settings, created, &answers);
+    body.map(|body| whole_answer(py, body)).transpose()
 }

@@ -16,6 +16,7 @@ mod bodies;
 mod bytes;
 mod callback;
 mod choices;
+mod choices_encoder;
 mod clock;
 mod contract;
 mod decoder;
@@ -63,13 +64,15 @@ mod _core {
     #[pymodule_export]
     use crate::choices::{ChoicesDecoder, fold_body_choices};
     #[pymodule_export]
+    use crate::choices_encoder::ChoicesEncoder;
+    #[pymodule_export]
     use crate::decoder::Decoder;
     #[pymodule_export]
     use crate::decoder_options::{dialect_names, markup_names};
     #[pymodule_export]
     use crate::delta::MessageDelta;
     #[pymodule_export]
-    use crate::encoder::{Encoder, Transcoder, encode_body};
+    use crate::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
     #[pymodule_export]
     use crate::encoder_settings::target_names;
     #[pymodule_export]

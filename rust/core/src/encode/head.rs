@@ -3,7 +3,7 @@
 use super::notes::Notes;
 use super::out::Out;
 use super::settings::Settings;
-use crate::contract::Usage;
+use crate::contract::{Failure, Usage};
 
 /// Facts of a stream that all of its events may need.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,9 +21,23 @@ pub struct Head {
 }
 
 impl Head {
+    /// Set the start of the stream in milliseconds since 1970, unless it is set.
+    pub fn set_created(&mut self, milliseconds: u64) {
+        if self.created == 0 {
+            self.created = milliseconds;
+        }
+    }
+
     /// Return the start of the stream in seconds.
     pub fn created_seconds(&self) -> u64 {
         self.created / 1_000
+    }
+}
+
+impl Page {
+    /// Return the number of the answer that is written.
+    pub fn answer_number(&self) -> u64 {
+        self.answer.unwrap_or(0)
     }
 }
 
@@ -38,4 +52,8 @@ pub struct Page {
     pub settings: Settings,
     /// Facts of the stream.
     pub head: Head,
+    /// Number of the answer that is written now, in a stream of several answers; `None` in a stream of one.
+    pub answer: Option<u64>,
+    /// The first failure of an answer, in a stream of several: its number and the failure, which is written last.
+    pub deferred: Option<Box<(u64, Failure<Box<str>>)>>,
 }

@@ -47,4 +47,4 @@ pub use settings::{Place, Settings, ToolKind, ToolName};
 pub use spans::Spans;
 pub use state::{Owner, State, call_envelope, envelope, own_data};
 pub use usage::{Counts, optional};
-pub use writer::{Ending, Order, Writer};
+pub use writer::{Answers, Ending, Order, Writer};

@@ -170,8 +170,28 @@ impl<W: Writer> Sequencer<W> {
         }
     }
 
+    /// Write the end of a stream of several answers: the failure of this one, or what follows the last terminal.
+    ///
+    /// `has_head` is true if an answer was written; the failure is an HTTP error otherwise.
+    pub fn end_answers(
+        &mut self,
+        page: &mut Page,
+        failure: Option<&Failure<&str>>,
+        has_head: bool,
+    ) {
+        let Some(failure) = failure else { return self.writer.end_answers(page) };
+        if has_head {
+            self.begin(page);
+            self.writer.fail(page, failure);
+        } else {
+            self.refuse(page, failure);
+        }
+    }
+
     fn start(&mut self, page: &mut Page, model_id: &str, request_id: &str) {
-        if self.status.is_none() {
+        // Several answers have one head.
+        let is_known = page.answer.is_some() && page.out.written() > 0;
+        if self.status.is_none() && !is_known {
             page.head.model_id = page.settings.model_id.as_deref().unwrap_or(model_id).to_owned();
             request_id.clone_into(&mut page.head.request_id);
         }
@@ -521,20 +541,29 @@ impl<W: Writer> Sequencer<W> {
         if self.status.is_some() {
             self.flush(page);
         }
-        if self.status.is_none() {
-            let (status, body) = W::refusal(page, failure);
-            self.status = Some(status);
-            if status == 200 {
-                page.out.json_event("", &body);
-                self.writer.end(page);
-            } else {
-                page.out.body(&body);
-            }
+        self.ended = true;
+        self.failed = true;
+        if let Some(number) = page.answer {
+            page.deferred.get_or_insert_with(|| {
+                Box::new((number, failure.map(&mut |text: &&str| Box::from(*text))))
+            });
+        } else if self.status.is_none() {
+            self.refuse(page, failure);
         } else {
             self.writer.fail(page, failure);
         }
-        self.ended = true;
-        self.failed = true;
+    }
+
+    /// Write a failure before all content.
+    fn refuse(&mut self, page: &mut Page, failure: &Failure<&str>) {
+        let (status, body) = W::refusal(page, failure);
+        self.status = Some(status);
+        if status == 200 {
+            page.out.json_event("", &body);
+            self.writer.end(page);
+        } else {
+            page.out.body(&body);
+        }
     }
 
     /// Count bytes that wait, and end the stream at the bound.

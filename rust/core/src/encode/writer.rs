@@ -53,6 +53,9 @@ impl<'a> Ending<'a> {
     }
 }
 
+/// The folded answers of one response, with their numbers.
+pub type Answers<'a> = [(u64, &'a MessageAssembler)];
+
 /// Writer of one target.
 ///
 /// The [`super::Sequencer`] calls it in the order that [`Writer::ORDER`] allows.  A part of text is opened by its first text, and
@@ -73,6 +76,8 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     const LAZY_CALLS: bool = true;
     /// The target has a form of its own for calls with free text.
     const FREE_TEXT: bool = false;
+    /// The target has several answers in one response, each with a number.
+    const HAS_ANSWERS: bool = false;
     /// A normal end with a failure reason is written as a failure.
     const ERROR_REASON_FAILS: bool = true;
 
@@ -115,6 +120,11 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     /// Write the failure as the last event.  Open parts stay open.
     fn fail(&mut self, page: &mut Page, failure: &Failure<&str>);
 
+    /// Write what ends a stream of several answers, behind the terminals of all of them.
+    fn end_answers(&mut self, page: &mut Page) {
+        self.end(page);
+    }
+
     /// Write what closes the framing after an event that was the whole answer.
     fn end(&mut self, _: &mut Page) {}
 
@@ -126,4 +136,9 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
 
     /// Return the JSON of a whole body; `None` if the target has none.
     fn body(page: &mut Page, message: &MessageAssembler) -> Option<String>;
+
+    /// Return the JSON of a whole body with several answers and their numbers; `None` without [`Writer::HAS_ANSWERS`].
+    fn body_of_answers(_: &mut Page, _: &Answers<'_>) -> Option<String> {
+        None
+    }
 }

@@ -3,8 +3,10 @@
 //! In: events without names.  Out: the first broken rule.
 //!
 //! Laws: every chunk has one candidate with parts, for a chunk without parts makes chat objects forget the answer.  The finish
-//! reason and the usage come once, with the last chunk.  Nothing follows the last chunk, an error or a blocked prompt.
+//! reason and the usage come once, with the last chunk of an answer.  Nothing of it follows that chunk, and nothing at all
+//! follows an error or a blocked prompt.
 
+use super::answers::Answers;
 use super::event::Event;
 use super::kept::Ids;
 use super::tree::{Node, Rule, Value};
@@ -56,6 +58,13 @@ pub(super) struct Gemini {
     chunks: u64,
     /// `responseId` of the first chunk that has one; a keep-alive may come before it is known.
     response_id: String,
+    pub(super) answers: Answers<Answer>,
+}
+
+/// State of one answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Answer {
+    ended: bool,
     calls: Ids,
     /// A call whose arguments are streamed as `partialArgs` is open.
     partial: bool,
@@ -84,33 +93,72 @@ impl Gemini {
             self.ended = true;
             return blocked(&chunk);
         }
-        self.chunk(&chunk, false)
+        self.chunk(&chunk)
     }
 
     /// Check the end of the body.
     pub(super) fn close(&self) -> Rule {
-        if self.ended {
+        if self.ended || self.answers.all(|answer| answer.ended) {
             Ok(())
         } else {
             Err("the stream ends without a finish reason or an error".to_owned())
         }
     }
 
-    /// Check a chunk; the chunk of a whole body has all parts and the finish reason.
-    fn chunk(&mut self, chunk: &Node<'_>, whole: bool) -> Rule {
+    fn chunk(&mut self, chunk: &Node<'_>) -> Rule {
         self.chunks += 1;
-        chunk.text("modelVersion")?;
-        let id = chunk.text("responseId")?;
-        if self.response_id.is_empty() {
-            id.clone_into(&mut self.response_id);
-        } else {
-            chunk.repeats("responseId", &self.response_id)?;
-        }
+        self.names(chunk)?;
         let candidates = chunk.list("candidates")?;
         let [candidate] = candidates.as_slice() else {
             return Err(format!("`candidates` must hold one candidate (got {})", candidates.len()));
         };
-        candidate.counts("index", 0)?;
+        let answer = self.answers.of(candidate)?;
+        answer.read(candidate, false)?;
+        if !answer.ended {
+            return chunk.absent("usageMetadata", "the usage comes with the finish reason");
+        }
+        self.ended = !self.answers.are_several();
+        usage(chunk)
+    }
+
+    /// Check the chunk of a whole body, which has all parts and the finish reasons.
+    fn whole(&mut self, chunk: &Node<'_>) -> Rule {
+        self.names(chunk)?;
+        let candidates = chunk.list("candidates")?;
+        if candidates.is_empty() {
+            return Err("`candidates` must hold a candidate".to_owned());
+        }
+        for candidate in &candidates {
+            self.answers.of(candidate)?.read(candidate, true)?;
+        }
+        usage(chunk)
+    }
+
+    fn names(&mut self, chunk: &Node<'_>) -> Rule {
+        chunk.text("modelVersion")?;
+        let id = chunk.text("responseId")?;
+        if self.response_id.is_empty() {
+            id.clone_into(&mut self.response_id);
+            Ok(())
+        } else {
+            chunk.repeats("responseId", &self.response_id)
+        }
+    }
+}
+
+fn usage(chunk: &Node<'_>) -> Rule {
+    match chunk.object_if("usageMetadata")? {
+        Some(usage) => counts(&usage),
+        None => Ok(()),
+    }
+}
+
+impl Answer {
+    /// Check a candidate; that of a whole body has all parts and the finish reason.
+    fn read(&mut self, candidate: &Node<'_>, whole: bool) -> Rule {
+        if self.ended {
+            return Err("nothing of an answer may follow its last chunk".to_owned());
+        }
         let content = candidate.object("content")?;
         content.is("role", "model")?;
         let parts = content.list("parts")?;
@@ -125,10 +173,11 @@ impl Gemini {
             logprobs.list("topCandidates")?;
         }
         if !candidate.has("finishReason") {
-            if whole {
-                return Err("`candidates[0].finishReason` is missing".to_owned());
-            }
-            return chunk.absent("usageMetadata", "the usage comes with the finish reason");
+            return if whole {
+                Err("`candidates[].finishReason` is missing".to_owned())
+            } else {
+                Ok(())
+            };
         }
         if let [part] = parts.as_slice()
             && !whole
@@ -137,11 +186,7 @@ impl Gemini {
         } else if !whole {
             return Err("the last chunk has one part, an empty text".to_owned());
         }
-        self.finish(candidate)?;
-        match chunk.object_if("usageMetadata")? {
-            Some(usage) => counts(&usage),
-            None => Ok(()),
-        }
+        self.finish(candidate)
     }
 
     fn finish(&mut self, candidate: &Node<'_>) -> Rule {
@@ -248,6 +293,6 @@ pub(super) fn body(status: u16, body: &str) -> Rule {
     } else if status >= 400 {
         error(&body)
     } else {
-        Gemini::default().chunk(&body, true)
+        Gemini { answers: Answers::several(), ..Gemini::default() }.whole(&body)
     }
 }

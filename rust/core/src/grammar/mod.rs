@@ -16,6 +16,7 @@
 
 mod ag_ui;
 mod ai_sdk;
+mod answers;
 mod anthropic_messages;
 mod aws_frames;
 mod bedrock_converse;
@@ -33,6 +34,7 @@ mod tree;
 
 use std::fmt;
 
+use answers::Answers;
 use event::{Event, MAX_EVENT_BYTES};
 use framing::{Array, Framing, Lines, Sse};
 use tree::{Rule, quoted};
@@ -235,6 +237,17 @@ impl Checker {
             violation: None,
             closed: false,
         })
+    }
+
+    /// Build a checker of a stream with several answers; `None` for a target without such streams.
+    pub fn of_answers(target: &str) -> Option<Self> {
+        let mut checker = Self::new(target)?;
+        match &mut checker.grammar {
+            Grammar::OpenaiChat(grammar) => grammar.answers = Answers::several(),
+            Grammar::Gemini(grammar) => grammar.answers = Answers::several(),
+            _ => return None,
+        }
+        Some(checker)
     }
 
     /// Check the next bytes of the body, in any chunking.

@@ -2,9 +2,10 @@
 //!
 //! In: events of server-sent events without names.  Out: the first broken rule.
 //!
-//! Laws: the head comes first and once.  Calls are serial and their indexes dense.  The finish comes once, then at most the
-//! usage chunk, then `[DONE]`.  Nothing follows an error.
+//! Laws: the head of each answer comes first and once.  Calls are serial and their indexes dense.  The finish comes once, and
+//! behind the last one at most the usage chunk, then `[DONE]`.  Nothing follows an error.
 
+use super::answers::Answers;
 use super::event::Event;
 use super::kept::Ids;
 use super::logprobs::{self, Form};
@@ -18,11 +19,18 @@ const FINISH_REASONS: [&str; 5] =
 /// Checker of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OpenaiChat {
-    state: State,
+    stage: Stage,
     id: String,
     created: u64,
     /// True if the head had `usage: null`, which announces the usage chunk.
     has_usage: bool,
+    pub(super) answers: Answers<Answer>,
+}
+
+/// State of one answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Answer {
+    state: State,
     /// The member that carries thinking.
     thinking: Option<&'static str>,
     annotated: bool,
@@ -69,6 +77,15 @@ enum State {
     Open,
     /// After the finish reason.
     Finished,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Before all chunks.
+    #[default]
+    Begin,
+    /// After a chunk.
+    Open,
     /// After the usage chunk.
     Counted,
     /// After `[DONE]` or an error.
@@ -79,24 +96,24 @@ impl OpenaiChat {
     /// Check the next event.
     pub(super) fn read(&mut self, event: Event<'_>) -> Rule {
         let data = event.unnamed()?;
-        if self.state == State::Ended {
+        if self.stage == Stage::Ended {
             return Err("nothing may follow `[DONE]` or an error".to_owned());
         }
         let Some(data) = data else { return Ok(()) };
         if data == "[DONE]" {
-            if !matches!(self.state, State::Finished | State::Counted) {
+            if !self.finished() {
                 return Err("`[DONE]` before the finish reason".to_owned());
             }
-            self.state = State::Ended;
+            self.stage = Stage::Ended;
             return Ok(());
         }
         let value = Value::parse(data)?;
         let chunk = Node::root(&value);
         if chunk.has("error") {
-            if self.state == State::Begin {
+            if self.stage == Stage::Begin {
                 return Err("the head must come before an error".to_owned());
             }
-            self.state = State::Ended;
+            self.stage = Stage::Ended;
             return error(&chunk);
         }
         self.chunk(&chunk)
@@ -104,7 +121,7 @@ impl OpenaiChat {
 
     /// Check the end of the body.
     pub(super) fn close(&self) -> Rule {
-        if self.state == State::Ended {
+        if self.stage == Stage::Ended {
             Ok(())
         } else {
             Err("the stream ends without `[DONE]` or an error".to_owned())
@@ -115,7 +132,8 @@ impl OpenaiChat {
         chunk.is("object", "chat.completion.chunk")?;
         chunk.text("model")?;
         let (id, created) = (chunk.filled("id")?, chunk.count("created")?);
-        if self.state == State::Begin {
+        if self.stage == Stage::Begin {
+            self.stage = Stage::Open;
             id.clone_into(&mut self.id);
             self.created = created;
             self.has_usage = chunk.has("usage");
@@ -132,7 +150,35 @@ impl OpenaiChat {
         } else {
             chunk.absent("usage", "the head has none")?;
         }
-        choice.counts("index", 0)?;
+        if self.stage != Stage::Open {
+            return Err("only `[DONE]` may follow the usage chunk".to_owned());
+        }
+        self.answers.of(choice)?.read(choice)
+    }
+
+    /// Return true if all answers have their finish reason.
+    fn finished(&self) -> bool {
+        self.answers.all(|answer| answer.state == State::Finished)
+    }
+
+    fn usage(&mut self, chunk: &Node<'_>, choices: usize) -> Rule {
+        if choices != 0 {
+            return Err(format!("`choices` must hold one choice (got {choices})"));
+        }
+        if !self.finished() || self.stage != Stage::Open {
+            return Err("a chunk without a choice is the usage chunk, once after the finish".into());
+        }
+        if !self.has_usage {
+            return Err("the usage chunk was not announced by `usage: null` in the head".into());
+        }
+        counts(&chunk.object("usage")?)?;
+        self.stage = Stage::Counted;
+        Ok(())
+    }
+}
+
+impl Answer {
+    fn read(&mut self, choice: &Node<'_>) -> Rule {
         let delta = choice.object("delta")?;
         let tokens = tokens(&choice.at("logprobs")?)?;
         let reason = choice.text_or_null("finish_reason")?;
@@ -155,23 +201,10 @@ impl OpenaiChat {
                 self.state = State::Finished;
                 Ok(())
             }
-            _ => Err("only the usage chunk and `[DONE]` may follow the finish".to_owned()),
+            (State::Finished, _) => {
+                Err("only the usage chunk and `[DONE]` may follow the finish".to_owned())
+            }
         }
-    }
-
-    fn usage(&mut self, chunk: &Node<'_>, choices: usize) -> Rule {
-        if choices != 0 {
-            return Err(format!("`choices` must hold one choice (got {choices})"));
-        }
-        if self.state != State::Finished {
-            return Err("a chunk without a choice is the usage chunk, once after the finish".into());
-        }
-        if !self.has_usage {
-            return Err("the usage chunk was not announced by `usage: null` in the head".into());
-        }
-        counts(&chunk.object("usage")?)?;
-        self.state = State::Counted;
-        Ok(())
     }
 
     fn delta(&mut self, delta: &Node<'_>, has_tokens: bool) -> Rule {
@@ -315,10 +348,26 @@ pub(super) fn body(status: u16, body: &str) -> Rule {
     body.count("created")?;
     body.text("model")?;
     let choices = body.list("choices")?;
-    let [choice] = choices.as_slice() else {
-        return Err(format!("`choices` must hold one choice (got {})", choices.len()));
-    };
-    choice.counts("index", 0)?;
+    if choices.is_empty() {
+        return Err("`choices` must hold a choice".to_owned());
+    }
+    let mut last = None;
+    for choice in &choices {
+        let number = choice.count("index")?;
+        if last.is_some_and(|last| last >= number) {
+            return Err("the indexes of `choices` must rise".to_owned());
+        }
+        last = Some(number);
+        whole_choice(choice)?;
+    }
+    match body.maybe("usage").filter(|usage| !usage.is_null()) {
+        Some(usage) => counts(&usage),
+        None => Ok(()),
+    }
+}
+
+/// Check a choice of a whole body.
+fn whole_choice(choice: &Node<'_>) -> Rule {
     let message = choice.object("message")?;
     message.is("role", "assistant")?;
     message.text_or_null("content")?;
@@ -344,8 +393,5 @@ pub(super) fn body(status: u16, body: &str) -> Rule {
     if let Some(logprobs) = choice.maybe("logprobs") {
         tokens(&logprobs)?;
     }
-    match body.maybe("usage").filter(|usage| !usage.is_null()) {
-        Some(usage) => counts(&usage),
-        None => Ok(()),
-    }
+    Ok(())
 }

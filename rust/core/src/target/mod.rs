@@ -4,10 +4,16 @@
 
 mod ag_ui;
 mod ai_sdk;
+mod answers;
 mod encoder;
 mod langchain;
+mod stream;
+mod verified;
+mod whole;
 
-pub use encoder::{Encoder, Headers, WholeBody, whole_body};
+pub use answers::AnswersEncoder;
+pub use encoder::Encoder;
+pub use whole::{Headers, WholeBody, whole_body, whole_body_of_answers};
 
 use ag_ui::AgUiWriter;
 use ai_sdk::AiSdkWriter;
@@ -20,7 +26,7 @@ use crate::dialect::gemini::write::GeminiWriter;
 use crate::dialect::ollama::write::OllamaWriter;
 use crate::dialect::openai_chat::write::ChatWriter;
 use crate::dialect::openai_responses::write::ResponsesWriter;
-use crate::encode::{Form, Page, Sequencer, Writer};
+use crate::encode::{Answers, Form, Page, Sequencer, Writer};
 
 use crate::fold::MessageAssembler;
 
@@ -37,6 +43,10 @@ pub struct Target {
     refusal: fn(&mut Page, &Failure<&str>) -> (u16, String),
     /// JSON of a whole body.
     body: fn(&mut Page, &MessageAssembler) -> Option<String>,
+    /// The target has several answers in one response.
+    pub has_answers: bool,
+    /// JSON of a whole body with several answers.
+    body_of_answers: fn(&mut Page, &Answers<'_>) -> Option<String>,
 }
 
 /// Define the rows and the dispatch that follows from them.
@@ -49,6 +59,8 @@ macro_rules! targets {
             state: || State::$variant(Box::default()),
             refusal: <$writer as Writer>::refusal,
             body: <$writer as Writer>::body,
+            has_answers: <$writer as Writer>::HAS_ANSWERS,
+            body_of_answers: <$writer as Writer>::body_of_answers,
         }),+];
 
         /// Order and writer of one stream.
@@ -82,6 +94,15 @@ macro_rules! targets {
             #[inline]
             fn more_args(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
                 match self { $(Self::$variant(state) => state.more_args(page, index, text),)+ }
+            }
+
+            fn end_answers(
+                &mut self,
+                page: &mut Page,
+                failure: Option<&Failure<&str>>,
+                has_head: bool,
+            ) {
+                match self { $(Self::$variant(state) => state.end_answers(page, failure, has_head),)+ }
             }
 
             fn keep_alive(&mut self, page: &mut Page) {

@@ -12,7 +12,7 @@ use deltafold::provider_error::Response;
 use crate::support::binary;
 use crate::support::{Owned, decode_with, events, fixtures, fold, options};
 
-type Streams = BTreeMap<u64, Vec<Owned>>;
+pub(crate) type Streams = BTreeMap<u64, Vec<Owned>>;
 
 /// Adds the deltas that a decoder holds, and checks each by the laws.
 fn take(decoder: &mut Choices, found: &mut Streams, laws: &mut BTreeMap<u64, Laws>) {
@@ -27,7 +27,10 @@ fn take(decoder: &mut Choices, found: &mut Streams, laws: &mut BTreeMap<u64, Law
 }
 
 /// The deltas of every answer.
-fn decode_all<'a>(options: Options, pieces: impl IntoIterator<Item = &'a [u8]>) -> Streams {
+pub(crate) fn decode_all<'a>(
+    options: Options,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Streams {
     let mut decoder = Choices::new(options).expect("a dialect");
     let (mut found, mut laws) = (Streams::new(), BTreeMap::new());
     for piece in pieces {
@@ -87,12 +90,12 @@ fn every_cut(name: &str, options: &Options, body: &[u8]) {
     }
 }
 
-fn texts(streams: &Streams) -> BTreeMap<u64, String> {
+pub(crate) fn texts(streams: &Streams) -> BTreeMap<u64, String> {
     streams.iter().map(|(number, deltas)| (*number, fold(deltas).text())).collect()
 }
 
 /// The terminal of every answer: its finish reason or its error code.
-fn ends(streams: &Streams) -> Vec<&'static str> {
+pub(crate) fn ends(streams: &Streams) -> Vec<&'static str> {
     let end = |deltas: &Vec<Owned>| match &deltas.last().expect("a terminal").payload {
         Payload::Done { finish_reason, .. } => finish_reason.as_str(),
         Payload::Error(failure) => failure.code.as_str(),
@@ -111,25 +114,25 @@ fn shuffled(count: u64, rounds: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-fn chat(choices: &str, rest: &str) -> String {
+pub(crate) fn chat(choices: &str, rest: &str) -> String {
     format!(
         "data: {{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\
          \"model\":\"m\",\"choices\":[{choices}]{rest}}}\n\n"
     )
 }
 
-fn said(number: u64, text: &str) -> String {
+pub(crate) fn said(number: u64, text: &str) -> String {
     format!("{{\"index\":{number},\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":null}}")
 }
 
-fn finished(number: u64, reason: &str) -> String {
+pub(crate) fn finished(number: u64, reason: &str) -> String {
     format!("{{\"index\":{number},\"delta\":{{}},\"finish_reason\":\"{reason}\"}}")
 }
 
 const USAGE: &str = ",\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":40,\"total_tokens\":49}";
 
 /// A Chat stream of `count` answers that interleave without a pattern.
-fn chat_stream(count: u64) -> String {
+pub(crate) fn chat_stream(count: u64) -> String {
     let mut body = chat("", ",\"prompt_filter_results\":[{\"prompt_index\":0}]");
     for (at, number) in shuffled(count, 12).enumerate() {
         body += &chat(&said(number, &format!(" {number}w{at}")), "");
@@ -163,7 +166,7 @@ fn candidate(number: u64, text: &str, rest: &str) -> String {
 }
 
 /// A Gemini stream of `count` candidates, some chunks with one of them and some with several.
-fn gemini_stream(count: u64) -> String {
+pub(crate) fn gemini_stream(count: u64) -> String {
     let mut body = String::new();
     for (at, number) in shuffled(count, 12).enumerate() {
         let usage =
@@ -184,7 +187,7 @@ fn gemini_stream(count: u64) -> String {
 }
 
 /// Titan's events of `count` answers, in frames of Bedrock.
-fn titan_stream(count: u64) -> Vec<u8> {
+pub(crate) fn titan_stream(count: u64) -> Vec<u8> {
     let event = |number: u64, text: &str, reason: &str, rest: &str| {
         binary::chunk(&format!(
             "{{\"outputText\":\"{text}\",\"index\":{number},\"totalOutputTextTokenCount\":null,\

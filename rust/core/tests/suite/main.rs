@@ -21,6 +21,7 @@ mod cost;
 mod cutting;
 mod detect;
 mod encode;
+mod encode_answers;
 mod encode_any;
 mod encode_corpus;
 mod encode_faults;

@@ -14,9 +14,9 @@ use super::facts::FACTS;
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, Spans, State, TextKind, TextPart,
-    WholeContent, WholePart, Writer, annotations, envelope, errors, finish_word, note_reason,
-    optional, write_compact,
+    Answers, Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, Spans, State, TextKind,
+    TextPart, WholeContent, WholePart, Writer, annotations, envelope, errors, finish_word,
+    note_reason, optional, write_compact,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
@@ -56,9 +56,8 @@ pub struct GeminiWriter<const ARRAY: bool> {
 
 const DIALECT: &str = "gemini";
 
-const TEXT: &str =
-    "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"";
-const THOUGHT: &str = "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"thought\":true,\"text\":\"";
+const TEXT: &str = "{\"text\":\"";
+const THOUGHT: &str = "{\"thought\":true,\"text\":\"";
 
 fn write_names(object: &mut ObjectWriter<'_>, page: &Page) {
     object.text("modelVersion", &page.head.model_id);
@@ -77,7 +76,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
             chunk.value("candidates", |out| {
                 write_list(out, [part], |out, part| {
                     write_members(out, |candidate| {
-                        candidate.number("index", 0);
+                        candidate.number("index", page_ref.answer_number());
                         candidate.object("content", |content| {
                             content.text("role", "model");
                             content.value("parts", |out| {
@@ -99,7 +98,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
             chunk.value("candidates", |out| {
                 write_list(out, [()], |out, ()| {
                     write_members(out, |candidate| {
-                        candidate.number("index", 0);
+                        candidate.number("index", page.answer_number());
                         candidate
                             .json("content", "{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]}");
                         self.write_end(candidate, reason);
@@ -345,11 +344,21 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     const FORM: Form = if ARRAY { Form::JsonArray } else { Form::Sse };
     const ORDER: Order = Order::Serial;
     const WHOLE_CALLS: bool = true;
+    const HAS_ANSWERS: bool = true;
     const ERROR_REASON_FAILS: bool = false;
 
     fn head(&mut self, page: &mut Page) {
-        page.out.lead(&mut self.text, "", |out| out.push_str(TEXT));
-        page.out.lead(&mut self.thought, "", |out| out.push_str(THOUGHT));
+        let begin = |part: &'static str| {
+            let number = page.answer_number();
+            move |out: &mut String| {
+                out.push_str("{\"candidates\":[{\"index\":");
+                out.push_str(&number.to_string());
+                out.push_str(",\"content\":{\"role\":\"model\",\"parts\":[");
+                out.push_str(part);
+            }
+        };
+        page.out.lead(&mut self.text, "", begin(TEXT));
+        page.out.lead(&mut self.thought, "", begin(THOUGHT));
     }
 
     fn open_text(&mut self, _: &mut Page, part: &TextPart) {
@@ -426,7 +435,9 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
 
     fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
         self.finish_chunk(page, ending);
-        self.end(page);
+        if page.answer.is_none() {
+            self.end(page);
+        }
     }
 
     fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
@@ -472,12 +483,29 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     }
 
     fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
-        Some(whole_chunk(page, message))
+        Some(whole_chunk(page, &[(0, message)]))
+    }
+
+    fn body_of_answers(page: &mut Page, answers: &Answers<'_>) -> Option<String> {
+        Some(whole_chunk(page, answers))
     }
 }
 
-/// Return the answer as one chunk.
-fn whole_chunk(page: &mut Page, message: &MessageAssembler) -> String {
+/// Return the answers as one chunk.
+fn whole_chunk(page: &mut Page, answers: &Answers<'_>) -> String {
+    let candidates: Vec<String> =
+        answers.iter().map(|(number, message)| candidate(page, *number, message)).collect();
+    object(|chunk| {
+        chunk.value("candidates", |out| {
+            write_list(out, &candidates, |out, candidate| out.push_str(candidate));
+        });
+        write_usage(chunk, page);
+        write_names(chunk, page);
+    })
+}
+
+/// Return a candidate of a whole answer.
+fn candidate(page: &mut Page, number: u64, message: &MessageAssembler) -> String {
     let mut writer = GeminiWriter::<false>::default();
     let mut parts: Vec<String> = Vec::new();
     let mut calls = 0;
@@ -520,22 +548,14 @@ fn whole_chunk(page: &mut Page, message: &MessageAssembler) -> String {
     if parts.is_empty() {
         parts.push("{\"text\":\"\"}".to_owned());
     }
-    object(|chunk| {
-        chunk.value("candidates", |out| {
-            write_list(out, [()], |out, ()| {
-                write_members(out, |candidate| {
-                    candidate.number("index", 0);
-                    candidate.object("content", |content| {
-                        content.text("role", "model");
-                        content.value("parts", |out| {
-                            write_list(out, &parts, |out, part| out.push_str(part));
-                        });
-                    });
-                    writer.write_end(candidate, reason);
-                });
+    object(|candidate| {
+        candidate.number("index", number);
+        candidate.object("content", |content| {
+            content.text("role", "model");
+            content.value("parts", |out| {
+                write_list(out, &parts, |out, part| out.push_str(part));
             });
         });
-        write_usage(chunk, page);
-        write_names(chunk, page);
+        writer.write_end(candidate, reason);
     })
 }

@@ -13,8 +13,8 @@ use super::states::{OfCall, States, joined};
 use crate::contract::{Failure, InputFormat};
 use crate::encode::annotations::{self, citation};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, errors, finish_word, optional,
+    Answers, Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart,
+    WholeContent, WholePart, Writer, errors, finish_word, optional,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members};
@@ -49,12 +49,20 @@ fn begin_chunk(page: &Page, out: &mut String) {
     chunk.text("model", &page.head.model_id);
 }
 
+/// Begin a chunk with a choice, up to the value of its `delta`.
+fn begin_choice(page: &Page, out: &mut String) {
+    begin_chunk(page, out);
+    out.push_str(",\"choices\":[{\"index\":");
+    out.push_str(&page.answer_number().to_string());
+    out.push_str(",\"delta\":");
+}
+
 impl ChatWriter {
     fn prepare(&mut self, page: &Page) {
         let delta = |member: &'static str| {
             move |out: &mut String| {
-                begin_chunk(page, out);
-                out.push_str(",\"choices\":[{\"index\":0,\"delta\":{\"");
+                begin_choice(page, out);
+                out.push_str("{\"");
                 out.push_str(member);
                 out.push_str("\":\"");
             }
@@ -77,8 +85,7 @@ impl ChatWriter {
     ) {
         let mut lead = Lead::default();
         page.out.lead(&mut lead, "", |out| {
-            begin_chunk(page, out);
-            out.push_str(",\"choices\":[{\"index\":0,\"delta\":");
+            begin_choice(page, out);
             write_members(out, fill);
         });
         page.out.repeat(&lead);
@@ -149,6 +156,7 @@ impl Writer for ChatWriter {
     const FORM: Form = Form::Sse;
     const ORDER: Order = Order::SerialCalls;
     const FREE_TEXT: bool = true;
+    const HAS_ANSWERS: bool = true;
 
     fn head(&mut self, page: &mut Page) {
         self.prepare(page);
@@ -248,8 +256,8 @@ impl Writer for ChatWriter {
             };
             let page = &*page;
             page.out.lead(&mut self.args, "", |out| {
-                begin_chunk(page, out);
-                out.push_str(",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":");
+                begin_choice(page, out);
+                out.push_str("{\"tool_calls\":[{\"index\":");
                 out.push_str(&call.ordinal.to_string());
                 out.push(',');
                 out.push_str(member);
@@ -306,6 +314,12 @@ impl Writer for ChatWriter {
         }
         let word = finish_word(page, ending, &FACTS.finish_reasons, FINISH_REASONS, self.refused);
         self.chunk(page, Some(word), |_| {});
+        if page.answer.is_none() {
+            self.end_answers(page);
+        }
+    }
+
+    fn end_answers(&mut self, page: &mut Page) {
         if page.settings.include_usage {
             if let Some(counts) = Counts::known(page) {
                 let mut lead = Lead::default();
@@ -347,7 +361,11 @@ impl Writer for ChatWriter {
     }
 
     fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
-        Some(chat_body(page, message))
+        Some(chat_body(page, &[(0, message)]))
+    }
+
+    fn body_of_answers(page: &mut Page, answers: &Answers<'_>) -> Option<String> {
+        Some(chat_body(page, answers))
     }
 }
 
@@ -392,7 +410,26 @@ fn write_own(item: &mut ObjectWriter<'_>, call: &Call) {
 }
 
 /// Return a whole `chat.completion`.
-fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
+fn chat_body(page: &mut Page, answers: &Answers<'_>) -> String {
+    let choices: Vec<String> =
+        answers.iter().map(|(number, message)| choice(page, *number, message)).collect();
+    let counts = Counts::known(page);
+    object(|body| {
+        body.text("id", &page.head.request_id);
+        body.text("object", "chat.completion");
+        body.number("created", page.head.created_seconds());
+        body.text("model", &page.head.model_id);
+        body.value("choices", |out| {
+            write_list(out, &choices, |out, choice| out.push_str(choice));
+        });
+        if let Some(counts) = counts {
+            body.object("usage", |usage| write_usage(usage, counts));
+        }
+    })
+}
+
+/// Return a choice of a whole `chat.completion`.
+fn choice(page: &mut Page, number: u64, message: &MessageAssembler) -> String {
     let mut writer = ChatWriter::default();
     let (mut text, mut thinking, mut refusal) = (String::new(), String::new(), String::new());
     let mut calls: Vec<(Call, String)> = Vec::new();
@@ -437,61 +474,43 @@ fn chat_body(page: &mut Page, message: &MessageAssembler) -> String {
     let ending = Ending::of(message, whole_calls);
     let refused = !refusal.is_empty();
     let finish = finish_word(page, &ending, &FACTS.finish_reasons, FINISH_REASONS, refused);
-    let counts = Counts::known(page);
-    object(|body| {
-        body.text("id", &page.head.request_id);
-        body.text("object", "chat.completion");
-        body.number("created", page.head.created_seconds());
-        body.text("model", &page.head.model_id);
-        body.value("choices", |out| {
-            write_list(out, [()], |out, ()| {
-                write_members(out, |choice| {
-                    choice.number("index", 0);
-                    choice.object("message", |answer| {
-                        answer.text("role", "assistant");
-                        let silent = text.is_empty() && (!calls.is_empty() || !refusal.is_empty());
-                        optional_text(answer, "content", (!silent).then_some(text.as_str()));
-                        optional_text(
-                            answer,
-                            "refusal",
-                            (!refusal.is_empty()).then_some(refusal.as_str()),
-                        );
-                        if !thinking.is_empty() {
-                            answer.text(page.settings.reasoning_member, &thinking);
-                        }
-                        write_all(answer, &joined(&states));
-                        if !calls.is_empty() {
-                            answer.value("tool_calls", |out| {
-                                write_list(out, &calls, |out, (call, state)| {
-                                    write_members(out, |item| {
-                                        write_call(item, call, &call.args);
-                                        write_own(item, call);
-                                        write_all(item, state);
-                                    });
-                                });
-                            });
-                        }
-                        if !writer.annotations.is_empty() {
-                            answer.value("annotations", |out| {
-                                write_list(out, &writer.annotations, |out, json| {
-                                    out.push_str(json);
-                                });
-                            });
-                        }
+    object(|choice| {
+        choice.number("index", number);
+        choice.object("message", |answer| {
+            answer.text("role", "assistant");
+            let silent = text.is_empty() && (!calls.is_empty() || !refusal.is_empty());
+            optional_text(answer, "content", (!silent).then_some(text.as_str()));
+            optional_text(answer, "refusal", (!refusal.is_empty()).then_some(refusal.as_str()));
+            if !thinking.is_empty() {
+                answer.text(page.settings.reasoning_member, &thinking);
+            }
+            write_all(answer, &joined(&states));
+            if !calls.is_empty() {
+                answer.value("tool_calls", |out| {
+                    write_list(out, &calls, |out, (call, state)| {
+                        write_members(out, |item| {
+                            write_call(item, call, &call.args);
+                            write_own(item, call);
+                            write_all(item, state);
+                        });
                     });
-                    match message.logprobs().filter(|logprobs| !logprobs.is_empty()) {
-                        Some(logprobs) => choice.object("logprobs", |object| {
-                            object.value("content", |out| logprobs.write_openai(out, true));
-                        }),
-                        None => choice.json("logprobs", "null"),
-                    }
-                    choice.text("finish_reason", finish);
                 });
-            });
+            }
+            if !writer.annotations.is_empty() {
+                answer.value("annotations", |out| {
+                    write_list(out, &writer.annotations, |out, json| {
+                        out.push_str(json);
+                    });
+                });
+            }
         });
-        if let Some(counts) = counts {
-            body.object("usage", |usage| write_usage(usage, counts));
+        match message.logprobs().filter(|logprobs| !logprobs.is_empty()) {
+            Some(logprobs) => choice.object("logprobs", |object| {
+                object.value("content", |out| logprobs.write_openai(out, true));
+            }),
+            None => choice.json("logprobs", "null"),
         }
+        choice.text("finish_reason", finish);
     })
 }
 

@@ -17,7 +17,7 @@ use super::parts::{Call, Riders, TextKind, TextPart, WholePart};
 use super::waiting::{Content, Slot, Slots, WaitingText};
 use super::writer::{Ending, Order, Writer};
 use crate::contract::{
-    Delta, Destination, ErrorCode, Failure, FinishReason, InputFormat, Payload, TextAttributes,
+    Delta, Destination, ErrorCode, Failure, InputFormat, Payload, TextAttributes,
 };
 
 /// Arguments that wait for more, because they are whole even if the call was cut behind them.
@@ -502,23 +502,13 @@ impl<W: Writer> Sequencer<W> {
     }
 
     fn done(&mut self, page: &mut Page, ending: Ending<'_>) {
-        let is_empty = self.status.is_none();
-        let fails = (W::ERROR_REASON_FAILS && ending.reason == FinishReason::Error)
-            || (ending.reason == FinishReason::Other && is_empty);
+        let failure = ending.failure_text(W::ERROR_REASON_FAILS, self.status.is_none());
         self.close_all(page);
         if self.ended {
             return;
         }
-        if fails {
-            let message = match ending.raw {
-                Some(raw) => format!("the model ended with the reason {raw:?}"),
-                None => "the model ended without an answer and without a reason".to_owned(),
-            };
-            let failure = Failure {
-                provider_code: ending.raw,
-                ..Failure::new(ErrorCode::ServerError, message.as_str())
-            };
-            return self.error(page, &failure);
+        if let Some(text) = failure {
+            return self.error(page, &ending.failure(&text));
         }
         self.begin(page);
         self.writer.finish(page, &ending.without_calls(self.whole_calls == 0));

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::head::Page;
 use super::out::Form;
 use super::parts::{Call, Riders, TextPart, WholePart};
-use crate::contract::{Failure, FinishReason};
+use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::fold::{MessageAssembler, Terminal};
 
 /// What the grammar of a target allows to be open at once.
@@ -50,6 +50,25 @@ impl<'a> Ending<'a> {
             FinishReason::ToolCalls if no_calls => Self { reason: FinishReason::Stop, ..self },
             _ => self,
         }
+    }
+
+    /// Return the text of the failure that this end is: a reason that says so, if `error_fails`, or no answer without a reason
+    /// of the contract.
+    pub fn failure_text(&self, error_fails: bool, is_empty: bool) -> Option<String> {
+        let fails = (error_fails && self.reason == FinishReason::Error)
+            || (is_empty && self.reason == FinishReason::Other);
+        fails.then(|| match self.raw {
+            Some(raw) => format!("the model ended with the reason {raw:?}"),
+            None => "the model ended without an answer and without a reason".to_owned(),
+        })
+    }
+
+    /// Return the failure that this end is, with its text.
+    pub fn failure<'b>(&self, text: &'b str) -> Failure<&'b str>
+    where
+        'a: 'b,
+    {
+        Failure { provider_code: self.raw, ..Failure::new(ErrorCode::ServerError, text) }
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Target {
     pub form: Form,
     /// Constructor of a fresh state.
     state: fn() -> State,
+    /// A finish reason `error` is written as a failure.
+    error_fails: bool,
     /// Status and JSON body of a failure before all content.
     refusal: fn(&mut Page, &Failure<&str>) -> (u16, String),
     /// JSON of a whole body.
@@ -57,6 +59,7 @@ macro_rules! targets {
             name: <$writer as Writer>::NAME,
             form: <$writer as Writer>::FORM,
             state: || State::$variant(Box::default()),
+            error_fails: <$writer as Writer>::ERROR_REASON_FAILS,
             refusal: <$writer as Writer>::refusal,
             body: <$writer as Writer>::body,
             has_answers: <$writer as Writer>::HAS_ANSWERS,

@@ -5,7 +5,7 @@
 use super::Target;
 use crate::contract::ErrorCode;
 use crate::dialect::bedrock_converse;
-use crate::encode::{Answers, Form, Head, Notes, Out, Page, Settings};
+use crate::encode::{Answers, Ending, Form, Head, Notes, Out, Page, Settings};
 use crate::fold::{MessageAssembler, Terminal};
 
 /// Names and values of HTTP headers.
@@ -144,15 +144,22 @@ fn write_whole(
         Some(Terminal::Error(failure)) => Some(failure),
         _ => None,
     });
-    let (status, json, evidence, http_request_id) = match failed {
-        Some(failure) => {
-            let borrowed = failure.map(&mut |text| text.as_ref());
-            let (status, json) = (target.refusal)(&mut page, &borrowed);
-            let evidence = Some((failure.code, failure.retry_after));
-            (status, json, evidence, failure.http_request_id.as_deref())
-        }
-        None => (200, write(&mut page)?, None, None),
+    let is_empty = answers.iter().all(|(_, message)| message.parts().is_empty());
+    let ended = answers.iter().find_map(|(_, message)| {
+        let ending = Ending::of(message, 0);
+        Some((ending, ending.failure_text(target.error_fails, is_empty)?))
+    });
+    let failure = match (failed, &ended) {
+        (Some(failure), _) => Some(failure.map(&mut |text| text.as_ref())),
+        (None, Some((ending, text))) => Some(ending.failure(text)),
+        (None, None) => None,
     };
+    let (status, json) = match &failure {
+        Some(failure) => (target.refusal)(&mut page, failure),
+        None => (200, write(&mut page)?),
+    };
+    let evidence = failure.as_ref().map(|failure| (failure.code, failure.retry_after));
+    let http_request_id = failure.as_ref().and_then(|failure| failure.http_request_id);
     let request_id = http_request_id.unwrap_or(&page.head.request_id);
     let headers = headers(target.name, status, None, request_id, evidence);
     Some(WholeBody { status, headers, json, notes: page.notes })

@@ -452,7 +452,9 @@ fn choice(page: &mut Page, number: u64, message: &MessageAssembler) -> String {
                 let part = TextPart::from_fold(index, TextKind::Thinking, folded);
                 states.extend(writer.states.of_whole(page, &part, separator, &folded.text));
             }
-            Part::ToolCall(call) if call.incomplete && call.args.is_empty() => {
+            Part::ToolCall(call)
+                if call.name.is_empty() || (call.incomplete && call.args.is_empty()) =>
+            {
                 page.notes.add("call", "a call that was cut off");
             }
             Part::ToolCall(call) => {

@@ -36,12 +36,18 @@ class Limit(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """A client: its package, language, the target that it reads, and its limits."""
+    """A client: its package, language, the target that it reads, its limits, and what it reads."""
 
     package: str
     language: str
     target: str
     limits: tuple[Limit, ...] = ()
+    whole: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the client in the programs."""
+        return f"{self.target} (whole)" if self.whole else self.target
 
 
 class Result(NamedTuple):
@@ -82,6 +88,10 @@ JUDGES = (
         ),
     ),
     Judge("@google/genai", "TypeScript", "gemini"),
+    Judge("openai", "TypeScript", "openai-chat", whole=True),
+    Judge("openai", "TypeScript", "openai-responses", whole=True),
+    Judge("@anthropic-ai/sdk", "TypeScript", "anthropic-messages", whole=True),
+    Judge("@google/genai", "TypeScript", "gemini", whole=True),
     Judge("ai", "TypeScript", "ai-sdk"),
     Judge("@ag-ui/client", "TypeScript", "ag-ui"),
     Judge(
@@ -98,6 +108,9 @@ JUDGES = (
         ),
     ),
     Judge(OPENAI_GO, "Go", "openai-responses"),
+    Judge(OPENAI_GO, "Go", "openai-chat", whole=True),
+    Judge(OPENAI_GO, "Go", "openai-responses", whole=True),
+    Judge(ANTHROPIC_GO, "Go", "anthropic-messages", whole=True),
     Judge(
         ANTHROPIC_GO,
         "Go",
@@ -117,11 +130,14 @@ PROGRAMS = {
 }
 
 
-def streams(target: str) -> Iterator[judging.Stream]:
-    """Yield every source in a target's protocol, and as it is where that is its own."""
+def streams(judge: Judge) -> Iterator[judging.Stream]:
+    """Yield every source in a client's protocol, and streams of that protocol as they are."""
     for source in judging.everything():
-        yield judging.written(source, target)
-        if source.dialect == target:
+        if judge.whole:
+            yield judging.written_whole(source, judge.target)
+            continue
+        yield judging.written(source, judge.target)
+        if source.dialect == judge.target:
             yield judging.untranscoded(source)
 
 
@@ -130,11 +146,11 @@ def write_manifest(folder: Path, judges: list[Judge]) -> Path:
     manifest = folder / "manifest.jsonl"
     with manifest.open("w", encoding="utf-8") as lines:
         for judge in judges:
-            for number, stream in enumerate(streams(judge.target)):
-                file = folder / f"{judge.target}.{number}"
+            for number, stream in enumerate(streams(judge)):
+                file = folder / f"{judge.name}.{number}"
                 file.write_bytes(stream.body)
                 entry = {
-                    "client": judge.target,
+                    "client": judge.name,
                     "name": stream.name,
                     "file": str(file),
                     "status": stream.status,
@@ -145,8 +161,8 @@ def write_manifest(folder: Path, judges: list[Judge]) -> Path:
 
 
 def lines_of(language: str, judges: list[Judge]) -> dict[str, Lines]:
-    """Let the clients of a language read everything; return their lines by target and name."""
-    found: dict[str, Lines] = {judge.target: {} for judge in judges}
+    """Let the clients of a language read everything; return their lines by client and stream."""
+    found: dict[str, Lines] = {judge.name: {} for judge in judges}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         manifest, answers = write_manifest(folder, judges), folder / "answers.jsonl"
@@ -185,7 +201,11 @@ def unexplained(judge: Judge, found: list[judging.Verdict]) -> list[judging.Verd
 
 def judged(judge: Judge, lines: Lines) -> Result:
     """Compare all answers of a client with the sources."""
-    count, found = judging.verdicts(judge.target, lambda stream: answer_of(lines[stream.name]))
+
+    def read(stream: judging.Stream) -> judging.Answer:
+        return answer_of(lines[stream.name])
+
+    count, found = judging.verdicts(judge.target, read, whole=judge.whole)
     failures, refused = 0, list[str]()
     differing = {one.name for one in found}
     for source in judging.everything():
@@ -212,7 +232,7 @@ def row(result: Result) -> str:
     judge = result.judge
     limits = sum(len(limit.streams) for limit in judge.limits)
     return (
-        f"| {judge.package} | {version_of(judge)} | {judge.language} | {judge.target} | "
+        f"| {judge.package} | {version_of(judge)} | {judge.language} | {judge.name} | "
         f"{result.streams} | {result.failures} | {len(result.found)} | {limits} | "
         f"{len(result.refused)} |"
     )
@@ -235,10 +255,13 @@ def report(results: list[Result]) -> str:
         "# The official TypeScript and Go clients\n\n"
         "`make judges` measures and writes this document. Every recording and every fixture is\n"
         "written in a client's protocol, and every tenth recording once more without its second\n"
-        "half. The client reads the bytes through its public call, in reads of 1,000 bytes. Text,\n"
-        "thinking, calls, finish reason and token counts must be those of the source's message,\n"
+        "half: as a stream, and as the whole answer to a request without streaming. The client\n"
+        "reads the bytes through its public call, in reads of 1,000 bytes. Text, thinking,\n"
+        "calls, finish reason and token counts must be those of the source's message,\n"
         "and a failed source must make the client raise with the message of the failure\n"
-        "(`tests/judging.py`). The Python clients judge the same streams in `make test`.\n\n"
+        "(`tests/judging.py`). Gemini, `ai` and AG-UI have finish reasons for some failures;\n"
+        "their clients do not raise on those. The Python clients judge the same streams in\n"
+        "`make test`.\n\n"
         "| client | version | language | target | streams | raised after a failure | "
         "disagreements | limits | refused untranscoded |\n"
         "|---|---|---|---|---:|---:|---:|---:|---:|\n" + "\n".join(map(row, results)) + "\n\n"
@@ -259,7 +282,7 @@ def main() -> int:
     for language in PROGRAMS:
         judges = [judge for judge in JUDGES if judge.language == language]
         lines = lines_of(language, judges)
-        results.extend(judged(judge, lines[judge.target]) for judge in judges)
+        results.extend(judged(judge, lines[judge.name]) for judge in judges)
     complied = {target: comply.findings(target) for target in comply.CHECKS}
     text = report(results) + comply.section(complied)
     Path("docs/judges.md").write_text(text, encoding="utf-8")

@@ -125,7 +125,10 @@ WORDS["ag-ui"] = {word: word for word in WORDS["ai-sdk"]}
 # Targets whose free-text calls carry the text itself: others carry an object with the text.
 FREE_TEXT = frozenset({"ag-ui", "ai-sdk"})
 # Targets whose calls carry an object: others carry the text, be it JSON or not.
-OBJECTS = frozenset({"gemini", "ollama"})
+OBJECTS = frozenset({"anthropic-messages (whole)", "gemini", "ollama"})
+# A whole message has objects where its stream carries the text.
+WORDS["anthropic-messages (whole)"] = WORDS["anthropic-messages"]
+OWN_WORDS["anthropic-messages (whole)"] = OWN_WORDS["anthropic-messages"]
 # Targets that say themselves which arguments are no object: such a call is not there to be run.
 REFUSING = frozenset({"ai-sdk"})
 # Targets whose clients keep no ids of calls.
@@ -233,6 +236,14 @@ def written(source: Source, target: str) -> Stream:
     notes = frozenset(note["code"] for note in transcoder.notes)
     status = transcoder.status or 200
     return Stream(source.name, source.dialect, status, transcoder.headers or {}, body, notes)
+
+
+def written_whole(source: Source, target: str) -> Stream:
+    """Return the answer of a recording without streaming, in a target's protocol."""
+    decoder = deltafold.Decoder(source.dialect, run_id=RUN)
+    answer = deltafold.transcode_response(source.body, decoder, target)
+    notes = frozenset(note["code"] for note in answer.notes)
+    return Stream(source.name, source.dialect, answer.status, answer.headers, answer.body, notes)
 
 
 def parsed(arguments: str) -> object:
@@ -379,7 +390,11 @@ class Verdict(NamedTuple):
 
 
 def verdicts(
-    target: str, read: Callable[[Stream], Answer], limits: Container[str] = ()
+    target: str,
+    read: Callable[[Stream], Answer],
+    limits: Container[str] = (),
+    *,
+    whole: bool = False,
 ) -> tuple[int, list[Verdict]]:
     """Let a client read every recording and fixture; return their number and the disagreements.
 
@@ -387,10 +402,13 @@ def verdicts(
         target: the protocol that the client reads.
         read: the client.
         limits: streams that the client must refuse although they are what the target says.
+        whole: let it read whole answers instead of streams.
     """
+    write = written_whole if whole else written
+    form = f"{target} (whole)" if whole and f"{target} (whole)" in WORDS else target
     found: list[Verdict] = []
     for source in everything():
-        stream = written(source, target)
+        stream = write(source, target)
         try:
             answer = read(stream)
         except Exception as error:  # noqa: BLE001 - whatever a client raises is its answer
@@ -398,12 +416,12 @@ def verdicts(
             if must_raise(source):
                 if not says(said, reason := failure_of(source)):
                     found.append(Verdict(source.name, source.dialect, "message", reason, said))
-            elif not (source.name in limits or refused(source, target, read)):
+            elif not (source.name in limits or (not whole and refused(source, target, read))):
                 found.append(Verdict(source.name, source.dialect, "terminal", "an answer", said))
         else:
             found.extend(
                 Verdict(source.name, source.dialect, *difference)
-                for difference in differences(source, target, stream, answer)
+                for difference in differences(source, form, stream, answer)
             )
             if source.name in limits:
                 found.append(Verdict(source.name, source.dialect, "limit", "a refusal", answer))

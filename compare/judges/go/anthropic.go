@@ -8,31 +8,50 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 )
 
-// readMessages accumulates events with the client's own `Message.Accumulate`.
-func readMessages(transport *http.Client) (answer, error) {
-	var read answer
-	client := anthropic.NewClient(
+var messagesRequest = anthropic.MessageNewParams{
+	Model:     "m",
+	MaxTokens: 1,
+	Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("?"))},
+}
+
+func anthropicClient(transport *http.Client) anthropic.Client {
+	return anthropic.NewClient(
 		option.WithAPIKey("key"), option.WithMaxRetries(0), option.WithHTTPClient(transport),
 	)
-	stream := client.Messages.NewStreaming(context.Background(), anthropic.MessageNewParams{
-		Model:     "m",
-		MaxTokens: 1,
-		Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("?"))},
-	})
+}
+
+// readMessages accumulates events with the client's own `Message.Accumulate`.
+func readMessages(transport *http.Client) (answer, error) {
+	client := anthropicClient(transport)
+	stream := client.Messages.NewStreaming(context.Background(), messagesRequest)
 	message := anthropic.Message{}
 	for stream.Next() {
 		if err := message.Accumulate(stream.Current()); err != nil {
-			return read, err
+			return answer{}, err
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return read, err
+		return answer{}, err
 	}
+	return ofMessage(message), nil
+}
+
+// readWholeMessages takes a message that was not streamed.
+func readWholeMessages(transport *http.Client) (answer, error) {
+	client := anthropicClient(transport)
+	message, err := client.Messages.New(context.Background(), messagesRequest)
+	if err != nil {
+		return answer{}, err
+	}
+	return ofMessage(*message), nil
+}
+
+func ofMessage(message anthropic.Message) answer {
 	usage := message.Usage
 	input := usage.InputTokens + usage.CacheReadInputTokens + usage.CacheCreationInputTokens
-	read.InputTokens = &input
-	read.OutputTokens = &message.Usage.OutputTokens
-	read.Finish = string(message.StopReason)
+	read := answer{
+		Finish: string(message.StopReason), InputTokens: &input, OutputTokens: &usage.OutputTokens,
+	}
 	for _, block := range message.Content {
 		switch block := block.AsAny().(type) {
 		case anthropic.TextBlock:
@@ -45,5 +64,5 @@ func readMessages(transport *http.Client) (answer, error) {
 			})
 		}
 	}
-	return read, nil
+	return read
 }

@@ -19,9 +19,12 @@ import (
 )
 
 var judges = map[string]func(*http.Client) (answer, error){
-	"openai-chat":        readChat,
-	"openai-responses":   readResponses,
-	"anthropic-messages": readMessages,
+	"openai-chat":                readChat,
+	"openai-responses":           readResponses,
+	"anthropic-messages":         readMessages,
+	"openai-chat (whole)":        readWholeChat,
+	"openai-responses (whole)":   readWholeResponses,
+	"anthropic-messages (whole)": readWholeMessages,
 }
 
 type verdict struct {

@@ -8,7 +8,13 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/respjson"
 )
+
+var chatRequest = openai.ChatCompletionNewParams{
+	Model:    "m",
+	Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("?")},
+}
 
 func openaiClient(transport *http.Client) openai.Client {
 	return openai.NewClient(
@@ -16,46 +22,82 @@ func openaiClient(transport *http.Client) openai.Client {
 	)
 }
 
+// reasoning returns the thinking of a delta or a message: the client has no member for it.
+func reasoning(extra map[string]respjson.Field) (string, error) {
+	raw := extra["reasoning_content"].Raw()
+	if raw == "" {
+		return "", nil
+	}
+	var text string
+	err := json.Unmarshal([]byte(raw), &text)
+	return text, err
+}
+
 // readChat accumulates chunks with the client's own accumulator.
 func readChat(transport *http.Client) (answer, error) {
-	var read answer
 	client := openaiClient(transport)
-	stream := client.Chat.Completions.NewStreaming(context.Background(), openai.ChatCompletionNewParams{
-		Model:    "m",
-		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("?")},
-	})
+	stream := client.Chat.Completions.NewStreaming(context.Background(), chatRequest)
 	accumulator := openai.ChatCompletionAccumulator{}
+	var thinking string
+	var counted bool
 	for stream.Next() {
 		chunk := stream.Current()
 		if !accumulator.AddChunk(chunk) {
-			return read, errors.New("the accumulator refused a chunk")
+			return answer{}, errors.New("the accumulator refused a chunk")
 		}
-		// The accumulator keeps no members outside its types.
 		for _, choice := range chunk.Choices {
-			thinking := choice.Delta.JSON.ExtraFields["reasoning_content"].Raw()
-			if thinking != "" {
-				var text string
-				if err := json.Unmarshal([]byte(thinking), &text); err != nil {
-					return read, err
-				}
-				read.Thinking += text
+			text, err := reasoning(choice.Delta.JSON.ExtraFields)
+			if err != nil {
+				return answer{}, err
 			}
+			thinking += text
 		}
-		if chunk.JSON.Usage.Valid() {
-			read.InputTokens = &accumulator.Usage.PromptTokens
-			read.OutputTokens = &accumulator.Usage.CompletionTokens
-		}
+		counted = counted || chunk.JSON.Usage.Valid()
 	}
 	if err := stream.Err(); err != nil {
-		return read, err
+		return answer{}, err
 	}
-	if len(accumulator.Choices) == 0 {
-		return read, errNoAnswer
+	return ofCompletion(accumulator.ChatCompletion, thinking, counted)
+}
+
+// readWholeChat takes a completion that was not streamed.
+func readWholeChat(transport *http.Client) (answer, error) {
+	client := openaiClient(transport)
+	completion, err := client.Chat.Completions.New(context.Background(), chatRequest)
+	if err != nil {
+		return answer{}, err
 	}
-	choice := accumulator.Choices[0]
-	read.Text = choice.Message.Content + choice.Message.Refusal
-	read.Finish = choice.FinishReason
+	if len(completion.Choices) == 0 {
+		return answer{}, errNoAnswer
+	}
+	thinking, err := reasoning(completion.Choices[0].Message.JSON.ExtraFields)
+	if err != nil {
+		return answer{}, err
+	}
+	return ofCompletion(*completion, thinking, completion.JSON.Usage.Valid())
+}
+
+func ofCompletion(completion openai.ChatCompletion, thinking string, counted bool) (answer, error) {
+	if len(completion.Choices) == 0 {
+		return answer{}, errNoAnswer
+	}
+	choice := completion.Choices[0]
+	read := answer{
+		Text:     choice.Message.Content + choice.Message.Refusal,
+		Thinking: thinking,
+		Finish:   choice.FinishReason,
+	}
+	if counted {
+		read.InputTokens = &completion.Usage.PromptTokens
+		read.OutputTokens = &completion.Usage.CompletionTokens
+	}
 	for _, one := range choice.Message.ToolCalls {
+		if one.Type == "custom" {
+			read.Calls = append(read.Calls, call{
+				ID: one.ID, Name: one.Custom.Name, Text: one.Custom.Input, Free: true,
+			})
+			continue
+		}
 		read.Calls = append(read.Calls, call{
 			ID: one.ID, Name: one.Function.Name, Text: one.Function.Arguments,
 		})

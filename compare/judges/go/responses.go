@@ -11,6 +11,11 @@ import (
 
 var errDeltas = errors.New("the deltas are not the final response")
 
+var responsesRequest = responses.ResponseNewParams{
+	Model: "m",
+	Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("?")},
+}
+
 // deltas is the text of all deltas of an answer, in the order of the items.
 type deltas struct {
 	text, thinking string
@@ -36,10 +41,7 @@ func (d *deltas) add(event responses.ResponseStreamEventUnion) {
 func readResponses(transport *http.Client) (answer, error) {
 	var read answer
 	client := openaiClient(transport)
-	stream := client.Responses.NewStreaming(context.Background(), responses.ResponseNewParams{
-		Model: "m",
-		Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("?")},
-	})
+	stream := client.Responses.NewStreaming(context.Background(), responsesRequest)
 	var last responses.ResponseStreamEventUnion
 	var seen deltas
 	for stream.Next() {
@@ -52,13 +54,43 @@ func readResponses(transport *http.Client) (answer, error) {
 	if last.Type != "response.completed" && last.Type != "response.incomplete" {
 		return read, errors.New("the last event is " + last.Type)
 	}
-	return seen.compared(last.Response)
+	read = ofResponse(last.Response)
+	if !seen.equal(read, last.Response) {
+		return read, errDeltas
+	}
+	return read, nil
 }
 
-// compared reads a response and compares it with the deltas.
-func (d *deltas) compared(response responses.Response) (answer, error) {
-	var read answer
-	read.Finish = string(response.Status)
+// readWholeResponses takes a response that was not streamed.
+func readWholeResponses(transport *http.Client) (answer, error) {
+	client := openaiClient(transport)
+	response, err := client.Responses.New(context.Background(), responsesRequest)
+	if err != nil {
+		return answer{}, err
+	}
+	return ofResponse(*response), nil
+}
+
+// equal reports whether the deltas give what the final response has.
+func (d *deltas) equal(read answer, response responses.Response) bool {
+	for index, item := range response.Output {
+		input := d.inputs[int64(index)]
+		switch item := item.AsAny().(type) {
+		case responses.ResponseFunctionToolCall:
+			if input != item.Arguments {
+				return false
+			}
+		case responses.ResponseCustomToolCall:
+			if input != item.Input {
+				return false
+			}
+		}
+	}
+	return d.text == read.Text && d.thinking == read.Thinking
+}
+
+func ofResponse(response responses.Response) answer {
+	read := answer{Finish: string(response.Status)}
 	if reason := response.IncompleteDetails.Reason; reason != "" {
 		read.Finish = reason
 	}
@@ -66,8 +98,7 @@ func (d *deltas) compared(response responses.Response) (answer, error) {
 		read.InputTokens = &response.Usage.InputTokens
 		read.OutputTokens = &response.Usage.OutputTokens
 	}
-	same := true
-	for index, item := range response.Output {
+	for _, item := range response.Output {
 		switch item := item.AsAny().(type) {
 		case responses.ResponseOutputMessage:
 			for _, part := range item.Content {
@@ -78,19 +109,14 @@ func (d *deltas) compared(response responses.Response) (answer, error) {
 				read.Thinking += part.Text
 			}
 		case responses.ResponseFunctionToolCall:
-			same = same && d.inputs[int64(index)] == item.Arguments
 			read.Calls = append(read.Calls, call{
 				ID: item.CallID, Name: item.Name, Text: item.Arguments,
 			})
 		case responses.ResponseCustomToolCall:
-			same = same && d.inputs[int64(index)] == item.Input
 			read.Calls = append(read.Calls, call{
 				ID: item.CallID, Name: item.Name, Text: item.Input, Free: true,
 			})
 		}
 	}
-	if !same || d.text != read.Text || d.thinking != read.Thinking {
-		return read, errDeltas
-	}
-	return read, nil
+	return read
 }

@@ -1,18 +1,23 @@
-// The official Anthropic client: `messages.stream()` and its final message.
+// The official Anthropic client: `messages.stream()` with its final message, and `messages.create()`.
 
 import Anthropic from "@anthropic-ai/sdk";
 
 import { emptyAnswer, type Answer } from "./reply.ts";
 
-export async function messages(fetch: () => Promise<Response>): Promise<Answer> {
+type Fetch = () => Promise<Response>;
+
+const REQUEST = {
+  model: "m",
+  max_tokens: 1,
+  messages: [{ role: "user" as const, content: "?" }],
+};
+
+function clientOf(fetch: Fetch): Anthropic {
+  return new Anthropic({ apiKey: "key", maxRetries: 0, fetch });
+}
+
+function ofMessage(message: Anthropic.Message): Answer {
   const answer = emptyAnswer();
-  const client = new Anthropic({ apiKey: "key", maxRetries: 0, fetch });
-  const stream = client.messages.stream({
-    model: "m",
-    max_tokens: 1,
-    messages: [{ role: "user", content: "?" }],
-  });
-  const message = await stream.finalMessage();
   const usage = message.usage;
   answer.finish = message.stop_reason;
   answer.input_tokens =
@@ -30,4 +35,12 @@ export async function messages(fetch: () => Promise<Response>): Promise<Answer> 
     }
   }
   return answer;
+}
+
+export async function messages(fetch: Fetch): Promise<Answer> {
+  return ofMessage(await clientOf(fetch).messages.stream(REQUEST).finalMessage());
+}
+
+export async function wholeMessages(fetch: Fetch): Promise<Answer> {
+  return ofMessage(await clientOf(fetch).messages.create(REQUEST));
 }

@@ -9,9 +9,9 @@ import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 
 import { agUi } from "./ag_ui.ts";
 import { uiMessages } from "./ai.ts";
-import { messages } from "./anthropic.ts";
-import { gemini } from "./gemini.ts";
-import { chat, responses } from "./openai.ts";
+import { messages, wholeMessages } from "./anthropic.ts";
+import { gemini, wholeGemini } from "./gemini.ts";
+import { chat, responses, wholeChat, wholeResponses } from "./openai.ts";
 import { fetchOf, type Case, type Judge } from "./reply.ts";
 
 const PATIENCE = 30_000;
@@ -23,6 +23,10 @@ const JUDGES: Record<string, Judge> = {
   gemini,
   "ai-sdk": uiMessages,
   "ag-ui": agUi,
+  "openai-chat (whole)": wholeChat,
+  "openai-responses (whole)": wholeResponses,
+  "anthropic-messages (whole)": wholeMessages,
+  "gemini (whole)": wholeGemini,
 };
 
 async function judged(one: Case): Promise<object> {

@@ -1,4 +1,4 @@
-// The official OpenAI client: `chat.completions.stream()` and `responses.stream()`.
+// The official OpenAI client: Chat and Responses, streamed by `stream()` and whole by `create()`.
 
 import OpenAI from "openai";
 
@@ -10,20 +10,16 @@ function clientOf(fetch: Fetch): OpenAI {
   return new OpenAI({ apiKey: "key", maxRetries: 0, fetch });
 }
 
-export async function chat(fetch: Fetch): Promise<Answer> {
+// Members outside the client's types.
+interface Reasoned {
+  reasoning_content?: string | null;
+}
+
+function ofCompletion(completion: OpenAI.ChatCompletion, thinking: string): Answer {
   const answer = emptyAnswer();
-  const stream = clientOf(fetch).chat.completions.stream({
-    model: "m",
-    messages: [{ role: "user", content: "?" }],
-  });
-  // The client's snapshot keeps only the last fragment of a member outside its types.
-  stream.on("chunk", (chunk) => {
-    const delta = chunk.choices[0]?.delta as { reasoning_content?: string } | undefined;
-    answer.thinking += delta?.reasoning_content ?? "";
-  });
-  const completion = await stream.finalChatCompletion();
   const choice = completion.choices[0]!;
   answer.text = (choice.message.content ?? "") + (choice.message.refusal ?? "");
+  answer.thinking = thinking;
   answer.finish = choice.finish_reason;
   answer.input_tokens = completion.usage?.prompt_tokens ?? null;
   answer.output_tokens = completion.usage?.completion_tokens ?? null;
@@ -31,11 +27,34 @@ export async function chat(fetch: Fetch): Promise<Answer> {
     if (call.type === "function") {
       answer.calls.push({ id: call.id, name: call.function.name, text: call.function.arguments });
     } else {
-      const { name, input } = (call as OpenAI.ChatCompletionMessageCustomToolCall).custom;
+      const { name, input } = call.custom;
       answer.calls.push({ id: call.id, name, value: { input } });
     }
   }
   return answer;
+}
+
+export async function chat(fetch: Fetch): Promise<Answer> {
+  const stream = clientOf(fetch).chat.completions.stream({
+    model: "m",
+    messages: [{ role: "user", content: "?" }],
+  });
+  // The client's snapshot keeps only the last fragment of a member outside its types.
+  let thinking = "";
+  stream.on("chunk", (chunk) => {
+    thinking += (chunk.choices[0]?.delta as Reasoned | undefined)?.reasoning_content ?? "";
+  });
+  const completion = await stream.finalChatCompletion();
+  return ofCompletion(completion as OpenAI.ChatCompletion, thinking);
+}
+
+export async function wholeChat(fetch: Fetch): Promise<Answer> {
+  const completion = await clientOf(fetch).chat.completions.create({
+    model: "m",
+    messages: [{ role: "user", content: "?" }],
+  });
+  const message = completion.choices[0]?.message as Reasoned | undefined;
+  return ofCompletion(completion, message?.reasoning_content ?? "");
 }
 
 // Text of all deltas of an answer, in the order of the items.
@@ -63,28 +82,25 @@ class Deltas {
   }
 
   // The client shows the deltas while they arrive, and at the end the final response.
-  check(answer: Answer, inputs: Map<number, string>): void {
-    const same =
-      this.text === answer.text &&
-      this.thinking === answer.thinking &&
-      [...inputs].every(([index, input]) => (this.inputs.get(index) ?? "") === input);
-    if (!same) {
+  check(answer: Answer, response: OpenAI.Responses.Response): void {
+    const inputs = response.output.every((item, index) => {
+      const seen = this.inputs.get(index) ?? "";
+      return item.type === "function_call"
+        ? seen === item.arguments
+        : item.type !== "custom_tool_call" || seen === item.input;
+    });
+    if (!inputs || this.text !== answer.text || this.thinking !== answer.thinking) {
       throw new Error("the deltas are not the final response");
     }
   }
 }
 
-export async function responses(fetch: Fetch): Promise<Answer> {
+function ofResponse(response: OpenAI.Responses.Response): Answer {
   const answer = emptyAnswer();
-  const deltas = new Deltas();
-  const inputs = new Map<number, string>();
-  const stream = clientOf(fetch).responses.stream({ model: "m", input: "?" });
-  stream.on("event", (event) => deltas.add(event));
-  const response = await stream.finalResponse();
   answer.finish = response.incomplete_details?.reason ?? response.status ?? null;
   answer.input_tokens = response.usage?.input_tokens ?? null;
   answer.output_tokens = response.usage?.output_tokens ?? null;
-  for (const [index, item] of response.output.entries()) {
+  for (const item of response.output) {
     if (item.type === "message") {
       for (const part of item.content) {
         answer.text += part.type === "output_text" ? part.text : part.refusal;
@@ -92,13 +108,24 @@ export async function responses(fetch: Fetch): Promise<Answer> {
     } else if (item.type === "reasoning") {
       answer.thinking += item.summary.map((part) => part.text).join("");
     } else if (item.type === "function_call") {
-      inputs.set(index, item.arguments);
       answer.calls.push({ id: item.call_id, name: item.name, text: item.arguments });
     } else if (item.type === "custom_tool_call") {
-      inputs.set(index, item.input);
       answer.calls.push({ id: item.call_id, name: item.name, value: { input: item.input } });
     }
   }
-  deltas.check(answer, inputs);
   return answer;
+}
+
+export async function responses(fetch: Fetch): Promise<Answer> {
+  const deltas = new Deltas();
+  const stream = clientOf(fetch).responses.stream({ model: "m", input: "?" });
+  stream.on("event", (event) => deltas.add(event));
+  const response = await stream.finalResponse();
+  const answer = ofResponse(response);
+  deltas.check(answer, response);
+  return answer;
+}
+
+export async function wholeResponses(fetch: Fetch): Promise<Answer> {
+  return ofResponse(await clientOf(fetch).responses.create({ model: "m", input: "?" }));
 }

@@ -2,7 +2,7 @@
 //!
 //! The oracle is the decoder: what an encoder writes is decoded again, and compared with the source's message.
 
-use deltafold::contract::{FinishReason, InputFormat, Output, Payload};
+use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload};
 use deltafold::encode::Settings;
 use deltafold::fold::{MessageAssembler, Part, Terminal};
 use deltafold::target::{self, Encoder, TARGETS, Target};
@@ -279,4 +279,22 @@ fn the_old_function_call_ends_in_tool_calls_as_it_is_written() {
     assert!(text.contains(r#""tool_calls":[{"index":0"#), "{text}");
     assert!(text.contains(r#""finish_reason":"tool_calls""#), "{text}");
     assert!(!text.contains("function_call\""), "{text}");
+}
+
+#[test]
+fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
+    let part = "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"openai-responses\",\"block\":{\"type\":\"custom_tool_call\",\"id\":\"ctc_1\",\"call_id\":\"c\",\"name\":\"x_search\",\"input\":\"\",\"status\":\"in_progress\"}}}";
+    let target = target::find("openai-responses").unwrap();
+    let mut encoder = Encoder::new(target, Settings::default(), false);
+    let payloads = [
+        Payload::Start { model_id: "m", request_id: "r" },
+        Payload::Part { part_index: None, part },
+    ];
+    for (seq, payload) in (1..).zip(payloads) {
+        encoder.delta(&Delta { seq, payload, provider_raw: None });
+    }
+    let text = String::from_utf8(encoder.take()).unwrap();
+    assert!(
+        text.contains("response.custom_tool_call_input.done") && !text.contains("_input.delta")
+    );
 }

@@ -234,8 +234,8 @@ impl ResponsesWriter {
             event.json("item", &skeleton);
         });
         item.text = text;
-        let events = [(item.delta_event(), "delta"), item.done_event()];
-        for (name, member) in events {
+        let delta = (!item.text.is_empty()).then(|| (item.delta_event(), "delta"));
+        for (name, member) in delta.into_iter().chain([item.done_event()]) {
             self.event(page, name, |event| {
                 event.json("item_id", id.as_deref().unwrap_or("\"\""));
                 event.number("output_index", index);
@@ -278,14 +278,18 @@ impl ResponsesWriter {
     }
 
     fn terminal(&mut self, page: &mut Page, ending: &Ending<'_>) -> (&'static str, String) {
-        let cut = matches!(
-            ending.reason,
-            FinishReason::Length | FinishReason::ContentFilter | FinishReason::Pause
-        );
+        // A request for approval among the items is the pause of an answer that completed.
+        let asks = ending.reason == FinishReason::Pause && ending.raw == Some("completed");
+        let cut = !asks
+            && matches!(
+                ending.reason,
+                FinishReason::Length | FinishReason::ContentFilter | FinishReason::Pause
+            );
         self.close(page, if cut { "incomplete" } else { "completed" });
         let incomplete = cut && !page.settings.incomplete_as_completed;
         let status = if incomplete { "incomplete" } else { "completed" };
-        let word = finish_word(page, ending, &FACTS.finish_reasons, REASONS, self.refused);
+        let implied = self.refused || asks;
+        let word = finish_word(page, ending, &FACTS.finish_reasons, REASONS, implied);
         let details = incomplete.then_some(word);
         (status, response::json(page, status, &self.output, details, None))
     }

@@ -1,0 +1,82 @@
+"""A stream that is decoded and written in its own protocol says to its client what it said before.
+
+The official client reads the recording and what the encoder writes of it.  Beyond equality, the
+written form may say more: a member that the client does not know by its vendor's name (thinking,
+counts) is written under the protocol's own, `tool_calls` ends an answer with calls where the vendor
+wrote `stop`, and counts follow the protocol (xAI leaves reasoning out of the completion, Gemini
+counts what its tools read apart from the prompt).
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+import test_judges_anthropic
+import test_judges_gemini
+import test_judges_openai
+from corpus import needs_corpus
+from judging import Answer, Source, Stream, object_of, plain, recordings, untranscoded, written
+
+pytestmark = needs_corpus
+
+Read = Callable[[Stream], Answer]
+
+READERS: dict[str, Read] = {
+    "openai-chat": test_judges_openai.chat,
+    "openai-responses": test_judges_openai.responses,
+    "anthropic-messages": test_judges_anthropic.read,
+    "gemini": test_judges_gemini.read,
+}
+# An answer without content and without an end is a failure; the client takes it for an answer.
+EMPTY = frozenset({"openai-chat/req-llm__openrouter.minimax_minimax_m1.object_streaming"})
+
+
+def counts_grow(source: Source) -> bool:
+    """Return whether the vendor's counts are less than those of its protocol."""
+    return source.dialect == "gemini" or "grok" in source.name or "__xai" in source.name
+
+
+def calls_of(answer: Answer, source: Source) -> list[object]:
+    """Return the calls; the client of Gemini reads no arguments that are streamed."""
+    if source.dialect == "gemini" and (b"partialArgs" in source.body or b"willCont" in source.body):
+        return []
+    ids = source.dialect != "gemini"
+    return [(ids and call[0], call[1], object_of(call[2])) for call in answer.calls]
+
+
+def differences(source: Source, before: Answer, after: Answer) -> list[str]:
+    found: list[str] = []
+    if after.text != before.text:
+        found.append("text")
+    if plain(before.thinking) not in {"", plain(after.thinking)}:
+        found.append("thinking")
+    if calls_of(after, source) != calls_of(before, source):
+        found.append("calls")
+    if after.finish != before.finish and (before.finish, after.finish) != ("stop", "tool_calls"):
+        found.append("finish")
+    for name in ("input_tokens", "output_tokens"):
+        old, new = getattr(before, name), getattr(after, name)
+        more = old is not None and new is not None and new > old and counts_grow(source)
+        if old is not None and old != new and not more:
+            found.append(name)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings", "ignore:.*is not a valid")
+@pytest.mark.parametrize("protocol", READERS)
+def test_its_client_reads_the_same(protocol: str) -> None:
+    read = READERS[protocol]
+    count = 0
+    found: list[tuple[str, list[str]]] = []
+    for source in recordings():
+        if source.dialect != protocol or source.failed or source.name in EMPTY:
+            continue
+        try:
+            before = read(untranscoded(source))
+        except Exception:  # noqa: BLE001, S112 - a client that reads no recording is no oracle
+            continue
+        count += 1
+        if different := differences(source, before, read(written(source, protocol))):
+            found.append((source.name, different))
+    assert count > 90
+    assert not found

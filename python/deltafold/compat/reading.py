@@ -1,0 +1,256 @@
+"""Reading of a response as the objects of another package: bytes in, objects out.
+
+In: the chunks of a body (`Source`, `AsyncSource`).  Out: objects, one for each event, and the
+folded message of the whole stream.
+
+Laws: an object is yielded before the next chunk is awaited. A body that ends without its terminal
+event raises. A half event at the end of the body is not parsed. The source is closed when the
+iteration ends, fails or is abandoned.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from types import TracebackType
+from typing import Final, Generic, Self, TypeVar, cast
+
+from pydantic_core import from_json
+
+from deltafold import data_types
+from deltafold._core import Fold
+from deltafold.compat.framing import EventFramer
+from deltafold.contract import ErrorCode
+from deltafold.errors import ModelError
+from deltafold.transports.draining import adrain, drain
+from deltafold.transports.sources import AsyncSource, Source
+
+ObjectT = TypeVar("ObjectT")
+
+DONE: Final = b"[DONE]"
+"""Begin of the data of the event that ends a stream of OpenAI's protocols."""
+
+
+class Reading(Generic[ObjectT]):
+    """State of one stream, without input and output.
+
+    Attributes:
+        fold: folds the same bytes; None if the dialect is unknown.
+        ended: whether the event that ends the stream was read.
+    """
+
+    def __init__(self, dialect: str | None) -> None:
+        """Begin before the first byte."""
+        self.fold: Fold | None = None if dialect is None else Fold(dialect)
+        self.ended: bool = False
+        self._framer = EventFramer()
+        self._empty = True
+
+    def take(self, chunk: bytes) -> Iterator[ObjectT]:
+        """Yield the objects that a chunk completes."""
+        if self.fold is not None:
+            self.fold.feed(chunk)
+        yield from self._objects(self._framer.feed(chunk))
+
+    def finish(self) -> Iterator[ObjectT]:
+        """Yield the object that no blank line ended; raise if the body was cut."""
+        if not self.ended:
+            yield from self._objects(event for event in self._framer.finish() if _is_json(event[1]))
+        if self.fold is None:
+            return
+        self.fold.close()
+        error = self.fold.assembler.get_error()
+        if error is not None and (self._empty or error.code is ErrorCode.CONNECTION_LOST):
+            raised = self.cut(error)
+            raise raised from (None if raised is error else error)
+
+    def begin(self) -> None:
+        """Note that the first chunk is about to be read."""
+
+    def end(self, failure: Exception | None) -> None:
+        """Note that the iteration has ended, or failed."""
+
+    def failure(self, failure: Exception) -> Exception:
+        """Return the exception to raise for a failure of the transport."""
+        return failure
+
+    @abstractmethod
+    def read(self, event: bytes, data: bytes) -> Iterator[ObjectT]:
+        """Yield the object of an event, or nothing; raise what the event stands for."""
+
+    @abstractmethod
+    def cut(self, error: ModelError) -> Exception:
+        """Return the exception to raise for a body that was cut, or that is no stream."""
+
+    def _objects(self, events: Iterator[tuple[bytes, bytes]]) -> Iterator[ObjectT]:
+        for event, data in events:
+            if self.ended:
+                return
+            for found in self.read(event, data):
+                self._empty = False
+                yield found
+
+
+def parse_json(data: bytes) -> object:
+    """Return the value of a JSON text, as `json.loads` does and faster.
+
+    Raises:
+        json.JSONDecodeError: the text is no JSON.
+        UnicodeDecodeError: the bytes are no UTF-8.
+    """
+    try:
+        return cast("object", from_json(data))
+    except ValueError:
+        # `json.loads` accepts lone surrogates, and has the exception that callers know.
+        return cast("object", json.loads(data.decode()))
+
+
+def member(value: object, name: str) -> object:
+    """Return a member of a JSON object; None if it is missing, or the value is no object."""
+    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
+
+
+def _is_json(data: bytes) -> bool:
+    if data.startswith(DONE):
+        return True
+    try:
+        parse_json(data)
+    except ValueError:
+        return False
+    return True
+
+
+class _Read(Generic[ObjectT]):
+    """The members that both kinds of streams have."""
+
+    _reading: Reading[ObjectT]
+
+    @property
+    def message(self) -> "data_types.Message":
+        """Message of everything that was received so far; its usage counts each token once.
+
+        Raises:
+            AttributeError: the stream is one of frames whose dialect is unknown.
+        """
+        if self._reading.fold is None:
+            raise AttributeError("only frames of a known dialect have a message: name the dialect")
+        return self._reading.fold.snapshot()
+
+
+class ObjectStream(_Read[ObjectT]):
+    """Objects of a response, read synchronously; a context manager that closes the response."""
+
+    def __init__(self, reading: Reading[ObjectT], source: Source) -> None:
+        """Keep the source; nothing is read."""
+        self._reading = reading
+        self._source = source
+        self._objects = objects_of(reading, source)
+
+    def __iter__(self) -> Iterator[ObjectT]:
+        return self._objects
+
+    def __next__(self) -> ObjectT:
+        return next(self._objects)
+
+    def close(self) -> None:
+        """Close the response; a second call has no effect."""
+        self._objects.close()
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class AsyncObjectStream(_Read[ObjectT]):
+    """Objects of a response, read asynchronously; a context manager that closes the response."""
+
+    def __init__(self, reading: Reading[ObjectT], source: AsyncSource) -> None:
+        """Keep the source; nothing is read."""
+        self._reading = reading
+        self._source = source
+        self._objects = async_objects_of(reading, source)
+
+    def __aiter__(self) -> AsyncIterator[ObjectT]:
+        return self._objects
+
+    async def __anext__(self) -> ObjectT:
+        return await anext(self._objects)
+
+    async def close(self) -> None:
+        """Close the response; a second call has no effect."""
+        await self._objects.aclose()
+        await self._source.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def objects_of(reading: Reading[ObjectT], source: Source) -> Generator[ObjectT]:
+    """Yield the objects of a source, then close it."""
+    try:
+        reading.begin()
+        while not reading.ended:
+            try:
+                chunk = next(source.chunks, None)
+            except Exception as failure:
+                raised = reading.failure(failure)
+                if raised is failure:
+                    raise
+                raise raised from failure
+            if chunk is None:
+                break
+            yield from reading.take(chunk)
+        yield from reading.finish()
+        if reading.ended:
+            drain(source)
+        reading.end(None)
+    except Exception as failure:
+        reading.end(failure)
+        raise
+    finally:
+        source.close()
+
+
+async def async_objects_of(
+    reading: Reading[ObjectT], source: AsyncSource
+) -> AsyncGenerator[ObjectT]:
+    """Yield the objects of a source, then close it."""
+    try:
+        reading.begin()
+        while not reading.ended:
+            try:
+                chunk = await anext(source.chunks, None)
+            except Exception as failure:
+                raised = reading.failure(failure)
+                if raised is failure:
+                    raise
+                raise raised from failure
+            if chunk is None:
+                break
+            for found in reading.take(chunk):
+                yield found
+        for found in reading.finish():
+            yield found
+        if reading.ended:
+            await adrain(source)
+        reading.end(None)
+    except Exception as failure:
+        reading.end(failure)
+        raise
+    finally:
+        await source.close()

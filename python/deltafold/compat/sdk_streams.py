@@ -1,0 +1,97 @@
+"""Streams and clients of the SDKs that come from the generator of openai's and anthropic's.
+
+In: a `Stream` or `AsyncStream` of such an SDK, or its client.  Out: our streams over the same
+response, or the same client with faster streams.
+
+Laws: no SDK is imported here: the members that both SDKs have are read. A stream that only its SDK
+can read is refused, or left as it is.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar, cast
+
+from deltafold.compat.reading import (
+    AsyncObjectStream,
+    ObjectStream,
+    Reading,
+    async_objects_of,
+    objects_of,
+)
+from deltafold.exceptions import MisuseError
+from deltafold.transports.responses import async_source_of, source_of
+
+ObjectT = TypeVar("ObjectT")
+
+
+def opened(
+    stream: object, kinds: tuple[type, type], read: Callable[[Any], Reading[ObjectT]]
+) -> ObjectStream[ObjectT] | AsyncObjectStream[ObjectT]:
+    """Return the stream of objects over an SDK's stream.
+
+    Args:
+        stream: the stream, which nothing has read.
+        kinds: the two classes of streams of the SDK.
+        read: makes the reading of the stream.
+
+    Raises:
+        MisuseError: only the SDK can read the stream, or it was read in part.
+    """
+    if not isinstance(stream, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise MisuseError(f"`stream` must be a {names} of the SDK, not {type(stream).__name__}")
+    reason = _refusal(stream)
+    if reason is not None:
+        raise MisuseError(f"{reason}: iterate this stream itself")
+    if isinstance(stream, AsyncIterable):
+        return AsyncObjectStream(read(stream), async_source_of(cast("object", stream)))
+    return ObjectStream(read(stream), source_of(stream))
+
+
+def with_faster_streams(
+    client: object,
+    kinds: tuple[type, type],
+    reading_of: Callable[[Any], Reading[object] | None],
+) -> None:
+    """Give the streams that a client opens a faster iterator.
+
+    Args:
+        client: the client, whose method `request` is replaced.
+        kinds: the two classes of streams of the SDK.
+        reading_of: makes the reading of a stream; None for a stream to leave as it is.
+    """
+    held: Any = client
+    request: Any = held.request
+
+    def faster(result: object) -> object:
+        if isinstance(result, kinds) and _refusal(result) is None:
+            reading = reading_of(result)
+            if reading is not None:
+                cast("Any", result)._iterator = _iterator(result, reading)
+        return result
+
+    def send(*arguments: object, **options: object) -> object:
+        return faster(request(*arguments, **options))
+
+    async def asend(*arguments: object, **options: object) -> object:
+        return faster(await cast("Awaitable[object]", request(*arguments, **options)))
+
+    held.request = asend if iscoroutinefunction(request) else send
+
+
+def _iterator(
+    stream: object, reading: Reading[object]
+) -> Generator[object] | AsyncGenerator[object]:
+    if isinstance(stream, AsyncIterable):
+        return async_objects_of(reading, async_source_of(cast("object", stream)))
+    return objects_of(reading, source_of(stream))
+
+
+def _refusal(stream: object) -> str | None:
+    """Return the reason why only the SDK can read a stream."""
+    held: Any = stream
+    if held._client._strict_response_validation:
+        return "the client validates strictly"
+    if type(held._decoder).__name__ != "SSEDecoder":
+        return "the client frames its events itself"
+    return None

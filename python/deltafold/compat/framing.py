@@ -8,7 +8,6 @@ without data is skipped. `finish()` returns the event that no blank line ended.
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html, "Parsing an event stream".
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -17,7 +16,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 class EventFramer:
     r"""Splits the bytes of a body into server-sent events.
 
-    >>> list(EventFramer().feed(b"event: ping\ndata: {}\n\n"))
+    >>> EventFramer().feed(b"event: ping\ndata: {}\n\n")
     [(b'ping', b'{}')]
     """
 
@@ -29,29 +28,25 @@ class EventFramer:
         self._event = b""
         self._data: list[bytes] = []
 
-    def feed(self, chunk: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the events that a chunk completes; consume the iterator before the next call."""
+    def feed(self, chunk: bytes) -> list[tuple[bytes, bytes]]:
+        """Return the events that a chunk completes."""
         if self._after_cr and chunk:
             # The line end CR LF was cut in two: its line has been taken already.
             self._after_cr = False
             chunk = chunk.removeprefix(b"\n")
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial.append(chunk)
-            return
+            return []
         lines = self._joined(chunk).splitlines(keepends=True)
         if lines[-1].endswith(b"\r"):
             self._after_cr = True
         elif not lines[-1].endswith(b"\n"):
             self._partial.append(lines.pop())
-        for line in lines:
-            yield from self._take(line.rstrip(b"\r\n"))
+        return self._events(lines)
 
-    def finish(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the event at the end of the body that no blank line ended."""
-        rest = self._joined(b"")
-        if rest:
-            yield from self._take(rest)
-        yield from self._take(b"")
+    def finish(self) -> list[tuple[bytes, bytes]]:
+        """Return the event at the end of the body that no blank line ended."""
+        return self._events([self._joined(b""), b""])
 
     def _joined(self, chunk: bytes) -> bytes:
         if self._partial:
@@ -62,15 +57,23 @@ class EventFramer:
             chunk = chunk.removeprefix(_BOM)
         return chunk
 
-    def _take(self, line: bytes) -> Iterator[tuple[bytes, bytes]]:
-        if not line:
-            data, event = b"\n".join(self._data), self._event
-            self._data, self._event = [], b""
-            if data:
-                yield event, data
-            return
-        name, _, value = line.partition(b":")
-        if name == b"data":
-            self._data.append(value.removeprefix(b" "))
-        elif name == b"event":
-            self._event = value.removeprefix(b" ")
+    def _events(self, lines: list[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return the events that these lines complete."""
+        # One loop: a call for each line would take a third of the time of the framing.
+        events: list[tuple[bytes, bytes]] = []
+        for ended in lines:
+            line = ended.rstrip(b"\r\n")
+            if not line:
+                if self._data:
+                    data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+                    if data:
+                        events.append((self._event, data))
+                    self._data.clear()
+                self._event = b""
+                continue
+            name, _, value = line.partition(b":")
+            if name == b"data":
+                self._data.append(value.removeprefix(b" "))
+            elif name == b"event":
+                self._event = value.removeprefix(b" ")
+        return events

@@ -54,7 +54,9 @@ class Reading(Generic[ObjectT]):
     def finish(self) -> Iterator[ObjectT]:
         """Yield the object that no blank line ended; raise if the body was cut."""
         if not self.ended:
-            yield from self._objects(event for event in self._framer.finish() if _is_json(event[1]))
+            yield from self._objects(
+                [event for event in self._framer.finish() if _is_json(event[1])]
+            )
         if self.fold is None:
             return
         self.fold.close()
@@ -81,7 +83,7 @@ class Reading(Generic[ObjectT]):
     def cut(self, error: ModelError) -> Exception:
         """Return the exception to raise for a body that was cut, or that is no stream."""
 
-    def _objects(self, events: Iterator[tuple[bytes, bytes]]) -> Iterator[ObjectT]:
+    def _objects(self, events: list[tuple[bytes, bytes]]) -> Iterator[ObjectT]:
         for event, data in events:
             if self.ended:
                 return

@@ -15,7 +15,18 @@ import test_judges_anthropic
 import test_judges_gemini
 import test_judges_openai
 from corpus import needs_corpus
-from judging import Answer, Source, Stream, object_of, plain, recordings, untranscoded, written
+from deltafold import Message
+from judging import (
+    Answer,
+    Source,
+    Stream,
+    object_of,
+    plain,
+    recordings,
+    source_of,
+    untranscoded,
+    written,
+)
 
 pytestmark = needs_corpus
 
@@ -79,4 +90,46 @@ def test_its_client_reads_the_same(protocol: str) -> None:
         if different := differences(source, before, read(written(source, protocol))):
             found.append((source.name, different))
     assert count > 90
+    assert not found
+
+
+def blocks(message: Message) -> list[object]:
+    """Return the parts that only their provider understands."""
+    return [part.block for part in message.parts if part.kind == "provider"]
+
+
+def sources_of(message: Message) -> list[object]:
+    """Return the annotations of all texts."""
+    parts = (part for part in message.parts if part.kind == "text")
+    return [annotation for part in parts for annotation in part.annotations or ()]
+
+
+def states(message: Message) -> list[object]:
+    """Return the state of all thinking: signatures, encrypted forms and ids."""
+    parts = (part for part in message.parts if part.kind == "thinking")
+    return [part.provider_state for part in parts]
+
+
+# What a client of the protocol gets back: blocks and annotations of the provider, and the state.
+KEPT: dict[str, tuple[Callable[[Message], list[object]], ...]] = {
+    "anthropic-messages": (blocks, sources_of, states),
+    "gemini": (blocks, sources_of),
+    "openai-chat": (blocks, states),
+    "openai-responses": (blocks,),
+}
+
+
+@pytest.mark.parametrize("protocol", KEPT)
+def test_what_only_the_provider_understands_is_kept(protocol: str) -> None:
+    found: list[tuple[str, str]] = []
+    count = 0
+    for source in recordings():
+        if source.dialect != protocol or source.failed or source.name in EMPTY:
+            continue
+        back = source_of(source.name, protocol, written(source, protocol).body).message
+        for kept in KEPT[protocol]:
+            count += bool(kept(source.message))
+            if kept(back) != kept(source.message):
+                found.append((source.name, kept.__name__))
+    assert count > 0
     assert not found

@@ -11,6 +11,7 @@
 use std::borrow::Cow;
 
 use super::facts::FACTS;
+use super::read::METADATA;
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
 use crate::encode::{
@@ -46,8 +47,10 @@ const WORDS: &[&str] = &[
 pub struct GeminiWriter<const ARRAY: bool> {
     text: Lead,
     thought: Lead,
-    /// JSON of the annotations.
+    /// JSON of the annotations of other dialects.
     annotations: Vec<String>,
+    /// Own sources of the text, which a whole answer has at its end: name and JSON.
+    sources: Vec<(&'static str, String)>,
     logprobs: Option<Box<Logprobs>>,
     /// Raw arguments of a call that has no object.
     malformed: Option<String>,
@@ -57,6 +60,8 @@ pub struct GeminiWriter<const ARRAY: bool> {
 const DIALECT: &str = "gemini";
 
 const TEXT: &str = "{\"text\":\"";
+/// Content without content: a chunk without parts makes chat objects forget the answer.
+const EMPTY: &str = "{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]}";
 const THOUGHT: &str = "{\"thought\":true,\"text\":\"";
 
 fn write_names(object: &mut ObjectWriter<'_>, page: &Page) {
@@ -99,8 +104,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                 write_list(out, [()], |out, ()| {
                     write_members(out, |candidate| {
                         candidate.number("index", page.answer_number());
-                        candidate
-                            .json("content", "{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]}");
+                        candidate.json("content", EMPTY);
                         self.write_end(candidate, reason);
                     });
                 });
@@ -123,7 +127,11 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                 candidate.text("finishMessage", "");
             }
         }
-        if !self.annotations.is_empty() {
+        for (name, json) in &self.sources {
+            candidate.json(name, json);
+        }
+        let has_grounding = self.sources.iter().any(|(name, _)| *name == "groundingMetadata");
+        if !self.annotations.is_empty() && !has_grounding {
             candidate.object("groundingMetadata", |grounding| {
                 grounding.value("groundingChunks", |out| {
                     write_list(out, &self.annotations, |out, json| out.push_str(json));
@@ -135,9 +143,15 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
         }
     }
 
-    fn keep_riders(&mut self, page: &mut Page, riders: Riders<'_>) {
+    /// Keep what the last chunk has, and return the own sources of the text.
+    fn keep_riders(&mut self, page: &mut Page, riders: Riders<'_>) -> Vec<(&'static str, String)> {
+        let mut sources = Vec::new();
         if let Some(json) = riders.annotations {
             for annotation in annotations::list(json) {
+                if let Some(source) = own_source(annotation) {
+                    sources.push(source);
+                    continue;
+                }
                 match annotations::citation(annotation) {
                     Some(citation) => self.annotations.push(object(|chunk| {
                         chunk.object("web", |web| {
@@ -152,7 +166,38 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
         if let Some(logprobs) = riders.logprobs {
             self.logprobs.get_or_insert_default().append(logprobs);
         }
+        sources
     }
+
+    /// Keep what the last chunk has, and write the own sources of the text as they come.
+    fn riders(&mut self, page: &mut Page, riders: Riders<'_>) {
+        for (name, json) in self.keep_riders(page, riders) {
+            let page_ref = &*page;
+            let chunk = object(|chunk| {
+                chunk.value("candidates", |out| {
+                    write_list(out, [()], |out, ()| {
+                        write_members(out, |candidate| {
+                            candidate.number("index", page_ref.answer_number());
+                            candidate.json("content", EMPTY);
+                            candidate.json(name, &json);
+                        });
+                    });
+                });
+                write_names(chunk, page_ref);
+            });
+            page.out.json_event("", &chunk);
+        }
+    }
+}
+
+/// Return the name and the JSON of an annotation that is Gemini's own, such as `groundingMetadata`.
+fn own_source(annotation: &str) -> Option<(&'static str, String)> {
+    let kind = annotations::kind(annotation);
+    let name = METADATA.into_iter().find(|name| *name == kind)?;
+    let (_, json) = members(annotation).into_iter().find(|(key, _)| key == name)?;
+    let mut out = String::new();
+    write_compact(&mut out, json);
+    out.starts_with('{').then_some((name, out))
 }
 
 /// Return the finish reason.  `CONTINUATION` makes the clients go on by themselves.
@@ -368,7 +413,7 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     #[inline]
     fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
         if !riders.is_empty() {
-            self.keep_riders(page, riders);
+            self.riders(page, riders);
         }
         if text.is_empty() {
             return;
@@ -403,7 +448,7 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     }
 
     fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
-        self.keep_riders(page, riders);
+        self.riders(page, riders);
         if part.state.is_some() {
             page.notes.add("provider_state", "provider state that came after its part");
         }
@@ -515,7 +560,11 @@ fn candidate(page: &mut Page, number: u64, message: &MessageAssembler) -> String
                 let kind =
                     if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
                 for json in &folded.annotations {
-                    writer.keep_riders(page, Riders { annotations: Some(json), logprobs: None });
+                    let riders = Riders { annotations: Some(json), logprobs: None };
+                    for (name, json) in writer.keep_riders(page, riders) {
+                        writer.sources.retain(|(known, _)| *known != name);
+                        writer.sources.push((name, json));
+                    }
                 }
                 let signature = signature(
                     page,

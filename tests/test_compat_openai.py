@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionChunk
 from corpus import needs_corpus
 from deltafold import ErrorCode, MisuseError, ModelError, compat
 from deltafold.compat import openai as fast
-from deltafold.compat.reading import ObjectStream
+from deltafold.compat.reading import AsyncObjectStream, ObjectStream
 from sdk_clients import async_openai_client, openai_client
 from sdk_objects import (
     CUT,
@@ -75,6 +75,10 @@ async def aresponses(chunks: Sequence[bytes]) -> Any:  # noqa: ANN401 - of eithe
 
 def fast_chat(stream: object) -> ObjectStream[ChatCompletionChunk]:
     return fast.chunks(cast("openai.Stream[ChatCompletionChunk]", stream))
+
+
+def fast_achat(stream: object) -> AsyncObjectStream[ChatCompletionChunk]:
+    return fast.chunks(cast("openai.AsyncStream[ChatCompletionChunk]", stream))
 
 
 OPENED: Final[dict[str, tuple[Opened, Opened, Callable[[Any], Any]]]] = {
@@ -198,6 +202,28 @@ def test_a_context_manager_closes_the_response() -> None:
     with fast_chat(stream) as objects:
         next(objects)
     assert stream.response.is_closed
+
+
+def test_closing_within_the_loop_ends_it() -> None:
+    objects = fast_chat(chat([wire("openai-chat", "text")]))
+    seen = 0
+    for _ in objects:
+        seen += 1
+        objects.close()
+    assert seen == 1
+
+
+def test_an_asynchronous_context_manager_closes_the_response() -> None:
+    async def closed() -> tuple[int, bool]:
+        stream = await achat([wire("openai-chat", "text")])
+        seen = 0
+        async with fast_achat(stream) as objects:
+            async for _ in objects:
+                seen += 1
+                await objects.close()
+        return seen, stream.response.is_closed
+
+    assert asyncio.run(closed()) == (1, True)
 
 
 def test_a_loop_that_is_left_closes_the_response() -> None:

@@ -11,6 +11,7 @@ iteration ends, fails or is abandoned.
 import json
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar, cast
 
@@ -154,8 +155,9 @@ class ObjectStream(_Read[ObjectT]):
         return next(self._objects)
 
     def close(self) -> None:
-        """Close the response; a second call has no effect."""
-        self._objects.close()
+        """Close the response, which ends the iteration; another thread may be reading."""
+        with suppress(ValueError):  # the generator is running, in another thread
+            self._objects.close()
         self._source.close()
 
     def __enter__(self) -> Self:
@@ -186,7 +188,7 @@ class AsyncObjectStream(_Read[ObjectT]):
         return await anext(self._objects)
 
     async def close(self) -> None:
-        """Close the response; a second call has no effect."""
+        """Close the response, which ends the iteration."""
         await self._objects.aclose()
         await self._source.close()
 

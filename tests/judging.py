@@ -310,6 +310,9 @@ def wanted_finishes(source: Source, target: str) -> set[str]:
             found.add(words["tool_calls"])
     if reason == "stop" and calls:
         found.add(words["tool_calls"])
+    if target == "openai-responses" and meta.raw_finish_reason == "completed":
+        # A request for approval among the items pauses an answer that completed.
+        found = {"completed"}
     if meta.raw_finish_reason in OWN_WORDS.get(target, frozenset()):
         found.add(meta.raw_finish_reason)
     if target == "gemini" and any(

@@ -82,7 +82,7 @@ class Reading(Generic[ObjectT]):
 
     @abstractmethod
     def cut(self, error: ModelError) -> Exception:
-        """Return the exception to raise for a body that was cut, or that is no stream."""
+        """Return the exception for a body that was cut, or that holds no event stream."""
 
     def _objects(self, events: list[tuple[bytes, bytes]]) -> Iterator[ObjectT]:
         for event, data in events:
@@ -97,8 +97,8 @@ def parse_json(data: bytes) -> object:
     """Return the value of a JSON text, as `json.loads` does and faster.
 
     Raises:
-        json.JSONDecodeError: the text is no JSON.
-        UnicodeDecodeError: the bytes are no UTF-8.
+        json.JSONDecodeError: the text is not valid JSON.
+        UnicodeDecodeError: the bytes are not valid UTF-8.
     """
     try:
         return cast("object", from_json(data))
@@ -108,7 +108,7 @@ def parse_json(data: bytes) -> object:
 
 
 def member(value: object, name: str) -> object:
-    """Return a member of a JSON object; None if it is missing, or the value is no object."""
+    """Return a member of a JSON object; None if there is no such member, or no object."""
     return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
 
 

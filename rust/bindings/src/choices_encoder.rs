@@ -86,7 +86,7 @@ impl ChoicesEncoder {
         headers.map(|headers| headers_dict(py, headers)).transpose()
     }
 
-    /// What the target could not carry, as `{code, what, count}`.
+    /// Notes of the losses, as `{code, what, count}`: content that the target could not carry.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         note_list(py, &self.read(py, |core| core.notes().to_vec())?)
@@ -104,7 +104,7 @@ impl ChoicesEncoder {
         self.read(py, AnswersEncoder::failed)
     }
 
-    /// Write a delta or a batch of each answer in `deltas`, by its number, and return what became of them.
+    /// Write a delta or a batch of each answer in `deltas`, by its number, and return the written bytes, or a list of mappings.
     ///
     /// Raises:
     ///     ContractError: a delta breaks the contract; it and all later ones of its answer are dropped.

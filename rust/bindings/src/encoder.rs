@@ -2,7 +2,7 @@
 //!
 //! In: deltas and batches, or the bytes of a source.  Out: bytes, or one mapping an event.
 //!
-//! Law: no Python object is built under a lock; what was written is taken out first.
+//! Law: the lock protects the core alone.  The written bytes leave the lock before a Python object is built of them.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -106,7 +106,7 @@ impl Writes for AnswersEncoder {
     }
 }
 
-/// Run code of an encoder, and return what it wrote.
+/// Let the core of an encoder run `f`, and return the written bytes or mappings.
 pub(crate) fn write<'py, C: Writes>(
     py: Python<'py>,
     core: &Mutex<C>,
@@ -145,7 +145,7 @@ pub(crate) fn note_list<'py>(py: Python<'py>, notes: &[Note]) -> PyResult<Bound<
     Ok(list)
 }
 
-/// What was written, taken out of the lock.
+/// Bytes or JSON of events that left the lock.
 enum Written {
     Bytes(Vec<u8>),
     Objects(Vec<String>),
@@ -176,7 +176,7 @@ impl Written {
 }
 
 impl Encoder {
-    /// Run code of the core, and return what it wrote.
+    /// Let the core run `f`, and return the written bytes or mappings.
     fn write<'py>(
         &self,
         py: Python<'py>,
@@ -241,7 +241,7 @@ impl Encoder {
         headers.map(|headers| headers_dict(py, headers)).transpose()
     }
 
-    /// What the target could not carry, as `{code, what, count}`.
+    /// Notes of the losses, as `{code, what, count}`: content that the target could not carry.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         note_list(py, &self.read(py, |core| core.notes().to_vec())?)
@@ -253,13 +253,13 @@ impl Encoder {
         self.read(py, Core::ended)
     }
 
-    /// True if what was written ends in the target's error, or is an HTTP error.
+    /// True if the stream ended in the target's error, or the answer is an HTTP error.
     #[getter]
     fn failed(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, Core::failed)
     }
 
-    /// Write a delta or a batch, and return what became of it: bytes, or a list of mappings.
+    /// Write a delta or a batch, and return the written bytes, or a list of mappings.
     ///
     /// Raises:
     ///     ContractError: a delta breaks the contract; it and all later ones are dropped.
@@ -397,7 +397,7 @@ impl Transcoder {
         self.encoder.get().headers(py)
     }
 
-    /// What the target could not carry; see `Encoder.notes`.
+    /// Notes of the losses; see `Encoder.notes`.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.encoder.get().notes(py)
@@ -409,13 +409,13 @@ impl Transcoder {
         self.encoder.get().finished(py)
     }
 
-    /// True if what was written ends in the target's error, or is an HTTP error.
+    /// True if the stream ended in the target's error, or the answer is an HTTP error.
     #[getter]
     fn failed(&self, py: Python<'_>) -> PyResult<bool> {
         self.encoder.get().failed(py)
     }
 
-    /// Transcode the next bytes of the body, in any chunking, and return what became of them.
+    /// Transcode the next bytes of the body, in any chunking, and return the written bytes, or a list of mappings.
     ///
     /// Ctrl-C interrupts a feed of many megabytes; the decoder then refuses more bytes.
     ///

@@ -73,7 +73,7 @@ struct Answer {
     pending: PendingBatch,
 }
 
-/// What the first answer is.
+/// Role of the first answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum First {
     /// An answer.

@@ -1,4 +1,4 @@
-//! `Head` and `Page`: what a writer knows of its stream, and where it writes.
+//! `Head` and `Page`: the facts of a stream, and the output of its writer.
 
 use super::notes::Notes;
 use super::out::Out;
@@ -41,12 +41,12 @@ impl Page {
     }
 }
 
-/// Where a writer writes, and what it knows of the stream.
+/// Output of a writer, and the facts of its stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     /// The events.
     pub out: Out,
-    /// What the target could not carry.
+    /// Notes of the content that the target could not carry.
     pub notes: Notes,
     /// Choices of the caller.
     pub settings: Settings,

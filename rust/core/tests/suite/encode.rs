@@ -29,7 +29,7 @@ fn encode_with(
     (encoder, bytes)
 }
 
-/// What a message says: text, thinking, calls and the end.
+/// Content of a message: text, thinking, calls and the end.
 #[derive(Debug, Default, PartialEq)]
 struct Said {
     text: String,
@@ -38,7 +38,7 @@ struct Said {
     end: String,
 }
 
-/// What must be said; with a target, as far as it has words for it.
+/// Returns the content of a message; with a target, the part that the target has words for.
 fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
     let thinking: Vec<&str> = message
         .parts()

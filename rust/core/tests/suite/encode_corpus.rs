@@ -23,7 +23,7 @@ fn reader(target: &Target) -> Option<&'static str> {
     }
 }
 
-/// What a client of the target reads for a finish reason.
+/// Returns the word that a client of the target reads for a finish reason.
 ///
 /// Source: protocols/encode.md, section 11.
 fn finish_reason<'a>(target: &str, reason: &'a str) -> &'a str {
@@ -82,7 +82,7 @@ fn plain(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// What differs between the source's message and the one that a client of the target reads.
+/// Returns the fields in which the source's message and the one that a client of the target reads differ.
 fn differences(
     target: &Target,
     source: &MessageAssembler,

@@ -20,6 +20,7 @@ mod partial_args;
 mod read;
 mod usage;
 pub mod write;
+mod write_logprobs;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

@@ -244,13 +244,15 @@ def rejoined(items: Sequence[Item]) -> list[MessagePart]:
 def _with_texts(envelope: Envelope, whole: list[MessagePart]) -> MessagePart:
     """Take the text of an envelope from the end of the parts, and return the part of both."""
     span = envelope.span or Span("text", 0, 0)
-    missing, text = span.end - span.start, ""
+    missing = span.end - span.start
+    taken: list[str] = []
     while missing > 0 and whole and is_piece(whole[-1], span.kind):
         last = cast("TextPart | ThinkingPart", whole.pop())
-        text = last.text[-missing:] + text
+        taken.append(last.text[-missing:])
         if len(last.text) > missing:
             whole.append(last.model_copy(update={"text": last.text[:-missing]}))
         missing -= len(last.text)
+    text = "".join(reversed(taken))
     if span.kind == "thinking":
         return envelope.thinking(text)
     return TextPart(text=text, provider_state=envelope.state)

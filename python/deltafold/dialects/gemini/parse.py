@@ -176,11 +176,12 @@ def _joined(reader: Reader, said: list[Item]) -> list[MessagePart]:
 
     Chats of the official clients keep each chunk of a stream as a content.
     """
-    earlier: list[MessagePart] = []
+    before: list[Message] = []
     first = said[0] if said else None
     if isinstance(first, Envelope) and first.span is not None:
         while reader.messages and _is_before(reader.messages[-1], first.span.kind):
-            earlier[:0] = reader.messages.pop().parts
+            before.append(reader.messages.pop())
+    earlier = [part for message in reversed(before) for part in message.parts]
     return rejoined([*earlier, *said])
 
 

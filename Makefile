@@ -14,9 +14,13 @@ NODE_MODULES := compare/judges/ts/node_modules/.package-lock.json
 GO_JUDGES := compare/judges/go/judges
 CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
+# requirements/frameworks.txt holds what needs openai 3, requirements/strands.txt what needs an older one.
+NEWER_FRAMEWORKS := $(foreach name,langchain openai_agents pydantic_ai,$(wildcard frameworks/test_$(name)*.py))
+OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(name)*.py))
+
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test test-local lint bench compare compare-loops judges fuzz gate gate-bless wheel bless clean
+.PHONY: help demo test test-local lint bench compare compare-loops frameworks judges fuzz gate gate-bless wheel bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -59,6 +63,10 @@ compare: .venv-sdks/installed ## the official clients and llm-babel's golden cas
 compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md
 	.venv-loops/bin/python compare/loops.py --strands-python .venv-strands/bin/python
 
+frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/sdists ## the adapters inside their frameworks, and the frameworks' own suites; the types of user code
+	.venv-frameworks/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(NEWER_FRAMEWORKS)
+	.venv-strands/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(OLDER_FRAMEWORKS)
+
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
 	PYTHONPATH=tests .venv-judges/bin/python compare/judges.py
@@ -96,6 +104,11 @@ $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	@python=$$(tools/preflight.sh $(PYTHON)) && rm -rf .venv-$* && "$$python" -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
+
+.venv-frameworks/sdists: frameworks/sdists.txt .venv-frameworks/ready
+	rm -rf $@
+	.venv-frameworks/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --require-hashes --dest $@ --requirement $<
+	for archive in $@/*.tar.gz; do tar -xzf "$$archive" -C $@; done
 
 $(NODE_MODULES): compare/judges/ts/package.json compare/judges/ts/package-lock.json
 	npm ci --prefix compare/judges/ts --no-audit --no-fund

@@ -102,7 +102,7 @@ $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 
 .venv-%/ready: requirements/%.txt tools/preflight.sh
 	@python=$$(tools/preflight.sh $(PYTHON)) && rm -rf .venv-$* && "$$python" -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
 .venv-frameworks/sdists: frameworks/sdists.txt .venv-frameworks/ready

@@ -1,6 +1,7 @@
 """The event stream parser of botocore reads every recording and fixture, as ConverseStream."""
 
 import functools
+from dataclasses import dataclass, field
 from typing import Any
 
 import botocore.awsrequest
@@ -11,6 +12,9 @@ from corpus import needs_corpus
 from judging import Answer, Stream, parsed, shown, verdicts
 
 pytestmark = needs_corpus
+
+# Type of the call of a tool that the service runs.
+SERVER_TOOL = "server_tool_use"
 
 
 class _Body:
@@ -38,7 +42,8 @@ def client() -> Any:  # noqa: ANN401 - botocore makes its clients' types at run 
     )
 
 
-def read(stream: Stream) -> Answer:
+def events_of(stream: Stream) -> list[dict[str, Any]]:
+    """Return the events that botocore parses; raises what botocore raises for exception frames."""
     bedrock = client()
 
     def answer_of(request: Any, **_: object) -> object:  # noqa: ANN401 - as above
@@ -52,22 +57,24 @@ def read(stream: Stream) -> Answer:
         response = bedrock.converse_stream(
             modelId="m", messages=[{"role": "user", "content": [{"text": "?"}]}]
         )
-        return accumulated(response["stream"])
+        return list(response["stream"])
     finally:
         bedrock.meta.events.unregister("before-send", unique_id="judge")
 
 
-def accumulated(events: Any) -> Answer:  # noqa: ANN401 - as above
+def read(stream: Stream) -> Answer:
     answer, calls = Answer(), dict[int, list[str]]()
-    for event in events:
-        if start := event.get("contentBlockStart", {}).get("start", {}).get("toolUse"):
+    for event in events_of(stream):
+        start = event.get("contentBlockStart", {}).get("start", {}).get("toolUse")
+        # The service runs its own tools: the client reads their calls and runs none.
+        if start and start.get("type") != SERVER_TOOL:
             index = event["contentBlockStart"]["contentBlockIndex"]
             calls[index] = [start["toolUseId"], start["name"], ""]
         block = event.get("contentBlockDelta", {})
         delta = block.get("delta", {})
         answer.text += delta.get("text", "")
         answer.thinking += delta.get("reasoningContent", {}).get("text", "")
-        if "toolUse" in delta:
+        if "toolUse" in delta and block["contentBlockIndex"] in calls:
             calls[block["contentBlockIndex"]][2] += delta["toolUse"]["input"]
         if stop := event.get("messageStop"):
             answer.finish = stop["stopReason"]
@@ -77,6 +84,37 @@ def accumulated(events: Any) -> Answer:  # noqa: ANN401 - as above
             answer.output_tokens = usage["outputTokens"]
     answer.calls = [(call, name, parsed(text)) for _, (call, name, text) in sorted(calls.items())]
     return answer
+
+
+@dataclass
+class OwnBlock:
+    """Content of one block beside text, reasoning and calls of the client."""
+
+    starts: list[object] = field(default_factory=list[object])
+    server_input: str = ""
+    results: list[object] = field(default_factory=list[object])
+    citations: list[object] = field(default_factory=list[object])
+    image: bytes = b""
+    errors: list[object] = field(default_factory=list[object])
+
+
+def own_blocks(stream: Stream) -> list[OwnBlock]:
+    """Return what botocore reads beside text, reasoning and calls of the client, block by block."""
+    blocks: dict[int, OwnBlock] = {}
+    for event in events_of(stream):
+        part = event.get("contentBlockStart") or event.get("contentBlockDelta") or {}
+        block = blocks.setdefault(part.get("contentBlockIndex", -1), OwnBlock())
+        start, delta = part.get("start", {}), part.get("delta", {})
+        if start and start.get("toolUse", {}).get("type", SERVER_TOOL) == SERVER_TOOL:
+            block.starts.append(start)
+        if block.starts:
+            block.server_input += delta.get("toolUse", {}).get("input", "")
+        block.results += delta.get("toolResult", [])
+        block.citations += [delta["citation"]] if "citation" in delta else []
+        image = delta.get("image", {})
+        block.image += image.get("source", {}).get("bytes", b"")
+        block.errors += [image["error"]] if "error" in image else []
+    return [block for _, block in sorted(blocks.items()) if block != OwnBlock()]
 
 
 def test_botocore_reads_every_stream_as_its_message() -> None:

@@ -459,9 +459,12 @@ impl<W: Writer> Sequencer<W> {
             Content::Text(waiting) if slot.opened => self.writer.close_text(page, &waiting.part),
             Content::Text(waiting) => {
                 self.writer.bare(page, &waiting.part);
-                if !waiting.annotations.is_empty() || waiting.logprobs.is_some() {
-                    let annotations = waiting.annotations.first().map(AsRef::as_ref);
-                    let riders = Riders { annotations, logprobs: waiting.logprobs.as_deref() };
+                let annotations = waiting.joined_annotations();
+                let riders = Riders {
+                    annotations: annotations.as_deref(),
+                    logprobs: waiting.logprobs.as_deref(),
+                };
+                if !riders.is_empty() {
                     self.writer.late(page, &TextPart { state: None, ..waiting.part }, riders);
                 }
             }

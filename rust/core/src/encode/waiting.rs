@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::annotations;
 use super::parts::{Call, TextPart, WholePart};
 use crate::contract::Logprobs;
+use crate::json::write_list;
 
 /// Content of a part, and what of it waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,16 @@ pub(super) struct WaitingText {
     /// JSON arrays, one for each delta that had any.
     pub(super) annotations: Vec<Box<str>>,
     pub(super) logprobs: Option<Box<Logprobs>>,
+}
+
+impl WaitingText {
+    /// Return the annotations as one JSON array; `None` without any.
+    pub(super) fn joined_annotations(&self) -> Option<String> {
+        let lists = self.annotations.iter().flat_map(|json| annotations::list(json));
+        let mut out = String::new();
+        write_list(&mut out, lists, |out, annotation| out.push_str(annotation));
+        (!self.annotations.is_empty()).then_some(out)
+    }
 }
 
 /// A part that is not finished.

@@ -2,8 +2,8 @@
 //!
 //! In: frames of an AWS event stream.  Out: the first broken rule.
 //!
-//! Laws: `messageStart`, serial blocks under dense indexes, `messageStop`, `metadata`, each once.  A block of a call has a
-//! start; other blocks open with their first delta.  Nothing follows an exception.  A frame with an unknown event type is a
+//! Laws: `messageStart`, serial blocks under dense indexes, `messageStop`, `metadata`, each once.  A tool use has a start;
+//! other blocks may open with their first delta.  Nothing follows an exception.  A frame with an unknown event type is a
 //! keep-alive.
 
 use super::event::Event;
@@ -138,9 +138,7 @@ impl BedrockConverse {
         let start = event.object("start")?;
         let kind = union(&start)?;
         if kind == "toolUse" {
-            let call = start.object("toolUse")?;
-            self.ids.add("the toolUseId", call.filled("toolUseId")?)?;
-            call.filled("name")?;
+            tool_use(&start.object("toolUse")?, &mut self.ids)?;
         }
         self.block = Some(Block { kind: kind.to_owned(), signed: false });
         Ok(())
@@ -183,6 +181,24 @@ impl BedrockConverse {
         }
         Ok(())
     }
+}
+
+/// Party that runs a tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    OfClient,
+    OfProvider,
+}
+
+/// Check the start of a tool use.  The ids of calls that the client runs are unique.
+fn tool_use(call: &Node<'_>, ids: &mut Ids) -> Rule<Tool> {
+    let id = call.filled("toolUseId")?;
+    call.filled("name")?;
+    if call.text_if("type")? == Some("server_tool_use") {
+        return Ok(Tool::OfProvider);
+    }
+    ids.add("the toolUseId", id)?;
+    Ok(Tool::OfClient)
 }
 
 /// Return the one member of a union.
@@ -240,9 +256,9 @@ pub(super) fn body(status: u16, body: &str) -> Rule {
             "text" => drop(block.text("text")?),
             "toolUse" => {
                 let call = block.object("toolUse")?;
-                ids.add("the toolUseId", call.filled("toolUseId")?)?;
-                call.filled("name")?;
-                call.object("input")?;
+                if tool_use(&call, &mut ids)? == Tool::OfClient {
+                    call.object("input")?;
+                }
             }
             "reasoningContent" => {
                 let reasoning = block.object("reasoningContent")?;

@@ -140,7 +140,14 @@ impl Image {
         }
         if self.read(json) != Ok(true) {
             sink.give_back_state_bytes(json.len());
-            sink.provider_part(&json::object(|block| block.json("image", json)));
+            // The format stands in the start, the location of the image in its delta.
+            let format = json::object(|image| {
+                if !self.format.is_empty() {
+                    image.text("format", &self.format);
+                }
+            });
+            let image = json::merge_objects(&format, json);
+            sink.provider_part(&json::object(|block| block.json("image", &image)));
         }
     }
 

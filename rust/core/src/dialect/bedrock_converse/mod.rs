@@ -20,6 +20,7 @@ mod blocks;
 pub mod facts;
 mod read;
 pub mod write;
+mod write_blocks;
 
 pub use apply::State;
 pub(super) use read::member_name;

@@ -4,18 +4,18 @@
 //! stream = messageStart, { [contentBlockStart], { contentBlockDelta }, contentBlockStop }, messageStop, metadata
 //! ```
 //!
-//! Laws: blocks are numbered densely and come one after another; only calls have a start.  `metadata` is required and last.
-//! An error is an exception frame.
+//! Laws: blocks are numbered densely and come one after another.  Text and reasoning have no start.  `metadata` is required
+//! and last.  An error is an exception frame.
 //! Source: docs.aws.amazon.com, "ConverseStream"; botocore's model (protocols/encode.md, section 10).
 
 use super::facts::FACTS;
+use super::write_blocks::{citations, streamed_part, whole_block};
 use crate::contract::{ErrorCode, Failure};
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
-    WholeContent, WholePart, Writer, annotations, call_envelope, envelope, errors, finish_word,
-    optional, write_compact,
+    WholePart, Writer, call_envelope, envelope, errors, finish_word, optional, write_compact,
 };
-use crate::fold::{MessageAssembler, Part};
+use crate::fold::{MessageAssembler, Part, TextPart as FoldedText};
 use crate::json::{ObjectWriter, members, object, write_list, write_members};
 
 /// Stop reasons of the service's model.
@@ -65,6 +65,15 @@ impl ConverseWriter {
         let block = self.block;
         page.out.event("contentBlockStop", |event| event.number("contentBlockIndex", block));
         self.block += 1;
+    }
+
+    /// Write the citations among annotations into the open block of text, or begin one; false without citations.
+    fn cite(&self, page: &mut Page, annotations: &str) -> bool {
+        let citations = citations(page, annotations);
+        for citation in &citations {
+            self.delta(page, |delta| delta.json("citation", citation));
+        }
+        !citations.is_empty()
     }
 
     /// Write a block of withheld thinking that carries an envelope.
@@ -149,27 +158,6 @@ fn error_message(failure: &Failure<&str>) -> String {
     message.to_owned()
 }
 
-fn whole_block(page: &mut Page, part: &WholePart) -> Option<String> {
-    let what = match part.content() {
-        WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
-        WholeContent::Image { mime_type, data: Some(data), .. }
-            if mime_type.starts_with("image/") =>
-        {
-            let format = mime_type.trim_start_matches("image/").to_owned();
-            return Some(object(|block| {
-                block.object("image", |image| {
-                    image.text("format", &format);
-                    image.object("source", |source| source.json("bytes", data));
-                });
-            }));
-        }
-        WholeContent::Image { .. } => "an image by its address".to_owned(),
-        WholeContent::Other { kind } => format!("a part of the kind {kind}"),
-    };
-    page.notes.add("part", &what);
-    None
-}
-
 impl Writer for ConverseWriter {
     const NAME: &'static str = "bedrock-converse";
     const DIALECT: &'static str = "bedrock-converse";
@@ -201,20 +189,12 @@ impl Writer for ConverseWriter {
             });
             page.out.finish(&self.text);
         }
-        if let Some(json) = riders.annotations {
-            for citation in annotations::list(json) {
-                // Converse's own citations have a location or a source content.
-                let own = members(citation)
-                    .iter()
-                    .any(|(key, _)| matches!(key.as_ref(), "location" | "sourceContent"));
-                if own && part.kind == TextKind::Text {
-                    self.delta(page, |delta| {
-                        delta.value("citation", |out| write_compact(out, citation));
-                    });
-                } else {
-                    page.notes.add("annotations", "annotations of another protocol");
-                }
+        match riders.annotations {
+            Some(json) if part.kind == TextKind::Text => {
+                self.cite(page, json);
             }
+            Some(_) => page.notes.add("annotations", "annotations of thinking"),
+            None => {}
         }
         if riders.logprobs.is_some() {
             page.notes.add("logprobs", "log probabilities");
@@ -244,8 +224,15 @@ impl Writer for ConverseWriter {
         if part.state.is_some() {
             page.notes.add("provider_state", "provider state that came after its part");
         }
-        if riders.annotations.is_some() {
-            page.notes.add("annotations", "annotations that came after their part");
+        match riders.annotations {
+            // Citations alone are a block of text, as the service writes those of its web search.
+            Some(json) if part.kind == TextKind::Text => {
+                if self.cite(page, json) {
+                    self.stop(page);
+                }
+            }
+            Some(_) => page.notes.add("annotations", "annotations of thinking"),
+            None => {}
         }
         if riders.logprobs.is_some() {
             page.notes.add("logprobs", "log probabilities");
@@ -296,11 +283,20 @@ impl Writer for ConverseWriter {
     }
 
     fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
-        if let WholeContent::Image { .. } = part.content() {
-            page.notes.add("part", "an image");
-        } else {
-            whole_block(page, part);
+        let Some(streamed) = streamed_part(page, part) else { return };
+        let block = self.block;
+        for (event, member, json) in [
+            ("contentBlockStart", "start", streamed.start),
+            ("contentBlockDelta", "delta", streamed.delta),
+        ] {
+            if let Some(json) = json {
+                page.out.event(event, |event| {
+                    event.number("contentBlockIndex", block);
+                    event.json(member, &json);
+                });
+            }
         }
+        self.stop(page);
     }
 
     fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
@@ -345,14 +341,42 @@ pub fn error_type(code: ErrorCode) -> &'static str {
     FACTS.errors.word(code).0.unwrap_or("InternalServerException")
 }
 
+/// Return a block of text, with its citations if it has any; `None` for a text without either.
+fn text_block(page: &mut Page, part: &FoldedText) -> Option<String> {
+    let citations: Vec<String> =
+        part.annotations.iter().flat_map(|json| citations(page, json)).collect();
+    if citations.is_empty() {
+        let is_empty = part.text.is_empty();
+        return (!is_empty).then(|| object(|block| block.text("text", &part.text)));
+    }
+    Some(object(|block| {
+        block.object("citationsContent", |cited| {
+            cited.value("content", |out| {
+                let text = Some(part.text.as_str()).filter(|text| !text.is_empty());
+                write_list(out, text, |out, text| {
+                    write_members(out, |content| content.text("text", text));
+                });
+            });
+            cited.value("citations", |out| {
+                write_list(out, &citations, |out, citation| out.push_str(citation));
+            });
+        });
+    }))
+}
+
 /// Return a whole response of Converse.
 fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
     let mut blocks: Vec<String> = Vec::new();
     let mut calls = 0;
     for (index, part) in message.parts().iter().enumerate() {
         match part {
-            Part::Text(part) if part.text.is_empty() => {}
-            Part::Text(part) => blocks.push(object(|block| block.text("text", &part.text))),
+            Part::Text(folded) => {
+                let state = folded.provider_state.as_deref();
+                if state.is_some() {
+                    page.notes.add("provider_state", "provider state of a text");
+                }
+                blocks.extend(text_block(page, folded));
+            }
             Part::Thinking(folded) => {
                 let part = TextPart::from_fold(index, TextKind::Thinking, folded);
                 let state = reasoning_state(page, &part, !folded.text.is_empty());

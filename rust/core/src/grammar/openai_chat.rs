@@ -34,6 +34,7 @@ pub(super) struct Answer {
     /// The member that carries thinking.
     thinking: Option<&'static str>,
     annotated: bool,
+    images: u64,
     /// True after the first chunk with `thinking_blocks`.
     thinking_blocks: bool,
     call_ids: Ids,
@@ -238,6 +239,21 @@ impl Answer {
                 return Err("`annotations` must be written once".to_owned());
             }
             self.annotated = true;
+        }
+        if let Some(images) = delta.maybe("images") {
+            for image in images.as_list()? {
+                image.counts("index", self.images)?;
+                image.object("image_url")?.filled("url")?;
+                self.images += 1;
+            }
+        }
+        if let Some(audio) = delta.maybe("audio") {
+            if audio.as_object()?.is_empty() {
+                return Err("an empty `audio` carries nothing".to_owned());
+            }
+            if audio.has("transcript") {
+                audio.filled("transcript")?;
+            }
         }
         if let Some(details) = delta.maybe("reasoning_details") {
             for detail in details.as_list()? {

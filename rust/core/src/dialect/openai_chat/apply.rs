@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::logprobs::Tokens;
+use super::media::AUDIO;
 use super::read::{
     self, Arguments, Choice, Chunk, Event, EventTemplate, Message, RareContent, RareMembers,
     ToolCall,
@@ -51,6 +52,8 @@ struct Audio {
     id: Option<String>,
     data: String,
     expires_at: Option<String>,
+    /// The text that is its transcript.
+    transcript: Option<PartHandle>,
 }
 
 /// Memory for log probabilities between two chunks.  Its content does not belong to the state: a template that matches an
@@ -431,12 +434,12 @@ impl State {
 
     fn audio<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
         let audio = self.audio.get_or_insert_default();
-        let mut transcript = None;
+        let mut said = None;
         let _ = Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "id" => audio.id = reader.opt_raw()?.map(str::to_owned).or(audio.id.take()),
                 "expires_at" => audio.expires_at = reader.opt_raw()?.map(str::to_owned),
-                "transcript" => transcript = reader.filled_string()?,
+                "transcript" => said = reader.filled_string()?,
                 "data" => {
                     if let Some(data) = reader.filled_string()?
                         && sink.take_state_bytes(data.raw.len())
@@ -448,9 +451,31 @@ impl State {
             }
             Ok(())
         });
-        if let Some(transcript) = transcript {
-            self.text(PartKind::Text, transcript, sink);
+        let (id, transcript) = (audio.id.clone(), audio.transcript);
+        if let Some(text) = said {
+            let part = match transcript {
+                Some(part) => part,
+                None => self.open_transcript(id.as_deref(), sink),
+            };
+            sink.text(part, text);
         }
+    }
+
+    /// Open the part of a transcript.  Its state comes first, because writers tell it from other text by its state.
+    fn open_transcript<O: Output>(
+        &mut self,
+        id: Option<&str>,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> PartHandle {
+        self.leave_part(sink);
+        let part = sink.open_part(PartKind::Text);
+        let audio = json::object(|audio| audio.json("id", id.unwrap_or("null")));
+        sink.part_state(part, &json::object(|state| state.json(AUDIO, &audio)));
+        self.last_text = Some(part);
+        if let Some(audio) = &mut self.audio {
+            audio.transcript = Some(part);
+        }
+        part
     }
 
     fn tool_call<O: Output>(&mut self, item: &ToolCall<'_>, sink: &mut DeltaSink<'_, O>) {

@@ -19,6 +19,7 @@ mod apply;
 pub mod facts;
 mod images;
 pub(super) mod logprobs;
+mod media;
 mod read;
 mod reasoning;
 mod states;

@@ -1,7 +1,7 @@
 //! Writer of OpenAI Chat Completions.
 //!
 //! ```text
-//! stream = head, { text | thinking | refusal | call | arguments | rider }, finish, [usage], "[DONE]"
+//! stream = head, { text | thinking | refusal | call | arguments | image | audio | rider }, finish, [usage], "[DONE]"
 //! ```
 //!
 //! Laws: the role stands in the head only.  Calls are numbered densely and written one after another.  An error ends the
@@ -9,12 +9,15 @@
 //! Source: platform.openai.com, "Chat: streaming"; types of the official clients (protocols/encode.md, section 2).
 
 use super::facts::FACTS;
+use super::media::{
+    AUDIO, Medium, is_transcript, medium, own_annotation, source_list, with_transcript,
+};
 use super::states::{OfCall, States, joined};
 use crate::contract::{Failure, InputFormat};
 use crate::encode::annotations::{self, citation};
 use crate::encode::{
     Answers, Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart,
-    WholeContent, WholePart, Writer, errors, finish_word, optional,
+    WholePart, Writer, errors, finish_word, optional,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members};
@@ -29,6 +32,7 @@ pub struct ChatWriter {
     text: Lead,
     thinking: Lead,
     refusal: Lead,
+    transcript: Lead,
     args: Lead,
     /// Ends of chunks with and without `logprobs`.
     end: String,
@@ -38,6 +42,12 @@ pub struct ChatWriter {
     refused: bool,
     /// JSON of annotations, which leave once before the finish.
     annotations: Vec<String>,
+    /// Lists of sources by their members of the chunk, which leave with the finish.
+    lists: Vec<(&'static str, String)>,
+    /// Number of the images so far.
+    images: usize,
+    /// Number of the part that is the transcript of audio.
+    transcript_part: Option<usize>,
     states: States,
 }
 
@@ -70,6 +80,10 @@ impl ChatWriter {
         page.out.lead(&mut self.text, "", delta("content"));
         page.out.lead(&mut self.thinking, "", delta(page.settings.reasoning_member));
         page.out.lead(&mut self.refusal, "", delta("refusal"));
+        page.out.lead(&mut self.transcript, "", |out| {
+            begin_choice(page, out);
+            out.push_str("{\"audio\":{\"transcript\":\"");
+        });
         "}],\"usage\":null}".clone_into(&mut self.end);
         if !page.settings.include_usage {
             "}]}".clone_into(&mut self.end);
@@ -97,12 +111,27 @@ impl ChatWriter {
                 .piece("\""),
             None => page.out.piece(",\"logprobs\":null,\"finish_reason\":null"),
         };
-        page.out.piece(&self.end);
+        let lists = finish.map_or(&[][..], |_| &self.lists);
+        let (choice, rest) = self.end.split_at_checked("}]".len()).unwrap_or_default();
+        page.out.piece(choice);
+        for (name, list) in lists {
+            page.out.piece(",\"").piece(name).piece("\":").value(|out| out.push_str(list));
+        }
+        page.out.piece(rest);
         page.out.finish(&lead);
     }
 
     fn keep_annotations(&mut self, page: &mut Page, json: &str) {
         for annotation in annotations::list(json) {
+            if let Some((name, list)) = source_list(annotation) {
+                self.lists.retain(|(known, _)| *known != name);
+                self.lists.push((name, list));
+                continue;
+            }
+            if let Some(own) = own_annotation(annotation, self.annotations.len()) {
+                self.annotations.push(own);
+                continue;
+            }
             match citation(annotation) {
                 Some(citation) => {
                     let mut out = String::from("{\"index\":");
@@ -119,7 +148,9 @@ impl ChatWriter {
 
     /// Write provider state of a part: members of the own dialect, or a signature in the place that the caller chose.
     fn state(&mut self, page: &mut Page, part: &TextPart) {
-        if let Some(data) = self.states.of_text(page, part) {
+        if is_transcript(part.state.as_deref()) {
+            // The audio has its own members.
+        } else if let Some(data) = self.states.of_text(page, part) {
             self.chunk(page, None, |delta| write_all(delta, &data));
         }
     }
@@ -173,6 +204,9 @@ impl Writer for ChatWriter {
                 self.text(page, part, "\n\n", Riders::default());
             }
         }
+        if part.kind == TextKind::Text && is_transcript(part.state.as_deref()) {
+            self.transcript_part = Some(part.index);
+        }
         self.states.spans.open(part);
     }
 
@@ -190,6 +224,7 @@ impl Writer for ChatWriter {
                 self.refused = true;
                 &self.refusal
             }
+            TextKind::Text if self.transcript_part == Some(part.index) => &self.transcript,
             // Log probabilities without a text ride on an empty content.
             TextKind::Text | TextKind::Thinking => &self.text,
         };
@@ -198,7 +233,8 @@ impl Writer for ChatWriter {
         }
         let out = &mut page.out;
         out.repeat(lead);
-        out.escaped(text).piece("\"}");
+        let is_transcript = std::ptr::eq(lead, &self.transcript);
+        out.escaped(text).piece(if is_transcript { "\"}}" } else { "\"}" });
         match riders.logprobs {
             None => out.piece(",\"logprobs\":null,\"finish_reason\":null"),
             Some(logprobs) => out
@@ -300,7 +336,18 @@ impl Writer for ChatWriter {
     }
 
     fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
-        note_part(page, part);
+        match medium(part, self.images) {
+            Ok(Medium::Image(image)) => {
+                self.images += 1;
+                self.chunk(page, None, |delta| {
+                    delta.value("images", |out| {
+                        write_list(out, [image], |out, one| out.push_str(&one))
+                    });
+                });
+            }
+            Ok(Medium::Audio(audio)) => self.chunk(page, None, |delta| delta.json(AUDIO, &audio)),
+            Err(what) => page.notes.add("part", &what),
+        }
     }
 
     fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
@@ -369,15 +416,6 @@ impl Writer for ChatWriter {
     }
 }
 
-fn note_part(page: &mut Page, part: &WholePart) {
-    let what = match part.content() {
-        WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
-        WholeContent::Image { .. } => "an image".to_owned(),
-        WholeContent::Other { kind } => format!("a part of the kind {kind}"),
-    };
-    page.notes.add("part", &what);
-}
-
 fn write_call(item: &mut ObjectWriter<'_>, call: &Call, args: &str) {
     item.text("id", &call.id);
     if call.format == InputFormat::Text {
@@ -411,8 +449,11 @@ fn write_own(item: &mut ObjectWriter<'_>, call: &Call) {
 
 /// Return a whole `chat.completion`.
 fn chat_body(page: &mut Page, answers: &Answers<'_>) -> String {
-    let choices: Vec<String> =
-        answers.iter().map(|(number, message)| choice(page, *number, message)).collect();
+    let mut lists = Vec::new();
+    let choices: Vec<String> = answers
+        .iter()
+        .map(|(number, message)| choice(page, *number, message, &mut lists))
+        .collect();
     let counts = Counts::known(page);
     object(|body| {
         body.text("id", &page.head.request_id);
@@ -425,22 +466,35 @@ fn chat_body(page: &mut Page, answers: &Answers<'_>) -> String {
         if let Some(counts) = counts {
             body.object("usage", |usage| write_usage(usage, counts));
         }
+        for (name, list) in &lists {
+            body.json(name, list);
+        }
     })
 }
 
-/// Return a choice of a whole `chat.completion`.
-fn choice(page: &mut Page, number: u64, message: &MessageAssembler) -> String {
+/// Return a choice of a whole `chat.completion`; its lists of sources belong to the body.
+fn choice(
+    page: &mut Page,
+    number: u64,
+    message: &MessageAssembler,
+    lists: &mut Vec<(&'static str, String)>,
+) -> String {
     let mut writer = ChatWriter::default();
     let (mut text, mut thinking, mut refusal) = (String::new(), String::new(), String::new());
     let mut calls: Vec<(Call, String)> = Vec::new();
     let mut states = Vec::new();
+    let (mut transcript, mut audio, mut images) = (String::new(), None, Vec::new());
     for (index, part) in message.parts().iter().enumerate() {
         match part {
             Part::Text(folded) => {
-                if folded.refusal { &mut refusal } else { &mut text }.push_str(&folded.text);
                 for json in &folded.annotations {
                     writer.keep_annotations(page, json);
                 }
+                if is_transcript(folded.provider_state.as_deref()) {
+                    transcript.push_str(&folded.text);
+                    continue;
+                }
+                if folded.refusal { &mut refusal } else { &mut text }.push_str(&folded.text);
                 let part = TextPart::from_fold(index, TextKind::Text, folded);
                 states.extend(writer.states.of_whole(page, &part, "", &folded.text));
             }
@@ -469,24 +523,44 @@ fn choice(page: &mut Page, number: u64, message: &MessageAssembler) -> String {
                 };
                 calls.push((call, state));
             }
-            Part::Whole(json) => note_part(page, &WholePart { index, json: json.clone() }),
+            Part::Whole(json) => {
+                match medium(&WholePart { index, json: json.clone() }, images.len()) {
+                    Ok(Medium::Image(image)) => images.push(image),
+                    Ok(Medium::Audio(members)) => audio = Some(members),
+                    Err(what) => page.notes.add("part", &what),
+                }
+            }
         }
     }
     let whole_calls = calls.iter().filter(|(call, _)| !call.incomplete).count();
     let ending = Ending::of(message, whole_calls);
     let refused = !refusal.is_empty();
     let finish = finish_word(page, &ending, &FACTS.finish_reasons, FINISH_REASONS, refused);
+    for (name, list) in std::mem::take(&mut writer.lists) {
+        if lists.iter().all(|(known, _)| *known != name) {
+            lists.push((name, list));
+        }
+    }
+    let has_audio = audio.is_some() || !transcript.is_empty();
     object(|choice| {
         choice.number("index", number);
         choice.object("message", |answer| {
             answer.text("role", "assistant");
-            let silent = text.is_empty() && (!calls.is_empty() || !refusal.is_empty());
+            let silent = text.is_empty() && (!calls.is_empty() || !refusal.is_empty() || has_audio);
             optional_text(answer, "content", (!silent).then_some(text.as_str()));
             optional_text(answer, "refusal", (!refusal.is_empty()).then_some(refusal.as_str()));
             if !thinking.is_empty() {
                 answer.text(page.settings.reasoning_member, &thinking);
             }
             write_all(answer, &joined(&states));
+            if !images.is_empty() {
+                answer.value("images", |out| {
+                    write_list(out, &images, |out, image| out.push_str(image));
+                });
+            }
+            if has_audio {
+                answer.json(AUDIO, &with_transcript(audio.as_deref(), &transcript));
+            }
             if !calls.is_empty() {
                 answer.value("tool_calls", |out| {
                     write_list(out, &calls, |out, (call, state)| {

@@ -52,6 +52,9 @@ DIALECT: Final = "openai-responses"
 _CONTENT_STATE: Final = {"members", "absent", "block", "message"}
 """Members of a text's state that are those of its content, not of its item."""
 
+_UNFINISHED: Final = "in_progress"
+"""The status of an item that broke off: the provider did not store it, and its text is sent alone."""
+
 ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 
 _REASONING_MODEL: Final = re.compile(r"(?:.*/)?(?:o\d|gpt-[5-9](?!.*-chat)|codex)")
@@ -241,7 +244,8 @@ class _Items:
     def _can_return(self, state: Mapping[str, object]) -> bool:
         if state.get("type") != "reasoning":
             return False
-        return self._is_stored or bool(state.get("encrypted_content") or state.get("content"))
+        is_stored = self._is_stored and state.get("status") != _UNFINISHED
+        return is_stored or bool(state.get("encrypted_content") or state.get("content"))
 
     def _with_id(self, item: Mapping[str, object]) -> Object:
         """Remove the id of an item whose reasoning is not sent."""
@@ -249,6 +253,8 @@ class _Items:
 
     def _add_text(self, part: TextPart, place: Place, state: Mapping[str, object]) -> None:
         said = self._rendering.block_of(part) or self._said(part)
+        if state.get("status") == _UNFINISHED:
+            state = {}
         item = {name: value for name, value in state.items() if name not in _CONTENT_STATE}
         if item:
             self._open = {**self._with_id(item), "content": [said]}

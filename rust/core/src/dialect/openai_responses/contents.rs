@@ -25,6 +25,37 @@ pub(super) struct Message {
     latest: [Option<usize>; 2],
     /// The content that received text last.
     last: usize,
+    announced: Announced,
+}
+
+/// State of an item that began, from its first event: the item without its content, in progress.
+///
+/// The part has it before its first text, so that a writer can begin the item under its own id.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Announced(Option<Box<str>>);
+
+impl Announced {
+    /// Keep the item of an event if the item has an id and fits into the limits.
+    pub(super) fn of<O: Output>(
+        id: Option<Str<'_>>,
+        item: &str,
+        sink: &mut DeltaSink<'_, O>,
+    ) -> Self {
+        let is_kept = id.is_some() && sink.take_state_bytes(item.len());
+        Self(is_kept.then(|| {
+            let kept = without(item, &["content", "summary", "encrypted_content"]);
+            json::merge_objects(&kept, "{\"status\":\"in_progress\"}").into()
+        }))
+    }
+
+    /// Emit the state of a part that opens, once.
+    #[cold]
+    fn send<O: Output>(&mut self, part: PartHandle, sink: &mut DeltaSink<'_, O>) {
+        if let Some(state) = self.0.take() {
+            sink.give_back_state_bytes(state.len());
+            sink.part_state(part, &state);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +68,11 @@ struct MessageContent {
 }
 
 impl Message {
+    /// Begin a message whose item was announced.
+    pub(super) fn announced(announced: Announced) -> Self {
+        Self { announced, ..Self::default() }
+    }
+
     /// Return the part that received text last.
     pub(super) fn last_part(&self) -> Option<PartHandle> {
         self.contents.get(self.last).map(|content| content.part)
@@ -100,6 +136,7 @@ impl Message {
         }
         let kind = if refusal { PartKind::Refusal } else { PartKind::Text };
         let part = sink.open_repeated_block(kind);
+        self.announced.send(part, sink);
         let at = self.contents.len();
         self.contents.push(MessageContent { index, refusal, part, ended: false });
         self.by_index.insert((index, refusal), at);
@@ -173,9 +210,15 @@ pub(super) struct Reasoning {
     index: Option<i64>,
     /// The whole text of the current paragraph arrived.
     ended: bool,
+    announced: Announced,
 }
 
 impl Reasoning {
+    /// Begin reasoning whose item was announced.
+    pub(super) fn announced(announced: Announced) -> Self {
+        Self { announced, ..Self::default() }
+    }
+
     /// Accept a delta of a paragraph, or the whole of its text.
     #[inline]
     pub(super) fn take<O: Output>(
@@ -218,7 +261,11 @@ impl Reasoning {
                 sink.begin_paragraph(part);
                 part
             }
-            None => *self.part.insert(sink.open_repeated_block(PartKind::Thinking)),
+            None => {
+                let part = *self.part.insert(sink.open_repeated_block(PartKind::Thinking));
+                self.announced.send(part, sink);
+                part
+            }
         };
         self.paragraph = at;
         self.ended = whole;

@@ -7,7 +7,7 @@
 //! - Every other item becomes one provider part when it is done.  If the stream ends before, the part holds the content
 //!   that arrived.
 
-use super::contents::{Message, Reasoning, without};
+use super::contents::{Announced, Message, Reasoning, without};
 use super::read::Content;
 use crate::contract::{FinishReason, InputFormat, Output};
 use crate::emit::{CallEnd, CallHandle};
@@ -178,8 +178,10 @@ impl Item {
             Self::Call(call)
         };
         match members.kind.map_or("", |kind| kind.raw) {
-            "message" => Self::Message(Message::default()),
-            "reasoning" => Self::Reasoning(Reasoning::default()),
+            "message" => Self::Message(Message::announced(Announced::of(members.id, item, sink))),
+            "reasoning" => {
+                Self::Reasoning(Reasoning::announced(Announced::of(members.id, item, sink)))
+            }
             "function_call" => call(InputFormat::Json, sink),
             "custom_tool_call" if !members.is_provider_run(declared) => {
                 call(InputFormat::Text, sink)

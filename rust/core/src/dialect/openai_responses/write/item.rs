@@ -32,6 +32,8 @@ pub(super) struct Item {
     pub(super) pending: Option<Box<Logprobs>>,
     /// JSON string of the encrypted reasoning.
     pub(super) encrypted: Option<String>,
+    /// JSON string of the phase of a message.
+    pub(super) phase: Option<String>,
 }
 
 impl Item {
@@ -47,6 +49,7 @@ impl Item {
             logprobs: String::new(),
             pending: None,
             encrypted: None,
+            phase: None,
         }
     }
 
@@ -189,6 +192,9 @@ impl Item {
                     item.text("status", status);
                     item.text("role", "assistant");
                     item.value("content", parts);
+                    if let Some(phase) = &self.phase {
+                        item.json("phase", phase);
+                    }
                 }
                 Kind::Summary | Kind::RawReasoning => {
                     item.text("type", "reasoning");

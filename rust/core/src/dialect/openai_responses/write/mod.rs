@@ -17,11 +17,15 @@
 //! (protocols/encode.md, section 4).
 
 mod item;
+mod parts;
 mod response;
+mod state;
 
 use std::collections::BTreeSet;
 
 use item::Item;
+use parts::write_parts;
+use state::{own_id, own_phase, quoted, run_call};
 
 use super::facts::FACTS;
 use crate::contract::{Failure, FinishReason, InputFormat};
@@ -31,7 +35,7 @@ use crate::encode::{
     ToolKind, WholeContent, WholePart, Writer, call_envelope, envelope, errors, finish_word,
     write_compact,
 };
-use crate::fold::{MessageAssembler, Part};
+use crate::fold::MessageAssembler;
 use crate::json::{ObjectWriter, members, object, write_string};
 
 /// Reasons of `incomplete_details`.
@@ -80,6 +84,12 @@ impl ResponsesWriter {
     /// Return the id of the next item.
     fn next_id(&self, page: &Page, prefix: &str) -> String {
         format!("{prefix}_{}_{}", page.head.request_id, self.output.len())
+    }
+
+    /// Return the id of the source's item, or that of the next item if it has none or it was written before.
+    fn own_or_next_id(&mut self, page: &Page, part: &TextPart, prefix: &str) -> String {
+        let id = own_id(part.state.as_deref()).filter(|id| self.ids.insert(id.clone()));
+        id.unwrap_or_else(|| self.next_id(page, prefix))
     }
 
     fn open(&mut self, page: &mut Page, item: Item) {
@@ -270,6 +280,13 @@ impl ResponsesWriter {
         }
     }
 
+    /// Note the id of a message that the source named after the item had begun under another id.
+    fn note_late_id(&self, page: &mut Page, json: &str) {
+        if own_id(Some(json)).is_some_and(|id| !self.ids.contains(&id)) {
+            page.notes.add("provider_state", "the id of a message that came after its text");
+        }
+    }
+
     /// Write an item of reasoning that has no text and carries an envelope.
     fn sealed(&mut self, page: &mut Page, envelope: &str) {
         let mut item = Item::reasoning(self.next_id(page, "rs"), false);
@@ -295,34 +312,6 @@ impl ResponsesWriter {
     }
 }
 
-fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    write_string(&mut out, text);
-    out
-}
-
-/// Return the member that holds the text of a call that the provider ran, and the text.
-fn run_call(item: &str) -> Option<(&'static str, String)> {
-    let members = members(item);
-    let text = |name: &str| {
-        let value = members.iter().find(|(key, _)| key == name)?.1;
-        crate::json::Reader::trusted(value).opt_string().ok()?.map(|text| text.text())
-    };
-    let member = match text("type")?.as_str() {
-        "custom_tool_call" => "input",
-        "function_call" => "arguments",
-        _ => return None,
-    };
-    Some((member, text(member)?))
-}
-
-/// Return the id in provider state of this dialect.
-fn own_id(json: Option<&str>) -> Option<String> {
-    let state = State::read(json?);
-    let id = state.text_member("id").filter(|_| state.dialect == ResponsesWriter::DIALECT)?;
-    crate::json::Reader::trusted(id).opt_string().ok()?.map(|id| id.text())
-}
-
 impl Writer for ResponsesWriter {
     const NAME: &'static str = "openai-responses";
     const DIALECT: &'static str = "openai-responses";
@@ -341,15 +330,15 @@ impl Writer for ResponsesWriter {
         self.settle(page);
         let item = match part.kind {
             TextKind::Thinking => {
-                let id = own_id(part.state.as_deref());
-                let id = id.filter(|id| self.ids.insert(id.clone()));
-                let id = id.unwrap_or_else(|| self.next_id(page, "rs"));
+                let id = self.own_or_next_id(page, part, "rs");
                 Item::reasoning(id, page.settings.raw_reasoning)
             }
             TextKind::Text => {
                 let refusal = part.refusal && !page.settings.codex;
                 self.refused |= refusal;
-                Item::message(self.next_id(page, "msg"), refusal)
+                let mut item = Item::message(self.own_or_next_id(page, part, "msg"), refusal);
+                item.phase = own_phase(part.state.as_deref());
+                item
             }
         };
         self.open(page, item);
@@ -370,10 +359,12 @@ impl Writer for ResponsesWriter {
     }
 
     fn close_text(&mut self, page: &mut Page, part: &TextPart) {
-        if let Some(json) = part.state.as_deref()
-            && (part.kind == TextKind::Thinking || State::read(json).dialect != Self::DIALECT)
-        {
-            self.keep_state(page, part, json);
+        if let Some(json) = part.state.as_deref() {
+            if part.kind == TextKind::Thinking || State::read(json).dialect != Self::DIALECT {
+                self.keep_state(page, part, json);
+            } else {
+                self.note_late_id(page, json);
+            }
         }
         self.ended = true;
     }
@@ -399,8 +390,14 @@ impl Writer for ResponsesWriter {
     }
 
     fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
-        if part.state.is_some() {
-            page.notes.add("provider_state", "provider state that came after its part");
+        match part.state.as_deref() {
+            Some(json)
+                if part.kind == TextKind::Text && State::read(json).dialect == Self::DIALECT =>
+            {
+                self.note_late_id(page, json);
+            }
+            Some(_) => page.notes.add("provider_state", "provider state that came after its part"),
+            None => {}
         }
         if let (Some(json), true) = (riders.annotations, self.last_part == Some(part.index)) {
             self.annotate(page, json);
@@ -603,41 +600,6 @@ impl ResponsesWriter {
 /// Return a whole response: the one that would end the stream.
 fn response_body(page: &mut Page, message: &MessageAssembler) -> String {
     let mut writer = ResponsesWriter::default();
-    let mut calls = 0;
-    for (index, part) in message.parts().iter().enumerate() {
-        match part {
-            Part::Text(folded) | Part::Thinking(folded) => {
-                let kind =
-                    if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
-                let text = TextPart::from_fold(index, kind, folded);
-                if folded.text.is_empty() {
-                    writer.bare(page, &text);
-                    continue;
-                }
-                writer.open_text(page, &text);
-                writer.text(page, &text, &folded.text, Riders::default());
-                for json in &folded.annotations {
-                    writer.annotate(page, json);
-                }
-                writer.close_text(page, &text);
-            }
-            Part::ToolCall(folded) => {
-                let call = Call::from_fold(index, 0, folded);
-                if call.name.is_empty() || (call.incomplete && call.args.is_empty()) {
-                    page.notes.add("call", "a call that was cut off");
-                    continue;
-                }
-                writer.open_call(page, &call);
-                if !call.args.is_empty() {
-                    writer.args(page, &call, &call.args);
-                }
-                writer.close_call(page, &call);
-                calls += usize::from(!call.incomplete);
-            }
-            Part::Whole(json) => {
-                writer.whole_part(page, &WholePart { index, json: json.clone() });
-            }
-        }
-    }
+    let calls = write_parts(&mut writer, page, message);
     writer.terminal(page, &Ending::of(message, calls)).1
 }

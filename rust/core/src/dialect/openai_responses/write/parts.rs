@@ -1,0 +1,54 @@
+//! Parts of a folded message as calls of a writer.
+//!
+//! In: a message.  Out: the calls of [`Writer`] that its parts make, and the number of whole tool calls.
+//!
+//! Law: a tool call without a name, or one that was cut before its first arguments, becomes a note.
+
+use crate::encode::{Call, Page, Riders, TextKind, TextPart, WholePart, Writer};
+use crate::fold::{MessageAssembler, Part};
+
+/// Write the parts of a message, and return the number of tool calls that are whole.
+pub(super) fn write_parts<W: Writer>(
+    writer: &mut W,
+    page: &mut Page,
+    message: &MessageAssembler,
+) -> usize {
+    let mut calls = 0;
+    for (index, part) in message.parts().iter().enumerate() {
+        match part {
+            Part::Text(folded) | Part::Thinking(folded) => {
+                let kind =
+                    if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
+                let text = TextPart::from_fold(index, kind, folded);
+                if folded.text.is_empty() {
+                    writer.bare(page, &text);
+                    continue;
+                }
+                writer.open_text(page, &text);
+                writer.text(page, &text, &folded.text, Riders::default());
+                for json in &folded.annotations {
+                    let riders = Riders { annotations: Some(json), logprobs: None };
+                    writer.text(page, &text, "", riders);
+                }
+                writer.close_text(page, &text);
+            }
+            Part::ToolCall(folded) => {
+                let call = Call::from_fold(index, 0, folded);
+                if call.name.is_empty() || (call.incomplete && call.args.is_empty()) {
+                    page.notes.add("call", "a call that was cut off");
+                    continue;
+                }
+                writer.open_call(page, &call);
+                if !call.args.is_empty() {
+                    writer.args(page, &call, &call.args);
+                }
+                writer.close_call(page, &call);
+                calls += usize::from(!call.incomplete);
+            }
+            Part::Whole(json) => {
+                writer.whole_part(page, &WholePart { index, json: json.clone() });
+            }
+        }
+    }
+    calls
+}

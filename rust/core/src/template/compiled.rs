@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::event::{EventHandler, StudiedFrame, Template};
 use super::framed_json::FramedJson;
-use super::token::{Kind, MAX_TOKENS, Token, TokenSpan, Tokens, count_digits, is_one_line};
+use super::token::{Kind, MAX_TOKENS, Token, TokenSpan, Tokens, is_one_line};
 use crate::framing::Bytes;
-use crate::json::{Reader, Str, number_end, string_end};
+use crate::json::{Reader, Str};
 
 /// Maximum number of holes of one template.
 const MAX_HOLES: usize = 8;
@@ -17,28 +17,13 @@ pub(super) struct Segment {
     /// Its span in the template's own frame, framing included.
     hole: Range<usize>,
     kind: Kind,
-    object: Option<Box<Object>>,
 }
 
 /// Positions are not compared, since they follow from the spans of the template.
 impl PartialEq for Segment {
     fn eq(&self, other: &Self) -> bool {
-        let last = |segment: &Self| segment.object.as_ref().map(|object| object.last.clone());
-        self.kind == other.kind && last(self) == last(other)
+        self.kind == other.kind
     }
-}
-
-/// The last value of an object that is a hole.
-///
-/// Such objects hold counts.  Usually the object is unchanged, or only its numbers change.
-#[derive(Clone, Debug)]
-struct Object {
-    /// The text of the last object.
-    last: String,
-    /// The span of the object in the template's own frame, framing included.
-    own: Range<usize>,
-    /// The spans of the whole numbers in the object of the template's own frame.
-    numbers: Vec<Range<usize>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +32,6 @@ pub(super) struct CompiledTemplate<E> {
     pub(super) frame: FramedJson,
     spans: Vec<TokenSpan>,
     pub(super) segments: Vec<Segment>,
-    /// True if some holes are objects.
-    pub(super) has_objects: bool,
     pub(super) event: E,
 }
 
@@ -93,7 +76,6 @@ impl<E: Template> CompiledTemplate<E> {
             frame: FramedJson::new(json, wire),
             spans,
             segments: Vec::new(),
-            has_objects: false,
             event,
         })
     }
@@ -117,10 +99,6 @@ impl<E: Template> CompiledTemplate<E> {
             return Str { raw, escaped: span.escaped };
         };
         let hole = usize::from(hole);
-        if let Kind::Object(_) = span.kind {
-            let object = self.segments.get(hole).and_then(|segment| segment.object.as_ref());
-            return Str::plain(object.map_or("", |object| &object.last));
-        }
         let raw = holes.texts.get(hole).copied().unwrap_or("");
         Str { raw, escaped: holes.escaped & (1 << hole) != 0 }
     }
@@ -132,15 +110,11 @@ impl<E: Template> CompiledTemplate<E> {
             .collect();
         holes.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
         self.segments.clear();
-        self.has_objects = false;
         for (number, at) in (0..).zip(holes) {
             if let Some(span) = self.spans.get_mut(at) {
                 span.hole = Some(number);
                 let hole = moved(&span.range, self.frame.start);
-                let object = matches!(span.kind, Kind::Object(_))
-                    .then(|| Object::new(&self.frame.wire, hole.clone()).into());
-                self.has_objects |= object.is_some();
-                self.segments.push(Segment { hole, kind: span.kind, object });
+                self.segments.push(Segment { hole, kind: span.kind });
             }
         }
     }
@@ -153,21 +127,6 @@ impl<E: Template> CompiledTemplate<E> {
         let by = self.frame.start - before;
         for segment in self.segments.iter_mut().filter(|_| by > 0) {
             segment.hole = moved(&segment.hole, by);
-            if let Some(object) = &mut segment.object {
-                object.own = moved(&object.own, by);
-                object.numbers.iter_mut().for_each(|number| *number = moved(number, by));
-            }
-        }
-    }
-
-    /// Keep the objects that changed; unchanged ones have an empty text in `holes`.
-    pub(super) fn keep_objects(&mut self, holes: &Holes<'_>) {
-        for (segment, text) in self.segments.iter_mut().zip(holes.texts) {
-            if let Some(object) = &mut segment.object
-                && !text.is_empty()
-            {
-                text.clone_into(&mut object.last);
-            }
         }
     }
 
@@ -189,29 +148,17 @@ impl<E: Template> CompiledTemplate<E> {
         for (segment, found) in self.segments.iter().zip(&mut holes.texts) {
             at = self.literal(mine..segment.hole.start, text, at)?;
             mine = segment.hole.end;
-            let (end, escaped) = match &segment.object {
-                None if let Kind::Read(levels) = segment.kind => {
-                    let mut reader = Reader::new(bytes.line(at)?, usize::from(levels));
-                    handler.read_object(&mut reader).then_some(())?;
-                    *found = "";
-                    bit <<= 1;
-                    let end = at + reader.position();
-                    is_one_line(text.get(at..end)?).then_some(())?;
-                    at = end;
-                    continue;
-                }
-                None => segment.kind.end(text, at)?,
-                Some(object) if object.is_at(text, at) => {
-                    *found = "";
-                    bit <<= 1;
-                    at += object.last.len();
-                    continue;
-                }
-                Some(object) => match self.own_object(object, text, at) {
-                    Some(end) => (end, false),
-                    None => segment.kind.end(text, at)?,
-                },
-            };
+            if let Kind::Read(levels) = segment.kind {
+                let mut reader = Reader::new(bytes.line(at)?, usize::from(levels));
+                handler.read_object(&mut reader).then_some(())?;
+                *found = "";
+                bit <<= 1;
+                let end = at + reader.position();
+                is_one_line(text.get(at..end)?).then_some(())?;
+                at = end;
+                continue;
+            }
+            let (end, escaped) = segment.kind.end(text, at)?;
             *found = bytes.text(at..end)?;
             if escaped {
                 holes.escaped |= bit;
@@ -220,17 +167,6 @@ impl<E: Template> CompiledTemplate<E> {
             at = end;
         }
         self.literal(mine..end, text, at)
-    }
-
-    /// Return the end of the object at `at` if only its numbers differ from the template's own object.
-    fn own_object(&self, object: &Object, frame: &[u8], at: usize) -> Option<usize> {
-        let (mut mine, mut at) = (object.own.start, at);
-        for number in &object.numbers {
-            at = self.literal(mine..number.start, frame, at)?;
-            at += count_digits(frame.get(at..)?)?;
-            mine = number.end;
-        }
-        self.literal(mine..object.own.end, frame, at)
     }
 
     /// Return the end of a literal that must begin at `at`.
@@ -286,29 +222,4 @@ impl<E: Template> CompiledTemplate<E> {
 #[inline]
 fn moved(range: &Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
-}
-
-impl Object {
-    fn new(frame: &str, own: Range<usize>) -> Self {
-        let last = frame.get(own.clone()).unwrap_or("").to_owned();
-        let text = frame.as_bytes().get(..own.end).unwrap_or_default();
-        let (mut numbers, mut at) = (Vec::new(), own.start);
-        while let Some(byte) = text.get(at) {
-            let start = at;
-            at = match byte {
-                b'"' => string_end(text, at + 1).map_or(text.len(), |(end, _)| end + 1),
-                b'-' | b'0'..=b'9' => number_end(text, at).unwrap_or(text.len()),
-                _ => at + 1,
-            };
-            if text.get(start..at).and_then(count_digits) == Some(at - start) {
-                numbers.push(start..at);
-            }
-        }
-        Self { last, own, numbers }
-    }
-
-    #[inline]
-    fn is_at(&self, frame: &[u8], at: usize) -> bool {
-        frame.get(at..).is_some_and(|rest| rest.starts_with(self.last.as_bytes()))
-    }
 }

@@ -6,7 +6,7 @@
 //! A template is a frame that `read` accepted, cut at the borders of its tokens.  A token becomes a hole if
 //! - the event's type declares that it changes in each event; this holds from the first frame on;
 //! - it is a scalar that `read` borrowed or ignored, and two frames with the same skeleton differed in it;
-//! - it is an object that `read` borrowed as raw JSON;
+//! - it is an object that the protocol reads in place (log probabilities, token counts);
 //! - it is a whole number that `read` returns as such;
 //! - it is the white space before the last brace.
 //!

@@ -98,11 +98,7 @@ impl<E: Template> Templates<E> {
                 Some(found)
             })?;
         self.credit = self.credit.saturating_add(1).min(CREDIT);
-        let template = self.compiled.get_mut(self.recent)?;
-        if template.has_objects {
-            template.keep_objects(&holes);
-        }
-        let template = &*template;
+        let template = self.compiled.get(self.recent)?;
         handler.apply(&template.event.fill(|token| template.text(token, &holes)));
         Some(found)
     }

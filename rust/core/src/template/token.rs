@@ -7,7 +7,7 @@ use crate::json::{Str, digit_count, number_end, string_end, value_end};
 /// Maximum number of tokens of a frame that may become holes; a frame with more gets no template.
 pub(super) const MAX_TOKENS: usize = 48;
 
-/// Maximum nesting of an object in a template: the nesting of log probabilities.
+/// Maximum nesting of an object that the protocol reads: the nesting of log probabilities.
 const MAX_LEVELS: u8 = 6;
 
 /// Maximum number of digits of a whole number that an event reads.
@@ -50,12 +50,26 @@ impl Tokens<'_> {
     }
 
     /// Register an object that [`EventHandler::read_object`](super::EventHandler::read_object) reads in each event.
-    pub fn parsed_object(&mut self, object: &str) {
-        self.borrowed(Str::plain(object), Some(0));
-        match self.spans.last_mut() {
-            Some(span) if let Kind::Object(levels) = span.kind => span.kind = Kind::Read(levels),
+    pub fn parsed_object(&mut self, object: &str) -> Token {
+        self.object(object, Some(0))
+    }
+
+    /// Register an object as [`Self::parsed_object`] does that rarely changes.
+    ///
+    /// It becomes a hole, whose text is empty, once two frames differ in it.  Until then its text is the object.
+    pub fn rarely_changing_object(&mut self, object: &str) -> Token {
+        self.object(object, None)
+    }
+
+    fn object(&mut self, object: &str, hole: Option<u8>) -> Token {
+        let token = self.borrowed(Str::plain(object), hole);
+        let fits = |levels: &u8| value_end(object.as_bytes(), 0, usize::from(*levels)).is_some();
+        let levels = (1..=MAX_LEVELS).find(fits).filter(|_| object.starts_with('{'));
+        match (self.spans.last_mut(), levels) {
+            (Some(span), Some(levels)) => span.kind = Kind::Read(levels),
             _ => self.fit = false,
         }
+        token
     }
 
     fn borrowed(&mut self, text: Str<'_>, hole: Option<u8>) -> Token {
@@ -99,8 +113,6 @@ pub(super) enum Kind {
     Number,
     /// A whole number with few digits and without a sign.
     Count,
-    /// An object that the event borrows as raw JSON, with the maximum of its nesting.
-    Object(u8),
     /// An object that the protocol reads, with the maximum of its nesting.
     Read(u8),
     /// White space before the last brace.
@@ -130,7 +142,7 @@ impl TokenSpan {
         Self { range, kind, escaped: false, hole: None }
     }
 
-    /// Build the span of a token that the event borrows.  Strings and raw objects may become holes, other JSON may not.
+    /// Build the span of a token that the event borrows.  Strings may become holes, other JSON may not.
     fn borrowed(frame: &str, text: Str<'_>) -> Option<Self> {
         let start = (text.raw.as_ptr() as usize).checked_sub(frame.as_ptr() as usize)?;
         let range = start..start.checked_add(text.raw.len())?;
@@ -140,13 +152,7 @@ impl TokenSpan {
         let quoted = start > 0
             && frame.as_bytes().get(start - 1) == Some(&b'"')
             && frame.as_bytes().get(range.end) == Some(&b'"');
-        let levels =
-            |levels: &u8| value_end(text.raw.as_bytes(), 0, usize::from(*levels)).is_some();
-        let kind = match text.raw.as_bytes().first() {
-            _ if quoted => Kind::Borrowed,
-            Some(b'{') => Kind::Object((1..=MAX_LEVELS).find(levels)?),
-            _ => Kind::Fixed,
-        };
+        let kind = if quoted { Kind::Borrowed } else { Kind::Fixed };
         Some(Self { range, kind, escaped: text.escaped, hole: None })
     }
 }
@@ -167,7 +173,7 @@ impl Kind {
             Self::Ignored => string_end(frame, at).ok(),
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
             Self::Count => Some((at + short_count_digits(frame.get(at..)?)?, false)),
-            Self::Object(levels) | Self::Read(levels) if frame.get(at) == Some(&b'{') => {
+            Self::Read(levels) if frame.get(at) == Some(&b'{') => {
                 let end = value_end(frame, at, usize::from(levels))?;
                 is_one_line(frame.get(at..end)?).then_some((end, false))
             }
@@ -175,7 +181,7 @@ impl Kind {
                 let spaces = frame.iter().skip(at).take_while(|byte| matches!(byte, b' ' | b'\t'));
                 Some((at + spaces.count(), false))
             }
-            Self::Object(_) | Self::Read(_) | Self::Fixed => None,
+            Self::Read(_) | Self::Fixed => None,
         }
     }
 }

@@ -51,6 +51,15 @@ impl Protocol for State {
         read::read(frame, reader, wanted)
     }
 
+    #[inline]
+    fn read_object(&mut self, reader: &mut Reader<'_>) -> bool {
+        self.usage.read_ahead(reader)
+    }
+
+    fn swap_object(&mut self, other: &mut Self) {
+        self.usage.swap_ahead(&mut other.usage);
+    }
+
     fn show_choices(&self, event: &Event<'_>, _: &Limits, shown: &mut dyn FnMut(u64)) {
         event.candidates().for_each(|candidate| shown(candidate.number.value));
     }
@@ -69,7 +78,9 @@ impl Protocol for State {
         if event.has_candidate && is_followed {
             self.candidate(&event.candidate, sink);
         }
-        if let Some(usage) = event.usage {
+        if event.has_read_usage {
+            self.merge_read_usage(sink);
+        } else if let Some(usage) = event.usage {
             self.merge_usage(usage, sink);
         }
     }
@@ -315,8 +326,21 @@ impl State {
     }
 
     fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
-        if sink.take_repeated_bytes(self.usage.bytes(), new.len())
+        if !self.usage.is_last(new)
+            && sink.take_repeated_bytes(self.usage.bytes(), new.len())
             && let Some((counts, record)) = self.usage.take(new)
+        {
+            sink.usage(&counts, record);
+        }
+    }
+
+    /// Merge the record that was read last.
+    #[inline]
+    fn merge_read_usage<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+        let bytes = self.usage.bytes();
+        if self.usage.has_news()
+            && sink.take_repeated_bytes(bytes, self.usage.bytes_ahead())
+            && let Some((counts, record)) = self.usage.take_ahead()
         {
             sink.usage(&counts, record);
         }

@@ -17,6 +17,8 @@ pub struct Event<'a> {
     pub(super) candidate: Candidate<'a>,
     pub(super) other_candidates: bool,
     pub(super) usage: Option<&'a str>,
+    /// Token counts were read from a frame that matches a template.
+    pub(super) has_read_usage: bool,
     pub(super) rare: Option<Box<RareMembers<'a>>>,
 }
 
@@ -435,7 +437,7 @@ impl Template for EventTemplate {
                     other_candidates,
                     thought: *thought,
                     text: tokens.changing(*text),
-                    usage: usage.map(|raw| tokens.rarely_changing(Str::plain(raw))),
+                    usage: usage.map(|raw| tokens.rarely_changing_object(raw)),
                 })
             }
             _ => None,
@@ -445,6 +447,7 @@ impl Template for EventTemplate {
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         let number = self.number.fill(&text);
+        let usage = self.usage.map(|raw| text(raw).raw);
         let said = Part::Text { thought: self.thought, text: text(self.text), signature: None };
         Event {
             model: None,
@@ -452,7 +455,8 @@ impl Template for EventTemplate {
             has_candidate: true,
             candidate: Candidate { number, part: Some(said), rare: None },
             other_candidates: self.other_candidates,
-            usage: self.usage.map(|raw| text(raw).raw),
+            usage,
+            has_read_usage: usage == Some(""),
             rare: None,
         }
     }

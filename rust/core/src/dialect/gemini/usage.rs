@@ -2,7 +2,8 @@
 //!
 //! In: each record as JSON.  Out: the counts and the merged record, if it changed.
 //!
-//! Law: a record that differs from the last one only in numbers is compared and counted in one pass.
+//! Laws: a record that differs from the last one only in numbers is compared and counted in one pass, also where a template
+//! matches its frame.  A record that was read ahead changes nothing before it is taken.
 //! Source: ai.google.dev, "GenerateContentResponse: UsageMetadata".
 
 use std::ops::Range;
@@ -23,6 +24,33 @@ pub(super) struct Merged {
     numbers: UsageNumbers,
     /// Positions of the members' numbers in the record.
     spans: MemberSpans,
+    ahead: Ahead,
+}
+
+/// Record that a template read.  It is no part of the state, because a template that matches in part reads one too.
+#[derive(Clone, Debug, Default)]
+struct Ahead {
+    news: News,
+    record: String,
+    /// Position and value of each number of a recounted record.
+    counts: Vec<(Range<usize>, u64)>,
+}
+
+impl PartialEq for Ahead {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Difference of a record from the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum News {
+    #[default]
+    Nothing,
+    /// Only numbers of the members differ.
+    Numbers,
+    /// Not compared.
+    Unknown,
 }
 
 type MemberSpans = Vec<(Range<usize>, Option<UsageMember>)>;
@@ -33,12 +61,19 @@ impl Merged {
         self.record.len()
     }
 
+    /// Return true if a record repeats the last one.
+    pub(super) fn is_last(&self, new: &str) -> bool {
+        self.last.as_ref().unwrap_or(&self.record) == new
+    }
+
     /// Merge a record.  Returns the counts and the merged record, or `None` if the record repeats the last one.
     pub(super) fn take(&mut self, new: &str) -> Option<(Counts, &str)> {
-        if self.last.as_ref().unwrap_or(&self.record) == new {
+        if self.is_last(new) {
             return None;
         }
-        if !self.recount(new) {
+        if self.recount(new) == Some(new.len()) {
+            self.take_counts();
+        } else {
             // Nearly all records of a stream have the same members.  Then the new record replaces the merged one.
             let mut known = self.names.iter();
             let mut whole = true;
@@ -56,31 +91,108 @@ impl Merged {
         Some((Counts::from_numbers(&FACTS.usage, &self.numbers), &self.record))
     }
 
-    /// Update the counts from a record that differs only in the numbers of its members.  Returns false for any other record.
-    fn recount(&mut self, new: &str) -> bool {
-        let known = self.record.as_bytes();
-        let (mut mine, mut rest) = (0, new.as_bytes());
-        for (span, member) in &mut self.spans {
-            let literal = known.get(mine..span.start).unwrap_or_default();
-            let value = rest.strip_prefix(literal).and_then(leading_count);
-            let Some((value, digits)) = value else {
-                // Earlier iterations have already moved some spans to their positions in the new record.
-                self.spans.clear();
-                return false;
-            };
-            mine = span.end;
-            let start = new.len() - rest.len() + literal.len();
-            *span = start..start + digits;
-            if let Some(member) = *member {
-                self.numbers.set(member, Some(value));
+    /// Read the record at a reader, and return whether it is a valid object.
+    #[inline]
+    pub(super) fn read_ahead(&mut self, reader: &mut Reader<'_>) -> bool {
+        let mut cursor = reader.cursor();
+        let known = self.last.as_ref().unwrap_or(&self.record);
+        if !known.is_empty() && cursor.follows(known) {
+            self.ahead.news = News::Nothing;
+            reader.resume(cursor);
+            return true;
+        }
+        let rest = cursor.rest();
+        let counted = self.recount(rest).and_then(|end| rest.get(..end));
+        let (news, record) = match counted {
+            Some(record) => {
+                cursor.follows(record);
+                reader.resume(cursor);
+                (News::Numbers, record)
             }
-            rest = new.as_bytes().get(span.end..).unwrap_or_default();
+            None => match reader.raw() {
+                Ok(record) if rest.starts_with('{') => (News::Unknown, record),
+                _ => return false,
+            },
+        };
+        self.ahead.news = news;
+        record.clone_into(&mut self.ahead.record);
+        true
+    }
+
+    /// Return true if the record that was read ahead differs from the last one.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        self.ahead.news != News::Nothing
+    }
+
+    /// Return the length of a record that was read ahead and differs from the last one.
+    pub(super) fn bytes_ahead(&self) -> usize {
+        self.ahead.record.len()
+    }
+
+    /// Merge the record that was read ahead, as [`Self::take`] does.
+    pub(super) fn take_ahead(&mut self) -> Option<(Counts, &str)> {
+        match self.ahead.news {
+            News::Nothing => None,
+            News::Numbers => {
+                std::mem::swap(&mut self.record, &mut self.ahead.record);
+                self.take_counts();
+                self.last = None;
+                Some((Counts::from_numbers(&FACTS.usage, &self.numbers), &self.record))
+            }
+            News::Unknown => {
+                let new = std::mem::take(&mut self.ahead.record);
+                let is_new = self.take(&new).is_some();
+                self.ahead.record = new;
+                is_new.then(|| {
+                    (Counts::from_numbers(&FACTS.usage, &self.numbers), self.record.as_str())
+                })
+            }
         }
-        let same = !self.spans.is_empty() && known.get(mine..) == Some(rest);
-        if !same {
-            self.spans.clear();
+    }
+
+    /// Exchange what was read ahead with the records of another answer, which compare it with their own.
+    pub(super) fn swap_ahead(&mut self, other: &mut Self) {
+        for merged in [&mut *self, &mut *other] {
+            if merged.ahead.news == News::Nothing {
+                merged.last.as_ref().unwrap_or(&merged.record).clone_into(&mut merged.ahead.record);
+            }
+            merged.ahead.news = News::Unknown;
         }
-        same
+        std::mem::swap(&mut self.ahead, &mut other.ahead);
+    }
+
+    /// Compare the record at the start of `text` with the last one, and return its end if only numbers differ.  The numbers
+    /// are kept for [`Self::take_counts`].
+    fn recount(&mut self, text: &str) -> Option<usize> {
+        let (known, text) = (self.record.as_bytes(), text.as_bytes());
+        let counts = &mut self.ahead.counts;
+        counts.clear();
+        let (mut mine, mut at) = (0, 0);
+        for (span, _) in &self.spans {
+            let literal = known.get(mine..span.start)?;
+            let start = at + literal.len();
+            let (value, digits) = leading_count(text.get(at..)?.strip_prefix(literal)?)?;
+            if digits > 1 && text.get(start) == Some(&b'0') {
+                return None;
+            }
+            at = start + digits;
+            mine = span.end;
+            counts.push((start..at, value));
+        }
+        let tail = known.get(mine..)?;
+        text.get(at..)?.starts_with(tail).then_some(())?;
+        (!self.spans.is_empty()).then_some(at + tail.len())
+    }
+
+    /// Take over the numbers of the record that was compared last.
+    fn take_counts(&mut self) {
+        for ((span, member), (place, value)) in self.spans.iter_mut().zip(&self.ahead.counts) {
+            span.clone_from(place);
+            if let Some(member) = *member {
+                self.numbers.set(member, Some(*value));
+            }
+        }
     }
 
     fn merge(&mut self, new: &str) -> Option<(Counts, &str)> {

@@ -64,6 +64,15 @@ const TEXT_DELTAS: usize = 2_000;
 const SHORT_STREAMS: usize = 200;
 const SHORT_DELTAS: usize = 15;
 const LOGPROBS: usize = 500;
+/// Targets that are dialects.
+const TRANSCODED: [&str; 6] = [
+    "anthropic-messages",
+    "bedrock-converse",
+    "gemini",
+    "ollama",
+    "openai-chat",
+    "openai-responses",
+];
 
 fn text_cases(dialect: &'static str, cases: &mut Vec<Case>) {
     let name = |what: &str| format!("{dialect}: {what}");
@@ -108,6 +117,21 @@ fn more_text_cases(cases: &mut Vec<Case>) {
                 move || streams::large_feeds(&streams::text(name, TEXT_DELTAS)),
             ));
         }
+    }
+}
+
+/// Add streams that are written in another protocol: the pair that bounds the others, and counts that grow in every target.
+fn transcoding_cases(cases: &mut Vec<Case>) {
+    let mut push = |name: &'static str, dialect: &'static str, target: &'static str| {
+        cases.push(case(format!("{name} -> {target}"), TEXT_DELTAS, move || {
+            let feeds = streams::large_feeds(&streams::text(name, TEXT_DELTAS));
+            let options = stages::options(dialect);
+            move || options.clone().map_or(0, |options| stages::transcode(options, target, &feeds))
+        }));
+    };
+    push("openai-chat", "openai-chat", "anthropic-messages");
+    for target in TRANSCODED {
+        push("gemini, counts that grow", "gemini", target);
     }
 }
 
@@ -200,6 +224,7 @@ fn cases() -> Vec<Case> {
         long_event_cases(dialect, &mut cases);
     }
     more_text_cases(&mut cases);
+    transcoding_cases(&mut cases);
     logprobs_cases(&mut cases);
     partial_json_cases(&mut cases);
     hostile_cases(&mut cases);

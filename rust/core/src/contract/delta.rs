@@ -385,6 +385,14 @@ pub struct Delta<S: Text, L = <S as Text>::Logprobs> {
 impl<S> Usage<S> {
     /// Return the same counts over another string type.
     pub fn map<'a, T>(&'a self, f: impl FnOnce(&'a S) -> T) -> Usage<T> {
+        Usage { details: self.details.as_ref().map(f), ..self.without_details() }
+    }
+}
+
+impl<S> Usage<S> {
+    /// Return the counts without the details.
+    #[inline]
+    pub fn without_details<T>(&self) -> Usage<T> {
         Usage {
             input: self.input,
             output: self.output,
@@ -393,7 +401,7 @@ impl<S> Usage<S> {
             cache_read: self.cache_read,
             cache_write: self.cache_write,
             reasoning: self.reasoning,
-            details: self.details.as_ref().map(f),
+            details: None,
         }
     }
 }

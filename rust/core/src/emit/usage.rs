@@ -51,16 +51,14 @@ impl<O: Output> EmitterSink<'_, O> {
         if self.ended() || counts.is_empty() {
             return;
         }
-        let Emitter { deltas, usage, scratch, .. } = &mut *self.emitter;
-        let later = counts.to_usage(std::mem::take(scratch), raw);
-        if usage.as_ref() == Some(&later) {
-            *scratch = later.details.unwrap_or_default();
-        } else {
-            deltas.send(self.out, Payload::Usage(later.map(String::as_str)));
-            // The memory of the earlier record is reused for the next one.
-            let before = usage.replace(later);
-            *scratch = before.and_then(|usage| usage.details).unwrap_or_default();
+        let Emitter { deltas, usage, .. } = &mut *self.emitter;
+        if usage.as_ref().is_some_and(|known| counts.are_those_of(known, raw)) {
+            return;
         }
+        // The details reuse the memory of the earlier ones.
+        let details = usage.as_mut().and_then(|usage| usage.details.take()).unwrap_or_default();
+        let later = usage.insert(counts.to_usage(details, raw));
+        deltas.send(self.out, Payload::Usage(later.map(String::as_str)));
     }
 
     /// Keep counts from outside the message.  At the end of the message they fill the gaps of its own record.

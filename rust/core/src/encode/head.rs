@@ -14,7 +14,7 @@ pub struct Head {
     pub request_id: String,
     /// Start of the stream: milliseconds since 1970.
     pub created: u64,
-    /// Token counts so far.
+    /// Token counts so far, without the details of the provider, which no target has a place for.
     pub usage: Usage<String>,
     /// True if a usage record came.
     pub has_usage: bool,

@@ -62,7 +62,7 @@ impl<W: Writer> Sequencer<W> {
         match (delta.payload, destination) {
             (Payload::Start { model_id, request_id }, _) => self.start(page, model_id, request_id),
             (Payload::Usage(usage), _) => {
-                page.head.usage.replace(&usage);
+                page.head.usage = usage.without_details();
                 page.head.has_usage = true;
             }
             (Payload::Text { text, attributes, .. }, place) => {

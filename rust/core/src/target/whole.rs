@@ -137,7 +137,7 @@ fn write_whole(
     first.request_id().clone_into(&mut head.request_id);
     // The counts are those of the response, and each answer has the last ones that it saw.
     if let Some(usage) = answers.iter().rev().find_map(|(_, message)| message.usage()) {
-        head.usage.replace(&usage);
+        head.usage = usage.without_details();
         head.has_usage = true;
     }
     let failed = answers.iter().find_map(|(_, message)| match message.terminal() {

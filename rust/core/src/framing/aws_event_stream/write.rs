@@ -44,17 +44,23 @@ pub fn write_frame(out: &mut Vec<u8>, headers: &[u8], payload: &[u8]) -> Result<
     let length =
         |bytes: usize| u32::try_from(bytes).map(u32::to_be_bytes).map_err(|_| FrameTooLong);
     let total = length(PRELUDE + headers.len() + payload.len() + CRC)?;
+    let headers_length = length(headers.len())?;
+    out.reserve(PRELUDE + headers.len() + payload.len() + CRC);
+    let start = out.len();
+    out.extend_from_slice(&total);
+    out.extend_from_slice(&headers_length);
     let mut checksum = crc32fast::Hasher::new();
-    let mut append = |piece: &[u8]| {
-        checksum.update(piece);
-        out.extend_from_slice(piece);
-        checksum.clone().finalize().to_be_bytes()
-    };
-    append(&total);
-    let of_lengths = append(&length(headers.len())?);
-    append(&of_lengths);
-    append(headers);
-    let of_frame = append(payload);
-    out.extend_from_slice(&of_frame);
+    append_checksum(out, start, &mut checksum);
+    // The checksum of the frame covers the prelude with its checksum.
+    let covered = out.len() - CRC;
+    out.extend_from_slice(headers);
+    out.extend_from_slice(payload);
+    append_checksum(out, covered, &mut checksum);
     Ok(())
+}
+
+/// Add the bytes from `start` on to a checksum, and append its value.
+fn append_checksum(out: &mut Vec<u8>, start: usize, checksum: &mut crc32fast::Hasher) {
+    checksum.update(out.get(start..).unwrap_or_default());
+    out.extend_from_slice(&checksum.clone().finalize().to_be_bytes());
 }

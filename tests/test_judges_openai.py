@@ -34,14 +34,49 @@ def client_of(stream: Stream) -> openai.OpenAI:
     return openai.OpenAI(api_key="key", max_retries=0, http_client=transport)
 
 
-def chat(stream: Stream) -> Answer:
+def completion_of(stream: Stream, beside: dict[str, object] | None = None) -> Any:  # noqa: ANN401 - the snapshot has members of vendors
+    """Return the completion; `beside` takes the members of vendors that chunks have."""
     state: Any = ChatCompletionStreamState()
     events = client_of(stream).chat.completions.create(
         model="m", messages=[{"role": "user", "content": "?"}], stream=True
     )
     for chunk in events:
         state.handle_chunk(chunk)
-    completion: Any = state.current_completion_snapshot
+        if beside is not None:
+            beside.update(chunk.model_extra or {})
+    return state.current_completion_snapshot
+
+
+def chat_media(stream: Stream) -> list[object]:
+    """Return images, audio and lists of sources that the client reads beside text and calls."""
+    beside: dict[str, object] = {}
+    message = completion_of(stream, beside).choices[0].message
+    images = (message.model_extra or {}).get("images") or ()
+    audio: Any = message.audio
+    if audio is not None and not isinstance(audio, dict):
+        audio = audio.model_dump()
+    found: list[object] = [image["image_url"] for image in images]
+    found += [{k: v for k, v in audio.items() if v is not None}] if audio else []
+    return found + [beside[name] for name in ("citations", "search_results") if beside.get(name)]
+
+
+def response_items(stream: Stream) -> list[object]:
+    """Return ids and phases of messages, and ids and encrypted content of reasoning."""
+    found: list[object] = []
+    event: Any
+    for event in client_of(stream).responses.create(model="m", input="?", stream=True):
+        if event.type != "response.output_item.done":
+            continue
+        item = event.item
+        if item.type == "message":
+            found.append((item.id, getattr(item, "phase", None)))
+        elif item.type == "reasoning":
+            found.append((item.id, item.encrypted_content))
+    return found
+
+
+def chat(stream: Stream) -> Answer:
+    completion = completion_of(stream)
     choice = completion.choices[0]
     message, usage = choice.message, completion.usage
     extra: dict[str, Any] = message.model_extra or {}

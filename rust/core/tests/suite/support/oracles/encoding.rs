@@ -24,7 +24,7 @@ const TEXTS: [&str; 8] =
 const IDS: [&str; 4] = ["call_a", "call_b", "c\"\u{2028}", "toolu_é"];
 const NAMES: [&str; 3] = ["f", "", "get weather"];
 const ARGS: [&str; 6] = ["{}", "{\"a\":", "1}", "[1]", "not JSON", "\"{\\\"a\\\":1}\""];
-const STATES: [&str; 7] = [
+const STATES: [&str; 9] = [
     "{\"dialect\":\"anthropic-messages\",\"modelId\":\"m\",\"data\":{\"signature\":\"YWJj\"}}",
     "{\"dialect\":\"anthropic-messages\",\"modelId\":\"m\",\"data\":{\"type\":\"redacted_thinking\",\"data\":\"x\"}}",
     "{\"dialect\":\"gemini\",\"modelId\":\"m\",\"data\":{\"thoughtSignature\":\"YWJj\"}}",
@@ -32,15 +32,29 @@ const STATES: [&str; 7] = [
     "{\"dialect\":\"bedrock-converse\",\"modelId\":\"m\",\"data\":{\"signature\":\"s\"}}",
     "{\"dialect\":\"cohere-chat\",\"modelId\":\"m\",\"data\":{\"type\":\"tool_plan\"}}",
     "{\"dialect\":\"mistral\",\"modelId\":\"\",\"data\":{}}",
+    "{\"dialect\":\"openai-responses\",\"modelId\":\"m\",\"data\":{\"id\":\"msg_1\",\"type\":\"message\",\"phase\":\"x\"}}",
+    "{\"dialect\":\"openai-chat\",\"modelId\":\"m\",\"data\":{\"audio\":{\"id\":\"a\"}}}",
 ];
-const PARTS: [&str; 4] = [
+const PARTS: [&str; 11] = [
     "{\"kind\":\"image\",\"payload\":{\"mimeType\":\"image/png\",\"data\":\"YWJj\"}}",
     "{\"kind\":\"image\",\"payload\":{\"mimeType\":\"image/png\",\"url\":\"https://a.b/c\"}}",
     "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"mistral\",\"block\":{\"type\":\"x\"}}}",
     "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"anthropic-messages\",\"block\":{ \"type\" : \"server_tool_use\",\n\"id\":\"s\",\"name\":\"n\",\"input\":{}}}}",
+    "{\"kind\":\"image\",\"payload\":{\"mimeType\":\"image/*\",\"url\":\"\"}}",
+    "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"openai-chat\",\"block\":{\"type\":\"audio\",\"id\":null,\n\"data\":\"AA==\"}}}",
+    "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"openai-chat\",\"block\":{\"type\":\"audio\"}}}",
+    "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"bedrock-converse\",\"block\":{ \"toolUse\" :{\"toolUseId\":\"s\",\"name\":\"n\",\"type\":\"server_tool_use\",\n\"input\":\"\\u2028{\"}}}}",
+    "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"bedrock-converse\",\"block\":{\"toolUse\":{\"input\":{}}}}}",
+    "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"bedrock-converse\",\"block\":{\"image\":{\"format\":\"png\",\"error\":{}}}}}",
+    "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"bedrock-converse\",\"block\":{\"toolResult\":{},\"x\":1}}}",
 ];
-const ANNOTATIONS: [&str; 2] =
-    ["[{\"type\":\"url_citation\",\"url\":\"https://a.b\"}]", "[{\"type\":\"other\"}]"];
+const ANNOTATIONS: [&str; 5] = [
+    "[{\"type\":\"url_citation\",\"url\":\"https://a.b\"}]",
+    "[{\"type\":\"other\"}]",
+    "[{\"type\":\"citations\",\"citations\":[\"https://a.b\"]}]",
+    "[{\"type\":\"url_citation\",\"url_citation\":{\"url\":\"https://a.b\",\"content\":\"c\"}}]",
+    "[{\"title\":\"t\",\"location\":{\"web\":{\"url\":\"https://a.b\"}}},{}]",
+];
 
 /// Texts of the input itself, beside those that every script may say.
 #[derive(Clone, Copy, Debug)]

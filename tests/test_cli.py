@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from deltafold import Message
+from deltafold import Message, fold_choices
 from deltafold.cli import main
 from wires import ANTHROPIC, CHAT, CHAT_ERROR
+
+FIXTURES = Path(__file__).parent / "fixtures"
 
 
 @pytest.fixture
@@ -110,6 +112,20 @@ def test_transcode_writes_the_targets_stream_and_what_was_lost(
     shown = capfdbinary.readouterr()
     assert shown.out.endswith(b"data: [DONE]\n\n")
     assert b"not carried: provider state of anthropic-messages" in shown.err
+
+
+@pytest.mark.parametrize(("target", "numbers"), [("gemini", {0, 1}), ("ollama", None)])
+def test_transcode_writes_every_answer_where_the_target_has_several(
+    target: str, numbers: set[int] | None, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    wire = FIXTURES / "openai-chat" / "two-choices" / "wire.sse"
+    assert main(["transcode", str(wire), "--from", "openai-chat", "--to", target]) == 0
+    written = capfdbinary.readouterr().out
+    folded = fold_choices(written, target)
+    assert set(folded) == (numbers or {0})
+    for number, answer in fold_choices(wire.read_bytes(), "openai-chat").items():
+        if number in folded:
+            assert folded[number].snapshot().text == answer.snapshot().text
 
 
 def test_transcode_of_a_failed_stream_exits_with_1(

@@ -105,7 +105,7 @@ def own_blocks(stream: Stream) -> list[OwnBlock]:
         part = event.get("contentBlockStart") or event.get("contentBlockDelta") or {}
         block = blocks.setdefault(part.get("contentBlockIndex", -1), OwnBlock())
         start, delta = part.get("start", {}), part.get("delta", {})
-        if start and start.get("toolUse", {}).get("type", SERVER_TOOL) == SERVER_TOOL:
+        if start and start.get("toolUse", {"type": SERVER_TOOL}).get("type") == SERVER_TOOL:
             block.starts.append(start)
         if block.starts:
             block.server_input += delta.get("toolUse", {}).get("input", "")

@@ -61,18 +61,18 @@ def chat_media(stream: Stream) -> list[object]:
 
 
 def response_items(stream: Stream) -> list[object]:
-    """Return ids and phases of messages, and ids and encrypted content of reasoning."""
-    found: list[object] = []
+    """Return ids and phases of messages, ids and encrypted content of reasoning, in any order."""
+    found: set[tuple[str, str | None]] = set()
     event: Any
     for event in client_of(stream).responses.create(model="m", input="?", stream=True):
-        if event.type != "response.output_item.done":
+        item: Any = getattr(event, "item", None)
+        if event.type != "response.output_item.done" or item.id is None:
             continue
-        item = event.item
         if item.type == "message":
-            found.append((item.id, getattr(item, "phase", None)))
+            found.add((item.id, getattr(item, "phase", None)))
         elif item.type == "reasoning":
-            found.append((item.id, item.encrypted_content))
-    return found
+            found.add((item.id, item.encrypted_content))
+    return sorted(found, key=str)
 
 
 def chat(stream: Stream) -> Answer:

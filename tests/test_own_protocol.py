@@ -134,9 +134,10 @@ def test_its_client_reads_what_only_the_protocol_has(protocol: str) -> None:
             continue
         count += bool(before)
         stream = written(source, protocol)
-        # Contents of one message of Responses become messages of their own.
+        # Contents of one message of Responses become messages of their own, and the writer names unnamed items.
         after = [one for one in read(stream) if protocol != "openai-responses" or one in before]
-        if after != before and source.name not in LOST:
+        is_noted = protocol == "openai-responses" and "provider_state" in stream.notes
+        if after != before and not is_noted and source.name not in LOST:
             found.append((source.name, before, after))
     assert count >= least
     assert not found
@@ -181,6 +182,15 @@ KEPT: dict[str, tuple[Callable[[Message], list[object]], ...]] = {
 }
 
 
+def covers(after: list[object], before: list[object]) -> bool:
+    """Return whether each value is the old one, or an object with more members than that."""
+    return len(after) == len(before) and all(
+        new == old
+        or (isinstance(new, dict) and isinstance(old, dict) and old.items() <= new.items())
+        for new, old in zip(after, before, strict=True)
+    )
+
+
 @pytest.mark.parametrize("protocol", KEPT)
 def test_what_only_the_provider_understands_is_kept(protocol: str) -> None:
     found: list[tuple[str, str]] = []
@@ -191,7 +201,7 @@ def test_what_only_the_provider_understands_is_kept(protocol: str) -> None:
         back = source_of(source.name, protocol, written(source, protocol).body).message
         for kept in KEPT[protocol]:
             count += bool(kept(source.message))
-            if kept(back) != kept(source.message) and source.name not in LOST:
+            if not covers(kept(back), kept(source.message)) and source.name not in LOST:
                 found.append((source.name, kept.__name__))
     assert count > 0
     assert not found

@@ -6,7 +6,8 @@
 
 Exit codes: 0, the stream ended well, or the types are written; 1, the stream ended in an error, and
 the received parts are printed, or the file has other types; 2, wrong usage. `transcode` writes the
-target's stream to standard output, and what the target cannot carry to standard error.
+target's stream to standard output, with all answers of the source if the target has several, and
+what the target cannot carry to standard error.
 """
 
 import argparse
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from deltafold import (
+    ChoicesEncoder,
+    Decoder,
     Fold,
     MisuseError,
     Transcoder,
@@ -25,6 +28,7 @@ from deltafold import (
     target_names,
 )
 from deltafold.cli.report import as_json, as_text
+from deltafold.encoding import EncoderNote
 
 EXIT_DONE = 0
 EXIT_ERROR = 1
@@ -117,7 +121,7 @@ def _feed(folding: Fold, body: BinaryIO) -> None:
 
 def _transcode(file: str, source: str, target: str) -> int:
     try:
-        transcoder = Transcoder(source, target)
+        transcoder = _transcoder(source, target)
         if file == "-":
             _rewrite(transcoder, sys.stdin.buffer)
         else:
@@ -137,7 +141,42 @@ def _transcode(file: str, source: str, target: str) -> int:
     return EXIT_DONE
 
 
-def _rewrite(transcoder: Transcoder, body: BinaryIO) -> None:
+class _AllAnswers:
+    """Transcoder of a stream whose request asked for several answers."""
+
+    def __init__(self, source: str, encoder: ChoicesEncoder[bytes]) -> None:
+        self._decoder = Decoder(source, choice="all")
+        self._encoder = encoder
+
+    @property
+    def notes(self) -> list[EncoderNote]:
+        return self._encoder.notes
+
+    @property
+    def status(self) -> int | None:
+        return self._encoder.status
+
+    @property
+    def failed(self) -> bool:
+        return self._encoder.failed
+
+    def feed(self, data: bytes) -> bytes:
+        return self._encoder.feed(self._decoder.feed(data))
+
+    def close(self) -> bytes:
+        return self._encoder.feed(self._decoder.close()) + self._encoder.close()
+
+
+def _transcoder(source: str, target: str) -> Transcoder | _AllAnswers:
+    """Return a transcoder of all answers, or of the first one for a target that has one."""
+    try:
+        encoder = ChoicesEncoder(target)
+    except MisuseError:
+        return Transcoder(source, target)
+    return _AllAnswers(source, encoder)
+
+
+def _rewrite(transcoder: Transcoder | _AllAnswers, body: BinaryIO) -> None:
     out = sys.stdout.buffer
     while data := body.read(_READ_BYTES):
         out.write(transcoder.feed(data))

@@ -52,7 +52,7 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
         wanted: Wanted,
     ) -> Result<Event<'a, Self>>;
 
-    /// Read the object in a frame's hole into memory of the state; false if it is invalid.
+    /// Read the object in a frame's hole into memory of the state; false if it is invalid or not on one line.
     ///
     /// The value counts only if an event of the template follows.  See [`crate::template::Tokens::parsed_object`].
     fn read_object(&mut self, _: &mut Reader<'_>) -> bool {

@@ -94,6 +94,8 @@ impl OpenaiResponses {
                 self.state = State::Failing;
                 error(&event)
             }
+            (State::Open, "response.audio.delta") => event.filled("delta").map(drop),
+            (State::Open, "response.audio.done") => event.only(&["type", "sequence_number"]),
             (State::Open, "response.output_item.added") => self.added(&event),
             (State::Open, "response.output_item.done") => self.done(&event),
             (State::Open, "response.completed") => {

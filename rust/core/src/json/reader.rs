@@ -111,6 +111,12 @@ impl<'a> Reader<'a> {
         self.at = self.text.len().saturating_sub(cursor.rest().len());
     }
 
+    /// Continue behind a whole value of this many bytes, which the caller validated.
+    #[inline]
+    pub fn advance(&mut self, bytes: usize) {
+        self.at = self.at.saturating_add(bytes).min(self.text.len());
+    }
+
     /// Return the offset of this position in bytes.
     pub fn position(&self) -> usize {
         self.at

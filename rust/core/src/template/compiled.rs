@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::event::{EventHandler, StudiedFrame, Template};
 use super::framed_json::FramedJson;
-use super::token::{Kind, MAX_TOKENS, Token, TokenSpan, Tokens, is_one_line};
+use super::token::{Kind, MAX_TOKENS, Token, TokenSpan, Tokens};
 use crate::framing::Bytes;
 use crate::json::{Reader, Str};
 
@@ -153,9 +153,7 @@ impl<E: Template> CompiledTemplate<E> {
                 handler.read_object(&mut reader).then_some(())?;
                 *found = "";
                 bit <<= 1;
-                let end = at + reader.position();
-                is_one_line(text.get(at..end)?).then_some(())?;
-                at = end;
+                at += reader.position();
                 continue;
             }
             let (end, escaped) = segment.kind.end(text, at)?;

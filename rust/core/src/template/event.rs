@@ -19,7 +19,7 @@ pub trait Template: Clone + Debug + PartialEq + Sized {
 
 /// A protocol with its output, as templates use it.
 pub trait EventHandler<E: Template> {
-    /// Read the object in a hole of [`Tokens::parsed_object`]; false if it is invalid.
+    /// Read the object in a hole of [`Tokens::parsed_object`]; false if it is invalid or not on one line.
     ///
     /// The value counts only if [`Self::apply`] follows.
     fn read_object(&mut self, reader: &mut Reader<'_>) -> bool;

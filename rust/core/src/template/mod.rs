@@ -36,4 +36,4 @@ mod token;
 
 pub use event::{EventHandler, StudiedFrame, Template};
 pub use templates::Templates;
-pub use token::{Token, Tokens, is_short_count};
+pub use token::{Token, Tokens, is_one_line, is_short_count};

@@ -159,7 +159,7 @@ impl TokenSpan {
 
 /// Return true if a framer would find no line end in `text`.
 #[inline]
-pub(super) fn is_one_line(text: &[u8]) -> bool {
+pub fn is_one_line(text: &[u8]) -> bool {
     memchr::memchr2(b'\n', b'\r', text).is_none()
 }
 

@@ -113,14 +113,20 @@ fn whole_parts(message: &MessageAssembler) -> Vec<serde_json::Value> {
 
 #[test]
 fn blocks_and_images_come_back_in_their_own_protocol() {
-    // An input without its call; a signature that is not base64; a call that is no object.
-    let lost = ["blocks-astray", "code-execution", "server-tools", "parts-odd"];
+    // An input without its call; a call that is no object; signatures that are not base64.
+    let lost = [
+        "bedrock-converse/blocks-astray",
+        "gemini/parts-odd",
+        "gemini/code-execution",
+        "gemini/image",
+        "gemini/server-tools",
+    ];
     let mut count = 0;
     for fixture in support::fixtures() {
         let Some(target) = target::find(&fixture.dialect) else { continue };
         let deltas = support::decode(&fixture.dialect, &fixture.wire);
         let source = support::fold(&deltas);
-        if lost.iter().any(|name| fixture.name.ends_with(name)) || whole_parts(&source).is_empty() {
+        if lost.contains(&fixture.name.as_str()) || whole_parts(&source).is_empty() {
             continue;
         }
         count += 1;
@@ -130,7 +136,9 @@ fn blocks_and_images_come_back_in_their_own_protocol() {
         }
         let body = target::whole_body(target, Settings::default(), 0, &source);
         let body = body.expect("a dialect has whole bodies").json;
-        for bytes in [stream.as_slice(), body.as_bytes()] {
+        // Only a stream of Responses has audio.
+        let has_body = fixture.name != "openai-responses/audio";
+        for bytes in [stream.as_slice()].into_iter().chain(has_body.then_some(body.as_bytes())) {
             let back = support::fold(&support::decode(&fixture.dialect, bytes));
             assert_eq!(whole_parts(&back), whole_parts(&source), "{}", fixture.name);
         }

@@ -116,6 +116,16 @@ fn counts_that_tempt_a_template_are_read_right() {
         ("a member twice", counts("14,\"candidatesTokenCount\":15")),
         ("an object that goes on", counts("14}")),
         ("no object", chunk("[]")),
+        ("white space before the object", chunk(" {\"promptTokenCount\":12}")),
+        (
+            "a line end inside",
+            counts("14").replace("12,\"promptTokensDetails", "12,\ndata: \"promptTokensDetails"),
+        ),
+        (
+            "a cut line inside",
+            counts("14").replace("12,\"promptTokensDetails", "12,\n\"promptTokensDetails"),
+        ),
+        ("a cut line in the same record", learned[0].replace("12,\"", "12,\n\"")),
     ];
     for (what, tempting) in tempting {
         let mut frames: Vec<&str> = learned.iter().map(String::as_str).collect();

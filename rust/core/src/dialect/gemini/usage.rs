@@ -12,6 +12,7 @@ use super::facts::FACTS;
 use crate::emit::Counts;
 use crate::facts::{UsageMember, UsageNumbers};
 use crate::json::{self, Kind, Reader, Result, Str, leading_count};
+use crate::template::is_one_line;
 
 /// The merged records of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +20,8 @@ pub(super) struct Merged {
     record: String,
     /// The last record as it arrived, if it differs from the merged one.
     last: Option<String>,
+    /// There is a record, and neither form of it has a line end.
+    is_one_line: bool,
     /// Names of the record's members.
     names: Vec<String>,
     numbers: UsageNumbers,
@@ -85,6 +88,7 @@ impl Merged {
                 return self.merge(new);
             }
             (self.numbers, self.spans) = found.ok()?;
+            self.is_one_line = is_one_line(new.as_bytes());
         }
         new.clone_into(&mut self.record);
         self.last = None;
@@ -94,23 +98,23 @@ impl Merged {
     /// Read the record at a reader, and return whether it is a valid object.
     #[inline]
     pub(super) fn read_ahead(&mut self, reader: &mut Reader<'_>) -> bool {
-        let mut cursor = reader.cursor();
+        let rest = reader.cursor().rest();
         let known = self.last.as_ref().unwrap_or(&self.record);
-        if !known.is_empty() && cursor.follows(known) {
+        if self.is_one_line && rest.starts_with(known.as_str()) {
             self.ahead.news = News::Nothing;
-            reader.resume(cursor);
+            reader.advance(known.len());
             return true;
         }
-        let rest = cursor.rest();
-        let counted = self.recount(rest).and_then(|end| rest.get(..end));
-        let (news, record) = match counted {
+        let counted = if self.is_one_line { self.recount(rest) } else { None };
+        let (news, record) = match counted.and_then(|end| rest.get(..end)) {
             Some(record) => {
-                cursor.follows(record);
-                reader.resume(cursor);
+                reader.advance(record.len());
                 (News::Numbers, record)
             }
             None => match reader.raw() {
-                Ok(record) if rest.starts_with('{') => (News::Unknown, record),
+                Ok(record) if rest.starts_with('{') && is_one_line(record.as_bytes()) => {
+                    (News::Unknown, record)
+                }
                 _ => return false,
             },
         };
@@ -206,6 +210,7 @@ impl Merged {
         self.names = members.into_iter().map(|(name, _)| name.into_owned()).collect();
         self.record = written;
         self.last = (self.record != new).then(|| new.to_owned());
+        self.is_one_line = [&self.record, new].iter().all(|text| is_one_line(text.as_bytes()));
         (self.numbers, self.spans) = read(&self.record, |_, _| {}).ok()?;
         Some((Counts::from_numbers(&FACTS.usage, &self.numbers), &self.record))
     }

@@ -19,6 +19,7 @@ use crate::json::{self, Kind, Reader, Result, Str};
 use crate::limits::Limits;
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
+use crate::template::is_one_line;
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,7 +77,10 @@ impl Protocol for State {
     }
 
     fn read_object(&mut self, reader: &mut Reader<'_>) -> bool {
-        self.tokens.0.get_or_insert_default().read_anew(reader).is_ok()
+        let (start, rest) = (reader.position(), reader.cursor().rest());
+        let is_read = self.read_tokens(reader);
+        let read = rest.as_bytes().get(..reader.position().saturating_sub(start));
+        is_read && read.is_some_and(is_one_line)
     }
 
     fn swap_object(&mut self, other: &mut Self) {
@@ -200,10 +204,15 @@ impl State {
         if let Some(logprobs) = choice.logprobs.tokens.as_ref().and_then(|tokens| tokens.joined()) {
             self.logprobs(logprobs, sink);
         } else if let Some(json) = choice.logprobs.json
-            && self.read_object(&mut Reader::trusted(json))
+            && self.read_tokens(&mut Reader::trusted(json))
         {
             self.emit_logprobs(sink);
         }
+    }
+
+    /// Read log probabilities for [`Self::emit_logprobs`].
+    fn read_tokens(&mut self, reader: &mut Reader<'_>) -> bool {
+        self.tokens.0.get_or_insert_default().read_anew(reader).is_ok()
     }
 
     /// Emit the log probabilities that were read last.

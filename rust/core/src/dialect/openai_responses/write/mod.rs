@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 
 use item::Item;
 use parts::write_parts;
-use state::{own_id, own_phase, quoted, run_call};
+use state::{audio_data, is_audio, own_citation, own_id, own_phase, quoted, run_call};
 
 use super::facts::FACTS;
 use crate::contract::{Failure, FinishReason, InputFormat};
@@ -264,8 +264,11 @@ impl ResponsesWriter {
         let state = State::read(json);
         let Some(item) = &mut self.item else { return };
         if state.dialect == Self::DIALECT {
-            let Some(encrypted) = state.text_member("encrypted_content") else { return };
-            if state.text_member("id").is_some_and(|id| item.has_id(id)) {
+            let is_same = state.text_member("id").is_some_and(|id| item.has_id(id));
+            let Some(encrypted) = state.text_member("encrypted_content") else {
+                return self.note_late_id(page, json);
+            };
+            if is_same {
                 item.encrypted = Some(encrypted.to_owned());
             } else {
                 page.notes.add(
@@ -280,10 +283,10 @@ impl ResponsesWriter {
         }
     }
 
-    /// Note the id of a message that the source named after the item had begun under another id.
+    /// Note the id of an item that the source named after the item had begun under another id.
     fn note_late_id(&self, page: &mut Page, json: &str) {
         if own_id(Some(json)).is_some_and(|id| !self.ids.contains(&id)) {
-            page.notes.add("provider_state", "the id of a message that came after its text");
+            page.notes.add("provider_state", "the id of an item that came after its text");
         }
     }
 
@@ -470,6 +473,10 @@ impl Writer for ResponsesWriter {
         self.settle(page);
         let what = match part.content() {
             WholeContent::Provider { dialect, block } if dialect == Self::DIALECT => {
+                if let Some(data) = audio_data(block) {
+                    self.event(page, "response.audio.delta", |event| event.json("delta", data));
+                    return self.event(page, "response.audio.done", |_| {});
+                }
                 let mut item = String::new();
                 let has_id =
                     members(block).iter().any(|(key, value)| key == "id" && value.starts_with('"'));
@@ -579,6 +586,8 @@ impl ResponsesWriter {
                 let mut out = String::new();
                 write_compact(&mut out, annotation);
                 out
+            } else if let Some(own) = own_citation(annotation) {
+                own
             } else if let Some(citation) = citation(annotation) {
                 let mut out = String::from("{\"type\":\"url_citation\",");
                 citation.write_members(&mut out);
@@ -601,5 +610,8 @@ impl ResponsesWriter {
 fn response_body(page: &mut Page, message: &MessageAssembler) -> String {
     let mut writer = ResponsesWriter::default();
     let calls = write_parts(&mut writer, page, message);
+    if message.parts().iter().any(is_audio) {
+        page.notes.add("part", "audio, which only a stream has");
+    }
     writer.terminal(page, &Ending::of(message, calls)).1
 }

@@ -1,9 +1,10 @@
 //! Members of provider state and of items as the writer needs them.
 //!
-//! In: JSON of provider state and of items.  Out: ids, phases and texts.
+//! In: JSON of provider state, items and annotations.  Out: ids, phases, texts, and citations with all members of the client's type.
 
-use crate::encode::{State, write_compact};
-use crate::json::{Reader, members, write_string};
+use crate::encode::{State, WholeContent, WholePart, write_compact};
+use crate::fold::Part;
+use crate::json::{Reader, members, object, write_string};
 
 const DIALECT: &str = "openai-responses";
 
@@ -48,5 +49,49 @@ pub(super) fn own_phase(json: Option<&str>) -> Option<String> {
         let mut out = String::new();
         write_compact(&mut out, phase);
         out
+    })
+}
+
+/// Return the data of audio as a JSON string.  Audio comes in events of its own and is no item.
+pub(super) fn audio_data(block: &str) -> Option<&str> {
+    let members = members(block);
+    let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
+    let is_audio = member("type") == Some("\"audio\"") && member("id").is_none();
+    member("data").filter(|data| is_audio && data.starts_with('"'))
+}
+
+/// Return true if a part of a message is audio.
+pub(super) fn is_audio(part: &Part) -> bool {
+    let Part::Whole(json) = part else { return false };
+    let part = WholePart { index: 0, json: json.clone() };
+    matches!(part.content(), WholeContent::Provider { dialect, block }
+        if dialect == DIALECT && audio_data(block).is_some())
+}
+
+/// Return a citation of a page in the protocol's own form with the members that its clients require; `None` for any other
+/// annotation.
+pub(super) fn own_citation(annotation: &str) -> Option<String> {
+    let members = members(annotation);
+    let is_own = members.iter().any(|(key, kind)| key == "type" && *kind == "\"url_citation\"");
+    let has_url =
+        members.iter().any(|(key, url)| key == "url" && url.starts_with('"') && *url != "\"\"");
+    (is_own && has_url).then(|| {
+        object(|citation| {
+            let mut missing = vec![("title", "\"\""), ("start_index", "0"), ("end_index", "0")];
+            for (key, value) in &members {
+                let required = missing.iter().position(|(name, _)| name == key);
+                // A required member of another type, such as null, counts as missing.
+                let is_text = value.starts_with('"');
+                if required.is_none_or(|_| is_text == (key == "title") && *value != "null") {
+                    required.map(|at| missing.remove(at));
+                    let mut out = String::new();
+                    write_compact(&mut out, value);
+                    citation.json_of(key, &out);
+                }
+            }
+            for (key, value) in missing {
+                citation.json(key, value);
+            }
+        })
     })
 }

@@ -30,7 +30,7 @@ impl WaitingText {
     pub(super) fn joined_annotations(&self) -> Option<String> {
         let lists = self.annotations.iter().flat_map(|json| annotations::list(json));
         let mut out = String::new();
-        write_list(&mut out, lists, |out, annotation| out.push_str(annotation));
+        write_list(&mut out, lists, String::push_str);
         (!self.annotations.is_empty()).then_some(out)
     }
 }

@@ -82,7 +82,9 @@ impl OpenaiResponses {
             (State::Failing, _) => {
                 Err(format!("only `response.failed` may follow `error` (got {kind})"))
             }
-            (State::Created | State::Open, "keepalive") => event.only(&["type", "sequence_number"]),
+            (State::Created | State::Open, "keepalive") | (State::Open, "response.audio.done") => {
+                event.only(&["type", "sequence_number"])
+            }
             (State::Created, "response.in_progress") => {
                 self.state = State::Open;
                 self.skeleton(&event.object("response")?)
@@ -95,7 +97,6 @@ impl OpenaiResponses {
                 error(&event)
             }
             (State::Open, "response.audio.delta") => event.filled("delta").map(drop),
-            (State::Open, "response.audio.done") => event.only(&["type", "sequence_number"]),
             (State::Open, "response.output_item.added") => self.added(&event),
             (State::Open, "response.output_item.done") => self.done(&event),
             (State::Open, "response.completed") => {

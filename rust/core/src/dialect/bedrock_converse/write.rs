@@ -227,7 +227,8 @@ impl Writer for ConverseWriter {
         match riders.annotations {
             // Citations alone are a block of text, as the service writes those of its web search.
             Some(json) if part.kind == TextKind::Text => {
-                if self.cite(page, json) {
+                let has_begun = self.cite(page, json);
+                if has_begun {
                     self.stop(page);
                 }
             }

@@ -6,7 +6,8 @@
 //! whose state names the audio.
 //! Source: platform.openai.com, "Chat: audio"; openrouter.ai, "Image generation"; docs.perplexity.ai, "citations".
 
-use crate::encode::{State, WholeContent, WholePart, annotations, write_compact};
+use crate::encode::annotations::{self, citation};
+use crate::encode::{Page, State, WholeContent, WholePart, write_compact};
 use crate::json::{Reader, members, object, write_object, write_string};
 
 const DIALECT: &str = "openai-chat";
@@ -89,7 +90,7 @@ pub(super) fn is_transcript(state: Option<&str>) -> bool {
 }
 
 /// Return the name and the list of an annotation that is a list of sources: `{type: name, <name>: list}`.
-pub(super) fn source_list(annotation: &str) -> Option<(&'static str, String)> {
+fn source_list(annotation: &str) -> Option<(&'static str, String)> {
     let kind = annotations::kind(annotation);
     let name = LISTS.into_iter().find(|name| *name == kind)?;
     let list = member(annotation, name)?;
@@ -99,7 +100,7 @@ pub(super) fn source_list(annotation: &str) -> Option<(&'static str, String)> {
 }
 
 /// Return an annotation of Chat's own form under a number; `None` for any other annotation.
-pub(super) fn own_annotation(annotation: &str, number: usize) -> Option<String> {
+fn own_annotation(annotation: &str, number: usize) -> Option<String> {
     let own = annotations::kind(annotation) == "url_citation"
         && member(annotation, "url_citation").is_some_and(|citation| citation.starts_with('{'));
     own.then(|| {
@@ -111,4 +112,41 @@ pub(super) fn own_annotation(annotation: &str, number: usize) -> Option<String> 
         write_compact(&mut out, &write_object(&found));
         out
     })
+}
+
+/// Annotations and lists of sources of one message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Sources {
+    /// JSON of the annotations, numbered.
+    pub(super) annotations: Vec<String>,
+    /// Lists by their members of the chunk.
+    pub(super) lists: Vec<(&'static str, String)>,
+}
+
+impl Sources {
+    /// Keep the annotations of a JSON array.
+    pub(super) fn keep(&mut self, page: &mut Page, json: &str) {
+        for annotation in annotations::list(json) {
+            if let Some((name, list)) = source_list(annotation) {
+                self.lists.retain(|(known, _)| *known != name);
+                self.lists.push((name, list));
+                continue;
+            }
+            if let Some(own) = own_annotation(annotation, self.annotations.len()) {
+                self.annotations.push(own);
+                continue;
+            }
+            match citation(annotation) {
+                Some(citation) => {
+                    let mut out = String::from("{\"index\":");
+                    out.push_str(&self.annotations.len().to_string());
+                    out.push_str(",\"type\":\"url_citation\",\"url_citation\":{");
+                    citation.write_members(&mut out);
+                    out.push_str("}}");
+                    self.annotations.push(out);
+                }
+                None => page.notes.add("annotations", "an annotation without an address"),
+            }
+        }
+    }
 }

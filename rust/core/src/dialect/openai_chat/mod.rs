@@ -20,10 +20,12 @@ pub mod facts;
 mod images;
 pub(super) mod logprobs;
 mod media;
+mod members;
 mod read;
 mod reasoning;
 mod states;
 pub mod write;
+mod write_body;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

@@ -9,22 +9,17 @@
 //! Source: platform.openai.com, "Chat: streaming"; types of the official clients (protocols/encode.md, section 2).
 
 use super::facts::FACTS;
-use super::media::{
-    AUDIO, Medium, is_transcript, medium, own_annotation, source_list, with_transcript,
-};
-use super::states::{OfCall, States, joined};
+use super::media::{AUDIO, Medium, Sources, is_transcript, medium};
+use super::members::{FINISH_REASONS, write_all, write_call, write_own, write_usage};
+use super::states::{OfCall, States};
+use super::write_body::chat_body;
 use crate::contract::{Failure, InputFormat};
-use crate::encode::annotations::{self, citation};
 use crate::encode::{
-    Answers, Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart,
-    WholePart, Writer, errors, finish_word, optional,
+    Answers, Call, Counts, Ending, Form, Lead, Order, Page, Riders, TextKind, TextPart, WholePart,
+    Writer, errors, finish_word,
 };
-use crate::fold::{MessageAssembler, Part};
-use crate::json::{ObjectWriter, members, object, write_list, write_members};
-
-/// Finish reasons that the official clients know.  `function_call` is none of them: it announces the member of that
-/// name, and every call is written as one of `tool_calls`.
-const FINISH_REASONS: &[&str] = &["stop", "length", "tool_calls", "content_filter"];
+use crate::fold::MessageAssembler;
+use crate::json::{ObjectWriter, object, write_list, write_members};
 
 /// Writer of Chat chunks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,10 +35,8 @@ pub struct ChatWriter {
     call: Option<(usize, InputFormat)>,
     thinking_parts: usize,
     refused: bool,
-    /// JSON of annotations, which leave once before the finish.
-    annotations: Vec<String>,
-    /// Lists of sources by their members of the chunk, which leave with the finish.
-    lists: Vec<(&'static str, String)>,
+    /// Annotations leave once before the finish, lists of sources with it.
+    sources: Sources,
     /// Number of the images so far.
     images: usize,
     /// Number of the part that is the transcript of audio.
@@ -111,7 +104,7 @@ impl ChatWriter {
                 .piece("\""),
             None => page.out.piece(",\"logprobs\":null,\"finish_reason\":null"),
         };
-        let lists = finish.map_or(&[][..], |_| &self.lists);
+        let lists = finish.map_or(&[][..], |_| &self.sources.lists);
         let (choice, rest) = self.end.split_at_checked("}]".len()).unwrap_or_default();
         page.out.piece(choice);
         for (name, list) in lists {
@@ -121,31 +114,6 @@ impl ChatWriter {
         page.out.finish(&lead);
     }
 
-    fn keep_annotations(&mut self, page: &mut Page, json: &str) {
-        for annotation in annotations::list(json) {
-            if let Some((name, list)) = source_list(annotation) {
-                self.lists.retain(|(known, _)| *known != name);
-                self.lists.push((name, list));
-                continue;
-            }
-            if let Some(own) = own_annotation(annotation, self.annotations.len()) {
-                self.annotations.push(own);
-                continue;
-            }
-            match citation(annotation) {
-                Some(citation) => {
-                    let mut out = String::from("{\"index\":");
-                    out.push_str(&self.annotations.len().to_string());
-                    out.push_str(",\"type\":\"url_citation\",\"url_citation\":{");
-                    citation.write_members(&mut out);
-                    out.push_str("}}");
-                    self.annotations.push(out);
-                }
-                None => page.notes.add("annotations", "an annotation without an address"),
-            }
-        }
-    }
-
     /// Write provider state of a part: members of the own dialect, or a signature in the place that the caller chose.
     fn state(&mut self, page: &mut Page, part: &TextPart) {
         if is_transcript(part.state.as_deref()) {
@@ -153,31 +121,6 @@ impl ChatWriter {
         } else if let Some(data) = self.states.of_text(page, part) {
             self.chunk(page, None, |delta| write_all(delta, &data));
         }
-    }
-}
-
-fn write_all(object: &mut ObjectWriter<'_>, json: &str) {
-    for (key, value) in members(json) {
-        object.json_of(&key, value);
-    }
-}
-
-/// Write the members of a usage record.
-fn write_usage(object: &mut ObjectWriter<'_>, counts: Counts) {
-    object.number("prompt_tokens", counts.input);
-    object.number("completion_tokens", counts.output);
-    object.number("total_tokens", counts.total());
-    let (cache_read, cache_write) = counts.cache();
-    if cache_read.is_some() || cache_write.is_some() {
-        object.object("prompt_tokens_details", |details| {
-            optional(details, "cached_tokens", cache_read);
-            optional(details, "cache_write_tokens", cache_write);
-        });
-    }
-    if let Some(reasoning) = counts.reasoning() {
-        object.object("completion_tokens_details", |details| {
-            details.number("reasoning_tokens", reasoning);
-        });
     }
 }
 
@@ -213,28 +156,29 @@ impl Writer for ChatWriter {
     #[inline]
     fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
         if let Some(json) = riders.annotations {
-            self.keep_annotations(page, json);
+            self.sources.keep(page, json);
             if text.is_empty() && riders.logprobs.is_none() {
                 return;
             }
         }
-        let lead = match part.kind {
-            TextKind::Thinking if !text.is_empty() => &self.thinking,
+        let (lead, end) = match part.kind {
+            TextKind::Thinking if !text.is_empty() => (&self.thinking, "\"}"),
             TextKind::Text if part.refusal => {
                 self.refused = true;
-                &self.refusal
+                (&self.refusal, "\"}")
             }
-            TextKind::Text if self.transcript_part == Some(part.index) => &self.transcript,
+            TextKind::Text if self.transcript_part == Some(part.index) => {
+                (&self.transcript, "\"}}")
+            }
             // Log probabilities without a text ride on an empty content.
-            TextKind::Text | TextKind::Thinking => &self.text,
+            TextKind::Text | TextKind::Thinking => (&self.text, "\"}"),
         };
         if page.settings.envelope {
             self.states.spans.add(part, text);
         }
         let out = &mut page.out;
         out.repeat(lead);
-        let is_transcript = std::ptr::eq(lead, &self.transcript);
-        out.escaped(text).piece(if is_transcript { "\"}}" } else { "\"}" });
+        out.escaped(text).piece(end);
         match riders.logprobs {
             None => out.piece(",\"logprobs\":null,\"finish_reason\":null"),
             Some(logprobs) => out
@@ -341,7 +285,7 @@ impl Writer for ChatWriter {
                 self.images += 1;
                 self.chunk(page, None, |delta| {
                     delta.value("images", |out| {
-                        write_list(out, [image], |out, one| out.push_str(&one))
+                        write_list(out, [image], |out, one| out.push_str(&one));
                     });
                 });
             }
@@ -351,8 +295,8 @@ impl Writer for ChatWriter {
     }
 
     fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        if !self.annotations.is_empty() {
-            let annotations = std::mem::take(&mut self.annotations);
+        if !self.sources.annotations.is_empty() {
+            let annotations = std::mem::take(&mut self.sources.annotations);
             self.chunk(page, None, |delta| {
                 delta.value("annotations", |out| {
                     write_list(out, &annotations, |out, json| out.push_str(json));
@@ -413,186 +357,5 @@ impl Writer for ChatWriter {
 
     fn body_of_answers(page: &mut Page, answers: &Answers<'_>) -> Option<String> {
         Some(chat_body(page, answers))
-    }
-}
-
-fn write_call(item: &mut ObjectWriter<'_>, call: &Call, args: &str) {
-    item.text("id", &call.id);
-    if call.format == InputFormat::Text {
-        item.text("type", "custom");
-        item.object("custom", |custom| {
-            custom.text("name", &call.name);
-            custom.text("input", args);
-        });
-    } else {
-        item.text("type", "function");
-        item.object("function", |function| {
-            function.text("name", &call.name);
-            function.text("arguments", args);
-        });
-    }
-}
-
-/// Write the members of a call's own state.
-fn write_own(item: &mut ObjectWriter<'_>, call: &Call) {
-    let Some(json) = call.state.as_deref() else { return };
-    let state = State::read(json);
-    if state.dialect != ChatWriter::DIALECT || !state.data.starts_with('{') {
-        return;
-    }
-    for (key, value) in members(state.data) {
-        if !matches!(key.as_ref(), "index" | "id" | "type" | "function" | "custom") {
-            item.json_of(&key, value);
-        }
-    }
-}
-
-/// Return a whole `chat.completion`.
-fn chat_body(page: &mut Page, answers: &Answers<'_>) -> String {
-    let mut lists = Vec::new();
-    let choices: Vec<String> = answers
-        .iter()
-        .map(|(number, message)| choice(page, *number, message, &mut lists))
-        .collect();
-    let counts = Counts::known(page);
-    object(|body| {
-        body.text("id", &page.head.request_id);
-        body.text("object", "chat.completion");
-        body.number("created", page.head.created_seconds());
-        body.text("model", &page.head.model_id);
-        body.value("choices", |out| {
-            write_list(out, &choices, |out, choice| out.push_str(choice));
-        });
-        if let Some(counts) = counts {
-            body.object("usage", |usage| write_usage(usage, counts));
-        }
-        for (name, list) in &lists {
-            body.json(name, list);
-        }
-    })
-}
-
-/// Return a choice of a whole `chat.completion`; its lists of sources belong to the body.
-fn choice(
-    page: &mut Page,
-    number: u64,
-    message: &MessageAssembler,
-    lists: &mut Vec<(&'static str, String)>,
-) -> String {
-    let mut writer = ChatWriter::default();
-    let (mut text, mut thinking, mut refusal) = (String::new(), String::new(), String::new());
-    let mut calls: Vec<(Call, String)> = Vec::new();
-    let mut states = Vec::new();
-    let (mut transcript, mut audio, mut images) = (String::new(), None, Vec::new());
-    for (index, part) in message.parts().iter().enumerate() {
-        match part {
-            Part::Text(folded) => {
-                for json in &folded.annotations {
-                    writer.keep_annotations(page, json);
-                }
-                if is_transcript(folded.provider_state.as_deref()) {
-                    transcript.push_str(&folded.text);
-                    continue;
-                }
-                if folded.refusal { &mut refusal } else { &mut text }.push_str(&folded.text);
-                let part = TextPart::from_fold(index, TextKind::Text, folded);
-                states.extend(writer.states.of_whole(page, &part, "", &folded.text));
-            }
-            Part::Thinking(folded) => {
-                let follows = !thinking.is_empty() && !folded.text.is_empty();
-                let separator = if follows { "\n\n" } else { "" };
-                thinking.push_str(separator);
-                thinking.push_str(&folded.text);
-                let part = TextPart::from_fold(index, TextKind::Thinking, folded);
-                states.extend(writer.states.of_whole(page, &part, separator, &folded.text));
-            }
-            Part::ToolCall(call)
-                if call.name.is_empty() || (call.incomplete && call.args.is_empty()) =>
-            {
-                page.notes.add("call", "a call that was cut off");
-            }
-            Part::ToolCall(call) => {
-                let call = Call::from_fold(index, calls.len(), call);
-                let state = match writer.states.of_call(page, &call) {
-                    Some(OfCall::Call(members)) => members,
-                    Some(OfCall::Message(members)) => {
-                        states.push(members);
-                        String::new()
-                    }
-                    None => String::new(),
-                };
-                calls.push((call, state));
-            }
-            Part::Whole(json) => {
-                match medium(&WholePart { index, json: json.clone() }, images.len()) {
-                    Ok(Medium::Image(image)) => images.push(image),
-                    Ok(Medium::Audio(members)) => audio = Some(members),
-                    Err(what) => page.notes.add("part", &what),
-                }
-            }
-        }
-    }
-    let whole_calls = calls.iter().filter(|(call, _)| !call.incomplete).count();
-    let ending = Ending::of(message, whole_calls);
-    let refused = !refusal.is_empty();
-    let finish = finish_word(page, &ending, &FACTS.finish_reasons, FINISH_REASONS, refused);
-    for (name, list) in std::mem::take(&mut writer.lists) {
-        if lists.iter().all(|(known, _)| *known != name) {
-            lists.push((name, list));
-        }
-    }
-    let has_audio = audio.is_some() || !transcript.is_empty();
-    object(|choice| {
-        choice.number("index", number);
-        choice.object("message", |answer| {
-            answer.text("role", "assistant");
-            let silent = text.is_empty() && (!calls.is_empty() || !refusal.is_empty() || has_audio);
-            optional_text(answer, "content", (!silent).then_some(text.as_str()));
-            optional_text(answer, "refusal", (!refusal.is_empty()).then_some(refusal.as_str()));
-            if !thinking.is_empty() {
-                answer.text(page.settings.reasoning_member, &thinking);
-            }
-            write_all(answer, &joined(&states));
-            if !images.is_empty() {
-                answer.value("images", |out| {
-                    write_list(out, &images, |out, image| out.push_str(image));
-                });
-            }
-            if has_audio {
-                answer.json(AUDIO, &with_transcript(audio.as_deref(), &transcript));
-            }
-            if !calls.is_empty() {
-                answer.value("tool_calls", |out| {
-                    write_list(out, &calls, |out, (call, state)| {
-                        write_members(out, |item| {
-                            write_call(item, call, &call.args);
-                            write_own(item, call);
-                            write_all(item, state);
-                        });
-                    });
-                });
-            }
-            if !writer.annotations.is_empty() {
-                answer.value("annotations", |out| {
-                    write_list(out, &writer.annotations, |out, json| {
-                        out.push_str(json);
-                    });
-                });
-            }
-        });
-        match message.logprobs().filter(|logprobs| !logprobs.is_empty()) {
-            Some(logprobs) => choice.object("logprobs", |object| {
-                object.value("content", |out| logprobs.write_openai(out, true));
-            }),
-            None => choice.json("logprobs", "null"),
-        }
-        choice.text("finish_reason", finish);
-    })
-}
-
-fn optional_text(object: &mut ObjectWriter<'_>, key: &'static str, text: Option<&str>) {
-    match text {
-        Some(text) => object.text(key, text),
-        None => object.json(key, "null"),
     }
 }

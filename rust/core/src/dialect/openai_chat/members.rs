@@ -1,0 +1,79 @@
+//! Members that chunks and whole bodies of Chat share: calls, usage and state.
+//!
+//! In: calls, counts and JSON objects.  Out: members of an object.
+
+use crate::contract::InputFormat;
+use crate::encode::{Call, Counts, State, optional};
+use crate::json::{ObjectWriter, members};
+
+const DIALECT: &str = "openai-chat";
+
+/// Finish reasons that the official clients know.  `function_call` is none of them: it announces the member of that
+/// name, and every call is written as one of `tool_calls`.
+pub(super) const FINISH_REASONS: &[&str] = &["stop", "length", "tool_calls", "content_filter"];
+
+/// Write the members of a JSON object.
+pub(super) fn write_all(object: &mut ObjectWriter<'_>, json: &str) {
+    for (key, value) in members(json) {
+        object.json_of(&key, value);
+    }
+}
+
+/// Write the members of a usage record.
+pub(super) fn write_usage(object: &mut ObjectWriter<'_>, counts: Counts) {
+    object.number("prompt_tokens", counts.input);
+    object.number("completion_tokens", counts.output);
+    object.number("total_tokens", counts.total());
+    let (cache_read, cache_write) = counts.cache();
+    if cache_read.is_some() || cache_write.is_some() {
+        object.object("prompt_tokens_details", |details| {
+            optional(details, "cached_tokens", cache_read);
+            optional(details, "cache_write_tokens", cache_write);
+        });
+    }
+    if let Some(reasoning) = counts.reasoning() {
+        object.object("completion_tokens_details", |details| {
+            details.number("reasoning_tokens", reasoning);
+        });
+    }
+}
+
+/// Write the members of a call that has these arguments.
+pub(super) fn write_call(item: &mut ObjectWriter<'_>, call: &Call, args: &str) {
+    item.text("id", &call.id);
+    if call.format == InputFormat::Text {
+        item.text("type", "custom");
+        item.object("custom", |custom| {
+            custom.text("name", &call.name);
+            custom.text("input", args);
+        });
+    } else {
+        item.text("type", "function");
+        item.object("function", |function| {
+            function.text("name", &call.name);
+            function.text("arguments", args);
+        });
+    }
+}
+
+/// Write the members of a call's own state.
+pub(super) fn write_own(item: &mut ObjectWriter<'_>, call: &Call) {
+    let Some(json) = call.state.as_deref() else { return };
+    let state = State::read(json);
+    if state.dialect != DIALECT || !state.data.starts_with('{') {
+        return;
+    }
+    for (key, value) in members(state.data) {
+        if !matches!(key.as_ref(), "index" | "id" | "type" | "function" | "custom") {
+            item.json_of(&key, value);
+        }
+    }
+}
+
+/// Write a text or null.
+pub(super) fn optional_text(object: &mut ObjectWriter<'_>, key: &'static str, text: Option<&str>) {
+    match text {
+        Some(text) => object.text(key, text),
+        None => object.json(key, "null"),
+    }
+}

@@ -102,16 +102,18 @@ def own_blocks(stream: Stream) -> list[OwnBlock]:
     """Return what botocore reads beside text, reasoning and calls of the client, block by block."""
     blocks: dict[int, OwnBlock] = {}
     for event in events_of(stream):
+        part: dict[str, Any]
         part = event.get("contentBlockStart") or event.get("contentBlockDelta") or {}
         block = blocks.setdefault(part.get("contentBlockIndex", -1), OwnBlock())
-        start, delta = part.get("start", {}), part.get("delta", {})
+        start: dict[str, Any] = part.get("start", {})
+        delta: dict[str, Any] = part.get("delta", {})
         if start and start.get("toolUse", {"type": SERVER_TOOL}).get("type") == SERVER_TOOL:
             block.starts.append(start)
         if block.starts:
             block.server_input += delta.get("toolUse", {}).get("input", "")
         block.results += delta.get("toolResult", [])
         block.citations += [delta["citation"]] if "citation" in delta else []
-        image = delta.get("image", {})
+        image: dict[str, Any] = delta.get("image", {})
         block.image += image.get("source", {}).get("bytes", b"")
         block.errors += [image["error"]] if "error" in image else []
     return [block for _, block in sorted(blocks.items()) if block != OwnBlock()]

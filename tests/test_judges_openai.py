@@ -51,10 +51,9 @@ def chat_media(stream: Stream) -> list[object]:
     """Return images, audio and lists of sources that the client reads beside text and calls."""
     beside: dict[str, object] = {}
     message = completion_of(stream, beside).choices[0].message
-    images = (message.model_extra or {}).get("images") or ()
-    audio: Any = message.audio
-    if audio is not None and not isinstance(audio, dict):
-        audio = audio.model_dump()
+    members: dict[str, Any] = message.model_dump()
+    images: list[Any] = members.get("images") or []
+    audio: dict[str, object] | None = members.get("audio")
     found: list[object] = [image["image_url"] for image in images]
     found += [{k: v for k, v in audio.items() if v is not None}] if audio else []
     return found + [beside[name] for name in ("citations", "search_results") if beside.get(name)]
@@ -79,9 +78,10 @@ def chat(stream: Stream) -> Answer:
     completion = completion_of(stream)
     choice = completion.choices[0]
     message, usage = choice.message, completion.usage
+    audio: Any = message.model_dump().get("audio") or {}
     extra: dict[str, Any] = message.model_extra or {}
     answer = Answer(
-        (message.content or "") + (message.refusal or ""),
+        (message.content or "") + (message.refusal or "") + (audio.get("transcript") or ""),
         str(extra.get("reasoning_content") or ""),
         finish=choice.finish_reason,
         input_tokens=usage.prompt_tokens if usage else None,

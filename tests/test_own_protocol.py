@@ -8,6 +8,7 @@ counts what its tools read apart from the prompt).
 """
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_its_client_reads_the_same(protocol: str) -> None:
     assert not found
 
 
-# What the client of a protocol reads beside the answer, and the least number of streams that have any.
+# Reader of what a protocol has beside the answer, and the least number of streams that have any.
 BESIDE: dict[str, tuple[Callable[[Stream], Sequence[object]], int]] = {
     "openai-chat": (test_judges_openai.chat_media, 4),
     "openai-responses": (test_judges_openai.response_items, 200),
@@ -134,7 +135,7 @@ def test_its_client_reads_what_only_the_protocol_has(protocol: str) -> None:
             continue
         count += bool(before)
         stream = written(source, protocol)
-        # Contents of one message of Responses become messages of their own, and the writer names unnamed items.
+        # Each content of a message of Responses becomes a message, and unnamed items get names.
         after = [one for one in read(stream) if protocol != "openai-responses" or one in before]
         is_noted = protocol == "openai-responses" and "provider_state" in stream.notes
         if after != before and not is_noted and source.name not in LOST:
@@ -163,7 +164,8 @@ def sources_of(message: Message) -> list[object]:
     """Return the annotations of all texts, without the numbers that Chat's clients need."""
     parts = (part for part in message.parts if part.kind == "text")
     found = (annotation for part in parts for annotation in part.annotations or ())
-    return [{k: v for k, v in one.items() if k != "index"} for one in found]
+    objects = (cast("dict[str, object]", annotation) for annotation in found)
+    return [{k: v for k, v in one.items() if k != "index"} for one in objects]
 
 
 def states(message: Message) -> list[object]:

@@ -151,7 +151,10 @@ def test_codex_gets_refusals_as_text_and_a_code_that_ends_the_turn() -> None:
     assert error["code"] == "invalid_prompt"
 
 
-def test_encrypted_reasoning_keeps_its_id_if_it_is_held() -> None:
+@pytest.mark.parametrize("late_id", [False, True])
+def test_encrypted_reasoning_keeps_its_id_if_the_item_begins_with_it_or_is_held(
+    *, late_id: bool
+) -> None:
     item: Event = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
     part = {"item_id": "rs_1", "output_index": 0, "summary_index": 0}
     text = {"type": "summary_text", "text": "Hm"}
@@ -160,7 +163,7 @@ def test_encrypted_reasoning_keeps_its_id_if_it_is_held() -> None:
         {
             "type": "response.output_item.added",
             "output_index": 0,
-            "item": {**item, "encrypted_content": ""},
+            "item": {**item, "encrypted_content": "", **({"id": "rs_0"} if late_id else {})},
         },
         {"type": "response.reasoning_summary_text.delta", **part, "delta": "Hm"},
         {
@@ -176,8 +179,8 @@ def test_encrypted_reasoning_keeps_its_id_if_it_is_held() -> None:
     held = transcoded(body, TO, TO, hold=True)[-1]["response"]["output"][0]
     assert (held["id"], held["encrypted_content"]) == ("rs_1", "gAAAA")
     plain = transcoded(body, TO, TO)[-1]["response"]["output"][0]
-    assert "encrypted_content" not in plain
-    assert "provider_state" in notes(body, TO, TO)
+    assert ("encrypted_content" in plain) is not late_id
+    assert ("provider_state" in notes(body, TO, TO)) is late_id
 
 
 def test_foreign_state_travels_in_an_envelope_only_if_asked() -> None:

@@ -33,12 +33,25 @@ func reasoning(extra map[string]respjson.Field) (string, error) {
 	return text, err
 }
 
+// transcript returns the text of audio in a delta: the client has no member for it.
+func transcript(extra map[string]respjson.Field) (string, error) {
+	raw := extra["audio"].Raw()
+	if raw == "" {
+		return "", nil
+	}
+	var audio struct {
+		Transcript string `json:"transcript"`
+	}
+	err := json.Unmarshal([]byte(raw), &audio)
+	return audio.Transcript, err
+}
+
 // readChat accumulates chunks with the client's own accumulator.
 func readChat(transport *http.Client) (answer, error) {
 	client := openaiClient(transport)
 	stream := client.Chat.Completions.NewStreaming(context.Background(), chatRequest)
 	accumulator := openai.ChatCompletionAccumulator{}
-	var thinking string
+	var thinking, spoken string
 	var counted bool
 	for stream.Next() {
 		chunk := stream.Current()
@@ -51,13 +64,18 @@ func readChat(transport *http.Client) (answer, error) {
 				return answer{}, err
 			}
 			thinking += text
+			said, err := transcript(choice.Delta.JSON.ExtraFields)
+			if err != nil {
+				return answer{}, err
+			}
+			spoken += said
 		}
 		counted = counted || chunk.JSON.Usage.Valid()
 	}
 	if err := stream.Err(); err != nil {
 		return answer{}, err
 	}
-	return ofCompletion(accumulator.ChatCompletion, thinking, counted)
+	return ofCompletion(accumulator.ChatCompletion, thinking, spoken, counted)
 }
 
 // readWholeChat takes a completion that was not streamed.
@@ -74,16 +92,19 @@ func readWholeChat(transport *http.Client) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ofCompletion(*completion, thinking, completion.JSON.Usage.Valid())
+	spoken := completion.Choices[0].Message.Audio.Transcript
+	return ofCompletion(*completion, thinking, spoken, completion.JSON.Usage.Valid())
 }
 
-func ofCompletion(completion openai.ChatCompletion, thinking string, counted bool) (answer, error) {
+func ofCompletion(
+	completion openai.ChatCompletion, thinking, spoken string, counted bool,
+) (answer, error) {
 	if len(completion.Choices) == 0 {
 		return answer{}, errNoAnswer
 	}
 	choice := completion.Choices[0]
 	read := answer{
-		Text:     choice.Message.Content + choice.Message.Refusal,
+		Text:     choice.Message.Content + choice.Message.Refusal + spoken,
 		Thinking: thinking,
 		Finish:   choice.FinishReason,
 	}

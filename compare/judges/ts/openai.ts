@@ -15,10 +15,19 @@ interface Reasoned {
   reasoning_content?: string | null;
 }
 
-function ofCompletion(completion: OpenAI.ChatCompletion, thinking: string): Answer {
+// A transcript is the text of audio.
+interface Spoken {
+  audio?: { transcript?: string } | null;
+}
+
+function ofCompletion(
+  completion: OpenAI.ChatCompletion,
+  thinking: string,
+  transcript: string,
+): Answer {
   const answer = emptyAnswer();
   const choice = completion.choices[0]!;
-  answer.text = (choice.message.content ?? "") + (choice.message.refusal ?? "");
+  answer.text = (choice.message.content ?? "") + (choice.message.refusal ?? "") + transcript;
   answer.thinking = thinking;
   answer.finish = choice.finish_reason;
   answer.input_tokens = completion.usage?.prompt_tokens ?? null;
@@ -41,11 +50,13 @@ export async function chat(fetch: Fetch): Promise<Answer> {
   });
   // The client's snapshot keeps only the last fragment of a member outside its types.
   let thinking = "";
+  let transcript = "";
   stream.on("chunk", (chunk) => {
+    transcript += (chunk.choices[0]?.delta as Spoken | undefined)?.audio?.transcript ?? "";
     thinking += (chunk.choices[0]?.delta as Reasoned | undefined)?.reasoning_content ?? "";
   });
   const completion = await stream.finalChatCompletion();
-  return ofCompletion(completion as OpenAI.ChatCompletion, thinking);
+  return ofCompletion(completion as OpenAI.ChatCompletion, thinking, transcript);
 }
 
 export async function wholeChat(fetch: Fetch): Promise<Answer> {
@@ -53,8 +64,12 @@ export async function wholeChat(fetch: Fetch): Promise<Answer> {
     model: "m",
     messages: [{ role: "user", content: "?" }],
   });
-  const message = completion.choices[0]?.message as Reasoned | undefined;
-  return ofCompletion(completion, message?.reasoning_content ?? "");
+  const message = completion.choices[0]?.message as (Reasoned & Spoken) | undefined;
+  return ofCompletion(
+    completion,
+    message?.reasoning_content ?? "",
+    message?.audio?.transcript ?? "",
+  );
 }
 
 // Text of all deltas of an answer, in the order of the items.

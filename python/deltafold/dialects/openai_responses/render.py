@@ -53,7 +53,7 @@ _CONTENT_STATE: Final = {"members", "absent", "block", "message"}
 """Members of a text's state that are those of its content, not of its item."""
 
 _UNFINISHED: Final = "in_progress"
-"""The status of an item that broke off: the provider did not store it, and its text is sent alone."""
+"""The status of an item that broke off.  The provider did not store it; its text is sent alone."""
 
 ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 

@@ -41,7 +41,7 @@ use crate::signals;
 ///         (openai-chat).  By default nowhere.
 ///     envelope: write provider state of other dialects into the opaque fields of the target, so that the client sends it
 ///         back; `parse_request` opens it again.
-///     hold: hold thinking back until its part ends, so that it has the id that comes with its encrypted form
+///     hold: hold thinking back until its part ends, for sources that name its id with its encrypted form
 ///         (openai-responses).
 ///     raw_reasoning: write thinking as raw reasoning and not as a summary (openai-responses).
 ///     codex: write for Codex (openai-responses): refusals are text, and errors that a retry does not mend end the turn.

@@ -5,7 +5,7 @@
 //! Law: the state is shared out of its lock before a Python object is made from it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use deltafold::fold::{MessageAssembler as Core, Status, Terminal};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
@@ -23,6 +23,7 @@ use crate::folded::{self, FoldedMessage};
 use crate::imports::{MAPPING, MAPPING_PROXY};
 use crate::partial_json::PartialJson;
 use crate::snapshot::{self, ToolCallBuffer};
+use crate::try_lock::TryLock;
 
 /// Folds the deltas of one stream into a `Message`: `idle → started → done | error`.
 ///
@@ -45,11 +46,11 @@ use crate::snapshot::{self, ToolCallBuffer};
 ///     'Hi'
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct MessageAssembler {
-    state: Arc<Mutex<FoldState>>,
+    state: Arc<TryLock<FoldState>>,
     /// Readers of the calls' arguments that were requested, by generation and part.
-    tool_args: Mutex<BTreeMap<(u64, usize), Py<PartialJson>>>,
+    tool_args: TryLock<BTreeMap<(u64, usize), Py<PartialJson>>>,
     /// Chosen at the first snapshot after `start`, and again after a reset.
-    message_id: Mutex<Option<Uuid>>,
+    message_id: TryLock<Option<Uuid>>,
     given_run_id: Option<Arc<str>>,
 }
 
@@ -58,13 +59,13 @@ impl MessageAssembler {
     pub(crate) fn from_state(state: FoldState) -> Self {
         Self {
             given_run_id: state.run_id().cloned(),
-            state: Arc::new(Mutex::new(state)),
-            tool_args: Mutex::default(),
-            message_id: Mutex::new(None),
+            state: Arc::new(TryLock::new(state)),
+            tool_args: TryLock::default(),
+            message_id: TryLock::new(None),
         }
     }
 
-    pub(crate) fn state(&self) -> &Mutex<FoldState> {
+    pub(crate) fn state(&self) -> &TryLock<FoldState> {
         &self.state
     }
 
@@ -134,7 +135,7 @@ impl MessageAssembler {
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let core = self.read(py, |state| Arc::clone(state.core()))?;
-        snapshot::parts(py, core.parts()).map(Bound::into_any)
+        snapshot::parts(py, core.parts(), None).map(Bound::into_any)
     }
 
     /// Tool calls so far, by id.

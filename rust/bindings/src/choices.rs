@@ -6,8 +6,8 @@
 //! Law: a feed that a signal handler interrupts leaves the decoder unchanged.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use deltafold::contract::DeltaBatch as CoreBatch;
 use deltafold::decoder::{Choices, Options};
@@ -30,6 +30,7 @@ use crate::fold_state::FoldState;
 use crate::limits::Limits;
 use crate::refusal;
 use crate::signals::{self, SLICE};
+use crate::try_lock::TryLock;
 
 /// Decoder of every answer of one response body, for a request that asked for several (`n > 1`).
 ///
@@ -53,7 +54,7 @@ use crate::signals::{self, SLICE};
 ///     {1: 'Hi'}
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct ChoicesDecoder {
-    core: Mutex<Choices>,
+    core: TryLock<Choices>,
     dialect: &'static str,
     markup: Option<&'static str>,
     run_id: Arc<str>,
@@ -70,7 +71,7 @@ impl ChoicesDecoder {
     pub(crate) fn make(settings: Settings) -> PyResult<Self> {
         let Settings { options, dialect, markup, run_id, clock } = settings;
         Ok(Self {
-            core: Mutex::new(Choices::new(options).ok_or_else(left_the_registry)?),
+            core: TryLock::new(Choices::new(options).ok_or_else(left_the_registry)?),
             dialect,
             markup,
             run_id,

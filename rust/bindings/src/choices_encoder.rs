@@ -2,8 +2,6 @@
 //!
 //! In: deltas and batches by the number of their answer.  Out: bytes, or one mapping an event.
 
-use std::sync::Mutex;
-
 use deltafold::contract::Output;
 use deltafold::target::{AnswersEncoder, TARGETS};
 use pyo3::exceptions::PyTypeError;
@@ -15,6 +13,7 @@ use crate::delta::MessageDelta;
 use crate::encoder::{headers_dict, note_list, write};
 use crate::encoder_settings::{self, Choices};
 use crate::errors;
+use crate::try_lock::TryLock;
 
 /// Encoder of one stream with several answers, for a client that asked for them (`n > 1`).
 ///
@@ -38,7 +37,7 @@ use crate::errors;
 ///     >>> send(encoder.feed(decoder.close()) + encoder.close())
 #[pyclass(frozen, generic, module = "deltafold._core")]
 pub(crate) struct ChoicesEncoder {
-    core: Mutex<AnswersEncoder>,
+    core: TryLock<AnswersEncoder>,
     target: &'static str,
     as_bytes: bool,
 }
@@ -65,7 +64,7 @@ impl ChoicesEncoder {
             );
             return Err(errors::misuse(py, &message));
         };
-        Ok(Self { core: Mutex::new(core), target: row.name, as_bytes })
+        Ok(Self { core: TryLock::new(core), target: row.name, as_bytes })
     }
 
     #[getter]

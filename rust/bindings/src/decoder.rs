@@ -7,8 +7,8 @@
 //! interruption the decoder refuses more bytes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use deltafold::contract::DeltaBatch as CoreBatch;
 use deltafold::decoder::{Decoder as Core, Options};
@@ -32,6 +32,7 @@ use crate::failure::{Evidence, failure};
 use crate::limits::Limits;
 use crate::refusal;
 use crate::signals::{self, SLICE};
+use crate::try_lock::TryLock;
 
 /// Decoder of one response body.  Bytes are fed in any chunking and decoded into deltas.
 ///
@@ -73,7 +74,7 @@ use crate::signals::{self, SLICE};
 ///     ('Hi', True)
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct Decoder {
-    core: Mutex<Core>,
+    core: TryLock<Core>,
     dialect: &'static str,
     markup: Option<&'static str>,
     run_id: Arc<str>,
@@ -83,6 +84,12 @@ pub(crate) struct Decoder {
     closed: AtomicBool,
     /// A signal handler raised during `feed_into`, so only a part of the bytes was read.
     torn: AtomicBool,
+}
+
+/// Result of a feed: the deltas or their number, and whether the terminal was among them.
+pub(crate) struct Taken<D> {
+    pub(crate) deltas: D,
+    pub(crate) finished: bool,
 }
 
 impl Decoder {
@@ -110,7 +117,7 @@ impl Decoder {
     fn make(settings: Settings) -> PyResult<Self> {
         let Settings { options, dialect, markup, run_id, clock } = settings;
         Ok(Self {
-            core: Mutex::new(Core::new(options).ok_or_else(left_the_registry)?),
+            core: TryLock::new(Core::new(options).ok_or_else(left_the_registry)?),
             dialect,
             markup,
             run_id,
@@ -140,7 +147,7 @@ impl Decoder {
         Ok(errors::lock(py, &self.core, "decoder")?.options())
     }
 
-    pub(crate) fn core(&self) -> &Mutex<Core> {
+    pub(crate) fn core(&self) -> &TryLock<Core> {
         &self.core
     }
 
@@ -171,19 +178,21 @@ impl Decoder {
         py: Python<'_>,
         f: impl FnOnce(&mut Core, &mut CoreBatch) -> PyResult<()>,
     ) -> PyResult<DeltaBatch> {
-        let (batch, now) = self.core_batch(py, f)?;
-        Ok(DeltaBatch::new(batch, self.run_id_text(py), now))
+        let (taken, now) = self.core_batch(py, f)?;
+        Ok(DeltaBatch::new(taken.deltas, self.run_id_text(py), now))
     }
 
     fn core_batch(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&mut Core, &mut CoreBatch) -> PyResult<()>,
-    ) -> PyResult<(CoreBatch, Timestamp)> {
+    ) -> PyResult<(Taken<CoreBatch>, Timestamp)> {
         let now = self.now(py)?;
-        let mut batch = CoreBatch::default();
-        errors::guarded(py, &self.core, "decoder", |core| f(core, &mut batch))??;
-        Ok((batch, now))
+        let mut deltas = CoreBatch::default();
+        let finished = errors::guarded(py, &self.core, "decoder", |core| {
+            f(core, &mut deltas).map(|()| core.finished())
+        })??;
+        Ok((Taken { deltas, finished }, now))
     }
 
     /// Decode the next bytes as `feed` does, and return the deltas and their time.
@@ -191,7 +200,7 @@ impl Decoder {
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
-    ) -> PyResult<(CoreBatch, Timestamp)> {
+    ) -> PyResult<(Taken<CoreBatch>, Timestamp)> {
         self.check_open(py)?;
         with_bytes(data, |bytes| {
             self.core_batch(py, |core, batch| {
@@ -216,7 +225,7 @@ impl Decoder {
         py: Python<'_>,
         assembler: &MessageAssembler,
         f: impl FnOnce(&mut Core, &mut FoldingOutput<'_>) -> PyResult<()>,
-    ) -> PyResult<usize> {
+    ) -> PyResult<Taken<usize>> {
         // A message keeps the timestamp of its first delta only, so the system clock is read at most once.
         let given = given_now(py, &self.clock).transpose()?;
         let outcome = errors::guarded_pair(
@@ -226,13 +235,30 @@ impl Decoder {
             |core, state| {
                 let now = || given.unwrap_or_else(Timestamp::now);
                 let first_seq = core.last_seq() + 1;
-                state.receive(&self.run_id, now, first_seq, |output| f(core, output))
+                let outcome = state.receive(&self.run_id, now, first_seq, |output| f(core, output));
+                outcome
+                    .map(|(count, read)| (Taken { deltas: count, finished: core.finished() }, read))
             },
         )?;
-        let (count, read) =
+        let (taken, read) =
             outcome.map_err(|violation| errors::contract_violation(py, &violation))?;
         read.inspect_err(|_| self.torn.store(true, Ordering::Relaxed))?;
-        Ok(count)
+        Ok(taken)
+    }
+
+    /// Decode the next bytes into an assembler.
+    pub(crate) fn take_into(
+        &self,
+        py: Python<'_>,
+        assembler: &MessageAssembler,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<Taken<usize>> {
+        self.check_open(py)?;
+        with_bytes(data, |bytes| {
+            self.fold(py, assembler, |core, sink| {
+                signals::in_slices(bytes, |slice| core.feed(slice, sink), || py.check_signals())
+            })
+        })
     }
 }
 
@@ -342,8 +368,8 @@ impl Decoder {
     ///     TypeError: `data` is not bytes, bytearray or memoryview.
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
-        let (batch, now) = self.decode(py, data)?;
-        Ok(DeltaBatch::new(batch, self.run_id_text(py), now))
+        let (taken, now) = self.decode(py, data)?;
+        Ok(DeltaBatch::new(taken.deltas, self.run_id_text(py), now))
     }
 
     /// Decode the next bytes into an assembler, and return the number of deltas.
@@ -361,12 +387,7 @@ impl Decoder {
         assembler: &Bound<'_, MessageAssembler>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
-        self.check_open(py)?;
-        with_bytes(data, |bytes| {
-            self.fold(py, assembler.get(), |core, sink| {
-                signals::in_slices(bytes, |slice| core.feed(slice, sink), || py.check_signals())
-            })
-        })
+        Ok(self.take_into(py, assembler.get(), data)?.deltas)
     }
 
     /// Take the end of the body.  Afterwards the stream has its terminal.  A second call has no effect.
@@ -391,7 +412,7 @@ impl Decoder {
             Ok(())
         })?;
         self.closed.store(true, Ordering::Relaxed);
-        Ok(taken)
+        Ok(taken.deltas)
     }
 
     /// End the stream for an external reason: a failed transport, or a caller that stops.

@@ -5,7 +5,6 @@
 //! Law: the lock protects the core alone.  The written bytes leave the lock before a Python object is built of them.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use deltafold::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
 use deltafold::encode::{Note, Out};
@@ -26,6 +25,7 @@ use crate::errors;
 use crate::failure::{Evidence, failure};
 use crate::json;
 use crate::signals;
+use crate::try_lock::TryLock;
 
 /// Encoder of one stream: deltas of the contract become the bytes of a target.
 ///
@@ -66,7 +66,7 @@ use crate::signals;
 ///     >>> send(encoder.close())
 #[pyclass(frozen, generic, module = "deltafold._core")]
 pub(crate) struct Encoder {
-    core: Mutex<Core>,
+    core: TryLock<Core>,
     target: &'static str,
     as_bytes: bool,
 }
@@ -109,7 +109,7 @@ impl Writes for AnswersEncoder {
 /// Let the core of an encoder run `f`, and return the written bytes or mappings.
 pub(crate) fn write<'py, C: Writes>(
     py: Python<'py>,
-    core: &Mutex<C>,
+    core: &TryLock<C>,
     as_bytes: bool,
     f: impl FnOnce(&mut C) -> PyResult<()>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -220,7 +220,7 @@ impl Encoder {
         let row = encoder_settings::find(py, target)?;
         let Choices { settings, as_bytes } = encoder_settings::read(options)?;
         let core = Core::new(row, settings, !as_bytes);
-        Ok(Self { core: Mutex::new(core), target: row.name, as_bytes })
+        Ok(Self { core: TryLock::new(core), target: row.name, as_bytes })
     }
 
     #[getter]

@@ -4,15 +4,13 @@
 //!
 //! Laws: a lock is taken without waiting.  A panic under a lock poisons it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, TryLockError};
-
 use deltafold::contract::{ContractViolation, Failure};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use crate::imports::LazyImport;
 use crate::json;
+use crate::try_lock::{Guard, Refused, TryLock, run_both};
 
 static MISUSE: LazyImport = LazyImport::new("deltafold.exceptions", "MisuseError");
 static INTERNAL: LazyImport = LazyImport::new("deltafold.exceptions", "InternalError");
@@ -78,10 +76,10 @@ pub(crate) fn model_error<'py>(
     MODEL_ERROR.get(py)?.call((), Some(&fields))
 }
 
-fn busy<T>(py: Python<'_>, error: &TryLockError<T>, what: &str) -> PyErr {
-    match error {
-        TryLockError::WouldBlock => in_use(py, what),
-        TryLockError::Poisoned(_) => failed_before(py, what),
+fn refused(py: Python<'_>, reason: Refused, what: &str) -> PyErr {
+    match reason {
+        Refused::Busy => in_use(py, what),
+        Refused::Poisoned => failed_before(py, what),
     }
 }
 
@@ -101,41 +99,41 @@ pub(crate) fn bug(py: Python<'_>, what: &str) -> PyErr {
 }
 
 /// Take a lock without waiting.
+#[inline]
 pub(crate) fn lock<'a, T>(
     py: Python<'_>,
-    mutex: &'a Mutex<T>,
+    lock: &'a TryLock<T>,
     what: &str,
-) -> PyResult<MutexGuard<'a, T>> {
-    mutex.try_lock().map_err(|error| busy(py, &error, what))
+) -> PyResult<Guard<'a, T>> {
+    lock.try_lock().map_err(|reason| refused(py, reason, what))
 }
 
 /// Run code of the core under the lock.  A panic poisons the lock and becomes an `InternalError`.
+#[inline]
 pub(crate) fn guarded<T, R>(
     py: Python<'_>,
-    mutex: &Mutex<T>,
+    lock: &TryLock<T>,
     what: &str,
     f: impl FnOnce(&mut T) -> R,
 ) -> PyResult<R> {
-    let mut guard = lock(py, mutex, what)?;
-    // The closure owns the guard, so that a panic drops the guard during unwinding, which poisons the lock.
-    catch_unwind(AssertUnwindSafe(move || f(&mut guard))).map_err(|_| bug(py, what))
+    self::lock(py, lock, what)?.run(f).ok_or_else(|| bug(py, what))
 }
 
 /// Run code of the core under two locks, as [`guarded`] does.
+#[inline]
 pub(crate) fn guarded_pair<A, B, R>(
     py: Python<'_>,
-    (first, first_name): (&Mutex<A>, &str),
-    (second, second_name): (&Mutex<B>, &str),
+    (first, first_name): (&TryLock<A>, &str),
+    (second, second_name): (&TryLock<B>, &str),
     f: impl FnOnce(&mut A, &mut B) -> R,
 ) -> PyResult<R> {
-    let mut first = lock(py, first, first_name)?;
-    let mut second = match second.try_lock() {
+    let first = lock(py, first, first_name)?;
+    let second = match second.try_lock() {
         Ok(guard) => guard,
-        Err(error) => {
+        Err(reason) => {
             drop(first);
-            return Err(busy(py, &error, second_name));
+            return Err(refused(py, reason, second_name));
         }
     };
-    catch_unwind(AssertUnwindSafe(move || f(&mut first, &mut second)))
-        .map_err(|_| bug(py, first_name))
+    run_both(first, second, f).ok_or_else(|| bug(py, first_name))
 }

@@ -51,6 +51,7 @@ mod stream_reader;
 mod stream_timer;
 mod text;
 mod tools;
+mod try_lock;
 
 /// Compiled half of deltafold.
 #[pymodule(gil_used = false)]
@@ -81,7 +82,8 @@ mod _core {
     use crate::json::read_json;
     #[pymodule_export]
     use crate::lazy::{
-        LazyDict, LazyField, folded_json, folded_text, set_late_fields, set_lazy_field,
+        LazyDict, LazyField, folded_json, folded_text, folded_tool_calls, set_late_fields,
+        set_lazy_field,
     };
     #[pymodule_export]
     use crate::limits::Limits;

@@ -22,6 +22,7 @@ use crate::fold_state::{FoldState, Place};
 use crate::live_value::Live;
 use crate::partial_tree::Tree;
 use crate::signals;
+use crate::try_lock::TryLock;
 
 const NAME: &str = "partial JSON";
 
@@ -33,7 +34,7 @@ const ONE_KIND: &str = "a reader is read by live(), or by value(), changes() and
 
 /// Tool call of an assembler whose arguments are read.
 struct FollowedCall {
-    state: Arc<Mutex<FoldState>>,
+    state: Arc<TryLock<FoldState>>,
     generation: u64,
     /// Number of the part of the call.
     part: usize,
@@ -44,7 +45,7 @@ struct FollowedCall {
 
 /// Answer of an assembler whose JSON is read: the visible text, or the arguments of the first call of a tool.
 struct FollowedAnswer {
-    state: Arc<Mutex<FoldState>>,
+    state: Arc<TryLock<FoldState>>,
     generation: u64,
     tool: Option<String>,
     /// End of the text that was read.
@@ -245,14 +246,14 @@ impl PartialJson {
     }
 
     /// Build a reader of the arguments of a tool call.
-    pub(crate) fn following(state: Arc<Mutex<FoldState>>, generation: u64, part: usize) -> Self {
+    pub(crate) fn following(state: Arc<TryLock<FoldState>>, generation: u64, part: usize) -> Self {
         let source = FollowedCall { state, generation, part, read: 0, ended: false };
         Self::over(Core::new(DEPTH), Source::Call(source), false)
     }
 
     /// Build a reader of the JSON in an answer: the visible text, or the arguments of the first call of a tool.
     pub(crate) fn of_answer(
-        state: Arc<Mutex<FoldState>>,
+        state: Arc<TryLock<FoldState>>,
         generation: u64,
         tool: Option<String>,
     ) -> Self {
@@ -263,7 +264,9 @@ impl PartialJson {
 
     /// Run `work` on the state, which is taken out of its lock during the call.
     fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut State) -> PyResult<R>) -> PyResult<R> {
-        let taken = std::mem::replace(&mut *errors::lock(py, &self.slot, NAME)?, Slot::Taken);
+        let mut slot = self.slot.try_lock().map_err(|_| errors::in_use(py, NAME))?;
+        let taken = std::mem::replace(&mut *slot, Slot::Taken);
+        drop(slot);
         let mut state = match taken {
             Slot::Ready(state) => state,
             Slot::Taken => return Err(errors::in_use(py, NAME)),

@@ -6,8 +6,6 @@
 //! Laws: what the source yields to the event loop is passed on unchanged, and so is what the event loop throws.  A step that is
 //! closed before its end cancels the stream; one that is dropped only ends its read.
 
-use std::sync::Mutex;
-
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -18,6 +16,7 @@ use pyo3::types::iterator::PySendResult;
 use crate::batch::DeltaBatch;
 use crate::errors;
 use crate::stream_reader::{Form, StreamReader};
+use crate::try_lock::TryLock;
 
 /// Reason for which a step waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +58,12 @@ pub(crate) struct StreamAwaitable {
     reader: Py<StreamReader>,
     stream: Py<PyAny>,
     form: Form,
-    phase: Mutex<Phase>,
+    phase: TryLock<Phase>,
 }
 
 impl StreamAwaitable {
     fn new(reader: Py<StreamReader>, stream: Py<PyAny>, form: Form) -> Self {
-        Self { reader, stream, form, phase: Mutex::new(Phase::Fresh) }
+        Self { reader, stream, form, phase: TryLock::new(Phase::Fresh) }
     }
 
     fn swap(&self, py: Python<'_>, phase: Phase) -> PyResult<Phase> {
@@ -229,7 +228,7 @@ impl StreamAwaitable {
 
 impl Drop for StreamAwaitable {
     fn drop(&mut self) {
-        if let Ok(Phase::Waiting(..)) = self.phase.get_mut() {
+        if let Phase::Waiting(..) = self.phase.get_mut() {
             self.reader.get().set_reading(false);
         }
     }

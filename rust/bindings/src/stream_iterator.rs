@@ -32,12 +32,29 @@ impl StreamIterator {
         if let Some(value) = reader.pending_value(py, form)? {
             return Ok(Some(value));
         }
+        Self::read(this, stream, form).and_then(|found| match found {
+            Some(value) => Ok(Some(value)),
+            None => Self::finish(this, stream, form),
+        })
+    }
+
+    /// Read chunks until there is a value of the form; `None` after the last one.
+    fn read<'py>(
+        this: &Bound<'py, StreamReader>,
+        stream: &Bound<'py, PyAny>,
+        form: Form,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, reader) = (this.py(), this.get());
+        if reader.has_ended() {
+            return Ok(None);
+        }
+        let _reading = reader.begin(py)?;
+        let mut chunks = None;
         for count in 1_usize.. {
             if reader.has_ended() {
                 break;
             }
-            let reading = reader.begin(py)?;
-            let read = Self::next_chunk(reader, stream).and_then(|chunk| {
+            let read = Self::next_chunk(reader, stream, &mut chunks).and_then(|chunk| {
                 // No code of Python runs between the chunks of a built-in iterable.
                 if count % READS_BETWEEN_SIGNALS == 0 {
                     py.check_signals()?;
@@ -57,12 +74,21 @@ impl StreamIterator {
                 Ok(chunk) => stream.call_method1(intern!(py, "_received"), (chunk,)),
                 Err(error) => stream.call_method1(intern!(py, "_failed"), (error.into_value(py),)),
             };
-            drop(reading);
             let batch = slow?.cast_into::<DeltaBatch>()?;
             if let Some(value) = StreamReader::deliver_batch(this, form, &batch)? {
                 return Ok(Some(value));
             }
         }
+        Ok(None)
+    }
+
+    /// Release the source after the last value.
+    fn finish<'py>(
+        this: &Bound<'py, StreamReader>,
+        stream: &Bound<'py, PyAny>,
+        form: Form,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, reader) = (this.py(), this.get());
         if reader.let_go(py)? {
             stream.call_method0(intern!(py, "_finish"))?;
         }
@@ -72,11 +98,18 @@ impl StreamIterator {
         Ok(None)
     }
 
+    /// Return the next chunk.  `known` keeps the iterator between the reads of one call.
     fn next_chunk<'py>(
         reader: &StreamReader,
         stream: &Bound<'py, PyAny>,
+        known: &mut Option<(usize, Bound<'py, PyIterator>)>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = stream.py();
+        if let Some((changes, chunks)) = known
+            && *changes == reader.changes()
+        {
+            return chunks.next().transpose();
+        }
         let chunks = if let Some(chunks) = reader.chunks(py)? {
             chunks
         } else {
@@ -84,7 +117,8 @@ impl StreamIterator {
             reader.set_chunks(py, Some(chunks.clone().unbind()))?;
             chunks
         };
-        let mut chunks = chunks.cast_into::<PyIterator>()?;
+        let changes = reader.changes();
+        let (_, chunks) = known.insert((changes, chunks.cast_into::<PyIterator>()?));
         chunks.next().transpose()
     }
 }

@@ -13,8 +13,8 @@
 //! Laws: one reader at a time; a second one gets a `MisuseError`.  Deltas are folded before they are returned.  The ways of
 //! reading share one position.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use deltafold::contract::{DeltaBatch as CoreBatch, DeltaKind, Payload};
 use deltafold::fold::{Part, Status};
@@ -27,12 +27,13 @@ use crate::assembler::MessageAssembler;
 use crate::batch::{self, DeltaBatch};
 use crate::bytes::with_bytes;
 use crate::clock::Timestamp;
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, Taken};
 use crate::errors;
 use crate::fold;
 use crate::fold_state::FoldState;
 use crate::imports::REFUSE_LINES;
 use crate::stream_timer::{StreamTimer, StreamTimes};
+use crate::try_lock::TryLock;
 
 /// Kind of value that a reader of a stream takes from each read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +77,10 @@ pub(crate) struct StreamReader {
     call: Py<PyAny>,
     timer: StreamTimer,
     /// Iterator of the source's chunks while the source is open.
-    chunks: Mutex<Option<Py<PyAny>>>,
-    pending: Mutex<Option<Arc<Pending>>>,
+    chunks: TryLock<Option<Py<PyAny>>>,
+    /// Number of changes of `chunks`.
+    changes: AtomicUsize,
+    pending: TryLock<Option<Arc<Pending>>>,
     /// A read is in progress.
     busy: AtomicBool,
     /// The first read has begun.
@@ -96,7 +99,7 @@ pub(crate) struct StreamReader {
     /// The first two chunks are compared.
     lines: AtomicBool,
     /// The first chunk, if it has no line end.
-    first_line: Mutex<Option<Py<PyAny>>>,
+    first_line: TryLock<Option<Py<PyAny>>>,
 }
 
 /// A read in progress.
@@ -115,7 +118,9 @@ impl StreamReader {
             let message = "this stream is already being read; it supports one reader at a time";
             return Err(errors::misuse(py, message));
         }
-        if !self.started.swap(true, Ordering::Relaxed) {
+        // Only the reader writes this, so that a load is enough.
+        if !self.started.load(Ordering::Relaxed) {
+            self.started.store(true, Ordering::Relaxed);
             self.timer.start(py)?;
         }
         Ok(Reading(&self.busy))
@@ -139,6 +144,11 @@ impl StreamReader {
         Ok(errors::lock(py, &self.chunks, "stream")?.as_ref().map(|chunks| chunks.bind(py).clone()))
     }
 
+    /// Return a number that changes when the iterator of the chunks changes.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes.load(Ordering::Relaxed)
+    }
+
     /// Forget chunks at their end.  Return true if the Python half has to release a source.
     pub(crate) fn let_go(&self, py: Python<'_>) -> PyResult<bool> {
         if errors::lock(py, &self.chunks, "stream")?.is_none() {
@@ -153,6 +163,7 @@ impl StreamReader {
 
     pub(crate) fn set_chunks(&self, py: Python<'_>, chunks: Option<Py<PyAny>>) -> PyResult<()> {
         let before = std::mem::replace(&mut *errors::lock(py, &self.chunks, "stream")?, chunks);
+        self.changes.fetch_add(1, Ordering::Relaxed);
         drop(before);
         Ok(())
     }
@@ -256,16 +267,16 @@ impl StreamReader {
         };
         let decoder = reader.decoder.get();
         if form == Form::Folded {
-            let assembler = reader.assembler.bind(py);
-            let count = decoder.feed_into(py, assembler, chunk).map_err(interrupted)?;
-            reader.note_read(py, count)?;
-            if decoder.has_finished(py)? {
+            let assembler = reader.assembler.get();
+            let taken = decoder.take_into(py, assembler, chunk).map_err(interrupted)?;
+            reader.note_read(py, taken.deltas)?;
+            if taken.finished {
                 Self::end(this, true)?;
             }
             return Ok(None);
         }
-        let (batch, now) = decoder.decode(py, chunk).map_err(interrupted)?;
-        let finished = decoder.has_finished(py)?;
+        let (Taken { deltas: batch, finished }, now) =
+            decoder.decode(py, chunk).map_err(interrupted)?;
         if finished && batch.kind(batch.len().saturating_sub(1)) == Some(DeltaKind::Error) {
             // The error may repeat a secret, which the Python half removes before anything keeps it.
             let batch = DeltaBatch::new(batch, decoder.run_id_text(py), now);
@@ -404,8 +415,9 @@ impl StreamReader {
             options,
             call,
             timer: StreamTimer::new(None),
-            chunks: Mutex::new(None),
-            pending: Mutex::new(None),
+            chunks: TryLock::new(None),
+            changes: AtomicUsize::new(0),
+            pending: TryLock::new(None),
             busy: AtomicBool::new(false),
             started: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -415,7 +427,7 @@ impl StreamReader {
             closes: AtomicBool::new(true),
             attached: AtomicBool::new(false),
             lines: AtomicBool::new(false),
-            first_line: Mutex::new(None),
+            first_line: TryLock::new(None),
         })
     }
 

@@ -5,8 +5,6 @@
 //! Laws: memory does not grow with the stream.  Gaps between reads that completed deltas are counted in classes.  Each
 //! doubling of the nanoseconds has eight classes, so a quantile of the gaps is exact within 6 %.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -14,6 +12,7 @@ use pyo3::prelude::*;
 
 use crate::callback::Callback;
 use crate::errors;
+use crate::try_lock::TryLock;
 
 /// Binary logarithm of the number of classes in each doubling.
 const CLASS_BITS: u32 = 3;
@@ -31,7 +30,7 @@ const CLASS_BITS: u32 = 3;
 pub(crate) struct StreamTimer {
     clock: Callback,
     made: Instant,
-    state: Mutex<TimerState>,
+    state: TryLock<TimerState>,
 }
 
 /// Times of one stream in nanoseconds of the timer's clock.
@@ -56,10 +55,31 @@ pub(crate) struct StreamTimes {
 struct TimerState {
     times: StreamTimes,
     ended: Option<u64>,
-    gaps: BTreeMap<u32, u64>,
+    /// Position in `times.gaps` of the last gap; the next one is usually near it.
+    last: usize,
 }
 
 impl TimerState {
+    /// Count a gap in its class.
+    fn count(&mut self, class: u32) {
+        let gaps = &mut self.times.gaps;
+        match gaps.get_mut(self.last) {
+            Some((known, count)) if *known == class => *count += 1,
+            _ => match gaps.binary_search_by_key(&class, |(known, _)| *known) {
+                Ok(at) => {
+                    self.last = at;
+                    if let Some((_, count)) = gaps.get_mut(at) {
+                        *count += 1;
+                    }
+                }
+                Err(at) => {
+                    self.last = at;
+                    gaps.insert(at, (class, 1));
+                }
+            },
+        }
+    }
+
     fn read(&mut self, now: u64, deltas: usize) {
         let times = &mut self.times;
         times.first_byte.get_or_insert(now);
@@ -71,9 +91,9 @@ impl TimerState {
         } else {
             let gap = now.saturating_sub(times.last_delta);
             times.longest_gap = times.longest_gap.max(gap);
-            *self.gaps.entry(class(gap)).or_default() += 1;
+            self.count(class(gap));
         }
-        times.last_delta = now;
+        self.times.last_delta = now;
     }
 }
 
@@ -86,7 +106,7 @@ fn class(gap: u64) -> u32 {
 
 impl StreamTimer {
     pub(crate) fn new(clock: Option<Py<PyAny>>) -> Self {
-        Self { clock: Callback::new(clock), made: Instant::now(), state: Mutex::default() }
+        Self { clock: Callback::new(clock), made: Instant::now(), state: TryLock::default() }
     }
 
     fn now(&self, py: Python<'_>) -> PyResult<u64> {
@@ -156,10 +176,6 @@ impl StreamTimer {
             (Some(_), None) => self.now(py)?,
             (_, ended) => ended.unwrap_or(0),
         };
-        self.with(py, |state| StreamTimes {
-            until,
-            gaps: state.gaps.iter().map(|(class, count)| (*class, *count)).collect(),
-            ..state.times.clone()
-        })
+        self.with(py, |state| StreamTimes { until, ..state.times.clone() })
     }
 }

@@ -26,7 +26,14 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from deltafold._core import LazyDict, Logprobs, folded_json, folded_text, set_lazy_field
+from deltafold._core import (
+    LazyDict,
+    Logprobs,
+    folded_json,
+    folded_text,
+    folded_tool_calls,
+    set_lazy_field,
+)
 from deltafold.contract import FinishReason
 from deltafold.parts import (
     ContentPart,
@@ -280,6 +287,9 @@ class Message(WireModel):
     @property
     def tool_calls(self) -> list[ToolCallPart]:
         """All tool calls in order, whatever their state."""
+        folded = folded_tool_calls(self)
+        if folded is not None:
+            return cast("list[ToolCallPart]", folded)
         return [part for part in self.parts if isinstance(part, ToolCallPart)]
 
     @property

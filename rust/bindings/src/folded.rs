@@ -4,7 +4,8 @@
 //!
 //! Laws:
 //! - The state is shared with the assembler and never changes.  An assembler that goes on copies it first.
-//! - The list of parts is made once.  Afterwards the text of the parts is released.
+//! - The list of parts is made once, and holds the tool calls that were made before it.  Afterwards the text of the parts is
+//!   released.
 //! - A field that needs Python objects is made outside the lock.  The lock is held for a few instructions and is waited for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,6 +58,8 @@ pub(crate) struct FoldedMessage {
 enum Content {
     /// No Python object was made of the parts.
     Unmade(Arc<MessageAssembler>),
+    /// Only the tool calls were made.  The list of parts will hold these objects.
+    Calls(Arc<MessageAssembler>, Py<PyTuple>),
     /// The tool calls among the parts that were made.
     Made(Py<PyTuple>),
 }
@@ -92,8 +95,47 @@ impl FoldedMessage {
     pub(crate) fn fold(&self) -> Option<Arc<MessageAssembler>> {
         match &*self.content() {
             Content::Unmade(core) => Some(Arc::clone(core)),
+            Content::Calls(..) | Content::Made(_) => None,
+        }
+    }
+
+    /// Return the fold, as long as its list of parts was not made, and the tool calls that were made.
+    fn unmade(&self, py: Python<'_>) -> Option<(Arc<MessageAssembler>, Option<Py<PyTuple>>)> {
+        match &*self.content() {
+            Content::Unmade(core) => Some((Arc::clone(core), None)),
+            Content::Calls(core, calls) => Some((Arc::clone(core), Some(calls.clone_ref(py)))),
             Content::Made(_) => None,
         }
+    }
+
+    /// Return the text, or the thinking; `None` once the list of parts was made.
+    pub(crate) fn text<'py>(
+        &self,
+        py: Python<'py>,
+        thinking: bool,
+    ) -> Option<Bound<'py, PyString>> {
+        self.unmade(py).map(|(core, _)| joined_text(py, core.parts(), thinking))
+    }
+
+    /// Return the tool calls, of which only those are made; `None` once the list of parts was made.
+    pub(crate) fn tool_calls<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let Some((core, calls)) = self.unmade(py) else { return Ok(None) };
+        if core.tool_calls().next().is_none() {
+            return Ok(Some(PyList::empty(py)));
+        }
+        if let Some(calls) = calls {
+            return Ok(Some(calls.bind(py).to_list()));
+        }
+        let made = snapshot::tool_calls(py, core.parts())?;
+        let mut content = self.content();
+        if let Content::Unmade(_) = &*content {
+            // The former content holds the fold as well, so that nothing is dropped under the lock.
+            *content = Content::Calls(core, made.to_tuple().unbind());
+            return Ok(Some(made));
+        }
+        // Another thread has made calls or parts meanwhile.
+        drop(content);
+        self.tool_calls(py)
     }
 }
 
@@ -113,9 +155,10 @@ impl FoldedMessage {
             "run_id" => fold.run_id.as_deref().into_pyobject(py)?,
             "timestamp" => clock::to_datetime(py, fold.began)?,
             "meta" => META.lazy(intern!(py, SOURCE), this.as_any())?,
-            "parts" => match fold.fold() {
-                Some(core) => {
-                    let parts = snapshot::parts(py, core.parts())?;
+            "parts" => match fold.unmade(py) {
+                Some((core, calls)) => {
+                    let calls = calls.map(|calls| calls.into_bound(py));
+                    let parts = snapshot::parts(py, core.parts(), calls.as_ref())?;
                     return fold.keep_parts(name, &core, &parts, fields);
                 }
                 // Another thread has made the list and kept it since `fields` were looked at.
@@ -213,7 +256,7 @@ impl FoldedMessage {
         };
         let made = match &*self.content() {
             Content::Unmade(core) => Err(Arc::clone(core)),
-            Content::Made(calls) => Ok(calls.clone_ref(py)),
+            Content::Calls(_, calls) | Content::Made(calls) => Ok(calls.clone_ref(py)),
         };
         match made {
             Ok(calls) => {
@@ -241,7 +284,7 @@ impl FoldedMessage {
     /// Visit the calls, because their arguments are containers that the caller may change.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.content.try_lock().as_deref() {
-            Ok(Content::Made(calls)) => visit.call(calls),
+            Ok(Content::Calls(_, calls) | Content::Made(calls)) => visit.call(calls),
             _ => Ok(()),
         }
     }

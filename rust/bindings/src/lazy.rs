@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyType};
 
 use crate::contract::USAGE;
 use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, LATE, SOURCE};
@@ -257,10 +257,20 @@ pub(crate) fn folded_text<'py>(
 ) -> PyResult<Option<Bound<'py, PyString>>> {
     let py = message.py();
     let Some(source) = source::<FoldedMessage>(&model::dict(message)?)? else { return Ok(None) };
-    Ok(source.get().fold().map(|core| folded::joined_text(py, core.parts(), thinking)))
+    Ok(source.get().text(py, thinking))
 }
 
-/// Return the JSON of a lazy message; `None` once its parts were made or set, or if pydantic has to write it.
+/// Return the tool calls of a lazy message, without making its other parts; `None` once its parts were made or set.
+#[pyfunction]
+#[pyo3(signature = (message, /))]
+pub(crate) fn folded_tool_calls<'py>(
+    message: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyList>>> {
+    let Some(source) = source::<FoldedMessage>(&model::dict(message)?)? else { return Ok(None) };
+    source.get().tool_calls(message.py())
+}
+
+/// Return the JSON of a lazy message; `None` once any of its parts were made or set, or if pydantic has to write it.
 #[pyfunction]
 #[pyo3(signature = (message, /))]
 pub(crate) fn folded_json(message: &Bound<'_, PyAny>) -> PyResult<Option<String>> {

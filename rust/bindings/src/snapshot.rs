@@ -5,7 +5,7 @@
 use deltafold::fold::{Part, TextPart, ToolCall};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::imports::PART_FROM_WIRE;
 use crate::json;
@@ -15,9 +15,25 @@ static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
 static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");
 pub(crate) static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
 
-/// Build the Python models of the parts of a message.
-pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py, PyList>> {
+/// Build the Python models of the tool calls of a message.
+pub(crate) fn tool_calls<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
+    for part in parts {
+        if let Part::ToolCall(call) = part {
+            list.append(TOOL_CALL.make(py, |fields| tool_call(py, fields, call))?)?;
+        }
+    }
+    Ok(list)
+}
+
+/// Build the Python models of the parts of a message.  `calls` are the models of its tool calls, if they were made before.
+pub(crate) fn parts<'py>(
+    py: Python<'py>,
+    parts: &[Part],
+    calls: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    let mut calls = calls.map(|calls| calls.iter());
     for part in parts {
         list.append(match part {
             Part::Text(part) => TEXT.make(py, |fields| {
@@ -35,7 +51,10 @@ pub(crate) fn parts<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py,
                 }
                 text(py, fields, part)
             })?,
-            Part::ToolCall(call) => TOOL_CALL.make(py, |fields| tool_call(py, fields, call))?,
+            Part::ToolCall(call) => match calls.as_mut().and_then(Iterator::next) {
+                Some(made) => made,
+                None => TOOL_CALL.make(py, |fields| tool_call(py, fields, call))?,
+            },
             Part::Whole(part) => PART_FROM_WIRE.get(py)?.call1((json::to_python(py, part)?,))?,
         })?;
     }

@@ -21,6 +21,10 @@ from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER, SDKS
 from readers import FOLD, HAND_WRITTEN, ORJSON, OURS, PUBLIC, STREAM_MESSAGE
 from results import Results, machine, read_benchmarks, read_stages, versions
 from targets import Target, targets
+from test_asynchronous import ALONE
+from test_asynchronous import SOURCES as SOURCES_OF_CHUNKS
+from test_corpus import FOLDED
+from test_model_path import BYTES, TRANSPORTS
 from transcoding import FIRST_PAIR, SOURCES, TARGETS
 
 BEGIN = "<!-- bench: begin -->"
@@ -45,7 +49,9 @@ FIRST = {
     "stages": "scan",
     "views": "value()",
     "logprobs": FOLD,
-    "corpus": FOLD,
+    "corpus": FOLDED,
+    "asynchronous": ALONE,
+    "model path": BYTES,
     "fold_many": "two threads",
     "loopback": "bytes only",
     "other dialects": FOLD,
@@ -177,6 +183,30 @@ def tables(results: Results) -> Iterator[str]:
         if results.one("logprobs", **about) is not None
     }
     yield from compared_table(results, "logprobs", "µs a token", "tokens", columns)
+    yield from (
+        "## Asynchronous streams",
+        "",
+        "2,000 events, one a chunk. A generator that never waits costs less than decoding.",
+        "",
+    )
+    columns = {
+        f"{dialect}, {source}": {"dialect": dialect, "source": source}
+        for dialect in DIALECTS
+        for source in SOURCES_OF_CHUNKS
+    }
+    yield from compared_table(results, "asynchronous", "µs an event", "events", columns)
+    yield from (
+        "## A call of a Model",
+        "",
+        "One call after the other on a kept connection, Chat, the body in writes of 64 KiB.",
+        "",
+    )
+    columns = {
+        f"{transport}, {events:,} events": {"transport": transport, "events": events}
+        for transport in TRANSPORTS
+        for events in (2_000, 20)
+    }
+    yield from compared_table(results, "model path", "µs a call", "calls", columns)
     yield from ("## Recorded streams", "")
     columns = {dialect: {"dialect": dialect} for dialect in DIALECTS}
     yield from compared_table(results, "corpus", "µs an event", "events", columns)

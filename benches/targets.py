@@ -20,6 +20,10 @@ from readers import (
     STREAM_TEXT,
 )
 from results import Results
+from test_asynchronous import ALONE
+from test_asynchronous import DELTAS as DELTAS_AWAITED
+from test_corpus import FOLDED, FOLDED_JSON, ORJSON_JSON
+from test_model_path import BYTES, MODEL, TRANSPORTS
 from transcoding import FIRST_PAIR, HAND_WRITTEN, LINGUAFRANCA, SOURCES, TARGETS, TRANSCODER
 
 NOISE: Final = 0.03
@@ -230,11 +234,45 @@ def _transcoding(results: Results) -> Iterator[Target]:
         yield Target(what, "at most", 1.25, measured)
 
 
+def _recorded(results: Results, dialect: str) -> Iterator[Target]:
+    read, written = (3.8, 3.0) if dialect == "openai-chat" else (2.6, 2.0)
+    for reader, by_hand, bound in ((FOLDED, ORJSON, read), (FOLDED_JSON, ORJSON_JSON, written)):
+        measured = results.ratio("corpus", by_hand, reader, dialect=dialect)
+        yield Target(f"{dialect}: recorded streams, {reader}, against {by_hand}", "at least", bound, measured)
+
+
+def _asynchronous(results: Results, dialect: str) -> Iterator[Target]:
+    measured = results.ratio("asynchronous", DELTAS_AWAITED, ALONE, dialect=dialect, source="waits")
+    what = f"{dialect}: {DELTAS_AWAITED}, over a generator that waits, against {ALONE}"
+    yield Target(what, "at most", 1.5, measured)
+
+
+def _model_path(results: Results) -> Iterator[Target]:
+    """Yield what a Model adds to the bytes of its client, for a call and for an event."""
+    for transport in TRANSPORTS:
+        added: dict[int, float] = {}
+        for events in (20, 2_000):
+            same = {"transport": transport, "events": events}
+            ours = results.one("model path", reader=MODEL, **same)
+            bare = results.one("model path", reader=BYTES, **same)
+            if ours is not None and bare is not None:
+                added[events] = ours.per("calls") - bare.per("calls")
+        event = call = None
+        if len(added) == 2:  # noqa: PLR2004 - both sizes
+            event = (added[2_000] - added[20]) / (2_000 - 20)
+            call = added[20] - 20 * event
+        yield Target(f"Model.stream over {transport}: µs added an event", "at most", 1, event)
+        yield Target(f"Model.stream over {transport}: µs added a call", "at most", 60, call)
+
+
 def targets(results: Results) -> list[Target]:
     """Return all targets."""
     found: list[Target] = []
     for dialect in DIALECTS:
         found.extend(_public(results, dialect))
+        found.extend(_recorded(results, dialect))
+        found.extend(_asynchronous(results, dialect))
+    found.extend(_model_path(results))
     for dialect in DIALECTS:
         found.extend(_text(results, dialect))
         found.extend(_stages(results, dialect))

@@ -1,24 +1,26 @@
 """The recorded streams of both dialects, one after the other: what traffic is really like.
 
+One pair of readers ends with the message and all that is read from it, another with its JSON.
+
 Where a stream is an error, or something that the hand-written baseline does not know, the baseline
 raises and is done with it sooner; how often is reported.  Without the recordings this is skipped.
 """
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, Final, cast
 
 import orjson
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bodies import DIALECTS, large_feeds
-from deltafold import Fold
+from deltafold import Message, ModelError, fold
 from measuring import note, together
-from readers import FOLD, ORJSON, hand_written_message
+from readers import ORJSON, hand_written_message
 
 CORPUS = Path(os.environ.get("DELTAFOLD_CORPUS") or Path(__file__).parents[2] / "shared" / "corpus")
 
@@ -43,23 +45,47 @@ def recordings(dialect: str) -> list[list[bytes]]:
     ]
 
 
-def read_by_us(dialect: str, streams: Sequence[Sequence[bytes]]) -> int:
-    failed = 0
+FOLDED: Final = "fold(), all that is read"
+FOLDED_JSON: Final = "fold(), to_json()"
+ORJSON_JSON: Final = "hand-written, orjson.dumps"
+
+Streams = Sequence[Sequence[bytes]]
+
+
+def messages_of(dialect: str, streams: Streams) -> Iterator[tuple[Message, bool]]:
+    """Yield each message, a partial one of a failed stream, and whether the stream failed."""
     for feeds in streams:
-        folding = Fold(dialect)
-        for feed in feeds:
-            folding.feed(feed)
-        folding.close()
-        folding.snapshot()
-        failed += folding.status == "error"
-    return failed
+        try:
+            yield fold(feeds, dialect), False
+        except ModelError as error:
+            yield cast("Message", error.partial_message), True
 
 
-def read_by_hand(dialect: str, streams: Sequence[Sequence[bytes]]) -> int:
+def read_by_us(dialect: str, streams: Streams) -> int:
+    count = 0
+    for message, failed in messages_of(dialect, streams):
+        _ = message.text, message.meta.usage, message.meta.finish_reason
+        for call in message.tool_calls:
+            _ = call.arguments
+        count += failed
+    return count
+
+
+def written_by_us(dialect: str, streams: Streams) -> int:
+    count = 0
+    for message, failed in messages_of(dialect, streams):
+        message.to_json()
+        count += failed
+    return count
+
+
+def read_by_hand(
+    dialect: str, streams: Streams, finish: Callable[[dict[str, Any]], object] = len
+) -> int:
     failed = 0
     for feeds in streams:
         try:
-            hand_written_message(orjson.loads, dialect, feeds, as_str=False)
+            finish(hand_written_message(orjson.loads, dialect, feeds, as_str=False))
         except Exception:
             failed += 1
     return failed
@@ -71,8 +97,10 @@ def test_corpus(benchmark: BenchmarkFixture, dialect: str) -> None:
     if not streams:
         pytest.skip(f"no recordings at {CORPUS} (set DELTAFOLD_CORPUS)")
     reads = {
-        FOLD: lambda: read_by_us(dialect, streams),
+        FOLDED: lambda: read_by_us(dialect, streams),
+        FOLDED_JSON: lambda: written_by_us(dialect, streams),
         ORJSON: lambda: read_by_hand(dialect, streams),
+        ORJSON_JSON: lambda: read_by_hand(dialect, streams, orjson.dumps),
     }
     events = sum(b"".join(feeds).count(b"data:") for feeds in streams)
     about = {"dialect": dialect, "events": events, "streams": len(streams)}

@@ -1,0 +1,83 @@
+"""`Model.stream` over each transport, against the bytes of the same client on a kept connection.
+
+In: a loopback server that writes whole bodies.  Out: the time of a call with 20 and with 2,000
+events; the difference between both readers is what a Model adds for a call and for an event.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+
+import aiohttp
+import httpx2
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from deltafold import OpenAIChatConfig, OpenAIChatModel
+from measuring import together
+from serving import serving
+
+BYTES = "bytes"
+MODEL = "Model.stream, final message"
+TRANSPORTS = ("aiohttp", "httpx2")
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with serving() as port:
+        yield port
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("events", [2000, 20])
+def test_model_path(benchmark: BenchmarkFixture, transport: str, events: int, port: int) -> None:
+    url = f"http://127.0.0.1:{port}/openai-chat/few/{events}"
+    with asyncio.Runner() as runner:
+        reads, close = runner.run(readers(transport, url))
+
+        def read(name: str) -> Callable[[], int]:
+            return lambda: runner.run(reads[name]())
+
+        names = {name: read(name) for name in reads}
+        about = {"transport": transport, "events": events, "calls": 1}
+        read_to_the_end = together(benchmark, names, group="model path", **about)
+        runner.run(close())
+    assert read_to_the_end[MODEL] > events
+    assert read_to_the_end[BYTES] > 100 * events
+
+
+async def readers(
+    transport: str, url: str
+) -> tuple[dict[str, Callable[[], Awaitable[int]]], Callable[[], Awaitable[None]]]:
+    """Return both readers of a transport, over one client, and the function that closes it."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
+    config = OpenAIChatConfig(model_id="m", base_url=url, api_key="unused")
+    if transport == "aiohttp":
+        session = aiohttp.ClientSession()
+        model = OpenAIChatModel(config, client=session)
+
+        async def read_bytes() -> int:
+            count = 0
+            async with session.post(f"{url}/chat/completions", json=body) as response:
+                async for chunk in response.content.iter_any():
+                    count += len(chunk)
+            return count
+
+        close = session.close
+    else:
+        client = httpx2.AsyncClient()
+        model = OpenAIChatModel(config, client=client)
+
+        async def read_bytes() -> int:
+            count = 0
+            async with client.stream("POST", f"{url}/chat/completions", json=body) as response:
+                async for chunk in response.aiter_bytes():
+                    count += len(chunk)
+            return count
+
+        close = client.aclose
+
+    async def read_message() -> int:
+        async with model.stream("?") as stream:
+            return len((await stream.final_message()).text)
+
+    return {BYTES: read_bytes, MODEL: read_message}, close

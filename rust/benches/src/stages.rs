@@ -3,6 +3,7 @@
 //! In: the feeds of a body.  Out: a count that the caller can check, or the message.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use deltafold::contract::Delta;
 use deltafold::decoder::{Decoder, Options};
@@ -92,7 +93,7 @@ pub fn options(dialect: &str) -> Option<Options> {
         tool_names: None,
         limits: Limits::default(),
     };
-    Some(Options { stream, markup: None })
+    Some(Options { stream, markup: None, shapes: Some(Arc::default()) })
 }
 
 /// Output that counts deltas and stores none.

@@ -5,10 +5,10 @@
 //! Law: the clock is called at most once, and only for a refusal.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use deltafold::decoder::Options;
-use deltafold::dialect::{self, REGISTRY};
+use deltafold::dialect::{self, REGISTRY, Shapes};
 use deltafold::emit::StreamOptions;
 use deltafold::limits::Limits;
 use deltafold::markup::{self, FAMILIES, Wanted};
@@ -23,6 +23,9 @@ use crate::clock::{self, Timestamp};
 use crate::errors;
 use crate::refusal;
 use crate::tools;
+
+/// Shapes of frames that all streams of the process share.
+static SHAPES: LazyLock<Arc<Shapes>> = LazyLock::new(Arc::default);
 
 /// Return the names of all dialects.
 #[pyfunction]
@@ -141,7 +144,7 @@ impl Given<'_, '_> {
             limits: self.limits.unwrap_or_default(),
         };
         let markup = wanted.as_ref().map(|wanted| wanted.family.name);
-        let options = Options { stream, markup: wanted };
+        let options = Options { stream, markup: wanted, shapes: Some(Arc::clone(&SHAPES)) };
         Ok(Settings { options, dialect: row.name, markup, run_id, clock })
     }
 }

@@ -4,14 +4,18 @@
 //!
 //! Laws: the framing is chosen once, from the first bytes.  Nothing is kept after the terminal.
 
+use std::sync::Arc;
+
 use super::answers::{Alone, Outputs};
 use super::core::Core;
 use super::frame_handler::FrameHandler;
 use super::options::Options;
 use crate::contract::{ErrorCode, Failure, Output};
-use crate::dialect::{self, State};
+use crate::dialect::{self, Shapes, State};
+use crate::emit::StreamOptions;
 use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
 use crate::framing::{Framer, Framing};
+use crate::limits::Limits;
 use crate::markup::Wanted;
 use crate::provider_error::{BODY_BYTES, Response};
 
@@ -22,6 +26,7 @@ pub struct Decoder {
     /// The usual framing of the protocol.
     usual: Framing,
     markup: Option<Wanted>,
+    shapes: Option<Arc<Shapes>>,
     /// Boxed, so that a decoder is cheap to move.
     core: Box<Core>,
     fed_anything: bool,
@@ -50,6 +55,10 @@ impl Decoder {
     ) -> Option<Self> {
         let row = dialect::find(options.stream.dialect)?;
         let refused = options.stream.response.is_refusal();
+        let mut state = (row.state)();
+        if let Some(shapes) = options.shapes.as_ref().filter(|_| reads_as_most(&options)) {
+            state.share(shapes);
+        }
         Some(Self {
             body: if refused {
                 Body::Refused(Vec::new())
@@ -58,14 +67,19 @@ impl Decoder {
             },
             usual: row.framing,
             markup: options.markup.clone(),
-            core: Box::new(core(options, (row.state)())),
+            shapes: options.shapes.clone(),
+            core: Box::new(core(options, state)),
             fed_anything: false,
         })
     }
 
     /// Return the options of this decoder.
     pub fn options(&self) -> Options {
-        Options { stream: self.core.options().clone(), markup: self.markup.clone() }
+        Options {
+            stream: self.core.options().clone(),
+            markup: self.markup.clone(),
+            shapes: self.shapes.clone(),
+        }
     }
 
     /// Set the status and the headers of the response.  Return false, without an effect, after the first byte.
@@ -205,6 +219,12 @@ impl Decoder {
         }
         self.core.end_of_body(out, self.fed_anything);
     }
+}
+
+/// Return true if the options do not change what `read` returns, so that shapes of other streams are valid.
+fn reads_as_most(options: &Options) -> bool {
+    let StreamOptions { choice, logprobs, limits, .. } = &options.stream;
+    *choice == 0 && !logprobs && limits.depth == Limits::default().depth
 }
 
 /// Keep the beginning of a page, from its first bracket.

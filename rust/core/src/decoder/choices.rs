@@ -27,7 +27,8 @@ impl Choices {
     /// Build a decoder of all answers; `None` if the dialect of the options is unknown.  The answer of the options is
     /// ignored.
     pub fn new(options: Options) -> Option<Self> {
-        Decoder::with_core(options, Core::of_all).map(Self)
+        // An event of all answers is read in another way than that of one.
+        Decoder::with_core(Options { shapes: None, ..options }, Core::of_all).map(Self)
     }
 
     /// Return the options of this decoder.

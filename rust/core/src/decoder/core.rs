@@ -61,7 +61,7 @@ impl<'a> Event<'a> {
 impl Core {
     /// Build the stages of one answer, the one of the options.
     pub(super) fn new(options: Options, state: State) -> Self {
-        let Options { stream, markup } = options;
+        let Options { stream, markup, .. } = options;
         let stream = Arc::new(stream);
         let answers = Answers::one(Arc::clone(&stream), markup.as_ref());
         Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }
@@ -69,7 +69,7 @@ impl Core {
 
     /// Build the stages of all answers.
     pub(super) fn of_all(options: Options, state: State) -> Self {
-        let Options { stream, markup } = options;
+        let Options { stream, markup, .. } = options;
         let stream = Arc::new(stream);
         let answers = Answers::all(Arc::clone(&stream), markup.as_ref(), state.has_choices());
         Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }

@@ -1,5 +1,8 @@
 //! `Options`: facts and choices that the caller gives before the first byte.
 
+use std::sync::Arc;
+
+use crate::dialect::Shapes;
 use crate::emit::StreamOptions;
 use crate::markup::Wanted;
 
@@ -10,4 +13,6 @@ pub struct Options {
     pub stream: StreamOptions,
     /// Markup that is decoded in plain text.  Without it, text is left unchanged.
     pub markup: Option<Wanted>,
+    /// Shapes of frames that streams share.  They make short streams faster and change no delta.
+    pub shapes: Option<Arc<Shapes>>,
 }

@@ -4,11 +4,14 @@
 //! `apply(event, sink)` owns all state of the protocol.  Sequence numbers, ids, the pairing of starts and ends, and the
 //! terminal event belong to the emitter alone.
 
+use std::sync::Arc;
+
 use crate::facts::Facts;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
 use crate::provider_error::ErrorTables;
 use crate::sink::Sinks;
+use crate::template::{self, Template};
 use protocol::{Protocol, ProtocolDriver};
 use signs::Signs;
 
@@ -42,6 +45,8 @@ pub struct Dialect {
     pub state: fn() -> State,
 }
 
+type EventTemplate<P> = <P as Protocol>::EventTemplate;
+
 /// Define the rows and the code that follows from them: [`REGISTRY`], [`ERROR_TABLES`], [`State`] and its dispatch.
 macro_rules! registry {
     ($($(#[$doc:meta])* $name:literal, $framing:ident => $protocol:ident($module:ident),)+) => {
@@ -63,7 +68,36 @@ macro_rules! registry {
             $($(#[$doc])* $protocol(Box<ProtocolDriver<$module::State>>),)+
         }
 
+        /// The shapes of frames that the streams of a process share, for each dialect that has any.
+        #[derive(Debug)]
+        #[expect(non_snake_case, reason = "the fields have the names of the rows")]
+        pub struct Shapes {
+            $($protocol: Option<Arc<template::Shapes<EventTemplate<$module::State>>>>,)+
+        }
+
+        impl Default for Shapes {
+            fn default() -> Self {
+                Self {
+                    $($protocol: EventTemplate::<$module::State>::HAS_SHAPES.then(Arc::default),)+
+                }
+            }
+        }
+
+        /// Which shapes are known makes no difference for a stream.
+        impl PartialEq for Shapes {
+            fn eq(&self, _: &Self) -> bool {
+                true
+            }
+        }
+
         impl State {
+            /// Share the shapes of frames with other streams that read frames in the same way.
+            pub fn share(&mut self, shapes: &Shapes) {
+                match self {
+                    $(Self::$protocol(driver) => driver.share(shapes.$protocol.as_ref()),)+
+                }
+            }
+
             /// Return true if a stream of the dialect may have several answers.
             pub fn has_choices(&self) -> bool {
                 match self {

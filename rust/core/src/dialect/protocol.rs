@@ -6,6 +6,7 @@
 //! many answers are followed, and an answer gets from it what it would get if it were followed alone.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use super::choices::Followed;
 use crate::contract::Output;
@@ -13,7 +14,7 @@ use crate::framing::Bytes;
 use crate::json::{Reader, Result};
 use crate::limits::Limits;
 use crate::sink::{DeltaSink, Sinks};
-use crate::template::{EventHandler, StudiedFrame, Template, Templates};
+use crate::template::{EventHandler, Shapes, StudiedFrame, Template, Templates};
 
 /// One framed JSON object.
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +144,11 @@ impl<P: Protocol> Default for ProtocolDriver<P> {
 }
 
 impl<P: Protocol> ProtocolDriver<P> {
+    /// Share the shapes of frames with other streams.
+    pub(super) fn share(&mut self, shapes: Option<&Arc<Shapes<P::EventTemplate>>>) {
+        self.templates.share(shapes);
+    }
+
     #[inline]
     pub(super) fn apply_template(
         &mut self,

@@ -1,5 +1,6 @@
 //! One template: a frame that is cut at its holes, and the comparison of other frames with it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use super::event::{EventHandler, StudiedFrame, Template};
@@ -8,7 +9,7 @@ use super::token::{Kind, MAX_TOKENS, Token, TokenSpan, Tokens};
 use crate::framing::Bytes;
 use crate::json::{Reader, Str};
 
-/// Maximum number of holes of one template.
+/// Maximum number of holes of a template of one stream.
 const MAX_HOLES: usize = 8;
 
 /// A hole in the frame of a template.  Literals separate the holes.
@@ -36,15 +37,15 @@ pub(super) struct CompiledTemplate<E> {
 }
 
 /// The texts in the holes of a frame.
-pub(super) struct Holes<'a> {
-    texts: [&'a str; MAX_HOLES],
+pub(super) struct Holes<'a, const N: usize = MAX_HOLES> {
+    texts: [&'a str; N],
     /// One bit for each hole, set if the text has escapes.
     escaped: u32,
 }
 
-impl Default for Holes<'_> {
+impl<const N: usize> Default for Holes<'_, N> {
     fn default() -> Self {
-        Self { texts: [""; MAX_HOLES], escaped: 0 }
+        Self { texts: [""; N], escaped: 0 }
     }
 }
 
@@ -66,6 +67,7 @@ impl<E: Template> CompiledTemplate<E> {
             range: padding..closing,
             kind: Kind::Space,
             escaped: false,
+            changes: false,
             hole: None,
         });
         if !fit || spans.len() > MAX_TOKENS {
@@ -80,6 +82,11 @@ impl<E: Template> CompiledTemplate<E> {
         })
     }
 
+    /// Return the name.
+    pub(super) fn name(&self) -> Box<str> {
+        self.name.clone()
+    }
+
     /// Compare the name.
     ///
     /// Empty names are handled first.  A comparison of two empty texts in the C library costs more than the rest of a match.
@@ -90,7 +97,11 @@ impl<E: Template> CompiledTemplate<E> {
 
     /// Return the text of a token: of its hole, or of the template's own frame.
     #[inline]
-    pub(super) fn text<'a>(&'a self, token: Token, holes: &Holes<'a>) -> Str<'a> {
+    pub(super) fn text<'a, const N: usize>(
+        &'a self,
+        token: Token,
+        holes: &Holes<'a, N>,
+    ) -> Str<'a> {
         let nothing = Str::plain("");
         let Some(span) = self.spans.get(usize::from(token.0)) else { return nothing };
         let Some(hole) = span.hole else {
@@ -101,6 +112,90 @@ impl<E: Template> CompiledTemplate<E> {
         let hole = usize::from(hole);
         let raw = holes.texts.get(hole).copied().unwrap_or("");
         Str { raw, escaped: holes.escaped & (1 << hole) != 0 }
+    }
+
+    /// Make holes of all tokens that another stream may have with another text, and remove their texts from the frame.
+    ///
+    /// Returns false, without a use for the template, if it would have more than `max_holes`, or reads an object.
+    pub(super) fn open(&mut self, max_holes: usize) -> bool {
+        self.spans.iter_mut().filter(|span| span.opens()).for_each(|span| span.hole = Some(0));
+        self.cut();
+        let readable = |segment: &Segment| !matches!(segment.kind, Kind::Read(_));
+        if self.segments.len() > max_holes || !self.segments.iter().all(readable) {
+            return false;
+        }
+        let mut wire = std::mem::take(&mut self.frame.wire).into_string();
+        for segment in &self.segments {
+            wire.replace_range(segment.hole.clone(), &" ".repeat(segment.hole.len()));
+        }
+        self.frame.wire = wire.into();
+        true
+    }
+
+    /// Return the template of a stream for the frame that matched this one from `start` on, with the texts of its holes.
+    pub(super) fn adopted<const N: usize>(
+        &self,
+        start: usize,
+        found: &str,
+        holes: &Holes<'_, N>,
+    ) -> Option<Self> {
+        // In the coordinates of `found`, with the distance of what follows each hole.
+        let mut by = 0_isize.checked_sub_unsigned(start)?;
+        let mut places = Vec::with_capacity(self.segments.len());
+        for (segment, text) in self.segments.iter().zip(&holes.texts) {
+            let begin = segment.hole.start.checked_add_signed(by)?;
+            let hole = begin..begin + text.len();
+            by = hole.end.checked_signed_diff(segment.hole.end)?;
+            places.push((hole, by));
+        }
+        let before = self.frame.start.checked_sub(start)?;
+        let mut spans = self.spans.clone();
+        for span in &mut spans {
+            if let Some(hole) = span.hole {
+                let (place, _) = places.get(usize::from(hole))?;
+                span.range = place.start.checked_sub(before)?..place.end.checked_sub(before)?;
+                span.escaped = holes.escaped & (1 << hole) != 0;
+                span.hole = span.changes.then_some(0);
+            } else {
+                let end = span.range.end + self.frame.start;
+                let behind =
+                    self.segments.iter().take_while(|segment| segment.hole.end <= end).count();
+                let by = behind.checked_sub(1).and_then(|at| places.get(at));
+                let first = 0_isize.checked_sub_unsigned(start)?;
+                let by = by.map_or(first, |(_, by)| *by) + start.cast_signed();
+                span.range = span.range.start.checked_add_signed(by)?
+                    ..span.range.end.checked_add_signed(by)?;
+            }
+        }
+        let end = self.frame.end.checked_add_signed(by)?;
+        let frame = FramedJson { wire: found.into(), start: before, end };
+        Some(Self {
+            name: self.name.clone(),
+            frame,
+            spans,
+            segments: Vec::new(),
+            event: self.event.clone(),
+        })
+    }
+
+    /// Return a hash of the name and of what stays the same when [`Self::open`] opens the frame.
+    pub(super) fn skeleton(&self) -> u64 {
+        let mut open: Vec<Range<usize>> = self
+            .spans
+            .iter()
+            .filter(|span| span.opens())
+            .map(|span| moved(&span.range, self.frame.start))
+            .collect();
+        open.sort_by_key(|range| range.start);
+        let mut hasher = DefaultHasher::new();
+        self.name.hash(&mut hasher);
+        let mut mine = 0;
+        for hole in open {
+            self.frame.wire.get(mine..hole.start).hash(&mut hasher);
+            mine = hole.end;
+        }
+        self.frame.wire.get(mine..).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Cut the frame at the spans that are holes.
@@ -134,12 +229,12 @@ impl<E: Template> CompiledTemplate<E> {
     ///
     /// `start` and `end` are the piece of the template to match, framing included.
     #[inline]
-    pub(super) fn matches<'a>(
+    pub(super) fn matches<'a, const N: usize>(
         &self,
         start: usize,
         end: usize,
         bytes: Bytes<'a>,
-        holes: &mut Holes<'a>,
+        holes: &mut Holes<'a, N>,
         handler: &mut impl EventHandler<E>,
     ) -> Option<usize> {
         let text = bytes.as_bytes();

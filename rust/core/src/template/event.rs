@@ -10,11 +10,24 @@ pub trait Template: Clone + Debug + PartialEq + Sized {
     /// The event over borrowed tokens.
     type Event<'a>;
 
-    /// Convert an event to spans; `None` for kinds of event that do not repeat.
+    /// True if streams share the shapes of their frames.  Then `fill_whole` sets every member.
+    const HAS_SHAPES: bool = false;
+
+    /// Return true if such events repeat within a stream.  Other events have a shape at most.
+    fn repeats(_: &Self::Event<'_>) -> bool {
+        true
+    }
+
+    /// Convert an event to spans; `None` for kinds of event without a template and a shape.
     fn from_event(event: &Self::Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self>;
 
-    /// Build the event from the texts of its tokens.
+    /// Build the event from the texts of its tokens.  Members that only the first frame of a stream sets may be left out.
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Self::Event<'a>;
+
+    /// Build the event with all members that `read` sets.
+    fn fill_whole<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Self::Event<'a> {
+        self.fill(text)
+    }
 }
 
 /// A protocol with its output, as templates use it.

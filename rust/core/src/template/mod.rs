@@ -18,22 +18,25 @@
 //! A template also keeps the bytes that framed its frame.  No hole takes a line end.  If all literals match, framing would
 //! therefore find the same event, and the event is taken before it is framed.
 //!
-//! Templates are learned for each stream, at most three at a time.  Property tests and a fuzz target compare
-//! them with `read`.
+//! Templates are learned for each stream, at most three at a time.  A stream that shares [`Shapes`] with others takes its first
+//! templates from them.  Property tests and a fuzz target compare both with `read`.
 //!
 //! The rest of the core uses this module in four places.  Its removal would change these and no delta:
 //! - `dialect/protocol.rs`: `ProtocolDriver` would only call `read` and `apply`, and `Protocol` would name its event type
 //!   itself and lose `read_object`;
 //! - `dialect/*/read.rs`: each protocol implements [`Template`] for its repeated events;
-//! - `decoder`: the frame handler would not override `framing::Receiver::unframed`;
+//! - `decoder`: the frame handler would not override `framing::Receiver::unframed`, and its options would have no shapes;
 //! - `json::Reader`: the trace of ignored scalars would go.
 
 mod compiled;
 mod event;
 mod framed_json;
+mod shapes;
+mod signature;
 mod templates;
 mod token;
 
 pub use event::{EventHandler, StudiedFrame, Template};
+pub use shapes::Shapes;
 pub use templates::Templates;
 pub use token::{Token, Tokens, is_one_line, is_short_count};

@@ -3,9 +3,11 @@
 //! Law: a study of a frame costs credit, and only hits earn credit, so streams without repetition pay little.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::compiled::{CompiledTemplate, Holes};
 use super::event::{EventHandler, StudiedFrame, Template};
+use super::shapes::{Shapes, SharedShapes, Sought};
 use super::token::MAX_TOKENS;
 use crate::framing::Bytes;
 
@@ -25,15 +27,22 @@ pub struct Templates<E> {
     credit: u32,
     /// Memory for the spans of a studied frame.
     spans: Vec<Range<usize>>,
+    /// Shapes of other streams, if they are shared.
+    shared: Option<SharedShapes<E>>,
 }
 
 impl<E> Default for Templates<E> {
     fn default() -> Self {
-        Self { compiled: Vec::new(), recent: 0, credit: CREDIT, spans: Vec::new() }
+        Self { compiled: Vec::new(), recent: 0, credit: CREDIT, spans: Vec::new(), shared: None }
     }
 }
 
 impl<E: Template> Templates<E> {
+    /// Share the shapes of frames with other streams.
+    pub fn share(&mut self, shapes: Option<&Arc<Shapes<E>>>) {
+        self.shared = shapes.map(SharedShapes::new);
+    }
+
     /// Apply the event of a frame that matches a template; returns false for any other frame.
     ///
     /// The event is built in the call to the handler, because an event is large and returning it would copy it.
@@ -62,7 +71,10 @@ impl<E: Template> Templates<E> {
         {
             template.know_framing(std::str::from_utf8(wire).unwrap_or(""), frame);
         }
-        hit
+        // Shapes know their framing, so that an event which was not cut had its chance before it was framed.
+        hit || (wire.is_empty()
+            && self.looks_up()
+            && self.hit_shape(&Sought::Frame(name, Bytes::Unchecked(frame)), handler).is_some())
     }
 
     /// Apply the event at the start of unframed bytes and return its length, its framing included.
@@ -77,7 +89,38 @@ impl<E: Template> Templates<E> {
             let end = template.matches(0, template.frame.wire.len(), rest, holes, handler)?;
             (template.frame.is_framed() && end <= max_bytes).then_some(end)
         };
-        self.find(handler, matches)
+        self.find(handler, matches).or_else(|| {
+            // Without a line end, the event is cut at the end of the feed.
+            if !self.looks_up() || memchr::memchr(b'\n', rest.as_bytes()).is_none() {
+                return None;
+            }
+            self.hit_shape(&Sought::Unframed(rest, max_bytes), handler)
+        })
+    }
+
+    #[inline]
+    fn looks_up(&self) -> bool {
+        self.shared.as_ref().is_some_and(SharedShapes::is_patient)
+    }
+
+    /// Apply the event of a frame that has a shape of other streams, and keep its template for more of them.
+    #[inline(never)]
+    fn hit_shape<H: EventHandler<E>>(
+        &mut self,
+        sought: &Sought<'_>,
+        handler: &mut H,
+    ) -> Option<usize> {
+        let adopt = self.credit >= STUDY;
+        let found = self.shared.as_mut()?.apply(sought, adopt, handler)?;
+        if let Some(template) = found.template {
+            self.credit -= STUDY;
+            let name = template.name();
+            let mut same = self.compiled.iter_mut().filter(|own| own.is_named(name.as_bytes()));
+            if !same.any(|own| own.widen(found.frame)) {
+                self.keep(template);
+            }
+        }
+        Some(found.length)
     }
 
     #[inline]
@@ -105,6 +148,9 @@ impl<E: Template> Templates<E> {
 
     /// Return memory for the spans that `read` ignores if the credit allows another study.
     pub fn curious(&mut self) -> Option<Vec<Range<usize>>> {
+        if let Some(shared) = &mut self.shared {
+            shared.miss();
+        }
         (self.credit >= STUDY).then(|| std::mem::take(&mut self.spans))
     }
 
@@ -128,15 +174,34 @@ impl<E: Template> Templates<E> {
         event: &E::Event<'_>,
         ignored: &[Range<usize>],
     ) -> bool {
-        for template in
-            self.compiled.iter_mut().filter(|template| template.is_named(frame.name.as_bytes()))
-        {
-            if template.widen(frame.json.as_bytes()) {
-                template.know_framing(frame.wire, frame.json.as_bytes());
+        let repeats = E::repeats(event);
+        let shows = self.shared.as_ref().is_some_and(SharedShapes::shows);
+        if !repeats && !shows {
+            return false;
+        }
+        if repeats {
+            let mut same = self.compiled.iter_mut();
+            let widened = same.find_map(|own| {
+                (own.is_named(frame.name.as_bytes()) && own.widen(frame.json.as_bytes()))
+                    .then_some(own)
+            });
+            if let Some(own) = widened {
+                own.know_framing(frame.wire, frame.json.as_bytes());
                 return true;
             }
         }
-        let Some(mut template) = CompiledTemplate::new(frame, event, ignored) else { return false };
+        let Some(template) = CompiledTemplate::new(frame, event, ignored) else { return false };
+        if let Some(shared) = self.shared.as_mut().filter(|_| shows) {
+            shared.learn(&template, repeats);
+        }
+        if repeats {
+            self.keep(template);
+        }
+        true
+    }
+
+    /// Keep a template, in the place of the oldest one if there are too many.
+    fn keep(&mut self, mut template: CompiledTemplate<E>) {
         if self.compiled.len() < MAX_TEMPLATES {
             template.cut();
             self.compiled.push(template);
@@ -145,6 +210,5 @@ impl<E: Template> Templates<E> {
             template.cut();
             *oldest = template;
         }
-        true
     }
 }

@@ -31,18 +31,17 @@ pub struct Tokens<'a> {
 impl Tokens<'_> {
     /// Register a text that changes in each event.  It is a hole from the first frame on.
     pub fn changing(&mut self, text: Str<'_>) -> Token {
-        // Numbered when the frame is cut.
-        self.borrowed(text, Some(0))
+        self.borrowed(text, true)
     }
 
     /// Register a text that rarely changes.  It becomes a hole once two frames differ in it.
     pub fn rarely_changing(&mut self, text: Str<'_>) -> Token {
-        self.borrowed(text, None)
+        self.borrowed(text, false)
     }
 
     /// Register a whole number that changes in each event.  Templates accept it with few digits and without a sign.
     pub fn changing_count(&mut self, digits: &str) -> Token {
-        let token = self.borrowed(Str::plain(digits), Some(0));
+        let token = self.borrowed(Str::plain(digits), true);
         if let Some(span) = self.spans.last_mut() {
             span.kind = Kind::Count;
         }
@@ -51,38 +50,53 @@ impl Tokens<'_> {
 
     /// Register an object that [`EventHandler::read_object`](super::EventHandler::read_object) reads in each event.
     pub fn parsed_object(&mut self, object: &str) -> Token {
-        self.object(object, Some(0))
+        self.object(object, true)
     }
 
     /// Register an object as [`Self::parsed_object`] does that rarely changes.
     ///
     /// It becomes a hole, whose text is empty, once two frames differ in it.  Until then its text is the object.
     pub fn rarely_changing_object(&mut self, object: &str) -> Token {
-        self.object(object, None)
+        self.object(object, false)
     }
 
-    fn object(&mut self, object: &str, hole: Option<u8>) -> Token {
-        let token = self.borrowed(Str::plain(object), hole);
-        let fits = |levels: &u8| value_end(object.as_bytes(), 0, usize::from(*levels)).is_some();
-        let levels = (1..=MAX_LEVELS).find(fits).filter(|_| object.starts_with('{'));
-        match (self.spans.last_mut(), levels) {
+    /// Register a JSON value that the event borrows as it is.  An object becomes a hole once two frames differ in it.
+    pub fn raw(&mut self, json: &str) -> Token {
+        let token = self.borrowed(Str::plain(json), false);
+        if let (Some(span), Some(levels)) = (self.spans.last_mut(), levels_of(json)) {
+            span.kind = Kind::Object(levels);
+        }
+        token
+    }
+
+    fn object(&mut self, object: &str, changes: bool) -> Token {
+        let token = self.borrowed(Str::plain(object), changes);
+        match (self.spans.last_mut(), levels_of(object)) {
             (Some(span), Some(levels)) => span.kind = Kind::Read(levels),
             _ => self.fit = false,
         }
         token
     }
 
-    fn borrowed(&mut self, text: Str<'_>, hole: Option<u8>) -> Token {
+    fn borrowed(&mut self, text: Str<'_>, changes: bool) -> Token {
         let span = TokenSpan::borrowed(self.frame, text);
         self.fit &= span.is_some();
-        let hole = hole.filter(|_| !text.is_empty());
+        let changes = changes && !text.is_empty();
+        // Numbered when the frame is cut.
+        let hole = changes.then_some(0);
         if self.spans.is_empty() {
             // Most frames are of kinds that do not repeat, and borrow nothing.
             self.spans.reserve_exact(self.ignored + 4);
         }
-        self.spans.extend(span.map(|span| TokenSpan { hole, ..span }));
+        self.spans.extend(span.map(|span| TokenSpan { changes, hole, ..span }));
         Token(u8::try_from(self.spans.len().saturating_sub(1)).unwrap_or(u8::MAX))
     }
+}
+
+/// Return the nesting of an object; `None` for other values and for deeper ones than a template takes.
+fn levels_of(json: &str) -> Option<u8> {
+    let fits = |levels: &u8| value_end(json.as_bytes(), 0, usize::from(*levels)).is_some();
+    (1..=MAX_LEVELS).find(fits).filter(|_| json.starts_with('{'))
 }
 
 /// Return the number of digits of the whole number at the start of `text`.
@@ -113,6 +127,8 @@ pub(super) enum Kind {
     Number,
     /// A whole number with few digits and without a sign.
     Count,
+    /// An object that the event borrows as raw JSON, with the maximum of its nesting.
+    Object(u8),
     /// An object that the protocol reads, with the maximum of its nesting.
     Read(u8),
     /// White space before the last brace.
@@ -127,11 +143,23 @@ pub(super) struct TokenSpan {
     pub(super) range: Range<usize>,
     pub(super) kind: Kind,
     pub(super) escaped: bool,
+    /// True for a token that is a hole from the first frame on.
+    pub(super) changes: bool,
     /// The number of its hole.
     pub(super) hole: Option<u8>,
 }
 
 impl TokenSpan {
+    /// Return true if the token becomes a hole of a frame that streams share.
+    pub(super) fn opens(&self) -> bool {
+        match self.kind {
+            Kind::Fixed => false,
+            // An empty string is read in another way.
+            Kind::Borrowed => !self.range.is_empty(),
+            _ => true,
+        }
+    }
+
     pub(super) fn ignored(frame: &str, token: &Range<usize>) -> Self {
         let text = frame.get(token.clone()).unwrap_or("");
         let (range, kind) = match text.as_bytes().first() {
@@ -139,7 +167,7 @@ impl TokenSpan {
             Some(b'-' | b'0'..=b'9') => (token.clone(), Kind::Number),
             _ => (token.clone(), Kind::Fixed),
         };
-        Self { range, kind, escaped: false, hole: None }
+        Self { range, kind, escaped: false, changes: false, hole: None }
     }
 
     /// Build the span of a token that the event borrows.  Strings may become holes, other JSON may not.
@@ -153,7 +181,7 @@ impl TokenSpan {
             && frame.as_bytes().get(start - 1) == Some(&b'"')
             && frame.as_bytes().get(range.end) == Some(&b'"');
         let kind = if quoted { Kind::Borrowed } else { Kind::Fixed };
-        Some(Self { range, kind, escaped: text.escaped, hole: None })
+        Some(Self { range, kind, escaped: text.escaped, changes: false, hole: None })
     }
 }
 
@@ -173,7 +201,7 @@ impl Kind {
             Self::Ignored => string_end(frame, at).ok(),
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
             Self::Count => Some((at + short_count_digits(frame.get(at..)?)?, false)),
-            Self::Read(levels) if frame.get(at) == Some(&b'{') => {
+            Self::Object(levels) | Self::Read(levels) if frame.get(at) == Some(&b'{') => {
                 let end = value_end(frame, at, usize::from(levels))?;
                 is_one_line(frame.get(at..end)?).then_some((end, false))
             }
@@ -181,7 +209,7 @@ impl Kind {
                 let spaces = frame.iter().skip(at).take_while(|byte| matches!(byte, b' ' | b'\t'));
                 Some((at + spaces.count(), false))
             }
-            Self::Read(_) | Self::Fixed => None,
+            Self::Object(_) | Self::Read(_) | Self::Fixed => None,
         }
     }
 }

@@ -47,6 +47,7 @@ mod placing;
 mod provider_error;
 mod registry;
 mod repeating;
+mod shapes;
 mod sse;
 mod support;
 mod tables;

@@ -84,9 +84,37 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The deltas that repeat: text, thinking, arguments.
+/// The deltas that repeat (text, thinking, arguments), and the events that begin and end most streams.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EventTemplate {
+pub enum EventTemplate {
+    /// A delta that repeats.
+    Delta(DeltaTemplate),
+    /// `message_start`.
+    Message {
+        /// The tokens of its message, in the order of the members of [`Message`].
+        id: Option<Token>,
+        /// See above.
+        model: Option<Token>,
+        /// See above.
+        content: Option<Token>,
+        /// See above.
+        usage: Option<Token>,
+    },
+    /// `content_block_start`.
+    BlockStart(Option<i64>, Token),
+    /// `content_block_stop`.
+    BlockStop(Option<i64>),
+    /// `message_delta`: the stop reason and the counts.
+    MessageDelta(Option<Token>, Option<Token>),
+    /// `message_stop`.
+    MessageStop,
+    /// `ping`.
+    Ping,
+}
+
+/// A delta that repeats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeltaTemplate {
     index: Option<i64>,
     kind: TemplateKind,
     text: Token,
@@ -99,11 +127,8 @@ enum TemplateKind {
     InputJson,
 }
 
-impl Template for EventTemplate {
-    type Event<'a> = Event<'a>;
-
-    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
-        let Event::BlockDelta { index, delta } = event else { return None };
+impl DeltaTemplate {
+    fn new(index: Option<i64>, delta: &BlockDelta<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let (kind, text) = match delta {
             BlockDelta::Text(text) => (TemplateKind::Text, text),
             BlockDelta::Thinking(text) => (TemplateKind::Thinking, text),
@@ -112,18 +137,96 @@ impl Template for EventTemplate {
                 return None;
             }
         };
-        Some(Self { index: *index, kind, text: tokens.changing(*text) })
+        Some(Self { index, kind, text: tokens.changing(*text) })
+    }
+}
+
+impl Template for EventTemplate {
+    type Event<'a> = Event<'a>;
+
+    const HAS_SHAPES: bool = true;
+
+    fn repeats(event: &Event<'_>) -> bool {
+        matches!(event, Event::BlockDelta { .. })
+    }
+
+    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
+        Some(match *event {
+            Event::BlockDelta { index, ref delta } => {
+                Self::Delta(DeltaTemplate::new(index, delta, tokens)?)
+            }
+            Event::Message { message, whole: false } => {
+                let Message { id, model, content, usage, .. } = message;
+                if message != (Message { id, model, content, usage, ..Message::default() }) {
+                    return None;
+                }
+                let (content, usage) =
+                    (content.map(|json| tokens.raw(json)), usage.map(|json| tokens.raw(json)));
+                Self::Message {
+                    id: id.map(|id| tokens.rarely_changing(id)),
+                    model: model.map(|model| tokens.rarely_changing(model)),
+                    content,
+                    usage,
+                }
+            }
+            // A block without an object is not in the frame.
+            Event::BlockStart { index, block } => Self::BlockStart(index, tokens.raw(block)),
+            Event::BlockStop { index } => Self::BlockStop(index),
+            Event::MessageDelta { stop_reason, facts, usage } if facts == Facts::default() => {
+                let usage = usage.map(|usage| tokens.raw(usage));
+                Self::MessageDelta(stop_reason.map(|text| tokens.rarely_changing(text)), usage)
+            }
+            Event::MessageStop => Self::MessageStop,
+            Event::Ping => Self::Ping,
+            Event::Message { .. }
+            | Event::MessageDelta { .. }
+            | Event::Error(_)
+            | Event::Unknown(_) => return None,
+        })
     }
 
     #[inline]
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
-        let text = text(self.text);
-        let delta = match self.kind {
+        // A template of a stream is always a delta.
+        let Self::Delta(DeltaTemplate { index, kind, text: token }) = *self else {
+            return self.fill_rare(text);
+        };
+        let text = text(token);
+        let delta = match kind {
             TemplateKind::Text => BlockDelta::Text(text),
             TemplateKind::Thinking => BlockDelta::Thinking(text),
             TemplateKind::InputJson => BlockDelta::InputJson(text),
         };
-        Event::BlockDelta { index: self.index, delta }
+        Event::BlockDelta { index, delta }
+    }
+}
+
+impl EventTemplate {
+    /// Build an event that is no delta.
+    #[cold]
+    fn fill_rare<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let raw = |token: Token| text(token).raw;
+        match *self {
+            Self::Message { id, model, content, usage } => {
+                let message = Message {
+                    id: id.map(&text),
+                    model: model.map(&text),
+                    content: content.map(raw),
+                    usage: usage.map(raw),
+                    ..Message::default()
+                };
+                Event::Message { message, whole: false }
+            }
+            Self::BlockStart(index, block) => Event::BlockStart { index, block: raw(block) },
+            Self::BlockStop(index) => Event::BlockStop { index },
+            Self::MessageDelta(stop_reason, usage) => Event::MessageDelta {
+                stop_reason: stop_reason.map(&text),
+                facts: Facts::default(),
+                usage: usage.map(raw),
+            },
+            Self::MessageStop => Event::MessageStop,
+            Self::Delta(_) | Self::Ping => Event::Ping,
+        }
     }
 }
 

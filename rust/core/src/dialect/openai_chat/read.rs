@@ -308,8 +308,7 @@ fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
     reader.maybe_object(|reader, key| {
         match key {
             "index" => call.index = reader.integer()?,
-            // Mistral writes `"null"` if a call has no id yet.
-            "id" => call.id = reader.scalar()?.filter(|id| !id.is_empty() && id.raw != "null"),
+            "id" => call.id = reader.scalar()?.filter(is_call_id),
             "function" => read_function(reader, &mut call)?,
             "custom" => {
                 call.custom = reader.kind()? == Kind::Object;
@@ -321,6 +320,11 @@ fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
         Ok(())
     })?;
     Ok(call)
+}
+
+/// Return whether a text is an id.  Mistral writes `"null"` if a call has no id yet.
+fn is_call_id(id: &Str<'_>) -> bool {
+    !id.is_empty() && id.raw != "null"
 }
 
 fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result<()> {
@@ -340,16 +344,22 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
 }
 
 /// The chunks that repeat: text, reasoning, arguments of one call, and their log probabilities.  Of the other members, only
-/// identifiers such as the response id may be present.
+/// identifiers such as the response id may be present.  A chunk with a finish reason or counts has a shape only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventTemplate {
     number: TemplateNumber,
+    has_choice: bool,
+    has_delta: bool,
     other_choices: bool,
     content: Option<Token>,
     reasoning_content: Option<Token>,
     reasoning: Option<Token>,
     call: Option<TemplateCall>,
     logprobs: bool,
+    /// Response id, model, fingerprint and service tier.
+    names: [Option<Token>; 4],
+    finish_reason: Option<Token>,
+    usage: Option<Token>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -361,8 +371,43 @@ struct TemplateCall {
     custom: bool,
 }
 
+impl EventTemplate {
+    #[inline]
+    fn message<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Message<'a> {
+        Message {
+            content: self.content.map(&text),
+            reasoning_content: self.reasoning_content.map(&text),
+            reasoning: self.reasoning.map(&text),
+            first_call: self.call.map(|call| ToolCall {
+                index: call.index,
+                id: call.id.map(&text).filter(is_call_id),
+                name: call.name.map(&text),
+                arguments: Some(Arguments::Text(text(call.arguments))),
+                custom: call.custom,
+                extra_content: None,
+            }),
+            rare: None,
+        }
+    }
+}
+
 impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
+
+    const HAS_SHAPES: bool = true;
+
+    fn repeats(event: &Event<'_>) -> bool {
+        let Event::Chunk(chunk) = event else { return false };
+        let delta = &chunk.choice.delta;
+        let says = delta.content.or(delta.reasoning_content).or(delta.reasoning);
+        chunk.has_choice
+            && chunk.choice.has_delta
+            && chunk.choice.finish_reason.is_none()
+            && chunk.usage.is_none()
+            && (says.is_some()
+                || delta.first_call.is_some()
+                || chunk.choice.logprobs.json.is_some())
+    }
 
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event::Chunk(chunk) = event else { return None };
@@ -372,15 +417,17 @@ impl Template for EventTemplate {
             model: chunk.model,
             fingerprint: chunk.fingerprint,
             service_tier: chunk.service_tier,
-            has_choice: true,
+            has_choice: chunk.has_choice,
             choice: Choice {
                 number: chunk.choice.number,
-                has_delta: true,
+                has_delta: chunk.choice.has_delta,
                 delta: Message { rare: None, ..delta.clone() },
+                finish_reason: chunk.choice.finish_reason,
                 logprobs: ChoiceLogprobs { json: chunk.choice.logprobs.json, tokens: None },
                 ..Choice::default()
             },
             other_choices: chunk.other_choices,
+            usage: chunk.usage,
             ..Chunk::default()
         };
         if bare != *chunk {
@@ -388,9 +435,10 @@ impl Template for EventTemplate {
         }
         // Identifiers may change from chunk to chunk, but only the first ones count.
         let names = [chunk.id, chunk.model, chunk.fingerprint, chunk.service_tier];
-        for name in names.into_iter().flatten() {
-            tokens.rarely_changing(name);
-        }
+        let mut rarely = |text| tokens.rarely_changing(text);
+        let names = names.map(|name| name.map(&mut rarely));
+        let finish_reason = chunk.choice.finish_reason.map(&mut rarely);
+        let usage = chunk.usage.map(|usage| tokens.raw(usage));
         let call = match delta.first_call {
             None => None,
             Some(ToolCall {
@@ -409,17 +457,20 @@ impl Template for EventTemplate {
             }),
             Some(_) => return None,
         };
-        let repeat = Self {
+        Some(Self {
             number: TemplateNumber::new(chunk.choice.number, tokens)?,
+            has_choice: chunk.has_choice,
+            has_delta: chunk.choice.has_delta,
             other_choices: chunk.other_choices,
             content: delta.content.map(|text| tokens.changing(text)),
             reasoning_content: delta.reasoning_content.map(|text| tokens.changing(text)),
             reasoning: delta.reasoning.map(|text| tokens.changing(text)),
             call,
             logprobs: chunk.choice.logprobs.json.map(|raw| tokens.parsed_object(raw)).is_some(),
-        };
-        let says = repeat.content.or(repeat.reasoning_content).or(repeat.reasoning);
-        (says.is_some() || repeat.logprobs || call.is_some()).then_some(repeat)
+            names,
+            finish_reason,
+            usage,
+        })
     }
 
     // A single expression lets the compiler build the event in place, without a copy.
@@ -427,22 +478,30 @@ impl Template for EventTemplate {
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         Event::More {
             number: self.number.fill(&text).value,
-            message: Message {
-                content: self.content.map(&text),
-                reasoning_content: self.reasoning_content.map(&text),
-                reasoning: self.reasoning.map(&text),
-                first_call: self.call.map(|call| ToolCall {
-                    index: call.index,
-                    id: call.id.map(&text),
-                    name: call.name.map(&text),
-                    arguments: Some(Arguments::Text(text(call.arguments))),
-                    custom: call.custom,
-                    extra_content: None,
-                }),
-                rare: None,
-            },
+            message: self.message(&text),
             other_choices: self.other_choices,
             logprobs: self.logprobs,
         }
+    }
+
+    fn fill_whole<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
+        let [id, model, fingerprint, service_tier] = self.names.map(|name| name.map(&text));
+        Event::Chunk(Chunk {
+            id,
+            model,
+            fingerprint,
+            service_tier,
+            has_choice: self.has_choice,
+            choice: Choice {
+                number: self.number.fill(&text),
+                has_delta: self.has_delta,
+                delta: self.message(&text),
+                finish_reason: self.finish_reason.map(&text),
+                ..Choice::default()
+            },
+            other_choices: self.other_choices,
+            usage: self.usage.map(|usage| text(usage).raw),
+            ..Chunk::default()
+        })
     }
 }

@@ -61,7 +61,7 @@ pub fn options(specification: &str) -> Options {
         tool_names: None,
         limits: Limits::default(),
     };
-    Options { stream, markup }
+    Options { stream, markup, shapes: None }
 }
 
 /// A decoder of a stream named "run".

@@ -9,8 +9,11 @@
     reason = "an oracle fails loudly, and where it stands"
 )]
 
+use std::sync::{Arc, LazyLock};
+
 use deltafold::contract::{Delta, Laws};
-use deltafold::decoder::Decoder;
+use deltafold::decoder::{Decoder, Options};
+use deltafold::dialect::Shapes;
 
 use super::super::{Each, Owned, decode_with, options};
 use super::pieces;
@@ -56,10 +59,7 @@ pub fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[usize]) {
 }
 
 /// A decoder that keeps the frames' JSON (`provider_raw`) reads every frame, so that it is the oracle.
-fn deltas(dialect: &str, body: &[u8], logprobs: bool, provider_raw: bool) -> Vec<Owned> {
-    let mut options = options(dialect);
-    options.stream.provider_raw = provider_raw;
-    options.stream.logprobs = logprobs;
+fn deltas(options: Options, body: &[u8]) -> Vec<Owned> {
     let mut deltas = decode_with(Decoder::new(options).expect("a dialect"), [body]);
     for delta in &mut deltas {
         delta.provider_raw = None;
@@ -67,11 +67,28 @@ fn deltas(dialect: &str, body: &[u8], logprobs: bool, provider_raw: bool) -> Vec
     deltas
 }
 
-/// Templates make the deltas that reading every frame makes.
+/// Shapes of all bodies that this process has checked.
+static SHAPES: LazyLock<Arc<Shapes>> = LazyLock::new(Arc::default);
+
+/// Templates make the deltas that reading every frame makes, those of the stream and those that streams share.
+///
+/// The first stream of a new table shows its skeletons, the second one has them kept, the third one uses them.
 pub fn templates_agree(name: &str, dialect: &str, body: &[u8]) {
     for logprobs in [false, true] {
-        let hits = deltas(dialect, body, logprobs, false);
-        let reads = deltas(dialect, body, logprobs, true);
-        assert!(hits == reads, "{name}: templates differ from read\n{hits:#?}\n{reads:#?}");
+        let mut options = options(dialect);
+        options.stream.logprobs = logprobs;
+        let mut raw = options.clone();
+        raw.stream.provider_raw = true;
+        let reads = deltas(raw, body);
+        let new: Arc<Shapes> = Arc::default();
+        let tables = [None, Some(&new), Some(&new), Some(&new), Some(&*SHAPES)];
+        for (round, shapes) in tables.into_iter().enumerate() {
+            let options = Options { shapes: shapes.cloned(), ..options.clone() };
+            let hits = deltas(options, body);
+            assert!(
+                hits == reads,
+                "{name}: templates differ from read in round {round}\n{hits:#?}\n{reads:#?}"
+            );
+        }
     }
 }

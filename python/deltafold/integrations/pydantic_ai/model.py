@@ -137,7 +137,7 @@ class DeltafoldModel(Model[Any]):
         messages: list[ModelMessage],
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
-        run_context: "RunContext[Any] | None" = None,  # noqa: ARG002 - the framework passes it
+        run_context: "RunContext[Any] | None" = None,
     ) -> AsyncGenerator[StreamedResponse]:
         """Send a request and return the response while it arrives.
 

@@ -226,7 +226,7 @@ def _members(block: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]
     return {name: block[name] for name in names if block.get(name) is not None}
 
 
-def _only(members: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+def _only(members: dict[str, Any]) -> Any:
     """Return the value of a single member, None without any, else the members."""
     values = list(members.values())
     if len(values) == 1 and not isinstance(values[0], str):

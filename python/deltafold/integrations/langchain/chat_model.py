@@ -18,7 +18,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, closing
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForLLMRun,
@@ -106,7 +106,7 @@ class ChatDeltafold(BaseChatModel):
             for name in ("model", "timeout", "api_key", "base_url"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name}: set it on the deltafold model that is the client")
-            self._client = cast("Model[Any]", given)
+            self._client = self.client
             return self
         if self.model is None:
             raise ValueError('pass client=, a deltafold model, or model="vendor/name"')

@@ -24,14 +24,16 @@ _OUTSIDE = frozenset({"text", "toolCallId", "toolName", "arguments", "rawArgsTex
 _OF_CALLS = frozenset({"inputFormat", "incomplete"})
 
 
-def outline_of(message: Message) -> Outline | None:
-    """Return the outline of an answer; None if its text and its calls say everything."""
-    outline = [_outlined(part) for part in message.parts]
-    kinds = [entry["kind"] for entry in outline]
-    is_plain = kinds in (["text"], ["tool_call"], []) and all(
-        entry.keys() <= {"kind", "length", "id"} for entry in outline
-    )
-    return None if is_plain else outline
+def outline_of(message: Message) -> Outline:
+    """Return the outline of an answer."""
+    return [_outlined(part) for part in message.parts]
+
+
+def is_plain(outline: Outline) -> bool:
+    """Return whether the text and the calls of an answer say everything."""
+    if [entry["kind"] for entry in outline] not in (["text"], ["tool_call"], []):
+        return False
+    return all(entry.keys() <= {"kind", "length", "id"} for entry in outline)
 
 
 def _outlined(part: MessagePart) -> dict[str, Any]:
@@ -46,7 +48,9 @@ def _outlined(part: MessagePart) -> dict[str, Any]:
             kept = {name: value for name, value in rest.items() if name in _OF_CALLS}
             is_canonical = part.raw_args_text == canonical(part.arguments)
             raw = {} if is_canonical else {"arguments": part.raw_args_text}
-            return {"kind": part.kind, "id": part.tool_call_id, **kept, **raw, **state}
+            # A framework may have no form for a call without its end.
+            name = {"name": part.tool_name} if part.incomplete else {}
+            return {"kind": part.kind, "id": part.tool_call_id, **name, **kept, **raw, **state}
         case _:
             return {"kind": "part", "part": wire}
 
@@ -84,16 +88,16 @@ def parts_of_outline(
             source, make = (text, text_part) if kind == "text" else (thinking, thinking_part)
             parts.append(make(source[begin : at[kind]], entry))
         elif kind == "tool_call":
-            found = calls.get(str(entry.get("id")))
-            if found is None:
+            call_id = str(entry["id"])
+            name, arguments = calls.get(call_id, (entry.get("name"), ""))
+            if name is None:
                 return None
-            name, arguments = found
             raw = entry.get("arguments")
             if raw is None:
                 raw = arguments if isinstance(arguments, str) else canonical(arguments)
-            named.append(str(entry["id"]))
-            parts.append(call_part(str(entry["id"]), name, raw or "", entry))
+            named.append(call_id)
+            parts.append(call_part(call_id, name, raw or "", entry))
         elif (whole := whole_part(entry)) is not None:
             parts.append(whole)
-    fits = at["text"] == len(text) and at["thinking"] == len(thinking) and set(named) == set(calls)
+    fits = at["text"] == len(text) and at["thinking"] == len(thinking) and set(named) >= set(calls)
     return parts if fits else None

@@ -19,7 +19,7 @@ from langchain_core.outputs import ChatGenerationChunk
 
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.integrations.carried import MEMBER
-from deltafold.integrations.outlines import outline_of
+from deltafold.integrations.outlines import is_plain, outline_of
 from deltafold.messages import Message
 
 Event: TypeAlias = dict[str, Any]
@@ -79,7 +79,8 @@ def facts_of(message: Message) -> dict[str, Any]:
         facts["id"] = meta.response_id
     if meta.warnings:
         facts["warnings"] = meta.warnings
-    if (outline := outline_of(message)) is not None:
+    outline = outline_of(message)
+    if not is_plain(outline):
         facts[MEMBER] = outline
     return facts
 

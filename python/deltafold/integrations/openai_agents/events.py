@@ -1,0 +1,83 @@
+"""Answers as events of the Responses API, in the classes of the openai SDK.
+
+In: batches of deltas, and the message that they fold to.  Out: `ResponseStreamEvent`s, ending with
+`response.completed`.
+
+Laws: the encoder writes the events as mappings, and the builders of `deltafold.compat` make the
+objects. The last item of an answer carries the outline of its parts in `provider_data`, a member
+that the SDK keeps in its history.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias, cast
+
+from openai.types.responses import ResponseCompletedEvent, ResponseStreamEvent
+
+from deltafold._core import DeltaBatch, Encoder, MessageDelta
+from deltafold.compat.builders import builder_of
+from deltafold.compat.openai import CONSTRUCT
+from deltafold.integrations.carried import MEMBER
+from deltafold.integrations.outlines import outline_of
+from deltafold.messages import Message
+
+Event: TypeAlias = dict[str, Any]
+
+PROVIDER_DATA: Final = "provider_data"
+"""Member of an item that the SDK keeps for the model that wrote it, and never sends."""
+
+_END: Final = "response.completed"
+
+
+class Events:
+    """The events of one answer."""
+
+    def __init__(self) -> None:
+        self._encoder = Encoder(
+            "openai-responses", as_bytes=False, envelope=True, incomplete_as_completed=True
+        )
+        self._build = builder_of(ResponseStreamEvent, CONSTRUCT)
+        self._last: Event | None = None
+
+    def feed(self, deltas: DeltaBatch | MessageDelta) -> Iterator[ResponseStreamEvent]:
+        """Yield the events of deltas; the last event of a whole answer is held back."""
+        build = self._build
+        for event in self._encoder.feed(deltas):
+            if event.get("type") == _END:
+                self._last = event
+            elif not self._encoder.failed:
+                yield cast("ResponseStreamEvent", build(event))
+
+    def end(self, message: Message, request_id: str | None) -> ResponseCompletedEvent:
+        """Return the last event, with the facts of the whole message.
+
+        Args:
+            message: the answer.
+            request_id: the id of the request at the provider.
+        """
+        last = self._last or _empty(message)
+        items: list[Event] = last["response"]["output"]
+        if items:
+            facts: Event = {"model": message.meta.model_id, "response_id": message.meta.response_id}
+            outline = {"items": len(items), "parts": outline_of(message)}
+            items[-1][PROVIDER_DATA] = {**facts, MEMBER: outline}
+        event = cast("ResponseCompletedEvent", self._build(last))
+        if request_id is not None:
+            # The SDK keeps the id of a request in this private member, and reads it there.
+            event.response._request_id = request_id  # pyright: ignore[reportPrivateUsage]
+        return event
+
+
+def _empty(message: Message) -> Event:
+    """Return the end of an answer without content that an error of the provider ended."""
+    response: Event = {
+        "id": message.meta.response_id or str(message.id),
+        "object": "response",
+        "created_at": message.timestamp.timestamp(),
+        "status": "completed",
+        "model": message.meta.model_id or "",
+        "output": [],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+    return {"type": _END, "sequence_number": 0, "response": response}

@@ -111,6 +111,8 @@ async def test_an_answer_goes_back_as_it_was_received(dialect: str) -> None:
         message = folded(dialect, case)
         if message is None or not message.parts:
             continue
+        if not is_answer(message):
+            continue
         with served(recording(dialect, case)) as server:
             last = (await events_of(ours(dialect, server)))[-1]
         if not last.response.output:
@@ -141,7 +143,15 @@ async def test_every_fixture_gives_events_and_items_of_the_sdk(dialect: str) -> 
         for item in events[-1].response.output:
             if item.type in KNOWN:
                 known.validate_python(item.model_dump(exclude={"provider_data"}))
-    assert failed == [case for case in cases(dialect) if folded(dialect, case) is None]
+    assert failed == [case for case in cases(dialect) if not is_answer(folded(dialect, case))]
+
+
+def is_answer(message: Message | None) -> bool:
+    """Return whether the SDK has an item for an answer, or a reason why there is none."""
+    if message is None or message.meta.finish_reason == "error":
+        return False
+    kept = [part for part in message.parts if part.kind != "thinking"]
+    return bool(kept) or message.meta.finish_reason not in {"length", "other"}
 
 
 KNOWN = {"message", "reasoning", "function_call"}
@@ -345,6 +355,7 @@ async def test_a_call_has_a_span_with_its_usage_or_its_failure() -> None:
     assert good.span_data.output[0]["content"][0]["text"] == "Hi."
     assert good.error is None
     assert bad.error["message"] == "Error getting response"
+    assert bad.span_data.usage["requests"] == 1
 
 
 async def body_of(dialect: str, **changes: Any) -> dict[str, Any]:
@@ -430,6 +441,32 @@ async def test_an_agent_hands_over_to_another() -> None:
         result = Runner.run_streamed(first, "When?")
         [event async for event in result.stream_events()]
     assert (result.final_output, result.last_agent.name) == ("High at noon.", "tides")
+
+
+async def test_an_answer_that_a_filter_kept_back_is_a_refusal() -> None:
+    choice = {"index": 0, "delta": {}, "finish_reason": "content_filter"}
+    event = json.dumps({"id": "a", "model": "m", "choices": [choice]})
+    with served(Recording.of(f"data: {event}\n\ndata: [DONE]\n\n".encode())) as server:
+        last = (await events_of(ours("openai-chat", server)))[-1]
+    (item,) = last.response.output
+    assert item.content[0].type == "refusal"
+
+
+async def test_a_limit_before_any_answer_is_an_error() -> None:
+    choice = {"index": 0, "delta": {}, "finish_reason": "length"}
+    event = json.dumps({"id": "a", "model": "m", "choices": [choice]})
+    told = Recording.of(f"data: {event}\n\ndata: [DONE]\n\n".encode())
+    with served(told) as server, pytest.raises(ModelBehaviorError, match="finish_reason='length'"):
+        await events_of(ours("openai-chat", server))
+
+
+async def test_a_request_without_counts_is_counted() -> None:
+    choice = {"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}
+    event = json.dumps({"id": "a", "model": "m", "choices": [choice]})
+    with served(Recording.of(f"data: {event}\n\ndata: [DONE]\n\n".encode())) as server:
+        result = Runner.run_streamed(Agent(name="Tides", model=ours("openai-chat", server)), "Hi")
+        [one async for one in result.stream_events()]
+    assert result.context_wrapper.usage.requests == 1
 
 
 async def test_a_provider_finds_models_by_name() -> None:

@@ -11,14 +11,20 @@ that the SDK keeps in its history.
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, cast
 
+from agents.exceptions import ModelBehaviorError
+from agents.usage import (
+    _mark_request_completed_without_usage,  # pyright: ignore[reportPrivateUsage]
+)
 from openai.types.responses import ResponseCompletedEvent, ResponseStreamEvent
 
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.compat.builders import builder_of
 from deltafold.compat.openai import CONSTRUCT
+from deltafold.contract import FinishReason
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import outline_of
 from deltafold.messages import Message
+from deltafold.parts import ThinkingPart
 
 Event: TypeAlias = dict[str, Any]
 
@@ -53,31 +59,52 @@ class Events:
         Args:
             message: the answer.
             request_id: the id of the request at the provider.
+
+        Raises:
+            ModelBehaviorError: there is no answer: nothing came, the provider ended it by an error,
+                or the limit of tokens came first.
         """
-        last = self._last or _empty(message)
+        if self._last is None:
+            raise ModelBehaviorError(f"the model ended without an answer ({_reason(message)})")
+        last = self._last
         items: list[Event] = last["response"]["output"]
+        if not has_answer(message):
+            if message.meta.finish_reason is FinishReason.LENGTH:
+                raise ModelBehaviorError(
+                    "the model ended with finish_reason='length' before any text, call or refusal"
+                )
+            if message.meta.finish_reason is FinishReason.CONTENT_FILTER:
+                items.append(_WITHHELD)
         if items:
             facts: Event = {"model": message.meta.model_id, "response_id": message.meta.response_id}
             outline = {"items": len(items), "parts": outline_of(message)}
-            items[-1][PROVIDER_DATA] = {**facts, MEMBER: outline}
+            items[-1] = {**items[-1], PROVIDER_DATA: {**facts, MEMBER: outline}}
         event = cast("ResponseCompletedEvent", self._build(last))
+        if event.response.usage is None:
+            _mark_request_completed_without_usage(event.response)
         if request_id is not None:
             # The SDK keeps the id of a request in this private member, and reads it there.
             event.response._request_id = request_id  # pyright: ignore[reportPrivateUsage]
         return event
 
 
-def _empty(message: Message) -> Event:
-    """Return the end of an answer without content that an error of the provider ended."""
-    response: Event = {
-        "id": message.meta.response_id or str(message.id),
-        "object": "response",
-        "created_at": message.timestamp.timestamp(),
-        "status": "completed",
-        "model": message.meta.model_id or "",
-        "output": [],
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-    }
-    return {"type": _END, "sequence_number": 0, "response": response}
+_WITHHELD: Final[Event] = {
+    "id": "msg_withheld",
+    "type": "message",
+    "role": "assistant",
+    "status": "completed",
+    "content": [
+        {"type": "refusal", "refusal": "Response withheld by the provider's content filter."}
+    ],
+}
+"""Item of an answer that a filter kept back; the SDK hands refusals to the caller."""
+
+
+def has_answer(message: Message) -> bool:
+    """Return whether a message has anything but thinking."""
+    return any(not isinstance(part, ThinkingPart) for part in message.parts)
+
+
+def _reason(message: Message) -> str:
+    reason = message.meta.finish_reason
+    return f"finish reason: {'none' if reason is None else reason.value}"

@@ -36,6 +36,7 @@ from deltafold.integrations.openai_agents.requests import (
 from deltafold.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
+from deltafold.usage import Usage as Counts
 
 
 class DeltafoldAgentsModel(AgentsModel):
@@ -94,12 +95,13 @@ class DeltafoldAgentsModel(AgentsModel):
                 )
             except ModelError as error:
                 raise exception_of(error) from error
+            _note_usage(span, message.meta.usage)
             events = Events()
             for delta in message_deltas(message):
                 for _ in events.feed(delta):
                     pass
             response = events.end(message, None).response
-            _note(span, response, tracing)
+            _note_output(span, response, tracing)
         stored = self.client.dialect == RESPONSES
         return ModelResponse(
             output=response.output,
@@ -138,13 +140,14 @@ class DeltafoldAgentsModel(AgentsModel):
                 async for batch in stream.batches():
                     for event in events.feed(batch):
                         yield event
+                _note_usage(span, stream.usage)
                 error = stream.error
                 if error is not None:
                     raise exception_of(error) from error
                 head = stream.response
                 request_id = None if head is None else head.request_id
                 last = events.end(stream.ended_message(), request_id)
-            _note(span, last.response, tracing)
+            _note_output(span, last.response, tracing)
             yield last
 
     def _arguments(
@@ -257,14 +260,21 @@ def usage_of(response: Response) -> Usage:
     )
 
 
-def _note(span: Span[GenerationSpanData], response: Response, tracing: ModelTracing) -> None:
-    """Record an answer on its span."""
-    usage = usage_of(response)
+def _note_usage(span: Span[GenerationSpanData], usage: Counts | None) -> None:
+    """Record the counts of an answer on its span, of a failed one too."""
+    counts = usage or Counts()
+    read, written = counts.cache_read_tokens or 0, counts.cache_write_tokens or 0
     span.span_data.usage = {
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
+        "requests": 1,
+        "input_tokens": counts.input_tokens or 0,
+        "output_tokens": counts.output_tokens or 0,
+        "total_tokens": counts.total_tokens or 0,
+        "input_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
+        "output_tokens_details": {"reasoning_tokens": counts.reasoning_tokens or 0},
     }
+
+
+def _note_output(span: Span[GenerationSpanData], response: Response, tracing: ModelTracing) -> None:
+    """Record an answer on its span."""
     if tracing.include_data():
         span.span_data.output = [item.model_dump() for item in response.output]

@@ -25,7 +25,7 @@ _TEXT: Final = "Hello! The tide rises, slowly and evenly, until noon."
 
 
 class AnsweringServer(ReplayServer):
-    """A server that reads what it is asked."""
+    """A server that derives each answer from its request."""
 
     def answer_to(self, request: Request) -> Recording:
         """Choose the answer."""

@@ -12,7 +12,7 @@ TEXT: Final = (Path(__file__).parents[1] / "docs" / "frameworks.md").read_text("
 
 
 def run_examples(framework: str) -> dict[str, Any]:
-    """Run the examples of a framework, and return what they define."""
+    """Run the examples of a framework, and return the names that they define."""
     blocks = re.findall(rf"```python {framework}\n(.*?)```", TEXT, re.DOTALL)
     if not blocks:
         raise AssertionError(f"docs/frameworks.md has no example of {framework}")

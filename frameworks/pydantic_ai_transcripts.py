@@ -1,4 +1,4 @@
-"""What pydantic-ai shows of an answer, and the fixtures that its own models read differently.
+"""Transcripts of answers in pydantic-ai, and the fixtures that its own models read differently.
 
 In: a model of the framework.  Out: the transcript of one streamed request; the known differences.
 

@@ -18,7 +18,7 @@ def high_tide(place: str) -> str:
 
 
 async def answer_of(model: deltafold.Model[Any], question: str) -> str:
-    """Run an agent, and return what it says."""
+    """Run an agent, and return its last output."""
     agent = Agent(name="Tides", model=DeltafoldAgentsModel(model), tools=[high_tide])
     result = Runner.run_streamed(agent, question)
     async for _ in result.stream_events():

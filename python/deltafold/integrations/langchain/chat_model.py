@@ -373,16 +373,13 @@ class ChatDeltafold(BaseChatModel):
             self,
             self._client,
             schema,
+            # Claude cannot be made to call a tool while it thinks.
+            can_force=not is_claude_thinking(self._client.get_config()),
             include_raw=include_raw,
             method=method,
             strict=strict,
             **kwargs,
         )
-
-    @property
-    def can_force_tools(self) -> bool:
-        """Whether the model can be made to call a tool; Claude cannot while it thinks."""
-        return not is_claude_thinking(self._client.get_config())
 
 
 def _result(message: Message) -> ChatResult:

@@ -9,9 +9,9 @@ models.
 
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from langchain_core.language_models import LanguageModelInput
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.output_parsers import JsonOutputParser, PydanticOutputParser
 from langchain_core.output_parsers.openai_tools import (
     JsonOutputKeyToolsParser,
@@ -26,23 +26,35 @@ from deltafold.models.output_request import mechanism_of, output_request
 from deltafold.output_schema import OutputSchema
 from deltafold.outputs import Output
 
-if TYPE_CHECKING:
-    from deltafold.integrations.langchain.chat_model import ChatDeltafold
-
 Method: TypeAlias = Literal["json_schema", "function_calling", "json_mode"]
 
 
 def structured(
-    chat: "ChatDeltafold",
+    chat: BaseChatModel,
     model: Model[Any],
     schema: dict[str, Any] | type,
     *,
+    can_force: bool,
     include_raw: bool,
     method: Method | None,
     strict: bool | None,
     **settings: Any,
 ) -> Runnable[LanguageModelInput, Any]:
-    """Return the runnable; arguments and errors are those of `with_structured_output`."""
+    """Return the runnable.
+
+    Args:
+        chat: the chat model, which is asked.
+        model: its deltafold model.
+        schema: the schema of the result, as `with_structured_output` takes it.
+        can_force: whether the model can be made to call a tool.
+        include_raw: whether the result is `{raw, parsed, parsing_error}`.
+        method: the mechanism; None is the one of the API.
+        strict: whether the provider must hold the answer to the schema.
+        settings: settings of the calls.
+
+    Raises:
+        ValueError: `strict` is set for "json_mode", which has no schema.
+    """
     if method == "json_mode" and strict is not None:
         raise ValueError("strict: json_mode has no schema to be strict about")
     function: dict[str, Any] = convert_to_openai_tool(schema)["function"]
@@ -57,7 +69,7 @@ def structured(
     if sent is not None:
         asking = chat.bind(output_schema=sent, **settings)
         return _with_raw(asking, asking | _text_parser(schema), _text_parser(schema), include_raw)
-    forced = function["name"] if chat.can_force_tools else None
+    forced = function["name"] if can_force else None
     asking = chat.bind_tools([schema], tool_choice=forced, strict=strict, **settings)
     parser: Runnable[Any, Any]
     if isinstance(schema, type) and is_basemodel_subclass(schema):

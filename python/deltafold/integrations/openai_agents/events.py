@@ -61,8 +61,8 @@ class Events:
             request_id: the id of the request at the provider.
 
         Raises:
-            ModelBehaviorError: there is no answer: nothing came, the provider ended it by an error,
-                or the limit of tokens came first.
+            ModelBehaviorError: the answer is empty: the provider sent nothing, ended it by an
+                error, or reached the limit of tokens first.
         """
         if self._last is None:
             raise ModelBehaviorError(f"the model ended without an answer ({_reason(message)})")

@@ -20,7 +20,7 @@ class DeltafoldAgentsError(ModelError, AgentsException):
 
 
 class DeltafoldBehaviorError(ModelError, ModelBehaviorError):
-    """The answer was cut, or is no answer of the protocol."""
+    """The answer was cut, or breaks the protocol."""
 
 
 _BEHAVIOR: Final = frozenset({ErrorCode.CONNECTION_LOST, ErrorCode.PROTOCOL_ERROR})

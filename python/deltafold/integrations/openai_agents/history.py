@@ -54,7 +54,8 @@ def _parsed(items: Sequence[Item]) -> list[Message]:
 def _outlined(items: Sequence[Item]) -> tuple[Sequence[Item], list[MessagePart]] | None:
     """Return the parts of the answer that ends here, and the items before it.
 
-    None: no answer of this adapter ends here, or somebody has changed it.
+    Return None if the last item does not end an answer of this adapter, or if the answer was
+    changed.
     """
     data = items[-1].get(PROVIDER_DATA)
     kept = cast("Item", data).get(MEMBER) if isinstance(data, Mapping) else None

@@ -230,7 +230,7 @@ class DeltafoldProvider(AgentsModelProvider):
         """Return the model of a name; the same one each time.
 
         Raises:
-            MisuseError: there is no name, or the vendor is not known.
+            MisuseError: the name is missing, or its vendor is unknown.
         """
         name = model_name or self._default
         if name is None:

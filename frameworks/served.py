@@ -6,12 +6,14 @@ that answers every request with it, and deltafold models that call the server.
 Law: bytes are sent one event per HTTP chunk, as a provider sends them.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import deltafold
+from deltafold import Encoder, MessageDelta
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.testing import Recording, ReplayServer
@@ -65,3 +67,36 @@ def folded(dialect: str, case: str) -> deltafold.Message | None:
         for _ in stream.batches():
             pass
         return None if stream.error is not None else stream.ended_message()
+
+
+def thoughtful(dialect: str, thinking: str, *content: str | tuple[str, str, Any]) -> Recording:
+    """Return a streamed answer that begins with signed thinking; calls are id, name, arguments."""
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("start", {"modelId": NAMES[dialect], "requestId": "answer_1"}),
+        ("thinking", {"textDelta": thinking, "partIndex": 0}),
+        ("thinking", {"textDelta": "", "partIndex": 0, "providerState": _signed(dialect)}),
+        ("part_end", {"partIndex": 0}),
+    ]
+    has_calls = False
+    for index, item in enumerate(content, 1):
+        if isinstance(item, str):
+            steps.append(("text", {"textDelta": item, "partIndex": index}))
+            steps.append(("part_end", {"partIndex": index}))
+            continue
+        has_calls = True
+        call = {"toolCallId": item[0]}
+        steps.append(("tool_call_start", {**call, "toolName": item[1], "partIndex": index}))
+        steps.append(("tool_call_args", {**call, "argsTextDelta": json.dumps(item[2])}))
+        steps.append(("tool_call_end", call))
+    steps.append(("usage", {"inputTokens": 50, "outputTokens": 20, "totalTokens": 70}))
+    steps.append(("done", {"finishReason": "tool_calls" if has_calls else "stop"}))
+    encoder = Encoder(dialect)
+    written = [
+        encoder.feed(MessageDelta("run", seq, kind, payload))
+        for seq, (kind, payload) in enumerate(steps, 1)
+    ]
+    return Recording.of_events(b"".join(written))
+
+
+def _signed(dialect: str) -> dict[str, Any]:
+    return {"dialect": dialect, "modelId": NAMES[dialect], "data": {"signature": "c2lnbmVk"}}

@@ -6,6 +6,8 @@ import pickle
 import re
 from typing import Any
 
+import httpx
+import httpx2
 import pytest
 from langchain_anthropic import ChatAnthropic
 from langchain_core import exceptions
@@ -22,7 +24,7 @@ from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langchain_openai import ChatOpenAI
 from langchain_tests.utils.stream_lifecycle import assert_valid_event_stream
 from pydantic import BaseModel, SecretStr
-from served import NAMES, cases, folded, model, recording, served
+from served import NAMES, cases, folded, model, recording, served, thoughtful
 
 import deltafold
 from deltafold.dialects import DIALECTS
@@ -116,6 +118,52 @@ async def test_all_ways_give_the_same_answer(dialect: str) -> None:
     shown = [(one.text, calls(one), one.usage_metadata, reason(one)) for one in found]
     assert all(one == shown[0] for one in shown)
     assert len(shown[0][1]) >= 2
+
+
+def test_the_same_agent_has_the_same_transcript() -> None:
+    """Thinking, parallel tools and an output; then a refusal; then a cut."""
+    dialect = "anthropic-messages"
+    asked = [("call_1", "weather", {"city": "Oslo"}), ("call_2", "weather", {"city": "Rome"})]
+    whole = answer(dialect, "One.", " Two.")
+    told = [
+        thoughtful(dialect, "Two cities.", "Let me see.", *asked),
+        thoughtful(dialect, "Rain.", "Rain in both."),
+        answer(dialect, ("call_3", "City", {"name": "Oslo"})),
+        Recording.error(529, {"type": "error", "error": {"type": "overloaded_error"}}),
+        whole.stopping("cut", whole.body.index(b" Two.")),
+    ]
+    found: list[Any] = []
+    for is_own in (True, False):
+        with served(*told) as server:
+            one: Any = chat(dialect, server)
+            if is_own:
+                make: Any = ChatAnthropic
+                one = make(model=NAMES[dialect], base_url=server.url, api_key=KEY, max_retries=0)
+            bound = one.bind_tools([weather])
+            history: list[Any] = [HumanMessage("How is the weather?")]
+            first = merged(list(bound.stream(history)))
+            results = [
+                ToolMessage(weather(**call["args"]), tool_call_id=call["id"])
+                for call in first.tool_calls
+            ]
+            last = merged(list(bound.stream([*history, first, *results])))
+            by_tool = one.with_structured_output(City, method="function_calling")
+            city = list(by_tool.stream("Where?"))[-1]
+            with pytest.raises(exceptions.ModelAPIError):
+                list(one.stream("Hi"))
+            with pytest.raises(
+                (
+                    exceptions.ModelConnectionError,
+                    httpx.RemoteProtocolError,
+                    httpx2.RemoteProtocolError,
+                )
+            ):
+                list(one.stream("Hi"))
+            bodies = [request.json() for request in server.requests]
+        sent: Any = bodies[1]["messages"]  # type: ignore[index]
+        found.append((first.text, calls(first), last.text, city, sent[1]["content"]))
+    assert found[0] == found[1]
+    assert found[1][4][0]["signature"] == "c2lnbmVk"
 
 
 def calls(message: AIMessage) -> list[Any]:

@@ -245,6 +245,36 @@ async def test_a_run_has_the_items_of_the_own_model() -> None:
     assert found[0] == found[1]
 
 
+async def test_a_signature_returns_in_the_next_run() -> None:
+    dialect = "anthropic-messages"
+    with served(recording(dialect, "thinking-signature"), answer(dialect, "Yes.")) as server:
+        agent = Agent(name="Tides", model=ours(dialect, server))
+        first = Runner.run_streamed(agent, "When?")
+        [event async for event in first.stream_events()]
+        second = Runner.run_streamed(
+            agent, [*first.to_input_list(), {"role": "user", "content": "Sure?"}]
+        )
+        [event async for event in second.stream_events()]
+        sent: Any = server.requests[1].json()
+    thinking = sent["messages"][1]["content"][0]
+    assert thinking == {
+        "type": "thinking",
+        "thinking": "First, the tide.",
+        "signature": "EqQBCkgIARABGAIiQL+a/b==",
+    }
+
+
+def test_an_answer_that_lost_an_item_is_read_by_its_items() -> None:
+    outline = {"types": ["reasoning", "message"], "parts": [{"kind": "text", "length": 2}]}
+    content = [{"type": "output_text", "text": "Hi", "annotations": []}]
+    last = {"type": "message", "role": "assistant", "status": "completed", "content": content}
+    data = {"provider_data": {"deltafold": outline}}
+    call = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
+    found = conversation_of(None, [call, result, {**last, "id": "msg_1", **data}])
+    assert [message.role for message in found] == ["assistant", "tool", "assistant"]
+
+
 @pytest.mark.parametrize("dialect", ALL)
 @pytest.mark.parametrize("ending", ["cut", "reset"])
 async def test_a_cut_stream_is_an_error_of_the_sdk(dialect: str, ending: Any) -> None:

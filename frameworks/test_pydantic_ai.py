@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
+from pydantic import BaseModel
 from pydantic_ai import Agent, AgentRunResultEvent, models
 from pydantic_ai.exceptions import (
     ModelConnectionError,
@@ -23,7 +24,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai_transcripts import DIFFERENCES, QUESTION, of_response, streamed, transcript
-from served import NAMES, cases, model, recording, served
+from served import NAMES, cases, model, recording, served, thoughtful
 
 import deltafold
 from deltafold.errors import ModelError
@@ -272,6 +273,44 @@ async def test_an_agent_has_the_history_of_the_own_model(dialect: str) -> None:
     assert histories[0] == histories[1]
 
 
+class Forecast(BaseModel):
+    """A forecast."""
+
+    sky: str
+
+
+async def test_the_same_agent_has_the_same_transcript() -> None:
+    """Thinking, parallel tools and an output; then a refusal; then a cut."""
+    dialect = "anthropic-messages"
+    calls = [("call_1", "weather", {"city": "Oslo"}), ("call_2", "weather", {"city": "Rome"})]
+    whole = answer(dialect, "One.", " Two.")
+    told = [
+        thoughtful(dialect, "Two cities.", "Let me see.", *calls),
+        thoughtful(dialect, "Rain.", ("call_3", "final_result", {"sky": "grey"})),
+        Recording.error(529, {"type": "error", "error": {"type": "overloaded_error"}}),
+        whole.stopping("cut", whole.body.index(b" Two.")),
+    ]
+    found: list[Any] = []
+    for make in (own, ours):
+        with served(*told) as server:
+            one = make(dialect, server)
+            agent = Agent(one, tools=[weather], output_type=Forecast)
+            async with agent.run_stream_events("How is the weather?") as events:
+                read = [event async for event in events]
+            assert isinstance(read[-1], AgentRunResultEvent)
+            history = [shown(message) for message in read[-1].result.all_messages()]
+            with pytest.raises(ModelHTTPError) as refused:
+                await streamed(one)
+            with pytest.raises(ModelConnectionError):
+                await streamed(one)
+            bodies = [request.json() for request in server.requests]
+        thinking: Any = bodies[1]["messages"][1]["content"][0]  # type: ignore[index]
+        kinds = {event.event_kind for event in read}
+        found.append((history, kinds, read[-1].result.output, type(refused.value), thinking))
+    assert found[0] == found[1]
+    assert found[1][4]["signature"] == "c2lnbmVk"
+
+
 def shown(message: Any) -> list[tuple[str, str]]:
     return [
         (part.part_kind, str(getattr(part, "content", None) or getattr(part, "args", None)))
@@ -283,6 +322,21 @@ def test_a_synchronous_run_works_more_than_once() -> None:
     with served(answer("openai-chat", "Hello.")) as server:
         agent = Agent(ours("openai-chat", server))
         assert [agent.run_sync("Hi").output for _ in range(2)] == ["Hello.", "Hello."]
+
+
+async def test_a_signature_returns_in_the_next_run() -> None:
+    dialect = "anthropic-messages"
+    with served(recording(dialect, "thinking-signature"), answer(dialect, "Yes.")) as server:
+        agent = Agent(ours(dialect, server))
+        history: Any = None
+        for question in ("When?", "Sure?"):
+            async with agent.run_stream_events(question, message_history=history) as events:
+                last = [event async for event in events][-1]
+            assert isinstance(last, AgentRunResultEvent)
+            history = last.result.all_messages()
+        sent: Any = server.requests[1].json()
+    thinking = sent["messages"][1]["content"][0]
+    assert thinking["signature"] == "EqQBCkgIARABGAIiQL+a/b=="
 
 
 async def test_a_refusal_of_the_model_is_a_filtered_response() -> None:

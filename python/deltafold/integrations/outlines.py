@@ -5,7 +5,7 @@ of the framework's message; the parts of the message again.
 
 Laws: an outline names the parts in their order, with their provider state, annotations and the
 length of their text. An outline fits an answer only if the lengths and the ids of the calls are
-those of the stored texts and calls. The outline of an answer that was changed later is ignored.
+those of the stored texts and calls. Other answers have no outline, because they were changed.
 """
 
 import json
@@ -56,7 +56,7 @@ def _outlined(part: MessagePart) -> dict[str, Any]:
 
 
 def canonical(arguments: object) -> str | None:
-    """Return arguments as the compact JSON text that needs no copy; None if they are not an object."""
+    """Return arguments as compact JSON, which needs no copy; None if they are not an object."""
     if not isinstance(arguments, Mapping):
         return None
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))

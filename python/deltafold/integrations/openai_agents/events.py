@@ -77,7 +77,8 @@ class Events:
                 items.append(_WITHHELD)
         if items:
             facts: Event = {"model": message.meta.model_id, "response_id": message.meta.response_id}
-            outline = {"items": len(items), "parts": outline_of(message)}
+            types = [item["type"] for item in items]
+            outline = {"types": types, "parts": outline_of(message)}
             items[-1] = {**items[-1], PROVIDER_DATA: {**facts, MEMBER: outline}}
         event = cast("ResponseCompletedEvent", self._build(last))
         if event.response.usage is None:

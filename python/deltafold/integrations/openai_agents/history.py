@@ -62,15 +62,15 @@ def _outlined(items: Sequence[Item]) -> tuple[Sequence[Item], list[MessagePart]]
     if not isinstance(kept, Mapping):
         return None
     known = cast("Item", kept)
-    count = int(known["items"])
-    if count > len(items):
+    before = len(items) - len(known["types"])
+    answer = items[max(before, 0) :]
+    if [_type_of(item) for item in answer] != known["types"]:
         return None
-    answer = items[len(items) - count :]
     text, thinking = "", ""
     calls: dict[str, tuple[str, object]] = {}
     named = {str(part.get("id")) for part in cast("Outline", known["parts"])}
     for item in answer:
-        match item.get("type", "message"):
+        match _type_of(item):
             case "message":
                 text += _texts(item.get("content"))
             case "reasoning":
@@ -82,7 +82,13 @@ def _outlined(items: Sequence[Item]) -> tuple[Sequence[Item], list[MessagePart]]
             case _:
                 pass
     parts = parts_of_outline(cast("Outline", known["parts"]), text, thinking, calls)
-    return None if parts is None else (items[: len(items) - count], parts)
+    return None if parts is None else (items[:before], parts)
+
+
+def _type_of(item: Item) -> str:
+    """Return the type of an item; a message of others than the assistant has its role."""
+    kind, role = item.get("type", "message"), item.get("role", "assistant")
+    return str(kind if kind != "message" or role == "assistant" else role)
 
 
 def _texts(content: object) -> str:

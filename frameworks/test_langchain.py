@@ -382,6 +382,32 @@ def test_the_history_of_chatanthropic_keeps_its_signatures_and_marks() -> None:
     assert body["messages"][2]["content"][0]["is_error"] is True
 
 
+def test_the_history_of_chatopenai_keeps_its_items() -> None:
+    reasoning = {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "Hm."}],
+        "encrypted_content": "gAAA",
+        "index": 0,
+    }
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "index": 1}
+    content: list[Any] = [reasoning, search, {"type": "text", "text": "High at noon."}]
+    metadata = {"model_provider": "openai"}
+    history = [
+        HumanMessage("Hi"),
+        AIMessage(content, response_metadata=metadata),
+        HumanMessage("?"),
+    ]
+    sent = body_of("openai-responses", history)["input"]
+    assert [item.get("encrypted_content") for item in sent if item.get("type") == "reasoning"] == [
+        "gAAA"
+    ]
+    assert {"type": "web_search_call", "id": "ws_1", "status": "completed"} in sent
+    other = json.dumps(body_of("anthropic-messages", history))
+    assert "High at noon." in other
+    assert "ws_1" not in other
+
+
 def test_an_answer_that_was_changed_goes_back_as_it_is_now() -> None:
     with served(recording("anthropic-messages", "thinking-signature")) as server:
         message = chat("anthropic-messages", server, streaming=True).invoke("Hi")

@@ -233,6 +233,25 @@ async def test_settings_are_sent() -> None:
     assert "top_k" not in body
 
 
+async def test_the_service_tier_has_the_name_of_the_api() -> None:
+    settings = ModelSettings(service_tier="default")
+    body = await body_of("anthropic-messages", asked("Hi"), settings=settings)
+    assert body["service_tier"] == "standard_only"
+    settings = ModelSettings(service_tier="flex")
+    assert "service_tier" not in await body_of("anthropic-messages", asked("Hi"), settings=settings)
+    assert (await body_of("openai-chat", asked("Hi"), settings=settings))["service_tier"] == "flex"
+
+
+async def test_a_setting_that_the_dialect_does_not_have_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="parallel_tool_calls"):
+        await body_of(
+            "gemini",
+            asked("Hi"),
+            settings=ModelSettings(parallel_tool_calls=False),
+            function_tools=TOOLS,
+        )
+
+
 async def test_settings_of_the_framework_replace_those_of_the_deltafold_model() -> None:
     settings = ModelSettings(temperature=0.5)
     config = {"temperature": 1.0, "max_tokens": 9}

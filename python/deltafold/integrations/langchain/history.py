@@ -214,7 +214,17 @@ def _answer(message: AIMessage, dialect: str) -> list[MessagePart]:
         found = parts_of_outline(cast("Outline", outline), text, thinking, calls)
         if found is not None:
             return found
-    return _answer_of_content(content, calls, dialect)
+    provider = message.response_metadata.get("model_provider")
+    return _answer_of_content(content, calls, _DIALECTS.get(str(provider), dialect))
+
+
+_DIALECTS = {
+    "anthropic": "anthropic-messages",
+    "openai": "openai-responses",
+    "google_genai": "gemini",
+    "bedrock_converse": "bedrock-converse",
+}
+"""Dialects of the blocks of the framework's own models, by the name of their provider."""
 
 
 def _texts(content: Sequence[str | Block]) -> tuple[str, str]:
@@ -245,9 +255,10 @@ def _answer_of_content(
             if (call := left.pop(name, None)) is not None:
                 parts.append(_call(name, call, known))
         elif kind in _THINKING:
-            parts.append(thinking_part(block.get(_THINKING[kind]) or "", known))
+            text = block.get(_THINKING[kind]) or _summary(block)
+            parts.append(thinking_part(text, known))
         elif kind != "text" and kind not in _PIECES:
-            parts.append(_part(block, dialect))
+            parts.append(_part(block, dialect) if kind in _KNOWN else _foreign(block, dialect))
         elif kind == "text" and (block.get("text") or known):
             parts.append(text_part(block.get("text") or "", known))
     return parts + [_call(name, call, {}) for name, call in left.items()]
@@ -257,6 +268,22 @@ _CALLS = frozenset({"tool_call", "tool_use", "invalid_tool_call", "function_call
 _PIECES = frozenset({"tool_call_chunk", "input_json_delta", "server_tool_call_chunk"})
 _THINKING = {"reasoning": "reasoning", "thinking": "thinking", "redacted_thinking": "text"}
 """Blocks of reasoning, and their member with the text."""
+
+
+_KNOWN = frozenset({*_MEDIA, "image_url", "input_audio", "non_standard"})
+_OF_CHUNKS = frozenset({"index"})
+
+
+def _foreign(block: Block, dialect: str) -> ProviderPart:
+    """Return a block that only its provider understands."""
+    kept = {name: value for name, value in block.items() if name not in _OF_CHUNKS}
+    return ProviderPart(dialect=dialect, block=kept)
+
+
+def _summary(block: Block) -> str:
+    """Return the text of a reasoning item of Responses."""
+    pieces = cast("Sequence[Block]", block.get("summary") or ())
+    return "\n\n".join([str(piece.get("text") or "") for piece in pieces])
 
 
 def _call(call_id: str, call: tuple[str, object], carried: Carried) -> MessagePart:
@@ -270,6 +297,9 @@ def _carried(block: Block, dialect: str) -> Carried:
     extras = cast("Block", block.get("extras") or {})
     if isinstance(state := extras.get("provider_state"), dict):
         return {"providerState": state}
+    if block.get("type") == "reasoning" and "id" in block and "summary" in block:
+        data = {name: value for name, value in block.items() if name not in _OF_CHUNKS}
+        return {"providerState": {"dialect": "openai-responses", "data": data}}
     signature = extras.get("signature") or block.get("signature")
     if dialect == "anthropic-messages" and block.get("type") == "redacted_thinking":
         data = {"type": "redacted_thinking", "data": block.get("data")}

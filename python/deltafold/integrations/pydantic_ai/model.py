@@ -37,6 +37,7 @@ from deltafold.integrations.pydantic_ai.settings import (
     fields_of,
     profile_of,
     tools_of,
+    unsupported_settings,
 )
 from deltafold.integrations.pydantic_ai.streaming import DeltafoldStreamedResponse, Deltas
 from deltafold.messages import Message
@@ -97,6 +98,9 @@ class DeltafoldModel(Model[Any]):
     def supported_native_tools(cls) -> frozenset[type[AbstractNativeTool]]:
         """Return the native tools that some dialect has; the profile has those of the model's."""
         return ALL
+
+    def _unsupported_settings(self) -> frozenset[str]:
+        return self.unsupported_settings | unsupported_settings(self.client)
 
     def _provider_model_profile(self) -> ModelProfile:
         return profile_of(self.client)

@@ -159,7 +159,9 @@ def fields_of(
         # The other efforts of the framework are words of the contract.
         effort = thinking if isinstance(thinking, str) else ("medium" if thinking else "none")
         fields["reasoning_effort"] = effort
-    fields |= _output_fields(parameters) | _cache_fields(parameters)
+    fields |= _output_fields(model.dialect, parameters) | _cache_fields(parameters)
+    if model.dialect == "anthropic-messages" and "service_tier" in fields:
+        fields["service_tier"] = _CLAUDE_TIERS.get(fields["service_tier"])
     if parameters.native_tools:
         native = [provider_tool(tool, model.dialect) for tool in parameters.native_tools]
         fields["provider_tools"] = [*config.provider_tools, *native]
@@ -196,7 +198,18 @@ def _beta_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"extra_headers": {**headers, "anthropic-beta": ",".join([*given, *needed])}}
 
 
-def _output_fields(parameters: ModelRequestParameters) -> dict[str, Any]:
+_CLAUDE_TIERS: Final[Mapping[str, str]] = {"auto": "auto", "default": "standard_only"}
+"""Service tiers of the framework that Anthropic has, and their names there."""
+
+
+def unsupported_settings(model: Model[Any]) -> frozenset[Any]:
+    """Return the settings that the dialect of a model does not have."""
+    config: ModelConfig = model.get_config()
+    known = type(config).model_fields
+    return frozenset(name for name in _SAME if name not in known)
+
+
+def _output_fields(dialect: str, parameters: ModelRequestParameters) -> dict[str, Any]:
     output = parameters.output_object
     if parameters.output_mode == "native" and output is not None:
         schema = OutputSchema(
@@ -206,7 +219,9 @@ def _output_fields(parameters: ModelRequestParameters) -> dict[str, Any]:
             strict=output.strict,
         )
         return {"output_schema": schema}
-    if parameters.output_mode == "prompted" and not parameters.function_tools:
+    # Others refuse a mode for JSON beside tools.
+    combines = dialect.startswith("openai-") or not parameters.function_tools
+    if parameters.output_mode == "prompted" and combines and dialect in _JSON_MODE:
         return {"output_schema": OutputSchema()}
     return {}
 

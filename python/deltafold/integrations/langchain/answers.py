@@ -41,12 +41,18 @@ class Events:
     def feed(self, deltas: DeltaBatch | MessageDelta) -> list[Event]:
         """Return the events of deltas; the last event of a whole answer is held back."""
         events: list[Event] = self._encoder.feed(deltas)
+        if self._encoder.finished:
+            events = self._without_end(events)
+        if events and not self._has_started:
+            self._has_started = True
+        return events
+
+    def _without_end(self, events: list[Event]) -> list[Event]:
         if self._encoder.failed:
             # A failure raises, and an end by an error is said by the last event.
-            events = [event for event in events if event.get("event") in _PIECES]
-        elif events and events[-1]["event"] == _END:
+            return [event for event in events if event.get("event") in _PIECES]
+        if events and events[-1]["event"] == _END:
             self._last = events.pop()
-        self._has_started = self._has_started or bool(events)
         return events
 
     def end(self, message: Message) -> list[Event]:

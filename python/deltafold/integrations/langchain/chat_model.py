@@ -8,16 +8,14 @@ deltafold model. A request that fails before anything was received is sent again
 connection.
 """
 
+import itertools
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
     Callable,
-    Generator,
     Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, closing
 from typing import Any, Self, TypeAlias
 
 from langchain_core.callbacks import (
@@ -51,7 +49,8 @@ from deltafold.models.loading import load_model
 from deltafold.streams import AsyncDeltaStream, DeltaStream
 from deltafold.transports.timeouts import Timeouts
 
-_Opened: TypeAlias = tuple[AsyncDeltaStream, AsyncIterator[DeltaBatch], list[DeltaBatch]]
+_Opened: TypeAlias = tuple[DeltaStream, Iterator[DeltaBatch], list[DeltaBatch]]
+_AsyncOpened: TypeAlias = tuple[AsyncDeltaStream, AsyncIterator[DeltaBatch], list[DeltaBatch]]
 
 _OF_FRAMEWORK = frozenset(
     {"stream", "stream_usage", "ls_structured_output_format", "structured_output_format"}
@@ -222,10 +221,12 @@ class ChatDeltafold(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        chunks = Chunks()
-        with closing(self._batches(messages, stop, kwargs)) as batches:
-            for events in batches:
-                yield from chunks.of(events)
+        chunks, events = Chunks(), Events()
+        stream, read, first = self._opened(messages, stop, kwargs)
+        with stream:
+            for batch in itertools.chain(first, read):
+                yield from chunks.of(events.feed(batch))
+            yield from chunks.of(events.end(_message(stream)))
 
     async def _astream(
         self,
@@ -234,11 +235,17 @@ class ChatDeltafold(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        chunks = Chunks()
-        async with aclosing(self._abatches(messages, stop, kwargs)) as batches:
-            async for events in batches:
-                for chunk in chunks.of(events):
+        chunks, events = Chunks(), Events()
+        stream, read, first = await self._aopened(messages, stop, kwargs)
+        async with stream:
+            for batch in first:
+                for chunk in chunks.of(events.feed(batch)):
                     yield chunk
+            async for batch in read:
+                for chunk in chunks.of(events.feed(batch)):
+                    yield chunk
+            for chunk in chunks.of(events.end(_message(stream))):
+                yield chunk
 
     def _stream_chat_model_events(
         self,
@@ -248,9 +255,12 @@ class ChatDeltafold(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[Event]:
         """Yield the content-block events of an answer; the framework's native hook."""
-        with closing(self._batches(messages, stop, kwargs)) as batches:
-            for events in batches:
-                yield from events
+        events = Events()
+        stream, read, first = self._opened(messages, stop, kwargs)
+        with stream:
+            for batch in itertools.chain(first, read):
+                yield from events.feed(batch)
+            yield from events.end(_message(stream))
 
     async def _astream_chat_model_events(
         self,
@@ -260,22 +270,29 @@ class ChatDeltafold(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[Event]:
         """Yield the content-block events of an answer; the framework's native hook."""
-        async with aclosing(self._abatches(messages, stop, kwargs)) as batches:
-            async for events in batches:
-                for event in events:
+        events = Events()
+        stream, read, first = await self._aopened(messages, stop, kwargs)
+        async with stream:
+            for batch in first:
+                for event in events.feed(batch):
                     yield event
+            async for batch in read:
+                for event in events.feed(batch):
+                    yield event
+            for event in events.end(_message(stream)):
+                yield event
 
-    def _batches(
+    def _opened(
         self, messages: list[BaseMessage], stop: list[str] | None, given: Mapping[str, Any]
-    ) -> Generator[list[Event]]:
-        """Yield the events of each read.
+    ) -> _Opened:
+        """Return a stream that has begun, its further batches, and the first ones.
 
         Raises:
-            ModelError: the request failed, or the stream was cut.
+            ModelError: the request failed.
         """
         conversation, options = self._arguments(messages, stop, given)
 
-        def opened() -> tuple[DeltaStream, Iterator[DeltaBatch], list[DeltaBatch]]:
+        def opened() -> _Opened:
             stream = self._client.stream_sync(conversation, output=None, **options)
             read, first = stream.batches(), list[DeltaBatch]()
             for batch in read:
@@ -285,22 +302,16 @@ class ChatDeltafold(BaseChatModel):
             _refuse_failed_request(stream)
             return stream, read, first
 
-        stream, read, first = attempts(self.max_retries)(opened)
-        events = Events()
-        with stream:
-            for batch in first:
-                yield events.feed(batch)
-            for batch in read:
-                yield events.feed(batch)
-            yield events.end(_message(stream))
+        found: _Opened = attempts(self.max_retries)(opened)
+        return found
 
-    async def _abatches(
+    async def _aopened(
         self, messages: list[BaseMessage], stop: list[str] | None, given: Mapping[str, Any]
-    ) -> AsyncGenerator[list[Event]]:
-        """Yield the events of each read; errors are those of `_batches`."""
+    ) -> _AsyncOpened:
+        """Return a stream that has begun; results and errors are those of `_opened`."""
         conversation, options = self._arguments(messages, stop, given)
 
-        async def opened() -> _Opened:
+        async def opened() -> _AsyncOpened:
             stream = self._client.stream(conversation, output=None, **options)
             read, first = stream.batches(), list[DeltaBatch]()
             async for batch in read:
@@ -310,15 +321,8 @@ class ChatDeltafold(BaseChatModel):
             _refuse_failed_request(stream)
             return stream, read, first
 
-        found: _Opened = await async_attempts(self.max_retries)(opened)
-        stream, read, first = found
-        events = Events()
-        async with stream:
-            for batch in first:
-                yield events.feed(batch)
-            async for batch in read:
-                yield events.feed(batch)
-            yield events.end(_message(stream))
+        found: _AsyncOpened = await async_attempts(self.max_retries)(opened)
+        return found
 
     def bind_tools(
         self,

@@ -16,11 +16,13 @@ CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 # requirements/frameworks.txt holds what needs openai 3, requirements/strands.txt what needs an older one.
 NEWER_FRAMEWORKS := $(foreach name,langchain openai_agents pydantic_ai,$(wildcard frameworks/test_$(name)*.py))
+NEWER_TYPED := $(wildcard $(foreach name,langchain openai_agents pydantic_ai,python/deltafold/integrations/$(name) frameworks/user_$(name).py)) \
+	$(foreach name,carried outlines,python/deltafold/integrations/$(name).py)
 OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(name)*.py))
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test test-local lint bench compare compare-loops frameworks judges fuzz gate gate-bless wheel bless clean
+.PHONY: help demo test test-local lint bench compare compare-loops frameworks bench-frameworks judges fuzz gate gate-bless wheel bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -64,8 +66,13 @@ compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of p
 	.venv-loops/bin/python compare/loops.py --strands-python .venv-strands/bin/python
 
 frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/sdists ## the adapters inside their frameworks, and the frameworks' own suites; the types of user code
+	.venv-frameworks/bin/mypy --config-file frameworks/mypy.ini $(NEWER_TYPED)
+	.venv-frameworks/bin/basedpyright --project frameworks/newer.pyright.json
 	.venv-frameworks/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(NEWER_FRAMEWORKS)
 	.venv-strands/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(OLDER_FRAMEWORKS)
+
+bench-frameworks: .venv-frameworks/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md
+	.venv-frameworks/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts

@@ -97,6 +97,12 @@ def test_every_name_loads_pydantic_and_nothing_else_that_is_installed() -> None:
     assert others - sys.stdlib_module_names <= ALLOWED
 
 
+def test_the_package_of_the_adapters_loads_no_framework() -> None:
+    names = {name.partition(".")[0] for name in loaded("import deltafold.integrations")}
+    others = {name for name in names if not name.startswith("_sysconfigdata")}
+    assert others - sys.stdlib_module_names <= ALLOWED
+
+
 def test_a_fold_loads_the_extension_alone() -> None:
     names = loaded("import deltafold; deltafold.Fold('openai-chat')")
     ours = {"deltafold", "deltafold._core", "deltafold.lazy_names"}

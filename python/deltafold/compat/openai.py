@@ -33,7 +33,7 @@ ObjectT = TypeVar("ObjectT")
 ClientT = TypeVar("ClientT", openai.OpenAI, openai.AsyncOpenAI)
 
 # A private name of the SDK, and the only one that makes its objects.
-_CONSTRUCT: Final = Construct(import_module("openai._models").construct_type)
+CONSTRUCT: Final = Construct(import_module("openai._models").construct_type)
 _KINDS: Final = (openai.Stream, openai.AsyncStream)
 _UNEXPLAINED: Final = "An error occurred during streaming"
 _DIALECTS: Final[tuple[tuple[object, str], ...]] = (
@@ -114,7 +114,7 @@ class _Reading(Reading[ObjectT]):
     def __init__(self, stream: Any, dialect: str) -> None:  # noqa: ANN401 - its members are read
         super().__init__(dialect)
         self._request = stream.response.request
-        self._build = builder_of(stream._cast_to, _CONSTRUCT)
+        self._build = builder_of(stream._cast_to, CONSTRUCT)
         options = getattr(stream, "_options", None)
         self._raises = getattr(options, "stream_mode", "legacy") == "legacy"
 

@@ -1,0 +1,236 @@
+"""Answers as chunks, messages and content-block events of langchain-core.
+
+In: batches of deltas, and the message that they fold to.  Out: event dicts, `ChatGenerationChunk`s,
+an `AIMessage`.
+
+Laws: the encoder of the target `langchain` writes the events, and chunks and messages are made of
+them. Text is a string as long as an answer has only text and calls; from the first other block on,
+the content is a list of standard blocks with indexes. The end has the counts, the finish reason and
+the outline of the parts.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeAlias, cast
+
+from langchain_core.language_models.chat_model_stream import ChatModelStream
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGenerationChunk
+
+from deltafold._core import DeltaBatch, Encoder, MessageDelta
+from deltafold.integrations.carried import MEMBER
+from deltafold.integrations.outlines import is_plain, outline_of
+from deltafold.messages import Message
+
+Event: TypeAlias = dict[str, Any]
+
+_END: Final = "message-finish"
+_PIECES: Final = frozenset(
+    {"message-start", "content-block-start", "content-block-delta", "content-block-finish"}
+)
+
+
+class Events:
+    """The content-block events of one answer."""
+
+    def __init__(self) -> None:
+        self._encoder = Encoder("langchain", as_bytes=False)
+        self._has_started = False
+        self._last: Event | None = None
+
+    def feed(self, deltas: DeltaBatch | MessageDelta) -> list[Event]:
+        """Return the events of deltas; the last event of a whole answer is held back."""
+        events: list[Event] = self._encoder.feed(deltas)
+        if self._encoder.finished:
+            events = self._without_end(events)
+        if events and not self._has_started:
+            self._has_started = True
+        return events
+
+    def _without_end(self, events: list[Event]) -> list[Event]:
+        if self._encoder.failed:
+            # A failure raises, and an end by an error is said by the last event.
+            return [event for event in events if event.get("event") in _PIECES]
+        if events and events[-1]["event"] == _END:
+            self._last = events.pop()
+        return events
+
+    def end(self, message: Message) -> list[Event]:
+        """Return the last event, with the facts of the whole message."""
+        last = self._last or {"event": _END, "metadata": _finish(message)}
+        metadata: dict[str, Any] = last.setdefault("metadata", {})
+        metadata |= facts_of(message)
+        return [last] if self._has_started else [_start(message), last]
+
+
+def _start(message: Message) -> Event:
+    """Return the first event of an answer that an error ended before any content."""
+    metadata = {"provider": MEMBER, "model": message.meta.model_id or ""}
+    name = message.meta.response_id or ""
+    return {"event": "message-start", "role": "ai", "id": name, "metadata": metadata}
+
+
+def _finish(message: Message) -> dict[str, Any]:
+    reason = message.meta.finish_reason
+    return {} if reason is None else {"finish_reason": reason.value}
+
+
+def facts_of(message: Message) -> dict[str, Any]:
+    """Return the response metadata of an answer, beside its finish reason and its model."""
+    meta = message.meta
+    facts: dict[str, Any] = {**(meta.details or {})}
+    if meta.raw_finish_reason is not None:
+        facts["raw_finish_reason"] = meta.raw_finish_reason
+    if meta.response_id:
+        facts["id"] = meta.response_id
+    if meta.warnings:
+        facts["warnings"] = meta.warnings
+    outline = outline_of(message)
+    if not is_plain(outline):
+        facts[MEMBER] = outline
+    return facts
+
+
+def message_of(events: Iterable[Event]) -> AIMessage:
+    """Return the message of all events of an answer.
+
+    The content of an answer of text and calls alone is a string, as in the framework's own models.
+    """
+    stream = ChatModelStream()
+    for event in events:
+        stream.dispatch(cast("Any", event))
+    message = stream.output
+    blocks = cast("list[dict[str, Any]]", message.content or [])
+    others = [block for block in blocks if block["type"] not in _CALLS]
+    if all(block["type"] == "text" for block in others):
+        message.content = "".join(block["text"] for block in others)
+        del message.response_metadata["output_version"]
+    else:
+        message.content = cast("Any", others)
+        message.response_metadata.pop("output_version", None)
+    return message
+
+
+_CALLS: Final = frozenset({"tool_call", "invalid_tool_call"})
+
+
+class Chunks:
+    """The chunks of one answer."""
+
+    def __init__(self) -> None:
+        self._lists = False
+        self._kinds: dict[int, str] = {}
+        self._head: dict[str, Any] = {}
+
+    def of(self, events: Iterable[Event]) -> Iterator[ChatGenerationChunk]:
+        """Yield the chunks of events."""
+        for event in events:
+            match event["event"]:
+                case "content-block-delta":
+                    chunk = self._delta(event["index"], event["delta"])
+                case "content-block-start":
+                    chunk = self._start(event["index"], event["content"])
+                case "content-block-finish":
+                    chunk = self._finish(event["index"], event["content"])
+                case "message-start":
+                    self._head = _start_facts(event)
+                    continue
+                case _:
+                    chunk = _end(event)
+            if chunk is not None:
+                if self._head:
+                    chunk = self._with_head(chunk)
+                yield generation(chunk)
+
+    def _with_head(self, chunk: AIMessageChunk) -> AIMessageChunk:
+        """Return the first chunk, which has the id and the model of the answer.
+
+        A chunk of its own would have text for its content, and begin a list with that text.
+        """
+        chunk.id = self._head["id"]
+        facts = {**self._head["response_metadata"], **chunk.response_metadata}
+        self._head = {}
+        return chunk.model_copy(update={"response_metadata": facts})
+
+    def _delta(self, index: int, delta: Event) -> AIMessageChunk | None:
+        if delta["type"] == "text-delta":
+            text = delta["text"]
+            return _plain(text if not self._lists else [_text(text, index)])
+        if delta["type"] == "reasoning-delta":
+            block = {"type": "reasoning", "reasoning": delta["reasoning"], "index": index}
+            return _plain([block])
+        return _call_chunk(index, None, None, delta["args"])
+
+    def _start(self, index: int, block: Event) -> AIMessageChunk | None:
+        self._kinds[index] = block["type"]
+        if block["type"] == "tool_call_chunk":
+            return _call_chunk(index, block["id"], block["name"], "")
+        if block["type"] != "text":
+            self._lists = True
+        return None
+
+    def _finish(self, index: int, block: Event) -> AIMessageChunk | None:
+        kind = self._kinds.get(index)
+        if kind == "tool_call_chunk" or not self._lists:
+            return None
+        if kind not in {"text", "reasoning"}:
+            return AIMessageChunk(content=[{**block, "index": index}])
+        more = {name: block[name] for name in ("annotations", "extras") if name in block}
+        if not more:
+            return None
+        empty = {"type": kind, kind: "", "index": index}
+        return AIMessageChunk(content=[{**empty, **more}])
+
+
+def generation(chunk: AIMessageChunk) -> ChatGenerationChunk:
+    """Return a chunk as the framework's generation, without another validation of the chunk."""
+    text = chunk.content if isinstance(chunk.content, str) else chunk.text
+    return ChatGenerationChunk.model_construct(
+        message=chunk, text=str(text), generation_info=None, type="ChatGenerationChunk"
+    )
+
+
+def _text(text: str, index: int) -> dict[str, Any]:
+    return {"type": "text", "text": text, "index": index}
+
+
+def _call_chunk(index: int, call_id: str | None, name: str | None, args: str) -> AIMessageChunk:
+    piece = tool_call_chunk(name=name, args=args, id=call_id, index=index)
+    return AIMessageChunk(content="", tool_call_chunks=[piece])
+
+
+def _plain(content: Any) -> AIMessageChunk:
+    """Make a chunk that has content alone; the framework's validators have nothing to do on it."""
+    return AIMessageChunk.model_construct(
+        _PLAIN_FIELDS,
+        content=content,
+        additional_kwargs={},
+        response_metadata={},
+        type="AIMessageChunk",
+        name=None,
+        id=None,
+        tool_calls=[],
+        invalid_tool_calls=[],
+        tool_call_chunks=[],
+        usage_metadata=None,
+        chunk_position=None,
+    )
+
+
+_PLAIN_FIELDS: Final = {"content"}
+
+
+def _start_facts(event: Event) -> dict[str, Any]:
+    metadata: Event = event.get("metadata") or {}
+    facts = {"model_name": metadata.get("model"), "model_provider": metadata.get("provider")}
+    known = {name: value for name, value in facts.items() if value}
+    return {"id": event.get("id") or None, "response_metadata": known}
+
+
+def _end(event: Event) -> AIMessageChunk:
+    return AIMessageChunk(
+        content="",
+        usage_metadata=event.get("usage"),
+        response_metadata=event.get("metadata") or {},
+        chunk_position="last",
+    )

@@ -205,6 +205,7 @@ impl<E: Template> CompiledTemplate<E> {
             .collect();
         holes.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
         self.segments.clear();
+        self.segments.reserve_exact(holes.len());
         for (number, at) in (0..).zip(holes) {
             if let Some(span) = self.spans.get_mut(at) {
                 span.hole = Some(number);

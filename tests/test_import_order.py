@@ -1,7 +1,9 @@
 """The check of imports finds cycles and upward imports; no function hides a module."""
 
+import ast
 import pkgutil
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -104,11 +106,28 @@ def test_the_imports_of_deltafold_have_no_cycle() -> None:
 
 
 def packages() -> list[str]:
-    inner = pkgutil.walk_packages(deltafold.__path__, "deltafold.")
+    inner = pkgutil.walk_packages(deltafold.__path__, "deltafold.", onerror=lambda _: None)
     return ["deltafold", *(module.name for module in inner if module.ispkg)]
 
 
-@pytest.mark.parametrize("name", packages())
+# The adapters import their frameworks, which are not installed beside the tests.
+ADAPTERS = "deltafold.integrations."
+
+
+@pytest.mark.parametrize("name", [name for name in packages() if name.startswith(ADAPTERS)])
+def test_no_public_name_of_an_adapter_hides_a_module(name: str) -> None:
+    spec = find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    source = ast.parse(Path(spec.origin).read_text())
+    imports = [node for node in source.body if isinstance(node, ast.ImportFrom)]
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    assert names
+    modules = pkgutil.iter_modules(spec.submodule_search_locations)
+    assert names.isdisjoint(module.name for module in modules)
+
+
+@pytest.mark.parametrize("name", [name for name in packages() if not name.startswith(ADAPTERS)])
 def test_no_public_name_hides_a_module(name: str) -> None:
     package = import_module(name)
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}

@@ -234,11 +234,61 @@ def openai_agents(dialect: str, url: str) -> tuple[Run, Run] | None:
     return run_of(own), run_of(DeltafoldAgentsModel(client_of(dialect, url, "httpx2")))
 
 
+def strands_models(dialect: str, url: str) -> tuple[Any, Any]:
+    """Make the own model and the adapter. Both use httpx, as the SDKs of this environment do."""
+    from strands.models.anthropic import AnthropicModel  # noqa: PLC0415 - as above
+    from strands.models.openai import OpenAIModel  # noqa: PLC0415 - as above
+
+    from deltafold.integrations.strands import DeltafoldStrandsModel  # noqa: PLC0415 - as above
+
+    access = {"base_url": url, "api_key": "key"}
+    own: Any = (
+        OpenAIModel(client=sdk_of(dialect, url), model_id=NAMES[dialect])
+        if dialect == "openai-chat"
+        else AnthropicModel(client_args=access, model_id=NAMES[dialect], max_tokens=100)
+    )
+    return own, DeltafoldStrandsModel(client_of(dialect, url, "httpx"))
+
+
+def strands(dialect: str, url: str) -> tuple[Run, Run]:
+    """`Model.stream`: each event is read."""
+    asked: Any = [{"role": "user", "content": [{"text": "When is high tide?"}]}]
+
+    def run_of(model: Any) -> Run:
+        async def run() -> str:
+            read = [event async for event in model.stream(asked)]
+            deltas = [one["contentBlockDelta"] for one in read if "contentBlockDelta" in one]
+            return "".join([delta["delta"]["text"] for delta in deltas])
+
+        return run
+
+    own, ours = strands_models(dialect, url)
+    return run_of(own), run_of(ours)
+
+
+def strands_agent(dialect: str, url: str) -> tuple[Run, Run]:
+    """`Agent.stream_async`: each event is read."""
+    from strands import Agent  # noqa: PLC0415 - as above
+
+    def run_of(model: Any) -> Run:
+        async def run() -> str:
+            agent = Agent(model, callback_handler=None)
+            read = [event async for event in agent.stream_async("When is high tide?")]
+            return "".join([str(event["data"]) for event in read if "data" in event])
+
+        return run
+
+    own, ours = strands_models(dialect, url)
+    return run_of(own), run_of(ours)
+
+
 FRAMEWORKS: Final[dict[str, tuple[str, Callable[[str, str], tuple[Run, Run] | None]]]] = {
     "pydantic-ai, `request_stream`": ("pydantic_ai", pydantic_ai),
     "langchain, `astream`": ("langchain_core", langchain),
     'langchain, `astream_events(version="v3")`': ("langchain_core", langchain_events),
     "openai-agents, `stream_response`": ("agents", openai_agents),
+    "strands, `Model.stream`": ("strands", strands),
+    "strands, `Agent.stream_async`": ("strands", strands_agent),
 }
 
 

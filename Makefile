@@ -76,8 +76,9 @@ frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/
 	.venv-strands/bin/basedpyright --project frameworks/older.pyright.json
 	.venv-strands/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(OLDER_FRAMEWORKS)
 
-bench-frameworks: .venv-frameworks/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md
+bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md
 	.venv-frameworks/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
+	.venv-strands/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts

@@ -1,7 +1,8 @@
 """Cost of the adapters beside the frameworks' own models, over real HTTP.
 
 In: the frameworks of this environment.  Out: CPU for each event, events in a second with 100
-streams in one process, and the table between the markers of docs/frameworks.md.
+streams in one process, and the table between the markers of docs/frameworks.md. Rows of frameworks
+that another environment has are kept.
 
 Laws: both models get the same bytes from a server in another process, one event in an HTTP chunk,
 and must give the same text. They take turns, and the first round is not counted. The garbage
@@ -19,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -337,19 +338,28 @@ async def row_of(runs: tuple[Run, Run], rounds: int, streams: int) -> list[str]:
     ]
 
 
-async def table(url: str, rounds: int, streams: int) -> str:
-    """Measure all frameworks that are installed, and write the table."""
-    head = "µs of CPU an event: own | adapter | ratio | events/s of CPU, 100 streams: own | adapter"
-    lines = [f"| | protocol | {head} |", "|---|---|---:|---:|---:|---:|---:|"]
+async def measured(url: str, rounds: int, streams: int) -> dict[str, str]:
+    """Measure all frameworks that are installed, and return the rows by their first cells."""
+    rows: dict[str, str] = {}
     for name, (package, make) in FRAMEWORKS.items():
         if importlib.util.find_spec(package) is None:
             continue
         for dialect in NAMES:
             runs = make(dialect, url)
             if runs is not None:
-                cells = await row_of(runs, rounds, streams)
-                lines.append(f"| {name} | {dialect} | {' | '.join(cells)} |")
-                print(lines[-1], file=sys.stderr)
+                begin = f"| {name} | {dialect} |"
+                rows[begin] = f"{begin} {' | '.join(await row_of(runs, rounds, streams))} |"
+                print(rows[begin], file=sys.stderr)
+    return rows
+
+
+def table(rows: Mapping[str, str], known: str) -> str:
+    """Write the table: the measured rows, and the known ones of other environments."""
+    head = "µs of CPU an event: own | adapter | ratio | events/s of CPU, 100 streams: own | adapter"
+    lines = [f"| | protocol | {head} |", "|---|---|---:|---:|---:|---:|---:|"]
+    for begin in [f"| {name} | {dialect} |" for name in FRAMEWORKS for dialect in NAMES]:
+        kept = [line for line in known.splitlines() if line.startswith(begin)]
+        lines += [rows[begin]] if begin in rows else kept
     return "\n".join(lines) + "\n"
 
 
@@ -372,13 +382,15 @@ def main() -> int:
     )
     if server.stdout is None:
         raise AssertionError
-    written = asyncio.run(table(server.stdout.readline().strip(), chosen.rounds, chosen.streams))
+    url = server.stdout.readline().strip()
+    rows = asyncio.run(measured(url, chosen.rounds, chosen.streams))
     server.communicate()
+    text = "" if chosen.docs is None else chosen.docs.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    known, _, after = rest.partition(END)
+    written = table(rows, known)
     print(written)
     if chosen.docs is not None:
-        text = chosen.docs.read_text("utf-8")
-        before, _, rest = text.partition(BEGIN)
-        _, _, after = rest.partition(END)
         chosen.docs.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", "utf-8")
     return 0
 

@@ -44,7 +44,7 @@ def conversation_of(
     conversation: list[Message] = []
     body: dict[str, Any] = {"messages": []}
     if system_content:
-        body["system"] = [_wire(block) for block in system_content]
+        body["system"] = [wire_of(block) for block in system_content]
     elif system_prompt:
         body["system"] = [{"text": system_prompt}]
     for message in messages:
@@ -100,15 +100,15 @@ def _converse(block: Block, dialect: str) -> Block:
     if call is not None:
         # The signature is that of a model of strands for Gemini.
         return {"toolUse": {name: call[name] for name in ("toolUseId", "name", "input")}}
-    return cast("Block", _wire(block))
+    return cast("Block", wire_of(block))
 
 
-def _wire(value: Any) -> Any:
+def wire_of(value: Any) -> Any:
     """Return a value as JSON of Converse: bytes as base64, locations under their name."""
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     if isinstance(value, list):
-        return [_wire(one) for one in cast("Sequence[Any]", value)]
+        return [wire_of(one) for one in cast("Sequence[Any]", value)]
     if not isinstance(value, Mapping):
         return value
     return dict([_member(name, one) for name, one in cast("Block", value).items()])
@@ -120,9 +120,9 @@ def _member(name: str, value: Any) -> tuple[str, Any]:
             return "s3Location", rest
         case {"source": _} if name == "document":
             known = {member: one for member, one in value.items() if one is not None}
-            return name, _wire(known)
+            return name, wire_of(known)
         case _:
-            return name, value if name == "json" else _wire(value)
+            return name, value if name == "json" else wire_of(value)
 
 
 def _text_of(block: Block) -> str:

@@ -16,16 +16,21 @@ import asyncio
 import gc
 import importlib.util
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import deltafold
 from deltafold.testing import Recording, ReplayServer
+
+# litellm reads its table of models from the package, not from the network.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 EVENTS: Final = 2000
 STREAMS: Final = 100
@@ -235,8 +240,8 @@ def openai_agents(dialect: str, url: str) -> tuple[Run, Run] | None:
     return run_of(own), run_of(DeltafoldAgentsModel(client_of(dialect, url, "httpx2")))
 
 
-def strands_models(dialect: str, url: str) -> tuple[Any, Any]:
-    """Make the own model and the adapter. Both use httpx, as the SDKs of this environment do."""
+def strands_models(dialect: str, url: str, transport: str = "httpx") -> tuple[Any, Any]:
+    """Make the own model and the adapter. The SDKs of this environment use httpx."""
     from strands.models.anthropic import AnthropicModel  # noqa: PLC0415 - as above
     from strands.models.openai import OpenAIModel  # noqa: PLC0415 - as above
 
@@ -248,10 +253,10 @@ def strands_models(dialect: str, url: str) -> tuple[Any, Any]:
         if dialect == "openai-chat"
         else AnthropicModel(client_args=access, model_id=NAMES[dialect], max_tokens=100)
     )
-    return own, DeltafoldStrandsModel(client_of(dialect, url, "httpx"))
+    return own, DeltafoldStrandsModel(client_of(dialect, url, transport))
 
 
-def strands(dialect: str, url: str) -> tuple[Run, Run]:
+def strands(dialect: str, url: str, transport: str = "httpx") -> tuple[Run, Run]:
     """`Model.stream`: each event is read."""
     asked: Any = [{"role": "user", "content": [{"text": "When is high tide?"}]}]
 
@@ -263,7 +268,7 @@ def strands(dialect: str, url: str) -> tuple[Run, Run]:
 
         return run
 
-    own, ours = strands_models(dialect, url)
+    own, ours = strands_models(dialect, url, transport)
     return run_of(own), run_of(ours)
 
 
@@ -283,13 +288,40 @@ def strands_agent(dialect: str, url: str) -> tuple[Run, Run]:
     return run_of(own), run_of(ours)
 
 
+def litellm(dialect: str, url: str) -> tuple[Run, Run]:
+    """`acompletion`: each chunk is read. litellm's own providers bring their HTTP clients."""
+    import litellm as framework  # noqa: PLC0415 - as above
+
+    from deltafold.integrations.litellm import DeltafoldLLM  # noqa: PLC0415 - as above
+
+    framework.suppress_debug_info = True
+    handler = DeltafoldLLM({one: client_of(one, url, "httpx") for one in NAMES})
+    framework.custom_provider_map = [{"provider": "deltafold", "custom_handler": handler}]
+    is_chat = dialect == "openai-chat"
+    own = f"{'openai' if is_chat else 'anthropic'}/{NAMES[dialect]}"
+    access = {"api_base": f"{url}/openai" if is_chat else url, "api_key": "key"}
+    asked = [{"role": "user", "content": "When is high tide?"}]
+
+    def run_of(name: str, **access: str) -> Run:
+        async def run() -> str:
+            stream: Any = await framework.acompletion(name, asked, stream=True, **access)
+            read = [chunk async for chunk in stream]
+            return "".join([chunk.choices[0].delta.content or "" for chunk in read])
+
+        return run
+
+    return run_of(own, **access), run_of(f"deltafold/{dialect}")
+
+
 FRAMEWORKS: Final[dict[str, tuple[str, Callable[[str, str], tuple[Run, Run] | None]]]] = {
     "pydantic-ai, `request_stream`": ("pydantic_ai", pydantic_ai),
     "langchain, `astream`": ("langchain_core", langchain),
     'langchain, `astream_events(version="v3")`': ("langchain_core", langchain_events),
     "openai-agents, `stream_response`": ("agents", openai_agents),
     "strands, `Model.stream`": ("strands", strands),
+    "strands, `Model.stream`, aiohttp": ("strands", partial(strands, transport="aiohttp")),
     "strands, `Agent.stream_async`": ("strands", strands_agent),
+    "litellm, `acompletion`": ("litellm", litellm),
 }
 
 

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from comparing import comparable
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 from served import NAMES, cases, folded, model, recording, served, thoughtful
@@ -52,29 +53,6 @@ async def stop_of(one: Any) -> Any:
     """Return reason, message, usage and metrics, as strands folds the events."""
     events = [event async for event in process_stream(one.stream(ASKED))]
     return events[-1]["stop"]
-
-
-def comparable(body: object) -> str:
-    """Return a request without ids that were made up, and with arguments as JSON values.
-
-    strands keeps the value of arguments, not their text.
-    """
-
-    def walked(value: Any, name: str = "") -> Any:
-        if isinstance(value, dict):
-            return {key: walked(one, key) for key, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [walked(one) for one in value]
-        if isinstance(value, str) and value.startswith("call_") and len(value) == 21:
-            return "made up"
-        if name == "arguments" and isinstance(value, str):
-            try:
-                return json.loads(value)
-            except ValueError:
-                return value
-        return value
-
-    return json.dumps(walked(body), sort_keys=True, indent=1)
 
 
 @pytest.mark.parametrize("dialect", ALL)

@@ -238,7 +238,8 @@ def _recorded(results: Results, dialect: str) -> Iterator[Target]:
     read, written = (3.8, 3.0) if dialect == "openai-chat" else (2.6, 2.0)
     for reader, by_hand, bound in ((FOLDED, ORJSON, read), (FOLDED_JSON, ORJSON_JSON, written)):
         measured = results.ratio("corpus", by_hand, reader, dialect=dialect)
-        yield Target(f"{dialect}: recorded streams, {reader}, against {by_hand}", "at least", bound, measured)
+        what = f"{dialect}: recorded streams, {reader}, against {by_hand}"
+        yield Target(what, "at least", bound, measured)
 
 
 def _asynchronous(results: Results, dialect: str) -> Iterator[Target]:
@@ -258,7 +259,7 @@ def _model_path(results: Results) -> Iterator[Target]:
             if ours is not None and bare is not None:
                 added[events] = ours.per("calls") - bare.per("calls")
         event = call = None
-        if len(added) == 2:  # noqa: PLR2004 - both sizes
+        if len(added) == 2:
             event = (added[2_000] - added[20]) / (2_000 - 20)
             call = added[20] - 20 * event
         yield Target(f"Model.stream over {transport}: µs added an event", "at most", 1, event)

@@ -5,7 +5,8 @@ events; the difference between both readers is what a Model adds for a call and 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeAlias
 
 import aiohttp
 import httpx2
@@ -19,6 +20,9 @@ from serving import serving
 BYTES = "bytes"
 MODEL = "Model.stream, final message"
 TRANSPORTS = ("aiohttp", "httpx2")
+
+Read: TypeAlias = Callable[[], Coroutine[Any, Any, int]]
+Close: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +49,13 @@ def test_model_path(benchmark: BenchmarkFixture, transport: str, events: int, po
     assert read_to_the_end[BYTES] > 100 * events
 
 
-async def readers(
-    transport: str, url: str
-) -> tuple[dict[str, Callable[[], Awaitable[int]]], Callable[[], Awaitable[None]]]:
+async def readers(transport: str, url: str) -> tuple[dict[str, Read], Close]:
     """Return both readers of a transport, over one client, and the function that closes it."""
     body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
-    config = OpenAIChatConfig(model_id="m", base_url=url, api_key="unused")
+    config = OpenAIChatConfig(model_id="m")
     if transport == "aiohttp":
         session = aiohttp.ClientSession()
-        model = OpenAIChatModel(config, client=session)
+        model = OpenAIChatModel(config, client=session, base_url=url, api_key="unused")
 
         async def read_bytes() -> int:
             count = 0
@@ -65,7 +67,7 @@ async def readers(
         close = session.close
     else:
         client = httpx2.AsyncClient()
-        model = OpenAIChatModel(config, client=client)
+        model = OpenAIChatModel(config, client=client, base_url=url, api_key="unused")
 
         async def read_bytes() -> int:
             count = 0

@@ -33,7 +33,7 @@ pub(crate) fn parts<'py>(
     calls: Option<&Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    let mut calls = calls.map(|calls| calls.iter());
+    let mut calls = calls.map(PyTupleMethods::iter);
     for part in parts {
         list.append(match part {
             Part::Text(part) => TEXT.make(py, |fields| {

@@ -139,13 +139,14 @@ impl<E: Template> CompiledTemplate<E> {
         found: &str,
         holes: &Holes<'_, N>,
     ) -> Option<Self> {
+        let signed = |offset: usize| isize::try_from(offset).ok();
         // In the coordinates of `found`, with the distance of what follows each hole.
         let mut by = 0_isize.checked_sub_unsigned(start)?;
         let mut places = Vec::with_capacity(self.segments.len());
         for (segment, text) in self.segments.iter().zip(&holes.texts) {
             let begin = segment.hole.start.checked_add_signed(by)?;
             let hole = begin..begin + text.len();
-            by = hole.end.checked_signed_diff(segment.hole.end)?;
+            by = signed(hole.end)?.checked_sub(signed(segment.hole.end)?)?;
             places.push((hole, by));
         }
         let before = self.frame.start.checked_sub(start)?;
@@ -205,6 +206,7 @@ impl<E: Template> CompiledTemplate<E> {
             .collect();
         holes.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
         self.segments.clear();
+        self.segments.reserve_exact(holes.len());
         for (number, at) in (0..).zip(holes) {
             if let Some(span) = self.spans.get_mut(at) {
                 span.hole = Some(number);

@@ -49,7 +49,7 @@ const SHOWN: u8 = 16;
 /// The shapes of one dialect.
 #[derive(Debug)]
 pub struct Shapes<E> {
-    shapes: [OnceLock<Box<Shape<E>>>; SHAPES],
+    kept: [OnceLock<Box<Shape<E>>>; SHAPES],
     used: AtomicUsize,
     groups: [Group; GROUPS],
     seen: [Seen; SEEN],
@@ -82,7 +82,7 @@ struct Shape<E> {
 impl<E> Default for Shapes<E> {
     fn default() -> Self {
         Self {
-            shapes: std::array::from_fn(|_| OnceLock::new()),
+            kept: std::array::from_fn(|_| OnceLock::new()),
             used: AtomicUsize::new(0),
             groups: std::array::from_fn(|_| Group::default()),
             seen: std::array::from_fn(|_| Seen::default()),
@@ -104,7 +104,7 @@ impl<E: Template> Shapes<E> {
 
     /// Return the shape at a position, and its number.
     fn get(&self, position: u16) -> Option<(u16, &Shape<E>)> {
-        let shape = self.shapes.get(usize::from(position))?.get()?;
+        let shape = self.kept.get(usize::from(position))?.get()?;
         Some((position + 1, shape.as_ref()))
     }
 
@@ -142,7 +142,7 @@ impl<E: Template> Shapes<E> {
         let number =
             self.used.fetch_update(Relaxed, Relaxed, |used| (used < SHAPES).then_some(used + 1));
         if let Ok(number) = number
-            && let Some(slot) = self.shapes.get(number)
+            && let Some(slot) = self.kept.get(number)
             && slot.set(Box::new(shape)).is_ok()
         {
             member.store(u16::try_from(number + 1).unwrap_or(0), Relaxed);
@@ -196,7 +196,7 @@ pub(super) struct Match<'a, E> {
 impl<E: Template> SharedShapes<E> {
     pub(super) fn new(shapes: &Arc<Shapes<E>>) -> Self {
         let stream = shapes.streams.fetch_add(1, Relaxed);
-        let shows = if stream < EARLY || stream % LATER == 0 { SHOWN } else { 0 };
+        let shows = if stream < EARLY || stream.is_multiple_of(LATER) { SHOWN } else { 0 };
         Self { shapes: Arc::clone(shapes), stream, last: 0, patience: PATIENCE, shows }
     }
 

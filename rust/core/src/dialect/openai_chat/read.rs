@@ -346,6 +346,7 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
 /// The chunks that repeat: text, reasoning, arguments of one call, and their log probabilities.  Of the other members, only
 /// identifiers such as the response id may be present.  A chunk with a finish reason or counts has a shape only.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a member of `Chunk` or `Choice`")]
 pub struct EventTemplate {
     number: TemplateNumber,
     has_choice: bool,

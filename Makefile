@@ -16,8 +16,11 @@ CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 # requirements/frameworks.txt holds what needs openai 3, requirements/strands.txt what needs an older one.
 NEWER_FRAMEWORKS := $(foreach name,langchain openai_agents pydantic_ai,$(wildcard frameworks/test_$(name)*.py))
+SHARED_BY_ADAPTERS := $(foreach name,carried failed outlines,python/deltafold/integrations/$(name).py)
 NEWER_TYPED := $(wildcard $(foreach name,langchain openai_agents pydantic_ai,python/deltafold/integrations/$(name) frameworks/user_$(name).py)) \
-	$(foreach name,carried outlines,python/deltafold/integrations/$(name).py)
+	$(SHARED_BY_ADAPTERS)
+OLDER_TYPED := $(wildcard $(foreach name,litellm strands,python/deltafold/integrations/$(name) frameworks/user_$(name).py)) \
+	$(SHARED_BY_ADAPTERS)
 OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(name)*.py))
 
 SECONDS_EACH ?= 60
@@ -69,10 +72,13 @@ frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/
 	.venv-frameworks/bin/mypy --config-file frameworks/mypy.ini $(NEWER_TYPED)
 	.venv-frameworks/bin/basedpyright --project frameworks/newer.pyright.json
 	.venv-frameworks/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(NEWER_FRAMEWORKS)
+	.venv-strands/bin/mypy --config-file frameworks/mypy.ini $(OLDER_TYPED)
+	.venv-strands/bin/basedpyright --project frameworks/older.pyright.json
 	.venv-strands/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(OLDER_FRAMEWORKS)
 
-bench-frameworks: .venv-frameworks/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md
+bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md
 	.venv-frameworks/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
+	.venv-strands/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts

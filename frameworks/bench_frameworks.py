@@ -1,7 +1,8 @@
 """Cost of the adapters beside the frameworks' own models, over real HTTP.
 
 In: the frameworks of this environment.  Out: CPU for each event, events in a second with 100
-streams in one process, and the table between the markers of docs/frameworks.md.
+streams in one process, and the table between the markers of docs/frameworks.md. Rows of frameworks
+that another environment has are kept.
 
 Laws: both models get the same bytes from a server in another process, one event in an HTTP chunk,
 and must give the same text. They take turns, and the first round is not counted. The garbage
@@ -15,16 +16,21 @@ import asyncio
 import gc
 import importlib.util
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import deltafold
 from deltafold.testing import Recording, ReplayServer
+
+# litellm reads its table of models from the package, not from the network.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 EVENTS: Final = 2000
 STREAMS: Final = 100
@@ -234,11 +240,88 @@ def openai_agents(dialect: str, url: str) -> tuple[Run, Run] | None:
     return run_of(own), run_of(DeltafoldAgentsModel(client_of(dialect, url, "httpx2")))
 
 
+def strands_models(dialect: str, url: str, transport: str = "httpx") -> tuple[Any, Any]:
+    """Make the own model and the adapter. The SDKs of this environment use httpx."""
+    from strands.models.anthropic import AnthropicModel  # noqa: PLC0415 - as above
+    from strands.models.openai import OpenAIModel  # noqa: PLC0415 - as above
+
+    from deltafold.integrations.strands import DeltafoldStrandsModel  # noqa: PLC0415 - as above
+
+    access = {"base_url": url, "api_key": "key"}
+    own: Any = (
+        OpenAIModel(client=sdk_of(dialect, url), model_id=NAMES[dialect])
+        if dialect == "openai-chat"
+        else AnthropicModel(client_args=access, model_id=NAMES[dialect], max_tokens=100)
+    )
+    return own, DeltafoldStrandsModel(client_of(dialect, url, transport))
+
+
+def strands(dialect: str, url: str, transport: str = "httpx") -> tuple[Run, Run]:
+    """`Model.stream`: each event is read."""
+    asked: Any = [{"role": "user", "content": [{"text": "When is high tide?"}]}]
+
+    def run_of(model: Any) -> Run:
+        async def run() -> str:
+            read = [event async for event in model.stream(asked)]
+            deltas = [one["contentBlockDelta"] for one in read if "contentBlockDelta" in one]
+            return "".join([delta["delta"]["text"] for delta in deltas])
+
+        return run
+
+    own, ours = strands_models(dialect, url, transport)
+    return run_of(own), run_of(ours)
+
+
+def strands_agent(dialect: str, url: str) -> tuple[Run, Run]:
+    """`Agent.stream_async`: each event is read."""
+    from strands import Agent  # noqa: PLC0415 - as above
+
+    def run_of(model: Any) -> Run:
+        async def run() -> str:
+            agent = Agent(model, callback_handler=None)
+            read = [event async for event in agent.stream_async("When is high tide?")]
+            return "".join([str(event["data"]) for event in read if "data" in event])
+
+        return run
+
+    own, ours = strands_models(dialect, url)
+    return run_of(own), run_of(ours)
+
+
+def litellm(dialect: str, url: str) -> tuple[Run, Run]:
+    """`acompletion`: each chunk is read. litellm's own providers bring their HTTP clients."""
+    import litellm as framework  # noqa: PLC0415 - as above
+
+    from deltafold.integrations.litellm import DeltafoldLLM  # noqa: PLC0415 - as above
+
+    framework.suppress_debug_info = True
+    handler = DeltafoldLLM({one: client_of(one, url, "httpx") for one in NAMES})
+    framework.custom_provider_map = [{"provider": "deltafold", "custom_handler": handler}]
+    is_chat = dialect == "openai-chat"
+    own = f"{'openai' if is_chat else 'anthropic'}/{NAMES[dialect]}"
+    access = {"api_base": f"{url}/openai" if is_chat else url, "api_key": "key"}
+    asked = [{"role": "user", "content": "When is high tide?"}]
+
+    def run_of(name: str, **access: str) -> Run:
+        async def run() -> str:
+            stream: Any = await framework.acompletion(name, asked, stream=True, **access)
+            read = [chunk async for chunk in stream]
+            return "".join([chunk.choices[0].delta.content or "" for chunk in read])
+
+        return run
+
+    return run_of(own, **access), run_of(f"deltafold/{dialect}")
+
+
 FRAMEWORKS: Final[dict[str, tuple[str, Callable[[str, str], tuple[Run, Run] | None]]]] = {
     "pydantic-ai, `request_stream`": ("pydantic_ai", pydantic_ai),
     "langchain, `astream`": ("langchain_core", langchain),
     'langchain, `astream_events(version="v3")`': ("langchain_core", langchain_events),
     "openai-agents, `stream_response`": ("agents", openai_agents),
+    "strands, `Model.stream`": ("strands", strands),
+    "strands, `Model.stream`, aiohttp": ("strands", partial(strands, transport="aiohttp")),
+    "strands, `Agent.stream_async`": ("strands", strands_agent),
+    "litellm, `acompletion`": ("litellm", litellm),
 }
 
 
@@ -287,19 +370,28 @@ async def row_of(runs: tuple[Run, Run], rounds: int, streams: int) -> list[str]:
     ]
 
 
-async def table(url: str, rounds: int, streams: int) -> str:
-    """Measure all frameworks that are installed, and write the table."""
-    head = "µs of CPU an event: own | adapter | ratio | events/s of CPU, 100 streams: own | adapter"
-    lines = [f"| | protocol | {head} |", "|---|---|---:|---:|---:|---:|---:|"]
+async def measured(url: str, rounds: int, streams: int) -> dict[str, str]:
+    """Measure all frameworks that are installed, and return the rows by their first cells."""
+    rows: dict[str, str] = {}
     for name, (package, make) in FRAMEWORKS.items():
         if importlib.util.find_spec(package) is None:
             continue
         for dialect in NAMES:
             runs = make(dialect, url)
             if runs is not None:
-                cells = await row_of(runs, rounds, streams)
-                lines.append(f"| {name} | {dialect} | {' | '.join(cells)} |")
-                print(lines[-1], file=sys.stderr)
+                begin = f"| {name} | {dialect} |"
+                rows[begin] = f"{begin} {' | '.join(await row_of(runs, rounds, streams))} |"
+                print(rows[begin], file=sys.stderr)
+    return rows
+
+
+def table(rows: Mapping[str, str], known: str) -> str:
+    """Write the table: the measured rows, and the known ones of other environments."""
+    head = "µs of CPU an event: own | adapter | ratio | events/s of CPU, 100 streams: own | adapter"
+    lines = [f"| | protocol | {head} |", "|---|---|---:|---:|---:|---:|---:|"]
+    for begin in [f"| {name} | {dialect} |" for name in FRAMEWORKS for dialect in NAMES]:
+        kept = [line for line in known.splitlines() if line.startswith(begin)]
+        lines += [rows[begin]] if begin in rows else kept
     return "\n".join(lines) + "\n"
 
 
@@ -322,13 +414,15 @@ def main() -> int:
     )
     if server.stdout is None:
         raise AssertionError
-    written = asyncio.run(table(server.stdout.readline().strip(), chosen.rounds, chosen.streams))
+    url = server.stdout.readline().strip()
+    rows = asyncio.run(measured(url, chosen.rounds, chosen.streams))
     server.communicate()
+    text = "" if chosen.docs is None else chosen.docs.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    known, _, after = rest.partition(END)
+    written = table(rows, known)
     print(written)
     if chosen.docs is not None:
-        text = chosen.docs.read_text("utf-8")
-        before, _, rest = text.partition(BEGIN)
-        _, _, after = rest.partition(END)
         chosen.docs.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", "utf-8")
     return 0
 

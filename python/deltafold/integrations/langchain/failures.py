@@ -13,6 +13,7 @@ from langchain_core import exceptions
 
 from deltafold.contract import ErrorCode
 from deltafold.errors import ModelError
+from deltafold.integrations.failed import as_class
 
 
 class DeltafoldAuthenticationError(ModelError, exceptions.ModelAuthenticationError):
@@ -72,15 +73,4 @@ _CLASSES: Final[Mapping[ErrorCode, type[ModelError]]] = {
 
 def exception_of(error: ModelError) -> ModelError:
     """Return a failure as the exception of langchain-core."""
-    return _CLASSES.get(error.code, DeltafoldModelError)(
-        code=error.code,
-        message=error.message,
-        retryable=error.retryable,
-        retry_after=error.retry_after,
-        status=error.status,
-        provider_code=error.provider_code,
-        http_request_id=error.http_request_id,
-        warnings=error.warnings,
-        partial_message=error.partial_message,
-        body=error.body,
-    )
+    return as_class(error, _CLASSES.get(error.code, DeltafoldModelError))

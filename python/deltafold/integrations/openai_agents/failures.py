@@ -13,6 +13,7 @@ from agents.retry import ModelRetryAdvice, ModelRetryNormalizedError
 
 from deltafold.contract import ErrorCode
 from deltafold.errors import ModelError
+from deltafold.integrations.failed import as_class
 
 
 class DeltafoldAgentsError(ModelError, AgentsException):
@@ -30,18 +31,7 @@ def exception_of(error: ModelError) -> ModelError:
     """Return a failure as the exception of the SDK."""
     is_behavior = error.code in _BEHAVIOR and has_begun(error)
     kind = DeltafoldBehaviorError if is_behavior else DeltafoldAgentsError
-    return kind(
-        code=error.code,
-        message=error.message,
-        retryable=error.retryable,
-        retry_after=error.retry_after,
-        status=error.status,
-        provider_code=error.provider_code,
-        http_request_id=error.http_request_id,
-        warnings=error.warnings,
-        partial_message=error.partial_message,
-        body=error.body,
-    )
+    return as_class(error, kind)
 
 
 def has_begun(error: ModelError) -> bool:

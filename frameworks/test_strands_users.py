@@ -1,0 +1,33 @@
+"""The documentation of the adapter of strands, and a user's code."""
+
+import pytest
+from documented import run_examples
+from served import model, served
+from user_strands import Tide, answer_of, tide_of, words_of
+
+from deltafold.testing import answer
+
+
+def test_the_examples_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ("call_1", "high_tide", {"place": "Brest"})
+    told = [answer("anthropic-messages", one) for one in ("At 17:42.", call, "At 17:43.")]
+    with served(*told) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+        run_examples("strands")
+    shown = capsys.readouterr().out
+    assert "At 17:42." in shown
+    assert "At 17:43." in shown
+
+
+async def test_the_code_of_a_user_runs() -> None:
+    call = ("call_1", "high_tide", {"place": "Brest"})
+    with served(answer("openai-chat", call), answer("openai-chat", "At 17:42.")) as server:
+        assert (await answer_of(model("openai-chat", server), "When?")).strip() == "At 17:42."
+    with served(answer("openai-chat", "At ", "noon.")) as server:
+        words = [word async for word in words_of(model("openai-chat", server), "When?")]
+    assert words == ["At ", "noon."]
+    with served(answer("openai-chat", '{"place": "Brest", "hour": 17}')) as server:
+        assert await tide_of(model("openai-chat", server), "When?") == Tide(place="Brest", hour=17)

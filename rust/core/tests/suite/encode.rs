@@ -325,10 +325,9 @@ fn the_old_function_call_ends_in_tool_calls_as_it_is_written() {
     assert!(!text.contains("function_call\""), "{text}");
 }
 
-#[test]
-fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
-    let part = "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"openai-responses\",\"block\":{\"type\":\"custom_tool_call\",\"id\":\"ctc_1\",\"call_id\":\"c\",\"name\":\"x_search\",\"input\":\"\",\"status\":\"in_progress\"}}}";
-    let target = target::find("openai-responses").unwrap();
+/// Encodes one whole part, and returns the text.
+fn written_part(target: &str, part: &str) -> String {
+    let target = target::find(target).unwrap();
     let mut encoder = Encoder::new(target, Settings::default(), false);
     let payloads = [
         Payload::Start { model_id: "m", request_id: "r" },
@@ -336,8 +335,24 @@ fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
     ];
     for (seq, payload) in (1..).zip(payloads) {
         encoder.delta(&Delta { seq, payload, provider_raw: None });
+        assert_eq!(encoder.violation(), None);
     }
-    let text = String::from_utf8(encoder.take()).unwrap();
+    String::from_utf8(encoder.take()).unwrap()
+}
+
+#[test]
+fn an_image_with_an_empty_address_is_no_file_of_a_user_interface() {
+    let part = "{\"kind\":\"image\",\"payload\":{\"mimeType\":\"image/*\",\"url\":\"\"}}";
+    let text = written_part("ai-sdk", part);
+    assert!(text.contains("data-deltafold-part") && !text.contains("\"type\":\"file\""), "{text}");
+    let text = written_part("ai-sdk", &part.replace("\"url\":\"\"", "\"url\":\"https://a.b\""));
+    assert!(text.contains("\"type\":\"file\",\"url\":\"https://a.b\""), "{text}");
+}
+
+#[test]
+fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
+    let part = "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"openai-responses\",\"block\":{\"type\":\"custom_tool_call\",\"id\":\"ctc_1\",\"call_id\":\"c\",\"name\":\"x_search\",\"input\":\"\",\"status\":\"in_progress\"}}}";
+    let text = written_part("openai-responses", part);
     assert!(
         text.contains("response.custom_tool_call_input.done") && !text.contains("_input.delta")
     );

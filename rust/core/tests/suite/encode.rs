@@ -2,7 +2,7 @@
 //!
 //! The oracle is the decoder: what an encoder writes is decoded again, and compared with the source's message.
 
-use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload};
+use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload, TextAttributes};
 use deltafold::encode::Settings;
 use deltafold::fold::{MessageAssembler, Part, Terminal};
 use deltafold::target::{self, Encoder, TARGETS, Target};
@@ -356,4 +356,24 @@ fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
     assert!(
         text.contains("response.custom_tool_call_input.done") && !text.contains("_input.delta")
     );
+}
+
+#[test]
+fn the_state_of_a_message_is_no_item_of_reasoning() {
+    let state = "{\"dialect\":\"openai-responses\",\"modelId\":\"m\",\"data\":{\"id\":\"msg_1\",\"type\":\"message\"}}";
+    let attributes = TextAttributes { provider_state: Some(state), ..TextAttributes::default() };
+    let mut encoder =
+        Encoder::new(target::find("openai-responses").unwrap(), Settings::default(), false);
+    let payloads = [
+        Payload::Start { model_id: "m", request_id: "r" },
+        Payload::Thinking { text: "", part_index: Some(0), attributes },
+        Payload::PartEnd { part_index: 0 },
+    ];
+    for (seq, payload) in (1..).zip(payloads) {
+        encoder.delta(&Delta { seq, payload, provider_raw: None });
+        assert_eq!(encoder.violation(), None);
+    }
+    let text = String::from_utf8(encoder.take()).unwrap();
+    assert!(!text.contains("output_item"), "{text}");
+    assert!(encoder.notes().iter().any(|note| note.code == "provider_state"));
 }

@@ -391,6 +391,12 @@ impl Writer for ResponsesWriter {
         self.settle(page);
         let state = State::read(json);
         if state.dialect == Self::DIALECT {
+            // Deltas made by hand may have the state of another item here, which is not whole without its content.
+            if state.text_member("type") != Some("\"reasoning\"") {
+                return page
+                    .notes
+                    .add("provider_state", "the state of an item that is no reasoning");
+            }
             let id = own_id(Some(json)).filter(|id| self.ids.insert(id.clone()));
             if id.is_some() {
                 let mut item = String::new();

@@ -19,6 +19,7 @@ DELTAS = {
     "response.output_text.delta": "text",
     "response.refusal.delta": "text",
     "response.reasoning_summary_text.delta": "thinking",
+    "response.reasoning_text.delta": "thinking",
     "response.function_call_arguments.delta": "input",
     "response.custom_tool_call_input.delta": "input",
 }
@@ -60,8 +61,8 @@ def chat_media(stream: Stream) -> list[object]:
 
 
 def response_items(stream: Stream) -> list[object]:
-    """Return ids and phases of messages, ids and encrypted content of reasoning, in any order."""
-    found: set[tuple[str, str | None]] = set()
+    """Return messages (id, phase) and reasoning (id, encrypted, raw content), in any order."""
+    found: set[tuple[str | None, ...]] = set()
     event: Any
     for event in client_of(stream).responses.create(model="m", input="?", stream=True):
         item: Any = getattr(event, "item", None)
@@ -70,7 +71,8 @@ def response_items(stream: Stream) -> list[object]:
         if item.type == "message":
             found.add((item.id, getattr(item, "phase", None)))
         elif item.type == "reasoning":
-            found.add((item.id, item.encrypted_content))
+            raw = "".join(part.text for part in item.content or ())
+            found.add((item.id, item.encrypted_content, raw))
     return sorted(found, key=str)
 
 
@@ -120,7 +122,8 @@ def responses(stream: Stream) -> Answer:
             for part in item.content:
                 answer.text += part.text if part.type == "output_text" else part.refusal
         elif item.type == "reasoning":
-            answer.thinking += "".join(part.text for part in item.summary)
+            parts = (*item.summary, *(item.content or ()))
+            answer.thinking += "".join(part.text for part in parts)
         elif item.type == "function_call":
             inputs += item.arguments
             answer.calls.append((item.call_id, item.name, parsed(item.arguments)))

@@ -30,6 +30,7 @@ from judging import (
     source_of,
     untranscoded,
     written,
+    written_whole,
 )
 
 pytestmark = needs_corpus
@@ -57,6 +58,7 @@ LOST = frozenset(
         "gemini/parts-odd",
         "gemini/server-tools",
         "openai-chat/mistral-content-list",
+        "openai-responses/reasoning-both",
     }
 )
 
@@ -147,7 +149,31 @@ def test_its_client_reads_what_only_the_protocol_has(protocol: str) -> None:
 @pytest.mark.parametrize("name", sorted(LOST))
 def test_a_loss_in_its_own_protocol_is_noted(name: str) -> None:
     (source,) = (one for one in fixtures() if one.name == name)
-    assert written(source, source.dialect).notes & {"annotations", "part", "provider_state"}
+    assert written(source, source.dialect).notes & {"annotations", "item", "part", "provider_state"}
+
+
+def test_raw_reasoning_of_responses_stays_raw() -> None:
+    for name in ("reasoning-raw", "reasoning-open-responses"):
+        (source,) = (one for one in fixtures() if one.name == f"openai-responses/{name}")
+        for stream in (written(source, source.dialect), written_whole(source, source.dialect)):
+            assert b'"reasoning_text"' in stream.body
+            assert b'"summary_text"' not in stream.body
+
+
+def test_ids_of_calls_stay_in_whole_bodies_and_are_noted_in_streams() -> None:
+    (source,) = (one for one in fixtures() if one.name == "openai-responses/tool-call")
+    whole, stream = written_whole(source, source.dialect), written(source, source.dialect)
+    assert b'"id":"fc_1"' in whole.body
+    assert "item" not in whole.notes
+    assert b'"id":"fc_1"' not in stream.body
+    assert "item" in stream.notes
+
+
+@pytest.mark.parametrize("name", ["two-contents", "reasoning-both"])
+def test_a_loss_of_an_item_of_responses_is_noted(name: str) -> None:
+    (source,) = (one for one in fixtures() if one.name == f"openai-responses/{name}")
+    assert "item" in written(source, source.dialect).notes
+    assert "item" in written_whole(source, source.dialect).notes
 
 
 def blocks(message: Message) -> list[object]:

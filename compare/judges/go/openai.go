@@ -33,19 +33,6 @@ func reasoning(extra map[string]respjson.Field) (string, error) {
 	return text, err
 }
 
-// transcript returns the text of audio in a delta: the client has no member for it.
-func transcript(extra map[string]respjson.Field) (string, error) {
-	raw := extra["audio"].Raw()
-	if raw == "" {
-		return "", nil
-	}
-	var audio struct {
-		Transcript string `json:"transcript"`
-	}
-	err := json.Unmarshal([]byte(raw), &audio)
-	return audio.Transcript, err
-}
-
 // readChat accumulates chunks with the client's own accumulator.
 func readChat(transport *http.Client) (answer, error) {
 	client := openaiClient(transport)
@@ -64,11 +51,8 @@ func readChat(transport *http.Client) (answer, error) {
 				return answer{}, err
 			}
 			thinking += text
-			said, err := transcript(choice.Delta.JSON.ExtraFields)
-			if err != nil {
-				return answer{}, err
-			}
-			spoken += said
+			// The accumulator leaves audio out.
+			spoken += choice.Delta.Audio.Transcript
 		}
 		counted = counted || chunk.JSON.Usage.Valid()
 	}

@@ -26,7 +26,7 @@ func (d *deltas) add(event responses.ResponseStreamEventUnion) {
 	switch event.Type {
 	case "response.output_text.delta", "response.refusal.delta":
 		d.text += event.Delta
-	case "response.reasoning_summary_text.delta":
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		d.thinking += event.Delta
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
 		if d.inputs == nil {
@@ -106,6 +106,9 @@ func ofResponse(response responses.Response) answer {
 			}
 		case responses.ResponseReasoningItem:
 			for _, part := range item.Summary {
+				read.Thinking += part.Text
+			}
+			for _, part := range item.Content {
 				read.Thinking += part.Text
 			}
 		case responses.ResponseFunctionToolCall:

@@ -85,6 +85,7 @@ class Deltas {
         this.text += event.delta;
         break;
       case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
         this.thinking += event.delta;
         break;
       case "response.function_call_arguments.delta":
@@ -121,7 +122,8 @@ function ofResponse(response: OpenAI.Responses.Response): Answer {
         answer.text += part.type === "output_text" ? part.text : part.refusal;
       }
     } else if (item.type === "reasoning") {
-      answer.thinking += item.summary.map((part) => part.text).join("");
+      const parts = [...item.summary, ...(item.content ?? [])];
+      answer.thinking += parts.map((part) => part.text).join("");
     } else if (item.type === "function_call") {
       answer.calls.push({ id: item.call_id, name: item.name, text: item.arguments });
     } else if (item.type === "custom_tool_call") {

@@ -14,3 +14,4 @@ pub mod sse;
 pub use bytes::{Bytes, Feed};
 pub use frame::{Frame, Receiver};
 pub use framer::{Framer, Framing};
+pub(crate) use sse::WholeEvent;

@@ -236,19 +236,22 @@ impl Sse {
 
 /// An event that lies whole in one feed and has the form that nearly all servers send: an optional `event` line, one
 /// `data` line and a blank line.
-struct WholeEvent<'a> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeEvent<'a> {
     name: &'a [u8],
-    data: &'a [u8],
+    pub(crate) data: &'a [u8],
     /// Offset of the `data` line in the event.
     data_at: usize,
     /// Length of the event, including the blank line.
-    bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl<'a> WholeEvent<'a> {
     /// Return the event at the start of `bytes`.  Returns `None` for any other form, which is then read line by line.
+    ///
+    /// The cost is that of the event, or of the first two lines of another form.
     #[inline]
-    fn at_start_of(bytes: &'a [u8]) -> Option<Self> {
+    pub(crate) fn at_start_of(bytes: &'a [u8]) -> Option<Self> {
         let (name, rest) = match bytes.strip_prefix(b"event: ") {
             Some(rest) => {
                 let end = memchr::memchr2(b'\n', b'\r', rest)?;

@@ -251,10 +251,13 @@ impl Writer for AiSdkWriter {
                     event.text("mediaType", &mime_type);
                 });
             }
-            WholeContent::Image { mime_type, url: Some(url), .. } => chunk(page, "file", |chunk| {
-                chunk.json("url", url);
-                chunk.text("mediaType", &mime_type);
-            }),
+            // The client refuses a file without an address.
+            WholeContent::Image { mime_type, url: Some(url), .. } if url != "\"\"" => {
+                chunk(page, "file", |chunk| {
+                    chunk.json("url", url);
+                    chunk.text("mediaType", &mime_type);
+                });
+            }
             _ => chunk(page, "data-deltafold-part", |chunk| {
                 chunk.value("data", |out| write_compact(out, &part.json));
             }),

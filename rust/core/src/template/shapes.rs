@@ -10,7 +10,7 @@
 //! - A shape gives the event that `read` would return for the frame.  Which streams a process has read makes no difference for
 //!   the deltas of another one.
 //! - A shape is kept when two streams have shown it, so that text of one stream is not kept.  It never changes and never goes.
-//! - The numbers of shapes and of candidates are constant.  Looking up takes no lock.
+//! - The numbers of shapes and of candidates are constant.  Looking up takes no lock, and reads no byte beyond the event.
 //! - A stream whose frames have no shapes soon stops to look them up.
 
 use std::iter;
@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use super::compiled::{CompiledTemplate, Holes};
 use super::event::{EventHandler, Template};
 use super::signature::signature;
-use crate::framing::Bytes;
+use crate::framing::{Bytes, WholeEvent};
 
 /// Number of shapes of a dialect.  A vendor has about eight, of text, reasoning and tool calls.
 const SHAPES: usize = 384;
@@ -177,8 +177,8 @@ impl<E> PartialEq for SharedShapes<E> {
 
 /// A frame, with its framing or alone.
 pub(super) enum Sought<'a> {
-    /// Bytes before framing, and the maximum length of an event.
-    Unframed(Bytes<'a>, usize),
+    /// Bytes before framing, and the event at their start.
+    Unframed(Bytes<'a>, WholeEvent<'a>),
     /// The name and the JSON of an event.
     Frame(&'a [u8], Bytes<'a>),
 }
@@ -225,11 +225,14 @@ impl<E: Template> SharedShapes<E> {
         adopt: bool,
         handler: &mut H,
     ) -> Option<Match<'a, E>> {
-        let (Sought::Unframed(bytes, _) | Sought::Frame(_, bytes)) = *sought;
+        let (bytes, json, expected) = match *sought {
+            Sought::Unframed(bytes, event) => (bytes, event.data, event.bytes),
+            Sought::Frame(_, bytes) => (bytes, bytes.as_bytes(), bytes.as_bytes().len()),
+        };
         let shapes = &self.shapes;
         // Streams show their shapes in the same order, and the shapes are numbered in this order.
         let next = shapes.get(self.last);
-        let others = iter::once_with(|| signature(bytes.as_bytes()))
+        let others = iter::once_with(|| signature(json))
             .flatten()
             .flat_map(|signature| shapes.with_signature(signature));
         let mut holes = Holes::<MAX_HOLES>::default();
@@ -243,11 +246,7 @@ impl<E: Template> SharedShapes<E> {
                 Sought::Frame(..) => return None,
             };
             let length = template.matches(start, end, bytes, &mut holes, handler)?;
-            let fits = match *sought {
-                Sought::Unframed(_, max_bytes) => length <= max_bytes,
-                Sought::Frame(..) => length == bytes.as_bytes().len(),
-            };
-            fits.then_some((number, shape, (start, end), length))
+            (length == expected).then_some((number, shape, (start, end), length))
         })?;
         self.patience = MAX_PATIENCE.min(self.patience + 1);
         self.last = number;

@@ -1,6 +1,6 @@
 //! Signature of a JSON object: a hash of its first member names and of its structure up to them.
 //!
-//! In: bytes that begin with an object, or with the framing before one.  Out: the signature.
+//! In: the JSON of a frame.  Out: the signature.
 //!
 //! Laws: objects that differ in nothing but strings and numbers have the same signature.  Nothing is validated: a signature
 //! finds candidates, which are compared in full.

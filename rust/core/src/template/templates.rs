@@ -9,7 +9,7 @@ use super::compiled::{CompiledTemplate, Holes};
 use super::event::{EventHandler, StudiedFrame, Template};
 use super::shapes::{Shapes, SharedShapes, Sought};
 use super::token::MAX_TOKENS;
-use crate::framing::Bytes;
+use crate::framing::{Bytes, WholeEvent};
 
 /// Maximum number of templates at a time.  Few kinds of event alternate in one stretch of a stream.
 const MAX_TEMPLATES: usize = 3;
@@ -90,11 +90,14 @@ impl<E: Template> Templates<E> {
             (template.frame.is_framed() && end <= max_bytes).then_some(end)
         };
         self.find(handler, matches).or_else(|| {
-            // Without a line end, the event is cut at the end of the feed.
-            if !self.looks_up() || memchr::memchr(b'\n', rest.as_bytes()).is_none() {
+            // Shapes have this form alone.  The feed is not searched beyond the event: comments without end would cost the
+            // rest of the feed each.
+            let event = Some(rest.as_bytes()).filter(|_| self.looks_up());
+            let event = event.and_then(WholeEvent::at_start_of)?;
+            if event.bytes > max_bytes {
                 return None;
             }
-            self.hit_shape(&Sought::Unframed(rest, max_bytes), handler)
+            self.hit_shape(&Sought::Unframed(rest, event), handler)
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The oracle is the decoder: what an encoder writes is decoded again, and compared with the source's message.
 
-use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload};
+use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload, TextAttributes};
 use deltafold::encode::Settings;
 use deltafold::fold::{MessageAssembler, Part, Terminal};
 use deltafold::target::{self, Encoder, TARGETS, Target};
@@ -325,10 +325,9 @@ fn the_old_function_call_ends_in_tool_calls_as_it_is_written() {
     assert!(!text.contains("function_call\""), "{text}");
 }
 
-#[test]
-fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
-    let part = "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"openai-responses\",\"block\":{\"type\":\"custom_tool_call\",\"id\":\"ctc_1\",\"call_id\":\"c\",\"name\":\"x_search\",\"input\":\"\",\"status\":\"in_progress\"}}}";
-    let target = target::find("openai-responses").unwrap();
+/// Encodes one whole part, and returns the text.
+fn written_part(target: &str, part: &str) -> String {
+    let target = target::find(target).unwrap();
     let mut encoder = Encoder::new(target, Settings::default(), false);
     let payloads = [
         Payload::Start { model_id: "m", request_id: "r" },
@@ -336,9 +335,45 @@ fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
     ];
     for (seq, payload) in (1..).zip(payloads) {
         encoder.delta(&Delta { seq, payload, provider_raw: None });
+        assert_eq!(encoder.violation(), None);
     }
-    let text = String::from_utf8(encoder.take()).unwrap();
+    String::from_utf8(encoder.take()).unwrap()
+}
+
+#[test]
+fn an_image_with_an_empty_address_is_no_file_of_a_user_interface() {
+    let part = "{\"kind\":\"image\",\"payload\":{\"mimeType\":\"image/*\",\"url\":\"\"}}";
+    let text = written_part("ai-sdk", part);
+    assert!(text.contains("data-deltafold-part") && !text.contains("\"type\":\"file\""), "{text}");
+    let text = written_part("ai-sdk", &part.replace("\"url\":\"\"", "\"url\":\"https://a.b\""));
+    assert!(text.contains("\"type\":\"file\",\"url\":\"https://a.b\""), "{text}");
+}
+
+#[test]
+fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
+    let part = "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"openai-responses\",\"block\":{\"type\":\"custom_tool_call\",\"id\":\"ctc_1\",\"call_id\":\"c\",\"name\":\"x_search\",\"input\":\"\",\"status\":\"in_progress\"}}}";
+    let text = written_part("openai-responses", part);
     assert!(
         text.contains("response.custom_tool_call_input.done") && !text.contains("_input.delta")
     );
+}
+
+#[test]
+fn the_state_of_a_message_is_no_item_of_reasoning() {
+    let state = "{\"dialect\":\"openai-responses\",\"modelId\":\"m\",\"data\":{\"id\":\"msg_1\",\"type\":\"message\"}}";
+    let attributes = TextAttributes { provider_state: Some(state), ..TextAttributes::default() };
+    let mut encoder =
+        Encoder::new(target::find("openai-responses").unwrap(), Settings::default(), false);
+    let payloads = [
+        Payload::Start { model_id: "m", request_id: "r" },
+        Payload::Thinking { text: "", part_index: Some(0), attributes },
+        Payload::PartEnd { part_index: 0 },
+    ];
+    for (seq, payload) in (1..).zip(payloads) {
+        encoder.delta(&Delta { seq, payload, provider_raw: None });
+        assert_eq!(encoder.violation(), None);
+    }
+    let text = String::from_utf8(encoder.take()).unwrap();
+    assert!(!text.contains("output_item"), "{text}");
+    assert!(encoder.notes().iter().any(|note| note.code == "provider_state"));
 }

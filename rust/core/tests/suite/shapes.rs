@@ -203,3 +203,38 @@ fn threads_share_a_table() {
         }
     });
 }
+
+#[test]
+fn lines_that_are_no_event_do_not_search_the_rest_of_the_feed() {
+    // 10^13 bytes would be searched for each line, which would be noticed.
+    const LINES: usize = 4_000_000;
+    let shapes: Arc<Shapes> = Arc::default();
+    let sharing = Options { shapes: Some(Arc::clone(&shapes)), ..options("openai-chat") };
+    let usual = chat("usual", TEXTS);
+    for _ in 0..3 {
+        decode(&sharing, &usual, usual.len());
+    }
+    for line in [":\n", ":\r", "id:\n", "event: \n", "event: \r", "data\r\r"] {
+        let body = [line.repeat(LINES).into_bytes(), usual.clone()].concat();
+        let deltas = decode(&sharing, &body, body.len());
+        assert_eq!(deltas, decode(&options("openai-chat"), &usual, usual.len()), "{line:?}");
+    }
+}
+
+#[test]
+fn events_whose_lines_end_with_carriage_returns_do_not_search_the_rest_of_the_feed() {
+    const EVENTS: usize = 40_000;
+    let shapes: Arc<Shapes> = Arc::default();
+    let sharing = Options { shapes: Some(Arc::clone(&shapes)), ..options("openai-chat") };
+    let usual = chat("usual", TEXTS);
+    for _ in 0..3 {
+        decode(&sharing, &usual, usual.len());
+    }
+    let text = String::from_utf8(chat("usual", &["x"])).unwrap();
+    let mut events: Vec<&str> = text.split_inclusive("\n\n").collect();
+    let repeated = events[1].repeat(EVENTS);
+    events[1] = &repeated;
+    let body = events.concat().replace('\n', "\r").into_bytes();
+    let deltas = decode(&sharing, &body, body.len());
+    assert_eq!(deltas, decode(&options("openai-chat"), &body, 4096));
+}

@@ -48,12 +48,16 @@ impl Announced {
         }))
     }
 
-    /// Emit the state of a part that opens, once.
+    /// Emit the state of a part that opens, once.  An item of raw reasoning begins with an empty list of contents.
     #[cold]
-    fn send<O: Output>(&mut self, part: PartHandle, sink: &mut DeltaSink<'_, O>) {
+    fn send<O: Output>(&mut self, part: PartHandle, is_raw: bool, sink: &mut DeltaSink<'_, O>) {
         if let Some(state) = self.0.take() {
             sink.give_back_state_bytes(state.len());
-            sink.part_state(part, &state);
+            if is_raw {
+                sink.part_state(part, &json::merge_objects(&state, "{\"content\":[]}"));
+            } else {
+                sink.part_state(part, &state);
+            }
         }
     }
 }
@@ -136,7 +140,7 @@ impl Message {
         }
         let kind = if refusal { PartKind::Refusal } else { PartKind::Text };
         let part = sink.open_repeated_block(kind);
-        self.announced.send(part, sink);
+        self.announced.send(part, false, sink);
         let at = self.contents.len();
         self.contents.push(MessageContent { index, refusal, part, ended: false });
         self.by_index.insert((index, refusal), at);
@@ -263,7 +267,7 @@ impl Reasoning {
             }
             None => {
                 let part = *self.part.insert(sink.open_repeated_block(PartKind::Thinking));
-                self.announced.send(part, sink);
+                self.announced.send(part, self.source == Some(Content::Reasoning), sink);
                 part
             }
         };

@@ -79,6 +79,11 @@ impl Item {
         matches!(self.kind, Kind::Summary | Kind::RawReasoning)
     }
 
+    /// Return true for raw reasoning, which has no summary.
+    pub(super) fn is_raw(&self) -> bool {
+        self.kind == Kind::RawReasoning
+    }
+
     pub(super) fn is_refusal(&self) -> bool {
         self.kind == Kind::Refusal
     }

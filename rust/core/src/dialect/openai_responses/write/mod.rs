@@ -25,7 +25,9 @@ use std::collections::BTreeSet;
 
 use item::Item;
 use parts::write_parts;
-use state::{audio_data, is_audio, own_citation, own_id, own_phase, quoted, run_call};
+use state::{
+    audio_data, is_audio, is_own_raw, own_citation, own_forms, own_id, own_phase, quoted, run_call,
+};
 
 use super::facts::FACTS;
 use crate::contract::{Failure, FinishReason, InputFormat};
@@ -87,8 +89,8 @@ impl ResponsesWriter {
     }
 
     /// Return the id of the source's item, or that of the next item if it has none or it was written before.
-    fn own_or_next_id(&mut self, page: &Page, part: &TextPart, prefix: &str) -> String {
-        let id = own_id(part.state.as_deref()).filter(|id| self.ids.insert(id.clone()));
+    fn own_or_next_id(&mut self, page: &Page, state: Option<&str>, prefix: &str) -> String {
+        let id = own_id(state).filter(|id| self.ids.insert(id.clone()));
         id.unwrap_or_else(|| self.next_id(page, prefix))
     }
 
@@ -264,6 +266,12 @@ impl ResponsesWriter {
         let state = State::read(json);
         let Some(item) = &mut self.item else { return };
         if state.dialect == Self::DIALECT {
+            let [summary, content] = own_forms(Some(json)).unwrap_or_default();
+            let other = if item.is_raw() { summary } else { content };
+            if other == Some(true) {
+                page.notes
+                    .add("item", "a second form of reasoning: an item has a summary or raw text");
+            }
             let is_same = state.text_member("id").is_some_and(|id| item.has_id(id));
             let Some(encrypted) = state.text_member("encrypted_content") else {
                 return self.note_late_id(page, json);
@@ -333,14 +341,16 @@ impl Writer for ResponsesWriter {
         self.settle(page);
         let item = match part.kind {
             TextKind::Thinking => {
-                let id = self.own_or_next_id(page, part, "rs");
-                Item::reasoning(id, page.settings.raw_reasoning)
+                let state = part.state.as_deref();
+                let id = self.own_or_next_id(page, state, "rs");
+                Item::reasoning(id, page.settings.raw_reasoning || is_own_raw(state))
             }
             TextKind::Text => {
                 let refusal = part.refusal && !page.settings.codex;
                 self.refused |= refusal;
-                let mut item = Item::message(self.own_or_next_id(page, part, "msg"), refusal);
-                item.phase = own_phase(part.state.as_deref());
+                let state = part.state.as_deref();
+                let mut item = Item::message(self.own_or_next_id(page, state, "msg"), refusal);
+                item.phase = own_phase(state);
                 item
             }
         };
@@ -368,6 +378,8 @@ impl Writer for ResponsesWriter {
             } else {
                 self.note_late_id(page, json);
             }
+        } else if part.kind == TextKind::Text && !self.ids.is_empty() {
+            page.notes.add("item", "a content without an item, which becomes a message");
         }
         self.ended = true;
     }
@@ -379,6 +391,12 @@ impl Writer for ResponsesWriter {
         self.settle(page);
         let state = State::read(json);
         if state.dialect == Self::DIALECT {
+            // Deltas made by hand may have the state of another item here, which is not whole without its content.
+            if state.text_member("type") != Some("\"reasoning\"") {
+                return page
+                    .notes
+                    .add("provider_state", "the state of an item that is no reasoning");
+            }
             let id = own_id(Some(json)).filter(|id| self.ids.insert(id.clone()));
             if id.is_some() {
                 let mut item = String::new();
@@ -424,7 +442,10 @@ impl Writer for ResponsesWriter {
             .as_ref()
             .map_or(call.format == InputFormat::Text, |tool| tool.kind == ToolKind::Custom);
         self.freeform = (is_custom && call.format == InputFormat::Json).then(Freeform::default);
-        let id = self.next_id(page, if is_custom { "ctc" } else { "fc" });
+        // The id of a call of the other kind has another prefix.
+        let state =
+            call.state.as_deref().filter(|_| is_custom == (call.format == InputFormat::Text));
+        let id = self.own_or_next_id(page, state, if is_custom { "ctc" } else { "fc" });
         let mut item = Item::call(id, &call.id, &call.name, is_custom);
         if let Some(tool) = tool {
             item.name.clone_from(&tool.name);
@@ -461,6 +482,9 @@ impl Writer for ResponsesWriter {
             Some(envelope) if !self.is_sealed => self.sealed(page, &envelope),
             Some(_) => {}
             None => note_foreign(page, call.state.as_deref()),
+        }
+        if own_id(call.state.as_deref()).is_some_and(|id| !self.ids.contains(&id)) {
+            page.notes.add("item", "the id of the item of a call");
         }
         !call.incomplete
     }

@@ -43,6 +43,25 @@ pub(super) fn own_id(json: Option<&str>) -> Option<String> {
     Some(id).filter(|id| !id.is_empty())
 }
 
+/// Return whether provider state of this dialect lists summaries, and whether it lists contents, in this order.
+///
+/// `None` for another dialect.  An item that begins lists contents if its text is raw reasoning; the lists are empty then.
+pub(super) fn own_forms(json: Option<&str>) -> Option<[Option<bool>; 2]> {
+    let state = State::read(json?);
+    let members = members(state.data);
+    let filled = |name: &str| {
+        let (_, list) = members.iter().find(|(key, _)| key == name)?;
+        let inner = list.strip_prefix('[')?;
+        Some(!inner.trim_start().starts_with(']'))
+    };
+    (state.dialect == DIALECT).then(|| [filled("summary"), filled("content")])
+}
+
+/// Return true if the reasoning in provider state of this dialect is raw and has no summary.
+pub(super) fn is_own_raw(json: Option<&str>) -> bool {
+    matches!(own_forms(json), Some([None | Some(false), Some(_)]))
+}
+
 /// Return the phase in provider state of this dialect, as JSON.
 pub(super) fn own_phase(json: Option<&str>) -> Option<String> {
     own_member(json, "phase").map(|phase| {

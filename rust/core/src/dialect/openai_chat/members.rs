@@ -56,7 +56,7 @@ pub(super) fn write_call(item: &mut ObjectWriter<'_>, call: &Call, args: &str) {
     }
 }
 
-/// Write the members of a call's own state.
+/// Write the member of a call that its own state holds.
 pub(super) fn write_own(item: &mut ObjectWriter<'_>, call: &Call) {
     let Some(json) = call.state.as_deref() else { return };
     let state = State::read(json);
@@ -64,8 +64,8 @@ pub(super) fn write_own(item: &mut ObjectWriter<'_>, call: &Call) {
         return;
     }
     for (key, value) in members(state.data) {
-        if !matches!(key.as_ref(), "index" | "id" | "type" | "function" | "custom") {
-            item.json_of(&key, value);
+        if key == "extra_content" {
+            item.json("extra_content", value);
         }
     }
 }

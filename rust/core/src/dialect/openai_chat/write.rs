@@ -167,7 +167,7 @@ impl Writer for ChatWriter {
                 self.refused = true;
                 (&self.refusal, "\"}")
             }
-            TextKind::Text if self.transcript_part == Some(part.index) => {
+            TextKind::Text if self.transcript_part == Some(part.index) && !text.is_empty() => {
                 (&self.transcript, "\"}}")
             }
             // Log probabilities without a text ride on an empty content.

@@ -39,6 +39,10 @@ pub struct ConverseWriter {
     text: Lead,
     /// The state of the open call is written.
     is_sealed: bool,
+    /// A text or a call is open, so that no other block can begin.
+    is_open: bool,
+    /// The open text has a delta: a text of nothing but log probabilities has none, and no block.
+    has_begun: bool,
 }
 
 const DELTA: &str = "contentBlockDelta";
@@ -177,11 +181,13 @@ impl Writer for ConverseWriter {
                 TextKind::Thinking => "{\"reasoningContent\":{\"text\":\"",
             },
         );
+        (self.is_open, self.has_begun) = (true, false);
     }
 
     #[inline]
     fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
         if !text.is_empty() {
+            self.has_begun = true;
             page.out.repeat(&self.text);
             page.out.escaped(text).piece(match part.kind {
                 TextKind::Text => "\"}}",
@@ -191,7 +197,7 @@ impl Writer for ConverseWriter {
         }
         match riders.annotations {
             Some(json) if part.kind == TextKind::Text => {
-                self.cite(page, json);
+                self.has_begun |= self.cite(page, json);
             }
             Some(_) => page.notes.add("annotations", "annotations of thinking"),
             None => {}
@@ -203,11 +209,14 @@ impl Writer for ConverseWriter {
 
     fn close_text(&mut self, page: &mut Page, part: &TextPart) {
         if part.kind == TextKind::Thinking {
-            self.thinking_state(page, part, true);
+            self.has_begun |= self.thinking_state(page, part, self.has_begun);
         } else if part.state.is_some() {
             page.notes.add("provider_state", "provider state of a text");
         }
-        self.stop(page);
+        self.is_open = false;
+        if self.has_begun {
+            self.stop(page);
+        }
     }
 
     fn bare(&mut self, page: &mut Page, part: &TextPart) {
@@ -225,6 +234,9 @@ impl Writer for ConverseWriter {
             page.notes.add("provider_state", "provider state that came after its part");
         }
         match riders.annotations {
+            Some(_) if self.is_open => {
+                page.notes.add("annotations", "citations of an ended text, inside another block");
+            }
             // Citations alone are a block of text, as the service writes those of its web search.
             Some(json) if part.kind == TextKind::Text => {
                 let has_begun = self.cite(page, json);
@@ -257,6 +269,7 @@ impl Writer for ConverseWriter {
             });
         });
         self.prepare(page, "{\"toolUse\":{\"input\":\"");
+        self.is_open = true;
     }
 
     #[inline]
@@ -267,6 +280,7 @@ impl Writer for ConverseWriter {
     }
 
     fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+        self.is_open = false;
         self.stop(page);
         // The state of a call can come with its end.
         match call_envelope(page, Self::DIALECT, call) {

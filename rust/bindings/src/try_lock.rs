@@ -4,8 +4,7 @@
 //!
 //! Laws: nobody waits for the lock.  After a panic of the core under the lock, the value is never accessed again.
 //!
-//! The standard library's mutex needs an atomic exchange to unlock, because a thread may wait for it.  This lock needs a store,
-//! which makes a read of a stream 7 % faster.
+//! The standard library's mutex needs an atomic exchange to unlock, because a thread may wait for it.  This lock needs a store.
 
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -85,7 +85,8 @@ impl Counts {
 
     /// Return the known record with its missing counts filled by these.
     pub(super) fn fill(&self, known: Option<&Usage<String>>, raw: &str) -> Usage<String> {
-        let beside = self.to_usage(String::new(), raw);
+        let mut beside = Usage::default();
+        self.replace(&mut beside, raw);
         let Some(known) = known else { return beside };
         let mut filled = known.clone();
         for (count, other) in [
@@ -101,8 +102,16 @@ impl Counts {
         filled
     }
 
-    /// Return the contract's record; its details reuse the memory of `details`.
-    pub(super) fn to_usage(&self, mut details: String, raw: &str) -> Usage<String> {
+    /// Replace the contract's record `known` by that of these counts and of `raw`.  Returns false if they are equal.
+    ///
+    /// The new details reuse the memory of the earlier ones.
+    #[inline]
+    pub(super) fn replace(&self, known: &mut Usage<String>, raw: &str) -> bool {
+        let numbers = self.numbers();
+        if known.without_details() == numbers && self.has_details(known, raw) {
+            return false;
+        }
+        let mut details = known.details.take().unwrap_or_default();
         if self.audio_input.or(self.audio_output).is_some() {
             details.clear();
             self.write_details(&mut details, raw);
@@ -116,15 +125,11 @@ impl Counts {
             details.push_str(raw);
             details.push('}');
         }
-        Usage { details: Some(details), ..self.numbers() }
+        *known = Usage { details: Some(details), ..numbers };
+        true
     }
 
-    /// Return true if `known` is the contract's record of these counts and of `raw`.
-    #[inline]
-    pub(super) fn are_those_of(&self, known: &Usage<String>, raw: &str) -> bool {
-        if known.without_details() != self.numbers::<String>() {
-            return false;
-        }
+    fn has_details(&self, known: &Usage<String>, raw: &str) -> bool {
         let mut details = String::new();
         self.write_details(&mut details, raw);
         known.details.as_ref() == Some(&details)

@@ -52,13 +52,10 @@ impl<O: Output> EmitterSink<'_, O> {
             return;
         }
         let Emitter { deltas, usage, .. } = &mut *self.emitter;
-        if usage.as_ref().is_some_and(|known| counts.are_those_of(known, raw)) {
-            return;
+        let known = usage.get_or_insert_default();
+        if counts.replace(known, raw) {
+            deltas.send(self.out, Payload::Usage(known.map(String::as_str)));
         }
-        // The details reuse the memory of the earlier ones.
-        let details = usage.as_mut().and_then(|usage| usage.details.take()).unwrap_or_default();
-        let later = usage.insert(counts.to_usage(details, raw));
-        deltas.send(self.out, Payload::Usage(later.map(String::as_str)));
     }
 
     /// Keep counts from outside the message.  At the end of the message they fill the gaps of its own record.

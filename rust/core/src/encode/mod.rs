@@ -40,7 +40,7 @@ pub use finish::{finish_word, note_reason};
 pub use freeform::Freeform;
 pub use head::{Head, Page};
 pub use notes::{Note, Notes};
-pub use out::{Form, Lead, Out};
+pub use out::{Form, Lead, Out, event_headers};
 pub use parts::{Call, Riders, TextKind, TextPart, WholeContent, WholePart};
 pub use sequencer::Sequencer;
 pub use settings::{Place, Settings, ToolKind, ToolName};

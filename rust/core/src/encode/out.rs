@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use super::escape::{escape_line_breaks, write_escaped};
-use crate::framing::aws_event_stream::{write_frame, write_header};
+use crate::framing::aws_event_stream::{FrameTooLong, HeaderBlock, write_frame, write_header};
 use crate::json::{ObjectWriter, write_members};
 
 /// Framing of a target.
@@ -33,8 +33,15 @@ pub struct Lead {
     text: String,
     /// Bytes of framing at the start of the text.
     framing: usize,
-    /// Header block of the event's frame.
-    headers: Vec<u8>,
+    /// Headers of the event's frame.
+    headers: Option<&'static HeaderBlock>,
+}
+
+impl Lead {
+    /// Build the lead of an event in frames with these headers.
+    pub fn of_frames(headers: &'static HeaderBlock) -> Self {
+        Self { headers: Some(headers), ..Self::default() }
+    }
 }
 
 /// Events of a stream that were not taken yet.
@@ -48,6 +55,8 @@ pub struct Out {
     /// Start of the JSON of the event that is being written.
     start: usize,
     written: u64,
+    /// Number of bytes that were taken last; the next ones are likely to be as many.
+    taken: usize,
 }
 
 impl Out {
@@ -60,6 +69,7 @@ impl Out {
             ends: objects.then(Vec::new),
             start: 0,
             written: 0,
+            taken: 0,
         }
     }
 
@@ -85,10 +95,13 @@ impl Out {
 
     /// Take the bytes.
     pub fn take(&mut self) -> Vec<u8> {
-        if self.form == Form::Frames && self.ends.is_none() && self.text.is_empty() {
-            return std::mem::take(&mut self.frames);
-        }
-        std::mem::take(&mut self.text).into_bytes()
+        let bytes = if self.form == Form::Frames && self.ends.is_none() && self.text.is_empty() {
+            std::mem::take(&mut self.frames)
+        } else {
+            std::mem::take(&mut self.text).into_bytes()
+        };
+        self.taken = bytes.len();
+        bytes
     }
 
     /// Pass the bytes to `read` and drop them, but keep the memory.
@@ -156,6 +169,7 @@ impl Out {
     }
 
     fn begin(&mut self, name: &'static str) {
+        self.expect();
         self.start = self.text.len();
         if self.ends.is_none() {
             match self.form {
@@ -175,6 +189,14 @@ impl Out {
         }
     }
 
+    /// Reserve the memory of the first event after bytes were taken.  Otherwise the buffer would grow step by step each time.
+    #[inline]
+    fn expect(&mut self) {
+        if self.text.capacity() == 0 && self.form != Form::Frames {
+            self.text.reserve(self.taken);
+        }
+    }
+
     #[inline]
     fn end(&mut self, name: &'static str) {
         self.written += 1;
@@ -190,17 +212,20 @@ impl Out {
             Form::Ndjson => self.text.push('\n'),
             Form::JsonArray => {}
             Form::Frames => {
-                let mut headers = Vec::with_capacity(96);
-                write_headers(&mut headers, name);
-                self.frame(&headers);
+                let headers = event_headers(name);
+                self.frame(|out, payload| write_frame(out, &headers, payload));
             }
         }
     }
 
     /// Move the JSON of an event into a frame.
-    fn frame(&mut self, headers: &[u8]) {
+    #[inline]
+    fn frame(&mut self, write: impl FnOnce(&mut Vec<u8>, &[u8]) -> Result<(), FrameTooLong>) {
+        if self.frames.capacity() == 0 {
+            self.frames.reserve(self.taken);
+        }
         let payload = self.text.get(self.start..).unwrap_or("");
-        let written = write_frame(&mut self.frames, headers, payload.as_bytes());
+        let written = write(&mut self.frames, payload.as_bytes());
         // Only a payload over 4 GiB has no frame, and the limits of a stream are below it.
         debug_assert!(written.is_ok(), "a frame of {} bytes", payload.len());
         self.text.truncate(self.start);
@@ -217,11 +242,7 @@ impl Out {
                 lead.text.push_str("\ndata: ");
             }
             Form::Sse => lead.text.push_str("data: "),
-            Form::Frames => {
-                lead.headers.clear();
-                write_headers(&mut lead.headers, name);
-            }
-            Form::Ndjson | Form::JsonArray => {}
+            Form::Ndjson | Form::JsonArray | Form::Frames => {}
         }
         lead.framing = lead.text.len();
         fill(&mut lead.text);
@@ -232,6 +253,7 @@ impl Out {
     #[inline]
     pub fn repeat(&mut self, lead: &Lead) {
         if self.ends.is_none() && matches!(self.form, Form::Sse | Form::NamedSse | Form::Ndjson) {
+            self.expect();
             self.text.push_str(&lead.text);
         } else {
             self.begin(lead.name);
@@ -272,17 +294,19 @@ impl Out {
     /// End the event that began by [`Self::repeat`].
     #[inline]
     pub fn finish(&mut self, lead: &Lead) {
-        if self.form == Form::Frames && self.ends.is_none() {
-            self.written += 1;
-            self.frame(&lead.headers);
-        } else {
-            self.end(lead.name);
+        match lead.headers {
+            Some(headers) if self.ends.is_none() => {
+                self.written += 1;
+                self.frame(|out, payload| headers.write_frame(out, payload));
+            }
+            _ => self.end(lead.name),
         }
     }
 }
 
-/// Append the headers of an event's frame.
-fn write_headers(headers: &mut Vec<u8>, name: &str) {
+/// Return the headers of an event's frame.
+pub fn event_headers(name: &str) -> Vec<u8> {
+    let mut headers = Vec::with_capacity(96);
     let (header, kind) = if name.ends_with("Exception") {
         (":exception-type", "exception")
     } else {
@@ -291,7 +315,8 @@ fn write_headers(headers: &mut Vec<u8>, name: &str) {
     let fields = [(header, name), (":content-type", "application/json"), (":message-type", kind)];
     for (name, value) in fields {
         // Constants are within the lengths of a header.
-        let written = write_header(headers, name, value);
+        let written = write_header(&mut headers, name, value);
         debug_assert!(written.is_ok(), "{name}: {value}");
     }
+    headers
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::support::binary::{event, frame, header, headers};
-use deltafold::framing::aws_event_stream::{FrameTooLong, write_frame, write_header};
+use deltafold::framing::aws_event_stream::{FrameTooLong, HeaderBlock, write_frame, write_header};
 use deltafold::framing::{Frame, Framer, Framing};
 use proptest::prelude::*;
 
@@ -155,6 +155,26 @@ fn a_frame_that_its_length_fields_cannot_hold_is_not_written() {
     assert_eq!(out, b"");
     write_header(&mut out, &"n".repeat(255), &"v".repeat((1 << 16) - 1)).unwrap();
     assert_eq!(out.len(), 1 + 255 + 1 + 2 + (1 << 16) - 1);
+}
+
+#[test]
+fn prepared_headers_give_the_same_frame_for_every_length() {
+    let mut bytes = Vec::new();
+    write_header(&mut bytes, ":event-type", "contentBlockDelta").unwrap();
+    for headers in [Vec::new(), bytes, vec![7; 300]] {
+        let block = HeaderBlock::new(headers.clone());
+        let text = "abcdefgh".repeat(9_000).into_bytes();
+        let lengths = (0..700).chain([4_095, 4_096, 65_200, 65_519, 65_520, 65_535, 72_000]);
+        for payload in lengths.map(|length| &text[..length]) {
+            let (mut prepared, mut plain) = (b"before".to_vec(), b"before".to_vec());
+            block.write_frame(&mut prepared, payload).unwrap();
+            write_frame(&mut plain, &headers, payload).unwrap();
+            assert_eq!(prepared, plain, "{} and {} bytes", headers.len(), payload.len());
+        }
+    }
+    let mut out = Vec::new();
+    let long = HeaderBlock::new(vec![0; (128 << 10) + 1]);
+    assert_eq!(long.write_frame(&mut out, b""), Err(FrameTooLong));
 }
 
 #[test]

@@ -8,14 +8,18 @@
 //! and last.  An error is an exception frame.
 //! Source: docs.aws.amazon.com, "ConverseStream"; botocore's model (protocols/encode.md, section 10).
 
+use std::sync::LazyLock;
+
 use super::facts::FACTS;
 use super::write_blocks::{citations, streamed_part, whole_block};
 use crate::contract::{ErrorCode, Failure};
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
-    WholePart, Writer, call_envelope, envelope, errors, finish_word, optional, write_compact,
+    WholePart, Writer, call_envelope, envelope, errors, event_headers, finish_word, optional,
+    write_compact,
 };
 use crate::fold::{MessageAssembler, Part, TextPart as FoldedText};
+use crate::framing::aws_event_stream::HeaderBlock;
 use crate::json::{ObjectWriter, members, object, write_list, write_members};
 
 /// Stop reasons of the service's model.
@@ -32,7 +36,7 @@ const STOP_REASONS: &[&str] = &[
 ];
 
 /// Writer of frames.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ConverseWriter {
     /// Number of the next block, or of the open one.
     block: usize,
@@ -46,6 +50,22 @@ pub struct ConverseWriter {
 }
 
 const DELTA: &str = "contentBlockDelta";
+
+/// Headers of the event that repeats.  They depend on no stream.
+static DELTA_HEADERS: LazyLock<HeaderBlock> =
+    LazyLock::new(|| HeaderBlock::new(event_headers(DELTA)));
+
+impl Default for ConverseWriter {
+    fn default() -> Self {
+        Self {
+            block: 0,
+            text: Lead::of_frames(&DELTA_HEADERS),
+            is_sealed: false,
+            is_open: false,
+            has_begun: false,
+        }
+    }
+}
 
 impl ConverseWriter {
     fn prepare(&mut self, page: &Page, json: &str) {

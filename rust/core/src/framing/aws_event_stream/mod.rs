@@ -10,7 +10,7 @@ mod read;
 mod write;
 
 pub use read::AwsEventStream;
-pub use write::{FrameTooLong, write_frame, write_header};
+pub use write::{FrameTooLong, HeaderBlock, write_frame, write_header};
 
 /// Length of the prelude: two lengths and their CRC.
 const PRELUDE: usize = 12;

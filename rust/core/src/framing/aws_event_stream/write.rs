@@ -1,6 +1,9 @@
 //! Writer of frames of an AWS event stream.
 //!
 //! In: headers that hold strings, and a payload.  Out: the bytes of a frame with its lengths and checksums.
+//!
+//! A CRC is affine: `crc(a ^ b) = crc(a) ^ crc(b) ^ crc(0)` for messages of one length.  Only the length of the frame differs
+//! before the payload of frames with the same headers, so that two table entries give both checksums up to the payload.
 
 use std::fmt;
 
@@ -57,6 +60,76 @@ pub fn write_frame(out: &mut Vec<u8>, headers: &[u8], payload: &[u8]) -> Result<
     out.extend_from_slice(payload);
     append_checksum(out, covered, &mut checksum);
     Ok(())
+}
+
+/// Header block of frames that repeat, with the checksums up to the payload by the length of the frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderBlock {
+    bytes: Vec<u8>,
+    /// Checksums by the low byte of a frame's length.
+    low: Vec<Checksums>,
+    /// Differences from the first entry by the second byte of a frame's length.
+    high: Vec<Checksums>,
+}
+
+/// Checksums of the beginning of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Checksums {
+    /// Of both lengths.
+    lengths: u32,
+    /// Of the prelude and the headers.
+    beginning: u32,
+}
+
+impl Checksums {
+    fn new(total: u32, headers: &[u8]) -> Self {
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(&total.to_be_bytes());
+        // A block over 128 KiB is refused before its checksums matter.
+        checksum.update(&u32::try_from(headers.len()).unwrap_or(u32::MAX).to_be_bytes());
+        let lengths = checksum.clone().finalize();
+        checksum.update(&lengths.to_be_bytes());
+        checksum.update(headers);
+        Self { lengths, beginning: checksum.finalize() }
+    }
+
+    fn xor(self, other: Self) -> Self {
+        Self { lengths: self.lengths ^ other.lengths, beginning: self.beginning ^ other.beginning }
+    }
+}
+
+impl HeaderBlock {
+    /// Prepare the frames of a header block, which [`write_header`] wrote.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        let none = Checksums::new(0, &bytes);
+        let low = (0..256).map(|length| Checksums::new(length, &bytes)).collect();
+        let high = (0..256).map(|length| Checksums::new(length << 8, &bytes).xor(none)).collect();
+        Self { bytes, low, high }
+    }
+
+    /// Append a frame of these headers and a payload, as [`write_frame`] does.
+    ///
+    /// # Errors
+    /// The header block has more than 128 KiB, or the frame more than 4 GiB.
+    pub fn write_frame(&self, out: &mut Vec<u8>, payload: &[u8]) -> Result<(), FrameTooLong> {
+        let total = PRELUDE + self.bytes.len() + payload.len() + CRC;
+        let checksums = self.low.get(total & 0xFF).zip(self.high.get(total >> 8));
+        let lengths = u32::try_from(total).ok().zip(u32::try_from(self.bytes.len()).ok());
+        let (Some((low, high)), Some((total_length, headers_length))) = (checksums, lengths) else {
+            return write_frame(out, &self.bytes, payload);
+        };
+        let Checksums { lengths, beginning } = low.xor(*high);
+        out.reserve(total);
+        out.extend_from_slice(&total_length.to_be_bytes());
+        out.extend_from_slice(&headers_length.to_be_bytes());
+        out.extend_from_slice(&lengths.to_be_bytes());
+        out.extend_from_slice(&self.bytes);
+        out.extend_from_slice(payload);
+        let mut checksum = crc32fast::Hasher::new_with_initial(beginning);
+        checksum.update(payload);
+        out.extend_from_slice(&checksum.finalize().to_be_bytes());
+        Ok(())
+    }
 }
 
 /// Add the bytes from `start` on to a checksum, and append its value.

@@ -67,7 +67,13 @@ def test_a_stream_that_ends_in_an_error_shows_what_came_and_exits_with_1(
     "arguments",
     [
         ["fold", "/no/such/file", "--dialect", "openai-chat"],
-        ["fold", "-", "--dialect", "no-such-dialect"],
+        ["fold", "/no/such/file"],
+        ["transcode", "/no/such/file", "--to", "ollama"],
+        ["models", "no-such-vendor"],
+        ["models", "no-such-vendor/model"],
+        ["chat", "no-such-vendor/model", "Hello"],
+        ["chat", "openai/gpt-5", "Hello", "--set", "temperature"],
+        ["chat", "openai/gpt-5", "Hello", "--set", "no_such_setting=1"],
     ],
 )
 def test_wrong_usage_exits_with_2_and_one_line(
@@ -81,9 +87,26 @@ def test_wrong_usage_exits_with_2_and_one_line(
 
 def test_missing_arguments_exit_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        main(["fold", "-"])
+        main(["transcode", "-"])
     assert left.value.code == 2
-    assert "--dialect" in capsys.readouterr().err
+    assert "--to" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "known"),
+    [
+        (["fold", "-", "--dialect", "no-such-dialect"], "openai-chat"),
+        (["transcode", "-", "--to", "nothing"], "ag-ui"),
+        (["completion", "fish-and-chips"], "bash"),
+    ],
+)
+def test_an_unknown_name_lists_the_known_ones(
+    arguments: list[str], known: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+    assert known in capsys.readouterr().err
 
 
 def test_the_command_runs_as_a_module(recording: Path) -> None:
@@ -135,8 +158,3 @@ def test_transcode_of_a_failed_stream_exits_with_1(
     path.write_bytes(CHAT_ERROR)
     assert main(["transcode", str(path), "--from", "openai-chat", "--to", "ollama"]) == 1
     assert b"ended in an error" in capfdbinary.readouterr().err
-
-
-def test_transcode_refuses_an_unknown_target(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["transcode", "-", "--from", "openai-chat", "--to", "nothing"]) == 2
-    assert "known: ag-ui" in capsys.readouterr().err

@@ -1,184 +1,165 @@
-"""The `deltafold` command: folds or transcodes a recorded response body, or writes types.
+"""The `deltafold` command: folds and transcodes recordings, and calls models.
 
-    deltafold fold FILE --dialect anthropic-messages [--json]
-    deltafold transcode FILE --from openai-chat --to anthropic-messages
+    deltafold fold FILE ... [--dialect NAME] [--json] [--live]
+    deltafold transcode FILE [--from NAME] --to NAME
+    deltafold chat VENDOR/MODEL [PROMPT]
+    deltafold models [NAME]
+    deltafold doctor [VENDOR/MODEL]
     deltafold types package.module:Name [--check FILE]
+    deltafold completion SHELL
 
-Exit codes: 0, the stream ended well, or the types are written; 1, the stream ended in an error, and
-the received parts are printed, or the file has other types; 2, wrong usage. `transcode` writes the
-target's stream to standard output, with all answers of the source if the target has several, and
-what the target cannot carry to standard error.
+Exit codes: 0, everything ended well; 1, a stream ended in an error, and the received parts are
+printed, or a file has other types; 2, wrong usage.
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Protocol, TypeAlias, cast
 
-from deltafold import (
-    ChoicesEncoder,
-    Decoder,
-    Fold,
-    MisuseError,
-    Transcoder,
-    UnknownDialectError,
-    __version__,
-    dialect_names,
-    target_names,
-)
-from deltafold.cli.report import as_json, as_text
-from deltafold.encoding import EncoderNote
+from deltafold import __version__, dialect_names, target_names
 
-EXIT_DONE = 0
-EXIT_ERROR = 1
-EXIT_USAGE = 2
+_Command: TypeAlias = Callable[[argparse.Namespace], int]
 
-# Bytes per read of a file or pipe; large enough that decoding dominates the cost.
-_READ_BYTES = 64 * 1024
+
+class _Commands(Protocol):
+    """The commands of a parser; argparse has no public name for the type."""
+
+    def add_parser(
+        self,
+        name: str,
+        *,
+        help: str,
+        description: str,
+    ) -> argparse.ArgumentParser: ...
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    arguments = make_parser().parse_args(argv)
+    return cast("_Command", arguments.run)(arguments)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of the command."""
     parser = argparse.ArgumentParser(
-        prog="deltafold", description="Folds streams of LLM providers into messages."
+        prog="deltafold",
+        description="Folds streams of LLM providers into messages.",
+        epilog="Exit codes: 0, success; 1, a stream ended in an error; 2, wrong usage.",
     )
     parser.add_argument("--version", action="version", version=f"deltafold {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("fold", help="fold a recorded response body into its message")
-    command.add_argument("file", help="the body as bytes; - reads standard input")
-    command.add_argument(
-        "--dialect", required=True, help=f"the wire protocol, one of: {', '.join(dialect_names())}"
+    commands = parser.add_subparsers(required=True, metavar="command")
+    for add in (_fold, _transcode, _chat, _models, _doctor, _types):
+        add(commands)
+    _completion(commands, parser)
+    return parser
+
+
+# Each command imports its module when it runs, so that folding a file imports no client.
+# ruff: noqa: PLC0415
+
+
+def _command(
+    commands: _Commands,
+    name: str,
+    summary: str,
+    run: _Command,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _fold(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.folding import fold_files
+
+        return fold_files(given.files, given.dialect, json_lines=given.json, live=given.live)
+
+    parser = _command(commands, "fold", "fold recorded response bodies into their messages", run)
+    parser.add_argument(
+        "files", nargs="*", default=["-"], metavar="FILE", help="a body; - is standard input"
     )
-    command.add_argument("--json", action="store_true", help="print the message as JSON")
-    transcode = commands.add_parser("transcode", help="write a recorded stream as another protocol")
-    transcode.add_argument("file", help="the body as bytes; - reads standard input")
-    transcode.add_argument(
-        "--from", dest="source", required=True, help=f"one of: {', '.join(dialect_names())}"
+    parser.add_argument("--dialect", choices=dialect_names(), help="the protocol; else detected")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the message as JSON; of several files, a line each",
     )
-    transcode.add_argument(
-        "--to", dest="target", required=True, help=f"one of: {', '.join(target_names())}"
+    parser.add_argument(
+        "--live",
+        action=argparse.BooleanOptionalAction,
+        help="show the message while it grows; the default for standard input on a terminal",
     )
-    types = commands.add_parser("types", help="print the type of the partial outputs of a type")
-    types.add_argument("place", help="a type, as package.module:Name")
-    types.add_argument("--check", metavar="FILE", help="compare with a file instead")
-    arguments = parser.parse_args(argv)
-    if arguments.command == "types":
-        return _types(cast("str", arguments.place), cast("str | None", arguments.check))
-    if arguments.command == "transcode":
-        file, source, target = (
-            cast("str", getattr(arguments, name)) for name in ("file", "source", "target")
-        )
-        return _transcode(file, source, target)
-    return _fold(cast("str", arguments.file), cast("str", arguments.dialect), bool(arguments.json))
 
 
-def _types(place: str, file: str | None) -> int:
-    from deltafold.cli.types import module_of_type  # noqa: PLC0415 - it imports the models
+def _transcode(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.transcoding import transcode_file
 
-    if str(Path.cwd()) not in sys.path:  # the installed script does not look there
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        text = module_of_type(place)
-        if file is None:
-            print(text, end="")
-            return EXIT_DONE
-        is_same = Path(file).read_text("utf-8") == text
-    except (MisuseError, OSError) as problem:
-        print(f"deltafold: {problem}", file=sys.stderr)
-        return EXIT_USAGE
-    if not is_same:
-        print(f"deltafold: {file} is not what `deltafold types {place}` writes", file=sys.stderr)
-        return EXIT_ERROR
-    return EXIT_DONE
+        return transcode_file(given.file, given.source, given.target)
+
+    parser = _command(commands, "transcode", "write a recorded stream as another protocol", run)
+    parser.add_argument("file", nargs="?", default="-", help="the body; - is standard input")
+    parser.add_argument("--from", dest="source", choices=dialect_names(), help="else detected")
+    parser.add_argument("--to", dest="target", required=True, choices=target_names())
 
 
-def _fold(file: str, dialect: str, json: bool) -> int:
-    try:
-        folding = Fold(dialect)
-        if file == "-":
-            _feed(folding, sys.stdin.buffer)
-        else:
-            with Path(file).open("rb") as body:
-                _feed(folding, body)
-    except (UnknownDialectError, MisuseError, OSError) as problem:
-        print(f"deltafold: {problem}", file=sys.stderr)
-        return EXIT_USAGE
-    error = folding.assembler.get_error()
-    write: Callable[[Fold], str] = as_json if json else as_text
-    print(write(folding))
-    if error is not None:
-        print(f"deltafold: {error}", file=sys.stderr)
-        return EXIT_ERROR
-    return EXIT_DONE
+def _chat(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.chatting import chat
+
+        return chat(given.model, given.prompt, given.system, given.set)
+
+    parser = _command(commands, "chat", "talk with a model", run)
+    parser.add_argument("model", help="vendor/model, for example anthropic/claude-sonnet-4-5")
+    parser.add_argument("prompt", nargs="?", help="one message; else lines, or standard input")
+    parser.add_argument("--system", metavar="TEXT", help="the system prompt")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting, for example max_tokens=500 or base_url=http://127.0.0.1:8000/v1",
+    )
 
 
-def _feed(folding: Fold, body: BinaryIO) -> None:
-    while data := body.read(_READ_BYTES):
-        folding.feed(data)
-    folding.close()
+def _models(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.listing import list_models
+
+        return list_models(given.name)
+
+    parser = _command(commands, "models", "list the vendors, or the facts about one model", run)
+    parser.add_argument("name", nargs="?", help="a part of a vendor's name, or vendor/model")
 
 
-def _transcode(file: str, source: str, target: str) -> int:
-    try:
-        transcoder = _transcoder(source, target)
-        if file == "-":
-            _rewrite(transcoder, sys.stdin.buffer)
-        else:
-            with Path(file).open("rb") as body:
-                _rewrite(transcoder, body)
-    except (UnknownDialectError, OSError) as problem:
-        print(f"deltafold: {problem}", file=sys.stderr)
-        return EXIT_USAGE
-    for note in transcoder.notes:
-        times = f" ({note['count']} times)" if note["count"] > 1 else ""
-        print(f"deltafold: not carried: {note['what']}{times}", file=sys.stderr)
-    if transcoder.failed:
-        print(
-            f"deltafold: the stream ended in an error, status {transcoder.status}", file=sys.stderr
-        )
-        return EXIT_ERROR
-    return EXIT_DONE
+def _doctor(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.doctor import examine
+
+        return examine(given.model)
+
+    summary = "show versions, extras, keys, proxies, and what a call would send"
+    parser = _command(commands, "doctor", summary, run)
+    parser.add_argument("model", nargs="?", help="vendor/model, whose request to show; not sent")
 
 
-class _AllAnswers:
-    """Transcoder of a stream whose request asked for several answers."""
+def _types(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.types import print_types
 
-    def __init__(self, source: str, encoder: ChoicesEncoder[bytes]) -> None:
-        self._decoder = Decoder(source, choice="all")
-        self._encoder = encoder
+        return print_types(given.place, given.check)
 
-    @property
-    def notes(self) -> list[EncoderNote]:
-        return self._encoder.notes
-
-    @property
-    def status(self) -> int | None:
-        return self._encoder.status
-
-    @property
-    def failed(self) -> bool:
-        return self._encoder.failed
-
-    def feed(self, data: bytes) -> bytes:
-        return self._encoder.feed(self._decoder.feed(data))
-
-    def close(self) -> bytes:
-        return self._encoder.feed(self._decoder.close()) + self._encoder.close()
+    parser = _command(commands, "types", "print the type of the partial outputs of a type", run)
+    parser.add_argument("place", help="a type, as package.module:Name")
+    parser.add_argument("--check", metavar="FILE", help="compare with a file instead")
 
 
-def _transcoder(source: str, target: str) -> Transcoder | _AllAnswers:
-    """Return a transcoder of all answers, or of the first one for a target that has one."""
-    try:
-        encoder = ChoicesEncoder(target)
-    except MisuseError:
-        return Transcoder(source, target)
-    return _AllAnswers(source, encoder)
+def _completion(commands: _Commands, whole: argparse.ArgumentParser) -> None:
+    from deltafold.cli.completion import SHELLS, print_completion
 
+    def run(given: argparse.Namespace) -> int:
+        return print_completion(whole, given.shell)
 
-def _rewrite(transcoder: Transcoder | _AllAnswers, body: BinaryIO) -> None:
-    out = sys.stdout.buffer
-    while data := body.read(_READ_BYTES):
-        out.write(transcoder.feed(data))
-    out.write(transcoder.close())
-    out.flush()
+    parser = _command(commands, "completion", "print the completion script of a shell", run)
+    parser.add_argument("shell", choices=SHELLS)

@@ -1,23 +1,29 @@
-"""A folded stream as something to read or to pipe on.
+"""A message as something to read or to pipe on.
 
-In: a `Fold` at its end.  Out: text.  The demo shows its messages through `lines_of` too.
+In: a message.  Out: text.  The demo shows its messages through `lines_of` too.
 """
 
 import json
 from collections.abc import Iterator
 
-from deltafold.folds import Fold
+from deltafold.cli.screen import printable
 from deltafold.messages import Message, TextPart, ThinkingPart, ToolCallPart
 
 
-def as_json(folding: Fold) -> str:
+def as_json(message: Message) -> str:
     """Return the message in its wire form, indented."""
-    return json.dumps(folding.snapshot().to_dict(), ensure_ascii=False, indent=2)
+    return json.dumps(message.to_dict(), ensure_ascii=False, indent=2)
 
 
-def as_text(folding: Fold) -> str:
-    """Return the parts of the message, then the finish reason and the usage."""
-    return "\n".join(lines_of(folding.snapshot()))
+def as_text(message: Message, *, for_terminal: bool = False) -> str:
+    """Return the parts of the message, then the finish reason and the usage.
+
+    Args:
+        message: the message.
+        for_terminal: leave out control characters, which a terminal would obey.
+    """
+    text = "\n".join(lines_of(message))
+    return printable(text) if for_terminal else text
 
 
 def lines_of(message: Message) -> Iterator[str]:

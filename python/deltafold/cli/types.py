@@ -9,11 +9,14 @@ because the string grows. The same type gives the same text.
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from keyword import iskeyword
+from pathlib import Path
 from typing import Any, Final, cast
 
+from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.contract import json_object
 from deltafold.exceptions import MisuseError
 from deltafold.outputs import WRAPPED, Output
@@ -26,6 +29,25 @@ _SCALARS: Final = {
     "null": "None",
 }
 _NO_NAME: Final = re.compile(r"\W+")
+
+
+def print_types(place: str, file: str | None) -> int:
+    """Print the types, or compare them with a file; returns the exit code."""
+    if str(Path.cwd()) not in sys.path:  # the installed script does not look there
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        text = module_of_type(place)
+        if file is None:
+            print(text, end="")
+            return EXIT_DONE
+        is_same = Path(file).read_text("utf-8") == text
+    except (MisuseError, OSError) as problem:
+        complain(problem)
+        return EXIT_USAGE
+    if not is_same:
+        complain(f"{file} is not what `deltafold types {place}` writes")
+        return EXIT_ERROR
+    return EXIT_DONE
 
 
 def module_of_type(place: str) -> str:

@@ -11,7 +11,7 @@ import anthropic
 import openai
 
 from deltafold import AnthropicModel, DeltaStream, Message, ModelError, OpenAIChatModel
-from deltafold.demo.screen import open_screen
+from deltafold.cli.screen import open_screen
 from deltafold.testing import Recording, ReplayServer
 
 

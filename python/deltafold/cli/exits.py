@@ -1,0 +1,26 @@
+"""Exit codes of the command, and the form of its complaints.
+
+In: what went wrong.  Out: one line on standard error.
+"""
+
+import sys
+from typing import Final
+
+from pydantic import ValidationError
+
+EXIT_DONE: Final = 0
+"""Everything ended well."""
+EXIT_ERROR: Final = 1
+"""A stream ended in an error, or a check failed."""
+EXIT_USAGE: Final = 2
+"""The command was used wrongly."""
+
+
+def complain(problem: str | Exception) -> None:
+    """Write a line about a problem."""
+    if isinstance(problem, ValidationError):
+        mistakes = (
+            ": ".join((*map(str, mistake["loc"]), mistake["msg"])) for mistake in problem.errors()
+        )
+        problem = "; ".join(mistakes)
+    print(f"deltafold: {problem}", file=sys.stderr)

@@ -1,0 +1,85 @@
+"""`deltafold fold`: recorded bodies become messages.
+
+In: files or standard input.  Out: the parts of each message, or the message as JSON; the error that
+ended a stream on standard error.
+"""
+
+import json
+import sys
+
+from deltafold import DeltaStream, Fold, Message, MisuseError, ModelError, UnknownDialectError
+from deltafold import stream as streamed
+from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
+from deltafold.cli.reading import STANDARD_INPUT, Body, opened
+from deltafold.cli.report import as_json, as_text
+from deltafold.cli.screen import open_screen
+
+
+def fold_files(
+    files: list[str], dialect: str | None, *, json_lines: bool, live: bool | None
+) -> int:
+    """Fold each file and print its message; returns the exit code.
+
+    Args:
+        files: the names of files, `-` for standard input.
+        dialect: the protocol of all files; None detects that of each.
+        json_lines: print JSON: the message alone of one file, otherwise a line with `file`,
+            `dialect`, `message` and `error` of each.
+        live: show the message while it grows; None does so for standard input on a terminal.
+    """
+    code = EXIT_DONE
+    for file in files:
+        try:
+            with opened(file, dialect) as body:
+                message, error = _folded(body, live=_is_live(file, live, json_lines=json_lines))
+        except (UnknownDialectError, MisuseError, OSError) as problem:
+            complain(problem)
+            code = max(code, EXIT_USAGE)
+            continue
+        if not json_lines:
+            if len(files) > 1:
+                print(f"{body.name} ({body.dialect})")
+            print(as_text(message, for_terminal=sys.stdout.isatty()))
+        elif len(files) == 1:
+            print(as_json(message))
+        else:
+            print(_line(body, message, error))
+        if error is not None:
+            complain(f"{body.name}: {error}" if len(files) > 1 else str(error))
+            code = max(code, EXIT_ERROR)
+    return code
+
+
+def _is_live(file: str, live: bool | None, *, json_lines: bool) -> bool:
+    if live is not None:
+        return live
+    return file == STANDARD_INPUT and not json_lines and sys.stdout.isatty()
+
+
+def _folded(body: Body, *, live: bool) -> tuple[Message, ModelError | None]:
+    if live:
+        with streamed(body.chunks, dialect=body.dialect) as stream:
+            return _shown(stream)
+    folding = Fold(body.dialect)
+    for chunk in body.chunks:
+        folding.feed(chunk)
+    folding.close()
+    return folding.snapshot(), folding.assembler.get_error()
+
+
+def _shown(stream: DeltaStream) -> tuple[Message, ModelError | None]:
+    """Show a stream while it grows, and return its message and its error."""
+    with open_screen(keeps=False) as screen:
+        for delta in stream:
+            screen.show(delta)
+    return stream.snapshot(), stream.error
+
+
+def _line(body: Body, message: Message, error: ModelError | None) -> str:
+    line = {
+        "file": body.name,
+        "dialect": body.dialect,
+        "message": message.to_dict(),
+        "error": None if error is None else {"code": error.code, "message": str(error)},
+    }
+    return json.dumps(line, ensure_ascii=False)

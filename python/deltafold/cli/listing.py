@@ -1,0 +1,75 @@
+"""`deltafold models`: what a model name may be, and what is known about a model.
+
+In: a part of a name.  Out: the vendors with their protocols, addresses and keys, or the facts about
+one model.
+"""
+
+from dataclasses import asdict
+from os import environ
+
+from deltafold import VENDORS, MisuseError, UnknownDialectError, Vendor, load_model
+from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
+from deltafold.cli.table import print_table
+from deltafold.cost import Prices
+
+
+def list_models(name: str | None) -> int:
+    """List the vendors, or show what is known about `vendor/model`; returns the exit code."""
+    if name is not None and "/" in name:
+        return _show(name)
+    rows = [
+        (
+            ", ".join((vendor.name, *vendor.aliases)),
+            ", ".join(vendor.addresses),
+            key_of(vendor),
+            next(iter(vendor.addresses.values())) or "-",
+        )
+        for vendor in {row.name: row for row in VENDORS.values()}.values()
+        if name is None or any(name in known for known in (vendor.name, *vendor.aliases))
+    ]
+    if not rows:
+        complain(f"no vendor has {name!r} in its name; `deltafold models` lists them")
+        return EXIT_USAGE
+    print_table(("vendor", "protocols, the usual one first", "key", "address"), rows)
+    print("\nA model is vendor/model, for example anthropic/claude-sonnet-4-5.")
+    return EXIT_DONE
+
+
+def key_of(vendor: Vendor) -> str:
+    """Return the variable of a vendor's key, and whether it is set."""
+    variables = (*vendor.earlier_key_variables, vendor.key_variable, vendor.token_variable)
+    named = [variable for variable in variables if variable is not None]
+    found = next((variable for variable in named if environ.get(variable, "").strip()), None)
+    if found is not None:
+        return f"{found} (set)"
+    return "none needed" if vendor.key_variable is None else f"{named[0]} (not set)"
+
+
+def _shown(prices: Prices) -> str:
+    named = asdict(prices).items()
+    return ", ".join(
+        f"{name.replace('_', ' ')} {price:g}" for name, price in named if price is not None
+    )
+
+
+def _show(name: str) -> int:
+    try:
+        info = load_model(name, api_key="unused").model_info()
+    except (MisuseError, UnknownDialectError, ValueError) as problem:
+        complain(problem)
+        return EXIT_USAGE
+    tokens = "{:,} tokens".format
+    window, most, prices = info.context_window_tokens, info.max_output_tokens, info.prices
+    known = info.capabilities
+    rows = [
+        ("vendor", info.provider_id),
+        ("protocol", info.specification),
+        ("context window", "unknown" if window is None else tokens(window)),
+        ("maximum of output", "unknown" if most is None else tokens(most)),
+        ("capabilities", "unknown" if known is None else ", ".join(sorted(known))),
+        ("dollars a million tokens", "unknown" if prices is None else _shown(prices)),
+    ]
+    print_table((name, ""), rows)
+    if window is None and prices is None:
+        print("\nWindows and prices are those of genai-prices: pip install 'deltafold[prices]'")
+    return EXIT_DONE

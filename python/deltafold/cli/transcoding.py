@@ -1,0 +1,69 @@
+"""`deltafold transcode`: a recorded stream as the stream of another protocol.
+
+In: a file or standard input.  Out: the target's bytes, with all answers of the source if the target
+has several; what the target cannot carry on standard error.
+"""
+
+import sys
+
+from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder, UnknownDialectError
+from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
+from deltafold.cli.reading import opened
+from deltafold.encoding import EncoderNote
+
+
+def transcode_file(file: str, source: str | None, target: str) -> int:
+    """Write a recorded stream as another protocol; returns the exit code."""
+    try:
+        with opened(file, source) as body:
+            transcoder = _transcoder(body.dialect, target)
+            out = sys.stdout.buffer
+            for chunk in body.chunks:
+                out.write(transcoder.feed(chunk))
+            out.write(transcoder.close())
+            out.flush()
+    except (UnknownDialectError, MisuseError, OSError) as problem:
+        complain(problem)
+        return EXIT_USAGE
+    for note in transcoder.notes:
+        times = f" ({note['count']} times)" if note["count"] > 1 else ""
+        complain(f"not carried: {note['what']}{times}")
+    if transcoder.failed:
+        complain(f"the stream ended in an error, status {transcoder.status}")
+        return EXIT_ERROR
+    return EXIT_DONE
+
+
+class _AllAnswers:
+    """Transcoder of a stream whose request asked for several answers."""
+
+    def __init__(self, source: str, encoder: ChoicesEncoder[bytes]) -> None:
+        self._decoder = Decoder(source, choice="all")
+        self._encoder = encoder
+
+    @property
+    def notes(self) -> list[EncoderNote]:
+        return self._encoder.notes
+
+    @property
+    def status(self) -> int | None:
+        return self._encoder.status
+
+    @property
+    def failed(self) -> bool:
+        return self._encoder.failed
+
+    def feed(self, data: bytes) -> bytes:
+        return self._encoder.feed(self._decoder.feed(data))
+
+    def close(self) -> bytes:
+        return self._encoder.feed(self._decoder.close()) + self._encoder.close()
+
+
+def _transcoder(source: str, target: str) -> Transcoder | _AllAnswers:
+    """Return a transcoder of all answers, or of the first one for a target that has one."""
+    try:
+        encoder = ChoicesEncoder(target)
+    except MisuseError:
+        return Transcoder(source, target)
+    return _AllAnswers(source, encoder)

@@ -28,7 +28,7 @@ class _Commands(Protocol):
         self,
         name: str,
         *,
-        help: str,
+        help: str,  # noqa: A002 - the name of argparse
         description: str,
     ) -> argparse.ArgumentParser: ...
 

@@ -309,7 +309,9 @@ _NAMES = {
 _SUBMODULES = (
     "arguments",
     "bodies",
+    "compat",
     "contract",
+    "conversation",
     "cost",
     "dialects",
     "encoding",
@@ -320,6 +322,7 @@ _SUBMODULES = (
     "exceptions",
     "folds",
     "foreign_text",
+    "integrations",
     "messages",
     "models",
     "otel",
@@ -357,4 +360,6 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_all()})
+    # Names of this file are no help to somebody who looks for the public ones.
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *_SUBMODULES, *_all()})

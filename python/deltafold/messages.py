@@ -9,7 +9,7 @@ fold skip validation, because they are valid by construction; costly members are
 read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final, Self, cast
@@ -35,6 +35,7 @@ from deltafold._core import (
     set_lazy_field,
 )
 from deltafold.contract import FinishReason
+from deltafold.message_lines import lines_of
 from deltafold.parts import (
     ContentPart,
     FileRefPart,
@@ -312,6 +313,23 @@ class Message(WireModel):
             if part.awaits_caller
             and ("call_id" not in part.block or part.block["call_id"] not in answered)
         ]
+
+    def __str__(self) -> str:
+        """Return all content as lines to read; `repr` is short, and shows no ids."""
+        meta = self.meta
+        lines = lines_of(self.parts, meta.finish_reason, meta.usage, meta.warnings)
+        return "\n".join(lines)
+
+    def _shown(self) -> Iterator[tuple[str, object]]:
+        yield "role", self.role.value
+        yield "parts", self.parts
+        meta = self.meta
+        if meta.finish_reason is not None:
+            yield "finish_reason", meta.finish_reason.value
+        if meta.usage is not None:
+            yield "usage", meta.usage
+        if meta.warnings:
+            yield "warnings", meta.warnings
 
     def same_content(self, other: "Message") -> bool:
         """Return whether all members but id, timestamp, cost, duration and timing are equal."""

@@ -8,10 +8,11 @@ from typing import Self, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from deltafold.short_repr import ShortRepr
 from deltafold.tool_schema import split_schema
 
 
-class OutputSchema(BaseModel):
+class OutputSchema(ShortRepr, BaseModel):
     """JSON Schema that the answer must follow.
 
     A mapping without the member `json_schema` is read as the JSON Schema itself.

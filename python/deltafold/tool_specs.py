@@ -9,6 +9,7 @@ from typing import Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from deltafold.short_repr import ShortRepr
 from deltafold.tool_schema import described, schema_of_function, schema_of_model
 
 ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "tool"]
@@ -18,7 +19,7 @@ def _no_parameters() -> dict[str, object]:
     return {"type": "object", "properties": {}}
 
 
-class ToolSpec(BaseModel):
+class ToolSpec(ShortRepr, BaseModel):
     """A tool as the model sees it.
 
     Names in camelCase are accepted too, as in messages (`parameterSchema`).
@@ -95,7 +96,7 @@ class ToolSpec(BaseModel):
         )
 
 
-class ToolChoice(BaseModel):
+class ToolChoice(ShortRepr, BaseModel):
     """Choice of a tool: `auto`, `required`, `none`, or one tool by name.
 
     Attributes:

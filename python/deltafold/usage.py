@@ -5,7 +5,7 @@ In: counts of tokens.  Out: a frozen pydantic model.
 Law: an unknown count is None, never 0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ConfigDict, Field, model_serializer
@@ -35,6 +35,9 @@ class Usage(WireModel):
 
     if not TYPE_CHECKING:  # a checker would take the attribute as leave for any
         __dict__ = LazyDict("Usage")
+
+    def _shown(self) -> Iterator[tuple[str, object]]:
+        return ((name, value) for name, value in super()._shown() if name != "details")
 
     @model_serializer(mode="plain")
     def _to_wire(self) -> dict[str, object]:

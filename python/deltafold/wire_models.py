@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
 from deltafold._core import LazyField
+from deltafold.short_repr import ShortRepr
 
 DEFER_BUILD: Final = tuple(int(number) for number in VERSION.split(".")[:2]) >= (2, 14)
 """Whether pydantic makes validators and serializers when they are first used.
@@ -59,7 +60,7 @@ def make_lazy(cls: type[BaseModel], names: Iterable[str]) -> None:
         setattr(cls, name, LazyField(cls.__name__, name))
 
 
-class WireModel(BaseModel):
+class WireModel(ShortRepr, BaseModel):
     """Model with camelCase names on the wire, and a serializer that leaves out default values."""
 
     model_config = ConfigDict(

@@ -14,10 +14,11 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field
 
 from deltafold.exceptions import DeltafoldError
+from deltafold.short_repr import ShortRepr
 from deltafold.usage import Usage, sum_of_usage
 
 
-class LoopConfig(BaseModel):
+class LoopConfig(ShortRepr, BaseModel):
     """Limits of the agent loop.
 
     Attributes:
@@ -60,7 +61,7 @@ class LoopConfig(BaseModel):
         return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the requests of many runs
 
 
-class ContextConfig(BaseModel):
+class ContextConfig(ShortRepr, BaseModel):
     """Limits of the context that a model is shown, in tokens; None sets no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,7 +69,7 @@ class ContextConfig(BaseModel):
     token_budget: int | None = Field(default=None, ge=1)
 
 
-class ToolsConfig(BaseModel):
+class ToolsConfig(ShortRepr, BaseModel):
     """Names of the available tools (None: all), and of the tools that always need approval."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,7 +78,7 @@ class ToolsConfig(BaseModel):
     require_approval: tuple[str, ...] = ()
 
 
-class AgentConfig(BaseModel):
+class AgentConfig(ShortRepr, BaseModel):
     """An agent's settings.
 
     Attributes:
@@ -157,7 +158,7 @@ class IllegalTransitionError(DeltafoldError, ValueError):
     """The requested change of status is not allowed."""
 
 
-class RunState(BaseModel):
+class RunState(ShortRepr, BaseModel):
     """State of one agent's run.
 
     Attributes:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from importlib import resources
 
 from deltafold import Message, ModelError
-from deltafold.cli.report import lines_of
 
 MISSING = "the demo calls through the real SDK clients: pip install 'deltafold[demo]'"
 
@@ -70,7 +69,7 @@ def _conclude(outcome: Message | ModelError) -> None:
             return
         print("  = what was received before:")
         outcome = outcome.partial_message
-    for line in lines_of(outcome):
+    for line in str(outcome).splitlines():
         print(f"  = {line}")
 
 

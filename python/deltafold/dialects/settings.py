@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from deltafold.output_schema import OutputSchema
+from deltafold.short_repr import ShortRepr
 from deltafold.tool_specs import ToolChoice
 from deltafold.wire_models import DEFER_BUILD
 
@@ -25,7 +26,7 @@ Flag = Annotated[bool, Field(strict=True)]
 Object: TypeAlias = dict[str, object]
 
 
-class CacheConfig(BaseModel):
+class CacheConfig(ShortRepr, BaseModel):
     """Settings of prompt caching: `auto` requests it from providers that need a request.
 
     Attributes:
@@ -48,7 +49,7 @@ _ARGUMENTS: Final[Mapping[object, str]] = {
 }
 
 
-class ModelConfig(BaseModel):
+class ModelConfig(ShortRepr, BaseModel):
     """Settings that all adapters share; the class of a dialect adds the settings of its provider.
 
     This class accepts unknown fields. The adapter that receives the settings checks them.

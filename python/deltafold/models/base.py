@@ -166,6 +166,11 @@ class Model(Streaming, Generic[ConfigT]):
         """Return a copy of the settings in force."""
         return self._config.model_copy(deep=True)
 
+    def __repr__(self) -> str:
+        """Name the class, the model, the vendor and the protocol, and no setting."""
+        kind, vendor = type(self).__name__, self._vendor.name
+        return f"<{kind} {self._config.model_id} of {vendor}, {self._specification}>"
+
     @property
     def provider_id(self) -> str:
         """Name of the vendor."""

@@ -4,9 +4,10 @@ from pydantic import BaseModel, ConfigDict
 
 from deltafold.cost import Prices
 from deltafold.dialects.capability import Capability
+from deltafold.short_repr import ShortRepr
 
 
-class RequestMetadata(BaseModel):
+class RequestMetadata(ShortRepr, BaseModel):
     """Session, run and trace of a request; `run_id` becomes the run id of the deltas."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -16,7 +17,7 @@ class RequestMetadata(BaseModel):
     trace_id: str | None = None
 
 
-class ModelInfo(BaseModel):
+class ModelInfo(ShortRepr, BaseModel):
     """Known facts about a model, without a request to its provider; None is not known."""
 
     model_config = ConfigDict(frozen=True)

@@ -1,0 +1,49 @@
+"""Lines that show a message to a person: its parts, then the finish reason, the usage, warnings.
+
+In: a message.  Out: lines of text, with all of its content.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.usage import Usage
+
+
+def lines_of(
+    parts: Iterable[MessagePart],
+    finish_reason: str | None,
+    usage: Usage | None,
+    warnings: Iterable[Mapping[str, object]],
+) -> Iterator[str]:
+    """Yield the lines of a message."""
+    for part in parts:
+        match part:
+            case TextPart():
+                yield f"{'refusal' if part.refusal else 'text'}: {part.text}"
+            case ThinkingPart():
+                yield f"thinking: {'(redacted)' if part.redacted else part.text}"
+            case ToolCallPart():
+                yield f"tool call {part.tool_name} ({part.tool_call_id}): {_arguments(part)}"
+            case _:
+                yield f"{part.kind}: {part.model_dump_json()}"
+    if finish_reason is not None:
+        yield f"finish reason: {finish_reason}"
+    if usage is not None:
+        counts = usage.model_dump(exclude={"details"})
+        known = ", ".join(
+            f"{name} {value}"
+            for name, value in counts.items()
+            if value is not None and name != "details"
+        )
+        yield f"usage: {known}"
+    for warning in warnings:
+        yield f"warning {warning.get('code')}: {warning.get('message')}"
+
+
+def _arguments(call: ToolCallPart) -> str:
+    if call.incomplete:
+        return f"{call.raw_args_text} (incomplete, not runnable)"
+    if call.parse_error is not None:
+        return f"{call.raw_args_text} (not runnable: {call.parse_error})"
+    return json.dumps(call.arguments, ensure_ascii=False)

@@ -9,7 +9,7 @@ import typing
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -35,10 +35,13 @@ BODY: Final = (
 SUBMODULES: Final = [
     "arguments",
     "bodies",
+    "compat",
     "contract",
+    "conversation",
     "cost",
     "dialects",
     "dialects.capability",
+    "encoding",
     "error_causes",
     "error_mapping",
     "errors",
@@ -46,9 +49,13 @@ SUBMODULES: Final = [
     "exceptions",
     "folds",
     "foreign_text",
+    "integrations",
     "messages",
     "models",
     "otel",
+    "output_schema",
+    "output_streams",
+    "outputs",
     "parts",
     "stream_core",
     "streams",
@@ -126,28 +133,36 @@ def test_a_message_loads_nothing_that_talks_to_a_network() -> None:
     assert not loaded(program) & {"asyncio", "ssl"}
 
 
-def type_checking_block() -> list[ast.stmt]:
-    tree = ast.parse(Path(deltafold.__file__).read_text())
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    assert ast.unparse(block.test) == "TYPE_CHECKING"
-    return block.body
+def stub() -> list[ast.stmt]:
+    return ast.parse(Path(deltafold.__file__).with_suffix(".pyi").read_text()).body
 
 
-def names_of_block() -> dict[str, set[str]]:
-    """Return the names that type checkers see, by module."""
+def names_of_stub() -> dict[str, set[str]]:
+    """Return the names that type checkers and editors see, by module."""
     found: dict[str, set[str]] = {}
-    for node in type_checking_block():
+    for node in stub():
         if isinstance(node, ast.ImportFrom):
             names = found.setdefault(node.module or "", set())
-            names |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names if alias.name in {alias.asname, "*"}}
     return found
 
 
 def test_type_checkers_see_the_names_that_are_imported_on_first_use() -> None:
-    block, listed = names_of_block(), {module: set(names) for module, names in NAMES.items()}
-    del listed["deltafold._core"]  # outside of the block, because they are imported at once
-    assert block.pop("deltafold.models.adapters") == {"*"}
-    assert block == listed
+    found, listed = names_of_stub(), {module: set(names) for module, names in NAMES.items()}
+    assert found.pop("deltafold.models.adapters") == {"*"}
+    assert found == listed
+
+
+def completed(text: str) -> set[str]:
+    """Return what jedi, which editors use, offers at the end of a program without running it."""
+    jedi: Any = importlib.import_module("jedi")  # it has no types
+    return {one.name for one in jedi.Script(text).complete()}
+
+
+def test_editors_complete_all_public_names_without_running_the_code() -> None:
+    assert completed("import deltafold\ndeltafold.") >= set(deltafold.__all__)
+    assert completed("import deltafold\ndeltafold.fold(b'', '').te") == {"text"}
+    assert "stream_sync" in completed("import deltafold\ndeltafold.load_model('').strea")
 
 
 def test_all_names_of_the_table_are_public() -> None:
@@ -159,7 +174,7 @@ def test_all_names_of_the_table_are_public() -> None:
 
 
 def test_type_checkers_know_all_names() -> None:
-    assigned = next(node for node in type_checking_block() if isinstance(node, ast.AnnAssign))
+    assigned = next(node for node in stub() if isinstance(node, ast.AnnAssign))
     assert ast.unparse(assigned.target) == "__all__"
     assert assigned.value is not None
     listed = [name for names in NAMES.values() for name in names]
@@ -170,12 +185,8 @@ def test_dir_lists_all_public_names_and_modules_alone() -> None:
     names = set(run("import deltafold; print(*dir(deltafold))").split())
     assert names >= set(deltafold.__all__)
     others = {name for name in names - set(deltafold.__all__) if not name.startswith("_")}
-    assert others == {
-        "TYPE_CHECKING",
-        "import_module",
-        "lazy_names",
-        "names_on_first_use",
-    }
+    inner = {name for name in SUBMODULES if "." not in name}
+    assert others == inner - set(deltafold.__all__)
 
 
 @pytest.mark.parametrize("name", deltafold.__all__)

@@ -4,212 +4,67 @@
 >>> message = deltafold.fold(body, "anthropic-messages")
 >>> print(message.text, message.meta.usage)
 
-Importing this package imports the extension alone. Each other name is imported on first use.
+Importing this package imports the extension alone. Each other name is imported on first use; the
+stub beside this file shows the names to type checkers and editors.
 """
 
 from importlib import import_module
 
 from deltafold._core import (
-    ChoicesDecoder,
-    ChoicesEncoder,
-    Decoder,
-    DeltaBatch,
-    Encoder,
-    Fold,
-    JsonDefect,
-    Limits,
-    Logprobs,
-    MessageAssembler,
-    MessageDelta,
-    PartialJson,
-    ToolCallBuffer,
-    Transcoder,
-    __version__,
-    dialect_names,
-    markup_names,
-    target_names,
+    ChoicesDecoder as ChoicesDecoder,
+)
+from deltafold._core import (
+    ChoicesEncoder as ChoicesEncoder,
+)
+from deltafold._core import (
+    Decoder as Decoder,
+)
+from deltafold._core import (
+    DeltaBatch as DeltaBatch,
+)
+from deltafold._core import (
+    Encoder as Encoder,
+)
+from deltafold._core import (
+    Fold as Fold,
+)
+from deltafold._core import (
+    JsonDefect as JsonDefect,
+)
+from deltafold._core import (
+    Limits as Limits,
+)
+from deltafold._core import (
+    Logprobs as Logprobs,
+)
+from deltafold._core import (
+    MessageAssembler as MessageAssembler,
+)
+from deltafold._core import (
+    MessageDelta as MessageDelta,
+)
+from deltafold._core import (
+    PartialJson as PartialJson,
+)
+from deltafold._core import (
+    ToolCallBuffer as ToolCallBuffer,
+)
+from deltafold._core import (
+    Transcoder as Transcoder,
+)
+from deltafold._core import (
+    __version__ as __version__,
+)
+from deltafold._core import (
+    dialect_names as dialect_names,
+)
+from deltafold._core import (
+    markup_names as markup_names,
+)
+from deltafold._core import (
+    target_names as target_names,
 )
 from deltafold.lazy_names import names_on_first_use
-
-TYPE_CHECKING = False  # type checkers take it as true; importing `typing` costs more than Fold
-if TYPE_CHECKING:
-    import deltafold.models.adapters as _adapters
-    from deltafold import otel, testing
-    from deltafold.bodies import Detection, decode_response, detect
-    from deltafold.choices import afold_choices, fold_choices
-    from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
-    from deltafold.conversation.agent import Agent
-    from deltafold.conversation.tools import Tool
-    from deltafold.dialects import migrate_config, parse_request
-    from deltafold.dialects.migration import Migrated
-    from deltafold.dialects.reader import ParsedRequest
-    from deltafold.dialects.rendered import NoteCode, Rendered
-    from deltafold.encoding import (
-        EncodedBody,
-        atranscode_chunks,
-        encode_choices,
-        encode_error,
-        encode_message,
-        message_deltas,
-        transcode,
-        transcode_chunks,
-        transcode_response,
-    )
-    from deltafold.error_mapping import ErrorMapper
-    from deltafold.errors import ModelError, OutputError
-    from deltafold.events import StreamEvent, StreamEventKind
-    from deltafold.exceptions import (
-        ContractError,
-        DeltafoldError,
-        InternalError,
-        MisuseError,
-        UnknownDialectError,
-    )
-    from deltafold.folds import afold, fold, fold_many
-    from deltafold.messages import (
-        FileRefPart,
-        ImagePart,
-        Message,
-        MessagePart,
-        Meta,
-        ProviderPart,
-        Role,
-        TextPart,
-        ThinkingPart,
-        ToolCallPart,
-        ToolResultPart,
-    )
-    from deltafold.models import (
-        VENDORS,
-        CacheConfig,
-        Capability,
-        Hooks,
-        LocalConfig,
-        LocalModel,
-        Model,
-        ModelConfig,
-        ModelInfo,
-        RateLimit,
-        RequestContext,
-        RequestMetadata,
-        ResponseInfo,
-        Timeouts,
-        ToolChoice,
-        ToolSpec,
-        Vendor,
-        load_model,
-    )
-    from deltafold.models.adapters import *  # noqa: F403 - the names are there
-    from deltafold.output_schema import OutputSchema
-    from deltafold.output_streams import AsyncOutputStream, OutputStream
-    from deltafold.outputs import Answer, Output
-    from deltafold.streams import AsyncDeltaStream, DeltaStream, astream, stream
-    from deltafold.timing import Gaps, Timing
-    from deltafold.usage import Usage
-
-    __all__: list[str] = [
-        "CONTRACT_VERSION",
-        "VENDORS",
-        "Agent",
-        "Answer",
-        "AsyncDeltaStream",
-        "AsyncOutputStream",
-        "CacheConfig",
-        "Capability",
-        "ChoicesDecoder",
-        "ChoicesEncoder",
-        "ContractError",
-        "Decoder",
-        "DeltaBatch",
-        "DeltaKind",
-        "DeltaStream",
-        "DeltafoldError",
-        "Detection",
-        "EncodedBody",
-        "Encoder",
-        "ErrorCode",
-        "ErrorMapper",
-        "FileRefPart",
-        "FinishReason",
-        "Fold",
-        "Gaps",
-        "Hooks",
-        "ImagePart",
-        "InternalError",
-        "JsonDefect",
-        "Limits",
-        "LocalConfig",
-        "LocalModel",
-        "Logprobs",
-        "Message",
-        "MessageAssembler",
-        "MessageDelta",
-        "MessagePart",
-        "Meta",
-        "Migrated",
-        "MisuseError",
-        "Model",
-        "ModelConfig",
-        "ModelError",
-        "ModelInfo",
-        "NoteCode",
-        "Output",
-        "OutputError",
-        "OutputSchema",
-        "OutputStream",
-        "ParsedRequest",
-        "PartialJson",
-        "ProviderPart",
-        "RateLimit",
-        "Rendered",
-        "RequestContext",
-        "RequestMetadata",
-        "ResponseInfo",
-        "Role",
-        "StreamEvent",
-        "StreamEventKind",
-        "TextPart",
-        "ThinkingPart",
-        "Timeouts",
-        "Timing",
-        "Tool",
-        "ToolCallBuffer",
-        "ToolCallPart",
-        "ToolChoice",
-        "ToolResultPart",
-        "ToolSpec",
-        "Transcoder",
-        "UnknownDialectError",
-        "Usage",
-        "Vendor",
-        "__version__",
-        "afold",
-        "afold_choices",
-        "astream",
-        "atranscode_chunks",
-        "decode_response",
-        "detect",
-        "dialect_names",
-        "encode_choices",
-        "encode_error",
-        "encode_message",
-        "fold",
-        "fold_choices",
-        "fold_many",
-        "load_model",
-        "markup_names",
-        "message_deltas",
-        "migrate_config",
-        "otel",
-        "parse_request",
-        "stream",
-        "target_names",
-        "testing",
-        "transcode",
-        "transcode_chunks",
-        "transcode_response",
-    ]
-    __all__ += _adapters.__all__  # type: ignore[has-type]  # mypy, of an import below this file
 
 _NAMES = {
     "deltafold": ("otel", "testing"),

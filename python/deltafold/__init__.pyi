@@ -1,0 +1,395 @@
+# Public names for type checkers and editors; `__init__.py` imports them on first use.
+# Each import is an explicit export, because jedi shows no other import of a stub.
+
+import deltafold.models.adapters as _adapters
+from deltafold import (
+    otel as otel,
+)
+from deltafold import (
+    testing as testing,
+)
+from deltafold._core import (
+    ChoicesDecoder as ChoicesDecoder,
+)
+from deltafold._core import (
+    ChoicesEncoder as ChoicesEncoder,
+)
+from deltafold._core import (
+    Decoder as Decoder,
+)
+from deltafold._core import (
+    DeltaBatch as DeltaBatch,
+)
+from deltafold._core import (
+    Encoder as Encoder,
+)
+from deltafold._core import (
+    Fold as Fold,
+)
+from deltafold._core import (
+    JsonDefect as JsonDefect,
+)
+from deltafold._core import (
+    Limits as Limits,
+)
+from deltafold._core import (
+    Logprobs as Logprobs,
+)
+from deltafold._core import (
+    MessageAssembler as MessageAssembler,
+)
+from deltafold._core import (
+    MessageDelta as MessageDelta,
+)
+from deltafold._core import (
+    PartialJson as PartialJson,
+)
+from deltafold._core import (
+    ToolCallBuffer as ToolCallBuffer,
+)
+from deltafold._core import (
+    Transcoder as Transcoder,
+)
+from deltafold._core import (
+    __version__ as __version__,
+)
+from deltafold._core import (
+    dialect_names as dialect_names,
+)
+from deltafold._core import (
+    markup_names as markup_names,
+)
+from deltafold._core import (
+    target_names as target_names,
+)
+from deltafold.bodies import (
+    Detection as Detection,
+)
+from deltafold.bodies import (
+    decode_response as decode_response,
+)
+from deltafold.bodies import (
+    detect as detect,
+)
+from deltafold.choices import (
+    afold_choices as afold_choices,
+)
+from deltafold.choices import (
+    fold_choices as fold_choices,
+)
+from deltafold.contract import (
+    CONTRACT_VERSION as CONTRACT_VERSION,
+)
+from deltafold.contract import (
+    DeltaKind as DeltaKind,
+)
+from deltafold.contract import (
+    ErrorCode as ErrorCode,
+)
+from deltafold.contract import (
+    FinishReason as FinishReason,
+)
+from deltafold.conversation.agent import Agent as Agent
+from deltafold.conversation.tools import Tool as Tool
+from deltafold.dialects import (
+    migrate_config as migrate_config,
+)
+from deltafold.dialects import (
+    parse_request as parse_request,
+)
+from deltafold.dialects.migration import Migrated as Migrated
+from deltafold.dialects.reader import ParsedRequest as ParsedRequest
+from deltafold.dialects.rendered import (
+    NoteCode as NoteCode,
+)
+from deltafold.dialects.rendered import (
+    Rendered as Rendered,
+)
+from deltafold.encoding import (
+    EncodedBody as EncodedBody,
+)
+from deltafold.encoding import (
+    atranscode_chunks as atranscode_chunks,
+)
+from deltafold.encoding import (
+    encode_choices as encode_choices,
+)
+from deltafold.encoding import (
+    encode_error as encode_error,
+)
+from deltafold.encoding import (
+    encode_message as encode_message,
+)
+from deltafold.encoding import (
+    message_deltas as message_deltas,
+)
+from deltafold.encoding import (
+    transcode as transcode,
+)
+from deltafold.encoding import (
+    transcode_chunks as transcode_chunks,
+)
+from deltafold.encoding import (
+    transcode_response as transcode_response,
+)
+from deltafold.error_mapping import ErrorMapper as ErrorMapper
+from deltafold.errors import (
+    ModelError as ModelError,
+)
+from deltafold.errors import (
+    OutputError as OutputError,
+)
+from deltafold.events import (
+    StreamEvent as StreamEvent,
+)
+from deltafold.events import (
+    StreamEventKind as StreamEventKind,
+)
+from deltafold.exceptions import (
+    ContractError as ContractError,
+)
+from deltafold.exceptions import (
+    DeltafoldError as DeltafoldError,
+)
+from deltafold.exceptions import (
+    InternalError as InternalError,
+)
+from deltafold.exceptions import (
+    MisuseError as MisuseError,
+)
+from deltafold.exceptions import (
+    UnknownDialectError as UnknownDialectError,
+)
+from deltafold.folds import (
+    afold as afold,
+)
+from deltafold.folds import (
+    fold as fold,
+)
+from deltafold.folds import (
+    fold_many as fold_many,
+)
+from deltafold.messages import (
+    FileRefPart as FileRefPart,
+)
+from deltafold.messages import (
+    ImagePart as ImagePart,
+)
+from deltafold.messages import (
+    Message as Message,
+)
+from deltafold.messages import (
+    MessagePart as MessagePart,
+)
+from deltafold.messages import (
+    Meta as Meta,
+)
+from deltafold.messages import (
+    ProviderPart as ProviderPart,
+)
+from deltafold.messages import (
+    Role as Role,
+)
+from deltafold.messages import (
+    TextPart as TextPart,
+)
+from deltafold.messages import (
+    ThinkingPart as ThinkingPart,
+)
+from deltafold.messages import (
+    ToolCallPart as ToolCallPart,
+)
+from deltafold.messages import (
+    ToolResultPart as ToolResultPart,
+)
+from deltafold.models import (
+    VENDORS as VENDORS,
+)
+from deltafold.models import (
+    CacheConfig as CacheConfig,
+)
+from deltafold.models import (
+    Capability as Capability,
+)
+from deltafold.models import (
+    Hooks as Hooks,
+)
+from deltafold.models import (
+    LocalConfig as LocalConfig,
+)
+from deltafold.models import (
+    LocalModel as LocalModel,
+)
+from deltafold.models import (
+    Model as Model,
+)
+from deltafold.models import (
+    ModelConfig as ModelConfig,
+)
+from deltafold.models import (
+    ModelInfo as ModelInfo,
+)
+from deltafold.models import (
+    RateLimit as RateLimit,
+)
+from deltafold.models import (
+    RequestContext as RequestContext,
+)
+from deltafold.models import (
+    RequestMetadata as RequestMetadata,
+)
+from deltafold.models import (
+    ResponseInfo as ResponseInfo,
+)
+from deltafold.models import (
+    Timeouts as Timeouts,
+)
+from deltafold.models import (
+    ToolChoice as ToolChoice,
+)
+from deltafold.models import (
+    ToolSpec as ToolSpec,
+)
+from deltafold.models import (
+    Vendor as Vendor,
+)
+from deltafold.models import (
+    load_model as load_model,
+)
+from deltafold.models.adapters import *  # noqa: F403 - the names are there
+from deltafold.output_schema import OutputSchema as OutputSchema
+from deltafold.output_streams import (
+    AsyncOutputStream as AsyncOutputStream,
+)
+from deltafold.output_streams import (
+    OutputStream as OutputStream,
+)
+from deltafold.outputs import (
+    Answer as Answer,
+)
+from deltafold.outputs import (
+    Output as Output,
+)
+from deltafold.streams import (
+    AsyncDeltaStream as AsyncDeltaStream,
+)
+from deltafold.streams import (
+    DeltaStream as DeltaStream,
+)
+from deltafold.streams import (
+    astream as astream,
+)
+from deltafold.streams import (
+    stream as stream,
+)
+from deltafold.timing import (
+    Gaps as Gaps,
+)
+from deltafold.timing import (
+    Timing as Timing,
+)
+from deltafold.usage import Usage as Usage
+
+__all__: list[str] = [
+    "CONTRACT_VERSION",
+    "VENDORS",
+    "Agent",
+    "Answer",
+    "AsyncDeltaStream",
+    "AsyncOutputStream",
+    "CacheConfig",
+    "Capability",
+    "ChoicesDecoder",
+    "ChoicesEncoder",
+    "ContractError",
+    "Decoder",
+    "DeltaBatch",
+    "DeltaKind",
+    "DeltaStream",
+    "DeltafoldError",
+    "Detection",
+    "EncodedBody",
+    "Encoder",
+    "ErrorCode",
+    "ErrorMapper",
+    "FileRefPart",
+    "FinishReason",
+    "Fold",
+    "Gaps",
+    "Hooks",
+    "ImagePart",
+    "InternalError",
+    "JsonDefect",
+    "Limits",
+    "LocalConfig",
+    "LocalModel",
+    "Logprobs",
+    "Message",
+    "MessageAssembler",
+    "MessageDelta",
+    "MessagePart",
+    "Meta",
+    "Migrated",
+    "MisuseError",
+    "Model",
+    "ModelConfig",
+    "ModelError",
+    "ModelInfo",
+    "NoteCode",
+    "Output",
+    "OutputError",
+    "OutputSchema",
+    "OutputStream",
+    "ParsedRequest",
+    "PartialJson",
+    "ProviderPart",
+    "RateLimit",
+    "Rendered",
+    "RequestContext",
+    "RequestMetadata",
+    "ResponseInfo",
+    "Role",
+    "StreamEvent",
+    "StreamEventKind",
+    "TextPart",
+    "ThinkingPart",
+    "Timeouts",
+    "Timing",
+    "Tool",
+    "ToolCallBuffer",
+    "ToolCallPart",
+    "ToolChoice",
+    "ToolResultPart",
+    "ToolSpec",
+    "Transcoder",
+    "UnknownDialectError",
+    "Usage",
+    "Vendor",
+    "__version__",
+    "afold",
+    "afold_choices",
+    "astream",
+    "atranscode_chunks",
+    "decode_response",
+    "detect",
+    "dialect_names",
+    "encode_choices",
+    "encode_error",
+    "encode_message",
+    "fold",
+    "fold_choices",
+    "fold_many",
+    "load_model",
+    "markup_names",
+    "message_deltas",
+    "migrate_config",
+    "otel",
+    "parse_request",
+    "stream",
+    "target_names",
+    "testing",
+    "transcode",
+    "transcode_chunks",
+    "transcode_response",
+]
+__all__ += _adapters.__all__

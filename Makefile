@@ -25,7 +25,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test test-local lint bench compare compare-loops frameworks bench-frameworks judges fuzz gate gate-bless wheel bless clean
+.PHONY: help demo test test-local lint bench compare compare-loops frameworks bench-frameworks judges fuzz gate gate-bless wheel wheels bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -96,6 +96,9 @@ gate-bless: .venv-test/ready ## rewrites rust/benches/instructions.json from wha
 
 wheel: $(WHEEL) ## dist/*.whl, release build
 	@ls dist/*.whl
+
+wheels: .venv-wheels/ready ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64)
+	.venv-wheels/bin/python tools/wheels.py
 
 bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and tests/requests from what the code does now
 	.venv-test/bin/python tools/bless.py

@@ -21,7 +21,7 @@ from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.error_mapping import ErrorMapper
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
-from deltafold.models import continuing, observing
+from deltafold.models import call_log, continuing, observing
 from deltafold.models.calls import (
     CallFacts,
     Messages,
@@ -442,7 +442,9 @@ class Model(Streaming, Generic[ConfigT]):
 
     def _call_context(self, prepared: Prepared, redactor: Callable[[], Redactor]) -> CallContext:
         telemetry = self._telemetry or observing.telemetry()
-        begin = None if telemetry is None else partial(telemetry, prepared.facts)
+        begin = None
+        if telemetry is not None or call_log.is_enabled():
+            begin = partial(call_log.begun, prepared.facts, telemetry)
         begun = prepared.continued
         return CallContext(
             self._vendor.name,

@@ -1,0 +1,118 @@
+"""Log of calls: records of the logger `deltafold`.
+
+In: calls as they begin and end.  Out: records of `logging`.
+
+    INFO     a call begins: model, address, numbers of messages and tools; and its end: status,
+             finish reason, tokens, seconds, request id
+    WARNING  a call fails: code, status, the provider's code; and the codes of decoder warnings
+    DEBUG    the texts of failures and warnings, which may quote the conversation
+
+Laws: no key is logged, and no content above DEBUG. A call of which nothing is logged costs the
+questions whether the levels are enabled.
+"""
+
+import logging
+from time import monotonic
+from typing import Final
+
+from deltafold.messages import Meta
+from deltafold.models.calls import CallFacts, Telemetry
+from deltafold.stream_core import Observer, StreamCore
+from deltafold.transports.secrets import shown_url
+
+LOGGER: Final = logging.getLogger("deltafold")
+LOGGER.addHandler(logging.NullHandler())  # without it, Python prints warnings to standard error
+
+
+def is_enabled() -> bool:
+    """Return whether anything of a call may be logged."""
+    return LOGGER.isEnabledFor(logging.WARNING)
+
+
+def begun(facts: CallFacts, telemetry: Telemetry | None) -> Observer | None:
+    """Return the observer of a call for the log and for telemetry, None if there is neither."""
+    observers: list[Observer] = []
+    if is_enabled():
+        observers.append(_LoggedCall(facts))
+    if telemetry is not None:
+        observer = telemetry(facts)
+        if observer is not None:
+            observers.append(observer)
+    return observers[0] if len(observers) == 1 else _Several(observers) if observers else None
+
+
+class _Several:
+    """Several observers as one."""
+
+    def __init__(self, observers: list[Observer]) -> None:
+        self._observers = observers
+
+    def ended(self, core: StreamCore) -> None:
+        for observer in self._observers:
+            observer.ended(core)
+
+
+class _LoggedCall:
+    """One call in the log."""
+
+    def __init__(self, facts: CallFacts) -> None:
+        self._name = f"{facts.vendor}/{facts.model_id}"
+        self._began = monotonic()
+        if LOGGER.isEnabledFor(logging.INFO):
+            request = facts.request
+            LOGGER.info(
+                "%s: %s %s with %d messages and %d tools",
+                self._name,
+                request.method,
+                shown_url(facts.server + request.path) if facts.server else "through the SDK",
+                len(facts.messages),
+                len(facts.tools),
+            )
+
+    def ended(self, core: StreamCore) -> None:
+        try:
+            error = core.error()
+            if error is None:
+                self._log_end(core)
+            else:
+                self._log_failure(
+                    str(error.code), error.status, error.provider_code, error.http_request_id
+                )
+                LOGGER.debug("%s: %s", self._name, error)
+            self._log_warnings(core.snapshot().meta)
+        except Exception:  # a log never makes a call fail
+            LOGGER.debug("%s: the end of the call cannot be logged", self._name, exc_info=True)
+
+    def _log_end(self, core: StreamCore) -> None:
+        if not LOGGER.isEnabledFor(logging.INFO):
+            return
+        meta, response = core.snapshot().meta, core.response
+        usage = meta.usage
+        LOGGER.info(
+            "%s: status %s, finish reason %s, %s input and %s output tokens, %.3f s, request id %s",
+            self._name,
+            "-" if response is None else response.status,
+            meta.finish_reason or "-",
+            "-" if usage is None else usage.input_tokens,
+            "-" if usage is None else usage.output_tokens,
+            monotonic() - self._began,
+            (response and response.request_id) or "-",
+        )
+
+    def _log_failure(
+        self, code: str, status: int | None, provider_code: str | None, request_id: str | None
+    ) -> None:
+        LOGGER.warning(
+            "%s: failed with %s, status %s, provider's code %s, %.3f s, request id %s",
+            self._name,
+            code,
+            status or "-",
+            provider_code or "-",
+            monotonic() - self._began,
+            request_id or "-",
+        )
+
+    def _log_warnings(self, meta: Meta) -> None:
+        for warning in meta.warnings:
+            LOGGER.warning("%s: warning %s", self._name, warning.get("code"))
+            LOGGER.debug("%s: %s", self._name, warning.get("message"))

@@ -1,6 +1,14 @@
 """Types of the compiled extension, held true by stubtest; its documentation is on the objects."""
 
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+)
 from datetime import datetime
 from types import GenericAlias, MappingProxyType
 from typing import (
@@ -8,6 +16,7 @@ from typing import (
     Generic,
     Literal,
     NoReturn,
+    Protocol,
     Self,
     TypedDict,
     Unpack,
@@ -34,6 +43,7 @@ __all__ = [
     "MAX_REFUSAL_BYTES",
     "REQUEST_ID_HEADERS",
     "AsyncStreamIterator",
+    "AsyncTimedChunks",
     "ChoicesDecoder",
     "ChoicesEncoder",
     "Decoder",
@@ -54,6 +64,7 @@ __all__ = [
     "StreamReader",
     "StreamTimer",
     "StreamTimes",
+    "TimedRead",
     "ToolCallBuffer",
     "Transcoder",
     "__version__",
@@ -569,6 +580,28 @@ class StreamAwaitable(Coroutine[object, None, _ValueT_co]):
     @staticmethod
     def read_to_end(reader: StreamReader, stream: object) -> StreamAwaitable[None]: ...
     def __await__(self) -> Generator[object, None, _ValueT_co]: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> object: ...
+    def send(self, value: None) -> object: ...
+    def throw(self, kind: object, value: object = None, traceback: object = None, /) -> object: ...
+    def close(self) -> None: ...
+
+@type_check_only
+class _ReadTimer(Protocol):
+    def begin(self) -> None: ...
+    def over(self) -> None: ...
+    def failed(self, raised: BaseException, /) -> BaseException: ...
+    def wrapped(self, read: Awaitable[bytes], /) -> Awaitable[bytes]: ...
+
+@final
+class AsyncTimedChunks:
+    def __new__(cls, chunks: AsyncIterator[bytes], timer: _ReadTimer, *, wraps: bool) -> Self: ...
+    def __aiter__(self) -> Self: ...
+    def __anext__(self) -> TimedRead: ...
+
+@final
+class TimedRead(Coroutine[object, None, bytes]):
+    def __await__(self) -> Generator[object, None, bytes]: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> object: ...
     def send(self, value: None) -> object: ...

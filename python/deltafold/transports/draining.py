@@ -53,17 +53,22 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
     if not source.over_connection:
         return
     # The module imports asyncio, which synchronous programs do not need.
-    from deltafold.transports.timeouts import watch  # noqa: PLC0415 - as said
+    from deltafold.transports.timeouts import (  # noqa: PLC0415 - as said
+        Limits,
+        Timeouts,
+        timed_chunks,
+        watch,
+    )
 
     until = time.monotonic() + MAX_REST_SECONDS
     left = MAX_REST_BYTES
     within = watch()
+    chunks = timed_chunks(source.chunks, Limits(Timeouts(total=MAX_REST_SECONDS)), within)
     try:
-        while left > 0 and (seconds := until - time.monotonic()) > 0:
-            chunk = None
-            with suppress(Exception):
-                chunk = await within(seconds, source.chunks.__anext__())
-            if chunk is None:
+        while left > 0 and time.monotonic() < until:
+            try:
+                chunk = await anext(chunks)
+            except Exception:  # noqa: BLE001 - the stream has ended before
                 return
             left -= len(chunk)
             if on_chunk is not None:

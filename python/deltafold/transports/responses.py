@@ -93,6 +93,10 @@ class _AiohttpContent(Protocol):
     def iter_any(self) -> AsyncIterator[bytes]: ...
 
 
+class _AiohttpBody(Protocol):
+    content: _AiohttpContent
+
+
 def _is_sync_body(response: object) -> TypeGuard[_SyncBody]:
     return hasattr(response, "iter_bytes") and hasattr(response, "close")
 
@@ -194,21 +198,12 @@ def async_source_of(response: object) -> AsyncSource:
     refuse_begun(response, "astream")
     name = type(response).__qualname__
     if _is_async_body(response) and _offers(response, "__aiter__"):
-        if _is_async_httpx_body(response) and _is_of_connection(response):
-            return _source_of_connection(response)
-        chunks = response.aiter_bytes()
-        close, over_connection = (
-            _closing(chunks, response.aclose),
-            _connection(response) is not None,
-        )
-        return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
+        return source_of_httpx(response)
     if _is_blocking(response):
         raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     content = cast("object | None", getattr(response, "content", None))
     if hasattr(content, "iter_any"):  # aiohttp
-        chunks = cast("_AiohttpContent", content).iter_any()
-        status, headers = _status(response), _headers(response)
-        return AsyncSource(chunks, _closer(response), status, headers, over_connection=True)
+        return source_of_aiohttp(response)
     status, headers = _status(response), _headers(response)
     if isinstance(response, AsyncIterable):
         chunks = aiter(cast("AsyncIterable[bytes]", response))
@@ -216,6 +211,23 @@ def async_source_of(response: object) -> AsyncSource:
         chunks = _awaited(_plain_chunks(response))
     closing = _closing(chunks, _nothing_async)
     return AsyncSource(chunks, closing, status, headers, lines=True)
+
+
+def source_of_httpx(response: object) -> AsyncSource:
+    """Return the source that awaits a response of httpx or httpx2, or of a client like them."""
+    if _is_async_httpx_body(response) and _is_of_connection(response):
+        return _source_of_connection(response)
+    body = cast("_AsyncBody", response)
+    chunks = body.aiter_bytes()
+    close, over_connection = _closing(chunks, body.aclose), _connection(response) is not None
+    return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
+
+
+def source_of_aiohttp(response: object) -> AsyncSource:
+    """Return the source that awaits a response of aiohttp."""
+    chunks = cast("_AiohttpBody", response).content.iter_any()
+    status, headers = _status(response), _headers(response)
+    return AsyncSource(chunks, _closer(response), status, headers, over_connection=True)
 
 
 def async_source_of_plain(chunks: object) -> AsyncSource | None:
@@ -341,14 +353,21 @@ def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
         try:
             await response.aclose()
         finally:
-            with cast("_AnyIO", import_module("anyio")).CancelScope() as scope, suppress(Exception):
-                scope.cancel()
-                async for _ in chunks:
-                    pass
+            # A generator without a frame has ended, and so has all that it was reading.
+            if not raw or getattr(chunks, "ag_frame", chunks) is not None:
+                await _ended(chunks)
 
     body = decoded(chunks, encoding) if raw else chunks
     over_connection = _connection(response) is not None
     return AsyncSource(body, close, _status(response), headers, over_connection)
+
+
+async def _ended(chunks: AsyncIterator[bytes]) -> None:
+    """End generators by a cancellation from within."""
+    with cast("_AnyIO", import_module("anyio")).CancelScope() as scope, suppress(Exception):
+        scope.cancel()
+        async for _ in chunks:
+            pass
 
 
 class _CancelScope(Protocol):
@@ -380,7 +399,12 @@ def _headers(response: object) -> dict[str, str]:
     if not isinstance(headers, Mapping):
         return {}
     pairs = cast("Mapping[object, object]", headers).items()
-    return {header_text(name).lower(): header_text(value) for name, value in pairs}
+    return {_header_text(name).lower(): _header_text(value) for name, value in pairs}
+
+
+def _header_text(value: object) -> str:
+    # ASCII is the usual case.
+    return value if type(value) is str and value.isascii() else header_text(value)
 
 
 def header_text(value: object) -> str:

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 mod assembler;
+mod awaiting;
 mod batch;
 mod bodies;
 mod bytes;
@@ -50,6 +51,7 @@ mod stream_iterator;
 mod stream_reader;
 mod stream_timer;
 mod text;
+mod timed_chunks;
 mod tools;
 mod try_lock;
 
@@ -103,6 +105,8 @@ mod _core {
     use crate::stream_reader::StreamReader;
     #[pymodule_export]
     use crate::stream_timer::{StreamTimer, StreamTimes};
+    #[pymodule_export]
+    use crate::timed_chunks::{AsyncTimedChunks, TimedRead};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
 

@@ -32,7 +32,7 @@ from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 from deltafold.encoding import EncoderNote, EncoderOptions
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.messages import Message, MessagePart
+from deltafold.messages import Message, MessagePart, Role
 from deltafold.stream_core import CallContext, DecoderOptions, Status
 from deltafold.usage import Usage
 
@@ -81,11 +81,13 @@ __all__ = [
     "folded_text",
     "folded_tool_calls",
     "markup_names",
+    "plain_json",
     "read_json",
     "seconds_until_reset",
     "set_late_fields",
     "set_lazy_field",
     "target_names",
+    "text_message",
 ]
 
 _ValueT_co = TypeVar("_ValueT_co", covariant=True)
@@ -729,6 +731,8 @@ def fold_body_choices(decoder: ChoicesDecoder, body: bytes) -> dict[int, Message
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
 def target_names() -> list[str]: ...
+def plain_json(value: object, /) -> bytes | None: ...
+def text_message(role: Role, text: str, /) -> Message: ...
 def encode_body(
     target: str, assembler: MessageAssembler, /, **options: Unpack[EncoderOptions]
 ) -> tuple[int, dict[str, str], bytes, list[EncoderNote]] | None: ...

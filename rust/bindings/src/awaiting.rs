@@ -74,7 +74,7 @@ pub(crate) fn thrown<'py>(
     Ok(PyErr::from_value(exception))
 }
 
-/// Close an awaitable that nobody awaits any more.
+/// Close an awaitable whose result is not needed.
 pub(crate) fn closed(inner: &Bound<'_, PyAny>) -> PyResult<()> {
     match inner.getattr_opt(intern!(inner.py(), "close"))? {
         Some(close) => close.call0().map(drop),

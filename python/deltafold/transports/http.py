@@ -152,10 +152,11 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
                 raise
             await source.close()
             request = onward
-        raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
     except BaseException:
         within.close()
         raise
+    within.close()
+    raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
 
 
 def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
@@ -306,10 +307,15 @@ class _Waits:
                 stage = _STAGES.get(base.__name__)
                 if stage is None:
                     continue
-                limit = {"connect": self.connect, "answer": self.answer}.get(stage, "total")
+                limit = self._limit_of(stage)
                 if self.limits.has(limit):
                     return self.limits.missed(limit)
         return None
+
+    def _limit_of(self, stage: str) -> Limit:
+        if stage == "connect":
+            return self.connect
+        return self.answer if stage == "answer" else "total"
 
 
 # Names of exceptions of the clients, and of this package, and the stage that took too long.
@@ -445,7 +451,7 @@ async def _open_httpx_async(
     }
     sent = _httpx_request(client, request, seconds, waits.trace)
     sending = client.send(sent, stream=True, follow_redirects=False)
-    return source_of_httpx(await waits.opened(sending))
+    return source_of_httpx(await waits.opened(sending), is_own=True)
 
 
 def _httpx_request(
@@ -525,7 +531,7 @@ def _timed(source: AsyncSource, limits: Limits, watch: Watch) -> AsyncSource:
         watch.close()
         await end()
 
-    source.chunks = timed_chunks(source.chunks, limits, watch)
+    source.chunks, source.limits = timed_chunks(source.chunks, limits, watch), limits
     source.close = close
     return source
 

@@ -81,6 +81,8 @@ class _AsyncBody(Protocol):
 class _AsyncHttpxBody(_AsyncBody, Protocol):
     @property
     def is_stream_consumed(self) -> bool: ...
+    @property
+    def stream(self) -> AsyncIterable[bytes]: ...
     def aiter_raw(self) -> AsyncIterator[bytes]: ...
 
 
@@ -95,6 +97,7 @@ class _AiohttpContent(Protocol):
 
 class _AiohttpBody(Protocol):
     content: _AiohttpContent
+    status: int
 
 
 def _is_sync_body(response: object) -> TypeGuard[_SyncBody]:
@@ -213,10 +216,15 @@ def async_source_of(response: object) -> AsyncSource:
     return AsyncSource(chunks, closing, status, headers, lines=True)
 
 
-def source_of_httpx(response: object) -> AsyncSource:
-    """Return the source that awaits a response of httpx or httpx2, or of a client like them."""
+def source_of_httpx(response: object, *, is_own: bool = False) -> AsyncSource:
+    """Return the source that awaits a response of httpx or httpx2, or of a client like them.
+
+    Args:
+        response: the response.
+        is_own: whether the response has no other reader.
+    """
     if _is_async_httpx_body(response) and _is_of_connection(response):
-        return _source_of_connection(response)
+        return _source_of_connection(response, is_own=is_own)
     body = cast("_AsyncBody", response)
     chunks = body.aiter_bytes()
     close, over_connection = _closing(chunks, body.aclose), _connection(response) is not None
@@ -225,9 +233,9 @@ def source_of_httpx(response: object) -> AsyncSource:
 
 def source_of_aiohttp(response: object) -> AsyncSource:
     """Return the source that awaits a response of aiohttp."""
-    chunks = cast("_AiohttpBody", response).content.iter_any()
-    status, headers = _status(response), _headers(response)
-    return AsyncSource(chunks, _closer(response), status, headers, over_connection=True)
+    body = cast("_AiohttpBody", response)
+    chunks, headers = body.content.iter_any(), _headers(response)
+    return AsyncSource(chunks, _closer(response), body.status, headers, over_connection=True)
 
 
 def async_source_of_plain(chunks: object) -> AsyncSource | None:
@@ -334,7 +342,7 @@ def rest_of_urllib3(response: object) -> Callable[[float], AbstractContextManage
     return rest
 
 
-def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
+def _source_of_connection(response: _AsyncHttpxBody, *, is_own: bool) -> AsyncSource:
     """Return the source that closes the body and then ends all that was reading it.
 
     httpx reads through generators inside of generators.  To close the outermost leaves the others
@@ -347,7 +355,13 @@ def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
     # httpx's decoder is one of its generators. An invalid gzip body would leave the inner ones
     # open.
     raw = not response.is_stream_consumed and encoding in {"gzip", "x-gzip", "identity"}
-    chunks = response.aiter_raw() if raw else response.aiter_bytes()
+    if not raw:
+        chunks = response.aiter_bytes()
+    elif is_own:
+        # Without the generator that marks the response as read.
+        chunks = aiter(response.stream)
+    else:
+        chunks = response.aiter_raw()
 
     async def close() -> None:
         try:

@@ -82,13 +82,20 @@ class Limits:
         left = max(self._ends - time.monotonic(), 0.0)
         return (limit, seconds) if seconds is not None and seconds < left else ("total", left)
 
+    def end_within(self, seconds: float) -> None:
+        """Let the call take so many seconds at most from now on."""
+        ends = time.monotonic() + seconds
+        self._ends = ends if self._ends is None else min(ends, self._ends)
+
     def has(self, limit: Limit) -> bool:
         """Return whether the limit is set."""
         return getattr(self.timeouts, limit) is not None
 
     def missed(self, limit: Limit) -> TimeoutError:
         """Make the error that names the exceeded limit."""
-        seconds = cast("float", getattr(self.timeouts, limit))
+        seconds = cast("float | None", getattr(self.timeouts, limit))
+        if seconds is None:
+            return TimeoutError("the rest of the body did not come in time")
         return TimeoutError(_MISSED[limit].format(seconds))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract import json_object
 from deltafold.dialects.aliases import Aliases
@@ -86,9 +86,6 @@ class Identifiers:
 
     tool_names: Callable[[], Aliases] = Aliases.none
     call_ids: Callable[[], Aliases] = Aliases.none
-
-
-_ALIASES: Final = ("tool_names", "call_ids")
 
 
 class Rendering:
@@ -276,11 +273,12 @@ class Rendering:
 
     def done(self, body: Object) -> Rendered:
         """Return the finished request."""
-        made = vars(self)
-        renamed: dict[str, Mapping[str, str]] = {
-            name: aliases.changed for name in _ALIASES if (aliases := made.get(name)) is not None
-        }
-        return Rendered(body, tuple(self._notes), **renamed)
+        names, ids = self._renamed("tool_names"), self._renamed("call_ids")
+        return Rendered(body, tuple(self._notes), names, ids)
+
+    def _renamed(self, kind: str) -> Mapping[str, str]:
+        aliases: Aliases | None = vars(self).get(kind)
+        return {} if aliases is None else aliases.changed
 
 
 def given(members: Mapping[str, object]) -> Object:

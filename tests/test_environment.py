@@ -147,6 +147,30 @@ def test_the_headers_of_openai_go_to_openai_alone(monkeypatch: pytest.MonkeyPatc
     assert "openai-organization" not in asked("openrouter/m")[1]
 
 
+def test_a_variable_that_changes_counts_from_the_next_call_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    transport = Seeing()
+    monkeypatch.setenv("OPENAI_API_KEY", "first-key")
+    model = load_model("openai/m", client=transport)
+    changes = [
+        ("OPENAI_API_KEY", "second-key"),
+        ("OPENAI_BASE_URL", f"{GATEWAY}/v1"),
+        ("OPENAI_ORG_ID", "org"),
+    ]
+    for change in [None, *changes]:
+        if change is not None:
+            monkeypatch.setenv(*change)
+        with pytest.raises(ModelError):
+            model.send_message_sync("Hello", max_tokens=9)
+    keys = [request.headers["authorization"] for request in transport.requests]
+    assert keys == ["Bearer first-key"] + ["Bearer second-key"] * 3
+    assert transport.urls[1].startswith("https://api.openai.com")
+    assert transport.urls[2:] == [f"{GATEWAY}/v1/chat/completions"] * 2
+    assert "openai-organization" not in {name.lower() for name in transport.requests[2].headers}
+    assert transport.requests[3].headers["openai-organization"] == "org"
+
+
 def test_a_token_is_sent_where_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "token\n")
     headers = asked("anthropic/m")[1]

@@ -25,6 +25,7 @@ from deltafold.messages import (
     ThinkingPart,
     ToolResultPart,
     message_from_fold,
+    message_of_text,
     parts_from_fold,
 )
 from deltafold.usage import Usage
@@ -395,3 +396,37 @@ def test_usage_speaks_both_forms() -> None:
     }
     with pytest.raises(ValidationError, match="frozen"):
         setattr(usage, "cost", 1.0)  # noqa: B010 - a checker refuses the assignment, rightly
+
+
+@pytest.mark.parametrize("role", [Role.USER, Role.SYSTEM])
+@pytest.mark.parametrize("text", ["", "Hello", "héllo\n😀"])
+def test_a_message_of_one_text_equals_a_validated_one(role: Role, text: str) -> None:
+    made = message_of_text(role, text)
+    validated = Message(
+        id=made.id, role=role, parts=[TextPart(text=text)], timestamp=made.timestamp
+    )
+    assert made == validated
+    assert vars(made) == vars(validated)
+    assert list(vars(made)) == list(vars(validated))
+    assert vars(made.meta) == vars(validated.meta)
+    assert made.model_dump() == validated.model_dump()
+    assert made.to_json() == validated.to_json()
+    assert Message.from_json(made.to_json()) == made
+    assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made  # noqa: S301 - our own
+    assert made.id.version == 4
+    assert made.timestamp.microsecond % 1000 == 0
+    assert made.timestamp.tzinfo is UTC
+
+
+def test_messages_of_one_text_share_nothing() -> None:
+    first, second = message_of_text(Role.USER, "a"), message_of_text(Role.USER, "a")
+    assert first.id != second.id
+    first.meta.warnings.append({"code": "x"})
+    first.parts.append(TextPart(text="b"))
+    assert not second.meta.warnings
+    assert second.text == "a"
+
+
+def test_a_text_that_no_message_can_hold_is_refused_with_its_place() -> None:
+    with pytest.raises(ValidationError, match="lone surrogate at character 1"):
+        message_of_text(Role.USER, "a\ud800")

@@ -8,8 +8,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import anyio
 import pytest
 
+from deltafold._core import AsyncTimedChunks
 from deltafold.transports.deadlines import ReadLimit, bound_reads, rest_within
-from deltafold.transports.timeouts import AsyncTimedChunks, Limits, TimedChunks, Timeouts
+from deltafold.transports.timeouts import (
+    Limits,
+    TimedChunks,
+    Timeouts,
+    timed_chunks,
+    watch,
+)
 
 every_loop = pytest.mark.parametrize("loop", ["asyncio", "trio"])
 
@@ -31,7 +38,7 @@ class Chunks:
 
 
 def timed(chunks: AsyncIterator[bytes], **timeouts: float | None) -> AsyncTimedChunks:
-    return AsyncTimedChunks(chunks, Limits(Timeouts(**timeouts)))
+    return timed_chunks(chunks, Limits(Timeouts(**timeouts)), watch())
 
 
 def run(loop: str, main: Callable[[], Awaitable[None]]) -> None:
@@ -45,7 +52,6 @@ def test_each_wait_has_its_own_limit(loop: str) -> None:
         assert [await anext(chunks), await anext(chunks)] == [b"x", b"x"]
         with pytest.raises(TimeoutError, match=r"no more bytes within 0\.05 s"):
             await anext(chunks)
-        chunks.close()
 
     run(loop, main)
 
@@ -55,7 +61,6 @@ def test_many_short_waits_miss_no_limit(loop: str) -> None:
     async def main() -> None:
         chunks = timed(Chunks(*[0.01] * 20), first_byte=0.1, idle=0.1)
         assert len([chunk async for chunk in chunks]) == 20
-        chunks.close()
 
     run(loop, main)
 
@@ -73,10 +78,54 @@ def test_one_timer_serves_all_waits() -> None:
         chunks = timed(Chunks(*[0] * 100), first_byte=60, idle=60)
         loop.call_at = counted  # type: ignore[method-assign,assignment]  # to count
         assert len([chunk async for chunk in chunks]) == 100
-        chunks.close()
         assert len(made) == 1
 
     asyncio.run(main())
+
+
+def test_a_chunk_that_is_ready_starts_no_timer() -> None:
+    async def ready() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b"x"
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        made: list[float] = []
+        loop.call_at = lambda when, *_: made.append(when)  # type: ignore[assignment,method-assign]  # to count
+        assert len([chunk async for chunk in timed(ready(), first_byte=60, idle=60)]) == 100
+        assert not made
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("gives_up", ["close", "forget", "cancel"])
+def test_the_limit_of_a_read_that_was_given_up_ends_no_later_wait(gives_up: str) -> None:
+    async def main() -> None:
+        chunks = timed(Chunks(9, 9), first_byte=0.05, idle=0.05)
+        if gives_up == "cancel":
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0):
+                    await anext(chunks)
+        else:
+            read = chunks.__anext__()
+            read.send(None)
+            if gives_up == "close":
+                read.close()
+            del read
+        await asyncio.sleep(0.1)
+
+    asyncio.run(main())
+
+
+@every_loop
+def test_a_read_is_awaited_only_once(loop: str) -> None:
+    async def main() -> None:
+        read = timed(Chunks(0)).__anext__()
+        assert await read == b"x"
+        with pytest.raises(RuntimeError, match="only once"):
+            await read
+
+    run(loop, main)
 
 
 @every_loop

@@ -1,6 +1,14 @@
 """Types of the compiled extension, held true by stubtest; its documentation is on the objects."""
 
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+)
 from datetime import datetime
 from types import GenericAlias, MappingProxyType
 from typing import (
@@ -8,6 +16,7 @@ from typing import (
     Generic,
     Literal,
     NoReturn,
+    Protocol,
     Self,
     TypedDict,
     Unpack,
@@ -23,7 +32,7 @@ from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 from deltafold.encoding import EncoderNote, EncoderOptions
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.messages import Message, MessagePart
+from deltafold.messages import Message, MessagePart, Role
 from deltafold.stream_core import CallContext, DecoderOptions, Status
 from deltafold.usage import Usage
 
@@ -34,6 +43,7 @@ __all__ = [
     "MAX_REFUSAL_BYTES",
     "REQUEST_ID_HEADERS",
     "AsyncStreamIterator",
+    "AsyncTimedChunks",
     "ChoicesDecoder",
     "ChoicesEncoder",
     "Decoder",
@@ -54,6 +64,7 @@ __all__ = [
     "StreamReader",
     "StreamTimer",
     "StreamTimes",
+    "TimedRead",
     "ToolCallBuffer",
     "Transcoder",
     "__version__",
@@ -70,11 +81,13 @@ __all__ = [
     "folded_text",
     "folded_tool_calls",
     "markup_names",
+    "plain_json",
     "read_json",
     "seconds_until_reset",
     "set_late_fields",
     "set_lazy_field",
     "target_names",
+    "text_message",
 ]
 
 _ValueT_co = TypeVar("_ValueT_co", covariant=True)
@@ -575,6 +588,28 @@ class StreamAwaitable(Coroutine[object, None, _ValueT_co]):
     def throw(self, kind: object, value: object = None, traceback: object = None, /) -> object: ...
     def close(self) -> None: ...
 
+@type_check_only
+class _ReadTimer(Protocol):
+    def begin(self) -> None: ...
+    def over(self) -> None: ...
+    def failed(self, raised: BaseException, /) -> BaseException: ...
+    def wrapped(self, read: Awaitable[bytes], /) -> Awaitable[bytes]: ...
+
+@final
+class AsyncTimedChunks:
+    def __new__(cls, chunks: AsyncIterator[bytes], timer: _ReadTimer, *, wraps: bool) -> Self: ...
+    def __aiter__(self) -> Self: ...
+    def __anext__(self) -> TimedRead: ...
+
+@final
+class TimedRead(Coroutine[object, None, bytes]):
+    def __await__(self) -> Generator[object, None, bytes]: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> object: ...
+    def send(self, value: None) -> object: ...
+    def throw(self, kind: object, value: object = None, traceback: object = None, /) -> object: ...
+    def close(self) -> None: ...
+
 @final
 class StreamTimer:
     def __new__(cls, clock: Callable[[], int] | None = None) -> Self: ...
@@ -696,6 +731,8 @@ def fold_body_choices(decoder: ChoicesDecoder, body: bytes) -> dict[int, Message
 def decode_body(decoder: Decoder, body: bytes) -> DeltaBatch: ...
 def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> tuple[str, ...]: ...
 def target_names() -> list[str]: ...
+def plain_json(value: object, /) -> bytes | None: ...
+def text_message(role: Role, text: str, /) -> Message: ...
 def encode_body(
     target: str, assembler: MessageAssembler, /, **options: Unpack[EncoderOptions]
 ) -> tuple[int, dict[str, str], bytes, list[EncoderNote]] | None: ...

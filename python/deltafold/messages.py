@@ -10,6 +10,7 @@ read.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final, Self, cast
@@ -33,6 +34,7 @@ from deltafold._core import (
     folded_text,
     folded_tool_calls,
     set_lazy_field,
+    text_message,
 )
 from deltafold.contract import FinishReason
 from deltafold.message_lines import lines_of
@@ -68,6 +70,7 @@ __all__ = [
     "ToolCallPart",
     "ToolResultPart",
     "message_from_fold",
+    "message_of_text",
     "part_from_wire",
     "parts_from_fold",
 ]
@@ -360,6 +363,14 @@ class Message(WireModel):
     def from_json(cls, data: str | bytes) -> Self:
         """Make the message of JSON text."""
         return cls.model_validate_json(data)
+
+
+def message_of_text(role: Role, text: str) -> Message:
+    """Make a message of the system or the user with one text, without pydantic's validation."""
+    if type(text) is str:
+        with suppress(UnicodeEncodeError):
+            return text_message(role, text)
+    return Message(role=role, parts=[TextPart(text=text)])
 
 
 def _as_parts(content: Sequence[str | MessagePart]) -> list[MessagePart]:

@@ -70,9 +70,9 @@ class Observer(Protocol):
         """Learn that the stream has ended, whole, in an error, or given up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallContext:
-    """Facts of a Model about the call of a stream.
+    """Facts of a Model about the call of a stream; nothing changes them.
 
     Attributes:
         vendor: the name of the vendor's row; "" if it is unknown.

@@ -74,6 +74,10 @@ class Dialect:
     rules: frozenset[Rule] = frozenset()
     folder: str = ""
 
+    def __post_init__(self) -> None:
+        """Derive the folder."""
+        object.__setattr__(self, "folder", self.folder or self.name.replace("-", "_"))
+
     @property
     def model(self) -> str:
         """Name of the class in `models/adapters.py`."""
@@ -102,7 +106,7 @@ class Dialect:
         Raises:
             MisuseError: a part names a local file, which must be read first.
         """
-        renderer = _renderer_of(self._folder)
+        renderer = _renderer_of(self.folder)
         notes: Sequence[dict[str, object]] = ()
         if config.reasoning_effort is not None or config.output_schema is not None:
             from deltafold.dialects.migration import lowered  # noqa: PLC0415 - see the head
@@ -158,12 +162,8 @@ class Dialect:
         """Return the headers of a request with a bearer token."""
         return {"authorization": f"Bearer {token}", **self.headers}
 
-    @property
-    def _folder(self) -> str:
-        return self.folder or self.name.replace("-", "_")
-
     def _module(self, name: str) -> ModuleType:
-        return _module_of(self._folder, name)
+        return _module_of(self.folder, name)
 
 
 class _Renderer(NamedTuple):

@@ -93,8 +93,6 @@ class Rendering:
 
     Attributes:
         stream: whether the response is streamed.
-        tool_names: aliases of tool names.
-        call_ids: aliases of call ids.
     """
 
     def __init__(
@@ -114,9 +112,18 @@ class Rendering:
         self.config = config
         self.stream = stream
         self.model_id = config.model_id
-        self.tool_names = identifiers.tool_names()
-        self.call_ids = identifiers.call_ids()
+        self._identifiers = identifiers
         self._notes = list(notes)
+
+    @cached_property
+    def tool_names(self) -> Aliases:
+        """Aliases of tool names."""
+        return self._identifiers.tool_names()
+
+    @cached_property
+    def call_ids(self) -> Aliases:
+        """Aliases of call ids."""
+        return self._identifiers.call_ids()
 
     @cached_property
     def declared(self) -> Mapping[str, ToolSpec]:
@@ -125,6 +132,7 @@ class Rendering:
 
     def with_config(self, config: ModelConfig) -> Self:
         """Return the same request with other settings; notes and aliases are shared."""
+        _ = self.tool_names, self.call_ids  # made now, to be shared
         other = copy.copy(self)
         other.config = config
         return other
@@ -168,6 +176,8 @@ class Rendering:
 
     def tool_list(self, render: "Callable[[ToolSpec, Rendering], Object]") -> list[Object]:
         """Return the rendered tools of the caller, and the tools of the provider among them."""
+        if not self.tools and not self.config.provider_tools:
+            return []
         return self.with_provider_tools([render(tool, self) for tool in self.tools])
 
     def with_provider_tools(self, rendered: list[Object]) -> list[Object]:
@@ -263,7 +273,12 @@ class Rendering:
 
     def done(self, body: Object) -> Rendered:
         """Return the finished request."""
-        return Rendered(body, tuple(self._notes), self.tool_names.changed, self.call_ids.changed)
+        names, ids = self._renamed("tool_names"), self._renamed("call_ids")
+        return Rendered(body, tuple(self._notes), names, ids)
+
+    def _renamed(self, kind: str) -> Mapping[str, str]:
+        aliases: Aliases | None = vars(self).get(kind)
+        return {} if aliases is None else aliases.changed
 
 
 def given(members: Mapping[str, object]) -> Object:

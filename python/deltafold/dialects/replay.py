@@ -25,6 +25,11 @@ from deltafold.messages import (
 T = TypeVar("T", bound=MessagePart)
 
 
+def is_plain_text(part: MessagePart) -> bool:
+    """Return whether a part is nothing but a text that is not empty, as most parts are."""
+    return type(part) is TextPart and part.provider_state is None and bool(part.text)
+
+
 def compact(value: object) -> str:
     """Return a value as JSON text without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -192,8 +192,8 @@ def write_settings(table: SettingTable, config: ModelConfig) -> Object:
     """Return the body members of all copied settings that are set."""
     body: Object = {}
     # Most settings are None. The dictionary has the fields in their order, as the table has.
-    for name, value in vars(config).items():
-        setting = None if value is None else table.get(name)
+    for name, value in [item for item in vars(config).items() if item[1] is not None]:
+        setting = table.get(name)
         if setting is None or setting.form is not Form.COPIED:
             continue
         members = body

@@ -34,9 +34,9 @@ OPENING: Final = "(The conversation begins here.)"
 _OF_TOOLS: Final = (ToolCallPart, ToolResultPart)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Turn:
-    """Consecutive parts of one speaker.
+    """Consecutive parts of one speaker; nothing changes it.
 
     Attributes:
         parts: each part with its position in the conversation.

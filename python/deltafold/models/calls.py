@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from deltafold.dialects import Dialect, parse_request
 from deltafold.exceptions import MisuseError
-from deltafold.messages import Message, Role, TextPart
+from deltafold.messages import Message, Role, TextPart, message_of_text
 from deltafold.models.info import RequestMetadata
 from deltafold.repairs.problems import HistoryError, Report
 from deltafold.repairs.repairing import repair as mend
@@ -71,9 +71,9 @@ Repair: TypeAlias = Literal["none", "auto"]
 Metadata: TypeAlias = RequestMetadata | Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallFacts:
-    """Facts about a call that telemetry receives when the call begins.
+    """Facts about a call that telemetry receives when the call begins; nothing changes them.
 
     Attributes:
         vendor: the name of the vendor in `vendors.py`.
@@ -111,7 +111,7 @@ def conversation_of(
         ValueError: an item is not a message; the error names its place.
     """
     if isinstance(messages, str):
-        conversation = [Message.user(messages)]
+        conversation = [message_of_text(Role.USER, messages)]
     elif isinstance(messages, BaseModel | Mapping) or not isinstance(messages, Iterable):
         conversation = _messages([messages])
     else:
@@ -127,7 +127,7 @@ def conversation_of(
         ]
         return [Message.system(*parts), *conversation]
     if system_prompt is not None:
-        return [Message.system(system_prompt), *conversation]
+        return [message_of_text(Role.SYSTEM, system_prompt), *conversation]
     return conversation
 
 

@@ -11,7 +11,7 @@ retry.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Self, cast
+from typing import Final, Self, TypeAlias, cast
 
 from deltafold.exceptions import MisuseError
 from deltafold.models.environment import (
@@ -19,6 +19,8 @@ from deltafold.models.environment import (
     headers_from_environment,
     key_from_environment,
     token_from_environment,
+    values_of,
+    variables_of,
 )
 from deltafold.models.vendors import Vendor
 from deltafold.transports.http import (
@@ -84,11 +86,14 @@ class Caller:
             raise
         return source
 
-    async def open_async(self, request: PreparedRequest) -> AsyncSource:
+    def open_async(self, request: PreparedRequest) -> Awaitable[AsyncSource]:
         """Send a request and return the unread response."""
         if self.sdk is None:
-            return await open_http_async(self.client, self._http(request))
-        source = await self.sdk.open_async(self.client, request)
+            return open_http_async(self.client, self._http(request))
+        return self._open_sdk(self.sdk, request)
+
+    async def _open_sdk(self, sdk: Sdk, request: PreparedRequest) -> AsyncSource:
+        source = await sdk.open_async(self.client, request)
         try:
             for tap in self.taps:
                 source = tap.tap_async(source, self._http(request))
@@ -139,6 +144,12 @@ class Caller:
         )
 
 
+_Known: TypeAlias = tuple[object, list[str | None], Caller | None]
+"""A client, the values of the vendor's variables, and the caller that was made of both."""
+
+_NOT_KNOWN: Final[_Known] = (None, [], None)
+
+
 class Clients:
     """The clients of one Model."""
 
@@ -177,6 +188,10 @@ class Clients:
         self._kinds = _BOTH if client is None else self._kinds_of(client)
         self._made: dict[ClientKind, tuple[object, object]] = {}
         self._recognised: tuple[object, bool] = (None, False)
+        self._known: _Known = _NOT_KNOWN
+        # A key of white space alone is none, so that the variables count.
+        has_key = bool(api_key and api_key.strip())
+        self._variables = variables_of(vendor, has_key=has_key, has_address=bool(base_url))
         if transport == "sdk" and sdk is None:
             raise MisuseError(
                 f"transport: {model} has no SDK that gives bytes; leave it out, or name an HTTP "
@@ -204,6 +219,15 @@ class Clients:
         if sdk is not None:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
+        # Variables may change between two calls, but their values are seldom new.
+        values = values_of(self._variables)
+        known_client, known_values, known = self._known
+        if known is None or known_client is not client or known_values != values:
+            known = self._http_caller(client)
+            self._known = (client, values, known)
+        return known
+
+    def _http_caller(self, client: object) -> Caller:
         key = self._key(required=self._client is None)
         token = token_from_environment(self._vendor) if key is None else None
         headers = headers_from_environment(self._vendor)
@@ -224,6 +248,7 @@ class Clients:
 
     def close(self) -> None:
         """Close the synchronous client if it was made here."""
+        self._known = _NOT_KNOWN
         made = self._made.pop("synchronous", None)
         if made is not None and self._transport == "sdk":
             _close_of(made[0])()
@@ -232,6 +257,7 @@ class Clients:
 
     async def aclose(self) -> None:
         """Close the asynchronous client if it was made here."""
+        self._known = _NOT_KNOWN
         made = self._made.pop("asynchronous", None)
         if made is not None and self._transport == "sdk":
             closing = _close_of(made[0])()

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
+from deltafold._core import plain_json
+
 _MAX_DEPTH: Final = 500
 _MAX_PATH_CHARACTERS: Final = 120
 _MAX_INTEGER_BITS: Final = 14_000
@@ -36,6 +38,9 @@ def encoded(
     Raises:
         ValueError: JSON cannot hold a member; the error names its path and the reason.
     """
+    plain = plain_json(body)
+    if plain is not None:
+        return plain
     try:
         return (_OPAQUE if opaque else _COMPACT).encode(body).encode()
     except (ValueError, TypeError, RecursionError) as error:
@@ -129,4 +134,4 @@ _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separato
 _OPAQUE: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_null
 )
-"""Encoders that every request uses: `json.dumps` with options makes a new one each time."""
+"""Encoders of bodies that are not plain: `json.dumps` with options makes a new one each time."""

@@ -132,10 +132,12 @@ def _is_plain(messages: Sequence[Message]) -> bool:
             is_begun = True
         elif message.role is Role.TOOL or (message.role is Role.ASSISTANT and not is_begun):
             return False
-        if not message.parts or not all(
-            type(part) is TextPart and part.text.strip() for part in message.parts
-        ):
+        parts = message.parts
+        if not parts:
             return False
+        for part in parts:
+            if type(part) is not TextPart or not part.text or part.text.isspace():
+                return False
     return is_begun
 
 

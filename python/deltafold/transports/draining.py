@@ -10,7 +10,7 @@ failure of the transport does not affect the stream, which has ended. Cancellati
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
@@ -52,21 +52,29 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
     """Await the rest of a body; arguments are those of `drain`."""
     if not source.over_connection:
         return
+    if source.limits is not None:
+        source.limits.end_within(MAX_REST_SECONDS)
+        await _read_rest(source.chunks, on_chunk)
+        return
     # The module imports asyncio, which synchronous programs do not need.
-    from deltafold.transports.timeouts import watch  # noqa: PLC0415 - as said
+    from deltafold.transports import timeouts  # noqa: PLC0415 - as said
 
-    until = time.monotonic() + MAX_REST_SECONDS
-    left = MAX_REST_BYTES
-    within = watch()
+    within = timeouts.watch()
+    limits = timeouts.Limits(timeouts.Timeouts(total=MAX_REST_SECONDS))
     try:
-        while left > 0 and (seconds := until - time.monotonic()) > 0:
-            chunk = None
-            with suppress(Exception):
-                chunk = await within(seconds, source.chunks.__anext__())
-            if chunk is None:
-                return
-            left -= len(chunk)
-            if on_chunk is not None:
-                await on_chunk(chunk)
+        await _read_rest(timeouts.timed_chunks(source.chunks, limits, within), on_chunk)
     finally:
         within.close()
+
+
+async def _read_rest(chunks: AsyncIterator[bytes], on_chunk: AsyncOnRest | None) -> None:
+    until = time.monotonic() + MAX_REST_SECONDS
+    left = MAX_REST_BYTES
+    while left > 0 and time.monotonic() < until:
+        try:
+            chunk = await anext(chunks)
+        except Exception:  # noqa: BLE001 - the stream has ended before
+            return
+        left -= len(chunk)
+        if on_chunk is not None:
+            await on_chunk(chunk)

@@ -9,14 +9,12 @@ follow a redirect that keeps the method and the body (307, 308) to the same orig
 receive the key. A limit that is exceeded is a `TimeoutError` that names it.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import urljoin, urlsplit
 
 from deltafold.exceptions import MisuseError
@@ -29,16 +27,18 @@ from deltafold.transports.packages import (
     import_package,
 )
 from deltafold.transports.requests import HttpRequest
-from deltafold.transports.responses import async_source_of, source_of
+from deltafold.transports.responses import source_of, source_of_aiohttp, source_of_httpx
 from deltafold.transports.secrets import Redactor, secrets_of_environment, shown_url
 from deltafold.transports.sources import AsyncSource, Source, Transport
 from deltafold.transports.timeouts import (
-    AsyncTimedChunks,
     Limit,
     Limits,
     TimedChunks,
+    Watch,
     is_timeout,
+    timed_chunks,
     under_asyncio,
+    watch,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ __all__ = [
     "open_http_async",
 ]
 
+T = TypeVar("T")
 ClientKind: TypeAlias = Literal["synchronous", "asynchronous"]
 
 _MAX_REDIRECTS: Final = 3
@@ -133,21 +134,28 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
         return await client.open_async(request)
     package = _package_of(client, "asynchronous")
     limits = Limits(request.timeouts)
-    for _ in range(_MAX_REDIRECTS):
-        if package == "aiohttp":
-            source = await _open_aiohttp(cast("aiohttp.ClientSession", client), request, limits)
-        else:
-            source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, limits)
-        try:
-            onward = _redirected(request, source.status, source.headers)
-            if onward is None:
-                return source
-            await adrain(source)
-        except BaseException:
+    within = watch()
+    try:
+        for _ in range(_MAX_REDIRECTS):
+            waits = _AwaitedWaits(limits, within)
+            if package == "aiohttp":
+                source = await _open_aiohttp(cast("aiohttp.ClientSession", client), request, waits)
+            else:
+                source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, waits)
+            try:
+                onward = _redirected(request, source.status, source.headers)
+                if onward is None:
+                    return _timed(source, limits, within)
+                await adrain(source)
+            except BaseException:
+                await source.close()
+                raise
             await source.close()
-            raise
-        await source.close()
-        request = onward
+            request = onward
+    except BaseException:
+        within.close()
+        raise
+    within.close()
     raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
 
 
@@ -283,25 +291,57 @@ def may_follow(url: str, target: str) -> bool:
 
 
 class _Waits:
-    """Limits for the client's own waiting, and the limit that each of its failures means."""
+    """Limits of the wait for the headers, and the limit that each failure of a client means."""
 
-    __slots__ = ("_read", "limits", "names", "seconds")
+    __slots__ = ("answer", "connect", "limits")
 
     def __init__(self, limits: Limits) -> None:
-        connect, connect_seconds = limits.of("connect")
-        answer, answer_seconds = limits.of("first_byte")
-        _, whole_seconds = limits.of("total")
         self.limits = limits
-        self.names: dict[str, Limit] = {
-            "ConnectTimeout": connect,
-            "ConnectionTimeoutError": connect,
-            "PoolTimeout": "total",
-            "ReadTimeout": answer,
-            "WriteTimeout": answer,
-            "LateReadError": answer,
-            "SocketTimeoutError": answer,
-            "TimeoutError": "total",
-        }
+        self.connect: Limit = "connect"
+        self.answer: Limit = "first_byte"
+
+    def missed(self, exception: Exception) -> TimeoutError | None:
+        """Return the error of the exceeded limit in place of a timeout of the client."""
+        if is_timeout(exception):
+            for base in type(exception).__mro__:
+                stage = _STAGES.get(base.__name__)
+                if stage is None:
+                    continue
+                limit = self._limit_of(stage)
+                if self.limits.has(limit):
+                    return self.limits.missed(limit)
+        return None
+
+    def _limit_of(self, stage: str) -> Limit:
+        if stage == "connect":
+            return self.connect
+        return self.answer if stage == "answer" else "total"
+
+
+# Names of exceptions of the clients, and of this package, and the stage that took too long.
+_STAGES: Final = {
+    "ConnectTimeout": "connect",
+    "ConnectionTimeoutError": "connect",
+    "ReadTimeout": "answer",
+    "WriteTimeout": "answer",
+    "LateReadError": "answer",
+    "SocketTimeoutError": "answer",
+    "ExpiredError": "answer",
+    "PoolTimeout": "total",
+    "TimeoutError": "total",
+}
+
+
+class _BlockingWaits(_Waits):
+    """Limits that httpx applies itself, because nothing runs beside a thread that waits."""
+
+    __slots__ = ("_read", "seconds")
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
+        self.connect, connect_seconds = limits.of("connect")
+        self.answer, answer_seconds = limits.of("first_byte")
+        _, whole_seconds = limits.of("total")
         self._read = ReadLimit.of(answer_seconds)
         # The names of httpx's extension.  A request may wait for a free connection of the pool as
         # long as the call may take: waiting there is the caller's own doing.
@@ -316,31 +356,68 @@ class _Waits:
         """Set the limit of the next read, in seconds."""
         self._read.allow(seconds)
 
-    def trace(self, stage: str, info: object) -> None:
+    def trace(self, stage: str, info: Mapping[str, object]) -> None:
         """Begin the limit of the headers when the request is sent; a `trace` extension."""
-        del info
-        if stage.endswith(_REQUEST_GOES_OUT):
+        if _goes_out(stage, info):
             bound_reads_of_caller()
-            self.allow(self.answer_begins())
+            self.answer, seconds = self.limits.of("first_byte")
+            self.allow(seconds)
 
-    def answer_begins(self) -> float | None:
-        """Return the seconds that are left for the headers when the request is sent."""
-        answer, seconds = self.limits.of("first_byte")
-        self.names |= {"ReadTimeout": answer, "LateReadError": answer}
-        return seconds
 
-    @contextmanager
-    def explaining(self) -> Generator[None]:
-        """Replace a timeout of the client by the error of the exceeded limit."""
+class _AwaitedWaits(_Waits):
+    """Limits of a `Watch`, which ends the wait of a task."""
+
+    __slots__ = ("_is_open", "watch")
+
+    def __init__(self, limits: Limits, watch: Watch) -> None:
+        super().__init__(limits)
+        self.watch = watch
+        self._is_open = False
+
+    async def opened(self, sending: Awaitable[T]) -> T:
+        """Send a request within `total`, and await its headers within their limit.
+
+        A request may wait for a free connection of the pool as long as the call may take.
+        """
+        self.answer, seconds = self.limits.of("total")
         try:
-            yield
+            return await self.watch(seconds, sending)
         except Exception as exception:
-            if is_timeout(exception):
-                for base in type(exception).__mro__:
-                    limit = self.names.get(base.__name__)
-                    if limit is not None and self.limits.has(limit):
-                        raise self.limits.missed(limit) from exception
-            raise
+            missed = self.missed(exception)
+            if missed is None:
+                raise
+            raise missed from exception
+        finally:
+            self._is_open = True
+
+    def begin_answer(self) -> None:
+        """Begin the limit of the headers.  The body may go out after these have come."""
+        if not self._is_open:
+            self.answer, seconds = self.limits.of("first_byte")
+            self.watch.allow(seconds)
+
+    async def trace(self, stage: str, info: Mapping[str, object]) -> None:
+        """Begin the limit of the headers when the request is sent; a `trace` extension."""
+        if _goes_out(stage, info):
+            self.begin_answer()
+
+
+def _goes_out(stage: str, info: Mapping[str, object]) -> bool:
+    """Return whether httpcore sends a request now, and take the trace off the stages after that.
+
+    The request of a tunnel goes out before the caller's.
+    """
+    if not stage.endswith(_REQUEST_GOES_OUT):
+        return False
+    request = cast("_TracedRequest", info["request"])
+    if request.method != b"CONNECT":
+        request.extensions.pop("trace", None)
+    return True
+
+
+class _TracedRequest(Protocol):
+    method: bytes
+    extensions: dict[str, object]
 
 
 # Stages that httpcore reports to a `trace` extension, without the prefix `http11.` or `http2.`.
@@ -348,117 +425,85 @@ _REQUEST_GOES_OUT: Final = ".send_request_headers.started"
 
 
 def _open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> Source:
-    waits = _Waits(limits)
-    with waits.explaining():
-        sent = _httpx_request(client, request, waits, waits.trace)
+    waits = _BlockingWaits(limits)
+    sent = _httpx_request(client, request, waits.seconds, waits.trace)
+    try:
         response = client.send(sent, stream=True, follow_redirects=False)
+    except Exception as exception:
+        missed = waits.missed(exception)
+        if missed is None:
+            raise
+        raise missed from exception
     source = source_of(response)
     source.chunks = TimedChunks(source.chunks, limits, waits.allow)
     return source
 
 
 async def _open_httpx_async(
-    client: "httpx.AsyncClient", request: HttpRequest, limits: Limits
+    client: "httpx.AsyncClient", request: HttpRequest, waits: _AwaitedWaits
 ) -> AsyncSource:
-    waits = _Waits(limits)
-    anyio = cast("_AnyIO", import_module("anyio"))  # which httpx brings
-    limit, seconds = limits.of("total")
-
-    async def trace(stage: str, info: object) -> None:
-        nonlocal limit
-        del info
-        if stage.endswith(_REQUEST_GOES_OUT):
-            limit, left = limits.of("first_byte")
-            if left is not None:
-                scope.deadline = anyio.current_time() + left
-
-    sent = _httpx_request(client, request, waits, trace)
-    with waits.explaining(), anyio.CancelScope() as scope:
-        if seconds is not None:
-            scope.deadline = anyio.current_time() + seconds
-        response = await client.send(sent, stream=True, follow_redirects=False)
-    if scope.cancelled_caught:
-        raise limits.missed(limit)
-    waits.allow(None)
-    waits.seconds["read"] = None
-    return _timed(async_source_of(response), limits)
-
-
-class _CancelScope(Protocol):
-    deadline: float
-
-    @property
-    def cancelled_caught(self) -> bool: ...
-
-
-class _AnyIO(Protocol):
-    def CancelScope(self) -> AbstractContextManager[_CancelScope]: ...  # noqa: N802 - anyio's name
-    def current_time(self) -> float: ...
+    # The watch has all limits but that of a connection, so that httpx makes no timers.
+    seconds: dict[str, float | None] = {
+        "connect": request.timeouts.connect,
+        "read": None,
+        "write": None,
+        "pool": None,
+    }
+    sent = _httpx_request(client, request, seconds, waits.trace)
+    sending = client.send(sent, stream=True, follow_redirects=False)
+    return source_of_httpx(await waits.opened(sending), is_own=True)
 
 
 def _httpx_request(
     client: "httpx.Client | httpx.AsyncClient",
     request: HttpRequest,
-    waits: _Waits,
-    trace: Callable[[str, object], Awaitable[None] | None],
+    seconds: Mapping[str, float | None],
+    trace: Callable[[str, Mapping[str, object]], Awaitable[None] | None],
 ) -> "httpx.Request":
     return client.build_request(
         request.method,
         request.full_url,
         headers=request.headers,
         content=request.content,
-        extensions={"timeout": waits.seconds, "trace": trace},
+        extensions={"timeout": seconds, "trace": trace},
     )
 
 
 async def _open_aiohttp(
-    session: "aiohttp.ClientSession", request: HttpRequest, limits: Limits
+    session: "aiohttp.ClientSession", request: HttpRequest, waits: _AwaitedWaits
 ) -> AsyncSource:
-    if not under_asyncio():
+    if waits.watch.is_scope:
         raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
-    waits = _Waits(limits)
-    timeout: aiohttp.ClientTimeout = import_package("aiohttp").ClientTimeout(
-        total=waits.seconds["pool"],
-        sock_connect=waits.seconds["connect"],
-        sock_read=waits.seconds["write"],
+    content = request.content
+    # Only the sending of a body can be noticed.
+    read = None if content else waits.limits.of("first_byte")[1]
+    sending = session.request(
+        request.method,
+        # It is encoded: aiohttp would rewrite escapes that a signature counts on.
+        _yarl().URL(request.full_url, encoded=True),
+        headers=request.headers,
+        data=_announced_body()(content, waits.begin_answer) if content else b"",
+        allow_redirects=False,
+        raise_for_status=False,
+        timeout=_aiohttp_timeout(request.timeouts.connect, read),
     )
-    answer: Limit = "first_byte"
-    scope = asyncio.timeout(None)
-
-    def begin_answer() -> None:
-        nonlocal answer
-        answer, seconds = limits.of("first_byte")
-        # The body may go out after the answer has come.
-        if seconds is not None and waiting:
-            scope.reschedule(asyncio.get_running_loop().time() + seconds)
-
-    waiting = True
-    try:
-        with waits.explaining():
-            async with scope:
-                response = await session.request(
-                    request.method,
-                    # It is encoded: aiohttp would rewrite escapes that a signature counts on.
-                    import_module("yarl").URL(request.full_url, encoded=True),
-                    headers=request.headers,
-                    data=_announced_body()(request.content, begin_answer)
-                    if request.content
-                    else b"",
-                    allow_redirects=False,
-                    raise_for_status=False,
-                    timeout=timeout,
-                )
-    except TimeoutError as error:
-        if scope.expired():
-            raise limits.missed(answer) from error
-        raise
-    finally:
-        waiting = False
+    response = await waits.opened(sending)
     connection = response.connection
-    if connection is not None and connection.protocol is not None:
+    if read is not None and connection is not None and connection.protocol is not None:
         # Its limit for the headers would go on counting between the reads of the body.
         connection.protocol.read_timeout = None
-    return _timed(async_source_of(response), limits)
+    return source_of_aiohttp(response)
+
+
+@lru_cache(maxsize=32)
+def _aiohttp_timeout(connect: float | None, read: float | None) -> "aiohttp.ClientTimeout":
+    make: type[aiohttp.ClientTimeout] = import_package("aiohttp").ClientTimeout
+    return make(sock_connect=connect, sock_read=read)
+
+
+@cache
+def _yarl() -> Any:  # noqa: ANN401 - a module that aiohttp brings
+    return import_module("yarl")
 
 
 @cache
@@ -478,14 +523,17 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
     return AnnouncedBody
 
 
-def _timed(source: AsyncSource, limits: Limits) -> AsyncSource:
-    chunks = AsyncTimedChunks(source.chunks, limits)
+def _timed(source: AsyncSource, limits: Limits, watch: Watch) -> AsyncSource:
+    """Limit the reads of a source; its end is also that of the watch."""
+    end = source.close
 
     async def close() -> None:
-        chunks.close()
-        await source.close()
+        watch.close()
+        await end()
 
-    return replace(source, chunks=chunks, close=close)
+    source.chunks, source.limits = timed_chunks(source.chunks, limits, watch), limits
+    source.close = close
+    return source
 
 
 def _make_aiohttp_session() -> object:

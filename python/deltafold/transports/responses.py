@@ -81,6 +81,8 @@ class _AsyncBody(Protocol):
 class _AsyncHttpxBody(_AsyncBody, Protocol):
     @property
     def is_stream_consumed(self) -> bool: ...
+    @property
+    def stream(self) -> AsyncIterable[bytes]: ...
     def aiter_raw(self) -> AsyncIterator[bytes]: ...
 
 
@@ -91,6 +93,11 @@ class _RequestsBody(Protocol):
 
 class _AiohttpContent(Protocol):
     def iter_any(self) -> AsyncIterator[bytes]: ...
+
+
+class _AiohttpBody(Protocol):
+    content: _AiohttpContent
+    status: int
 
 
 def _is_sync_body(response: object) -> TypeGuard[_SyncBody]:
@@ -194,21 +201,12 @@ def async_source_of(response: object) -> AsyncSource:
     refuse_begun(response, "astream")
     name = type(response).__qualname__
     if _is_async_body(response) and _offers(response, "__aiter__"):
-        if _is_async_httpx_body(response) and _is_of_connection(response):
-            return _source_of_connection(response)
-        chunks = response.aiter_bytes()
-        close, over_connection = (
-            _closing(chunks, response.aclose),
-            _connection(response) is not None,
-        )
-        return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
+        return source_of_httpx(response)
     if _is_blocking(response):
         raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     content = cast("object | None", getattr(response, "content", None))
     if hasattr(content, "iter_any"):  # aiohttp
-        chunks = cast("_AiohttpContent", content).iter_any()
-        status, headers = _status(response), _headers(response)
-        return AsyncSource(chunks, _closer(response), status, headers, over_connection=True)
+        return source_of_aiohttp(response)
     status, headers = _status(response), _headers(response)
     if isinstance(response, AsyncIterable):
         chunks = aiter(cast("AsyncIterable[bytes]", response))
@@ -216,6 +214,28 @@ def async_source_of(response: object) -> AsyncSource:
         chunks = _awaited(_plain_chunks(response))
     closing = _closing(chunks, _nothing_async)
     return AsyncSource(chunks, closing, status, headers, lines=True)
+
+
+def source_of_httpx(response: object, *, is_own: bool = False) -> AsyncSource:
+    """Return the source that awaits a response of httpx or httpx2, or of a client like them.
+
+    Args:
+        response: the response.
+        is_own: whether the response has no other reader.
+    """
+    if _is_async_httpx_body(response) and _is_of_connection(response):
+        return _source_of_connection(response, is_own=is_own)
+    body = cast("_AsyncBody", response)
+    chunks = body.aiter_bytes()
+    close, over_connection = _closing(chunks, body.aclose), _connection(response) is not None
+    return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
+
+
+def source_of_aiohttp(response: object) -> AsyncSource:
+    """Return the source that awaits a response of aiohttp."""
+    body = cast("_AiohttpBody", response)
+    chunks, headers = body.content.iter_any(), _headers(response)
+    return AsyncSource(chunks, _closer(response), body.status, headers, over_connection=True)
 
 
 def async_source_of_plain(chunks: object) -> AsyncSource | None:
@@ -322,7 +342,7 @@ def rest_of_urllib3(response: object) -> Callable[[float], AbstractContextManage
     return rest
 
 
-def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
+def _source_of_connection(response: _AsyncHttpxBody, *, is_own: bool) -> AsyncSource:
     """Return the source that closes the body and then ends all that was reading it.
 
     httpx reads through generators inside of generators.  To close the outermost leaves the others
@@ -335,20 +355,33 @@ def _source_of_connection(response: _AsyncHttpxBody) -> AsyncSource:
     # httpx's decoder is one of its generators. An invalid gzip body would leave the inner ones
     # open.
     raw = not response.is_stream_consumed and encoding in {"gzip", "x-gzip", "identity"}
-    chunks = response.aiter_raw() if raw else response.aiter_bytes()
+    if not raw:
+        chunks = response.aiter_bytes()
+    elif is_own:
+        # Without the generator that marks the response as read.
+        chunks = aiter(response.stream)
+    else:
+        chunks = response.aiter_raw()
 
     async def close() -> None:
         try:
             await response.aclose()
         finally:
-            with cast("_AnyIO", import_module("anyio")).CancelScope() as scope, suppress(Exception):
-                scope.cancel()
-                async for _ in chunks:
-                    pass
+            # A generator without a frame has ended, and so has all that it was reading.
+            if not raw or getattr(chunks, "ag_frame", chunks) is not None:
+                await _ended(chunks)
 
     body = decoded(chunks, encoding) if raw else chunks
     over_connection = _connection(response) is not None
     return AsyncSource(body, close, _status(response), headers, over_connection)
+
+
+async def _ended(chunks: AsyncIterator[bytes]) -> None:
+    """End generators by a cancellation from within."""
+    with cast("_AnyIO", import_module("anyio")).CancelScope() as scope, suppress(Exception):
+        scope.cancel()
+        async for _ in chunks:
+            pass
 
 
 class _CancelScope(Protocol):
@@ -380,7 +413,12 @@ def _headers(response: object) -> dict[str, str]:
     if not isinstance(headers, Mapping):
         return {}
     pairs = cast("Mapping[object, object]", headers).items()
-    return {header_text(name).lower(): header_text(value) for name, value in pairs}
+    return {_header_text(name).lower(): _header_text(value) for name, value in pairs}
+
+
+def _header_text(value: object) -> str:
+    # ASCII is the usual case.
+    return value if type(value) is str and value.isascii() else header_text(value)
 
 
 def header_text(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from deltafold.transports.requests import HttpRequest
+    from deltafold.transports.timeouts import Limits
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class AsyncSource:
     Attributes:
         over_connection: whether the body has a connection of its own, which can be reused after the
             body was read to its end.
+        limits: the limits that the chunks obey, None if they obey none.
     """
 
     chunks: AsyncIterator[bytes]
@@ -51,6 +53,7 @@ class AsyncSource:
     headers: Mapping[str, str]
     over_connection: bool = False
     lines: bool = False
+    limits: "Limits | None" = None
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ In: `Timeouts`, and the chunks of a body.  Out: the same chunks, or a `TimeoutEr
 limit and its seconds.
 
 Laws: a limit runs only while a reader waits. A limit that passed before a read never discards
-received bytes, except `total`. Waiting costs one timer per stream instead of one per read: a timer
+received bytes, except `total`. Waiting costs one timer per call instead of one per read: a timer
 whose wait is over only reschedules itself.
 """
 
@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, Self, TypeAlias, TypeVar, cast
+
+from deltafold._core import AsyncTimedChunks
 
 T = TypeVar("T")
 Limit: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
@@ -80,13 +82,20 @@ class Limits:
         left = max(self._ends - time.monotonic(), 0.0)
         return (limit, seconds) if seconds is not None and seconds < left else ("total", left)
 
+    def end_within(self, seconds: float) -> None:
+        """Let the call take so many seconds at most from now on."""
+        ends = time.monotonic() + seconds
+        self._ends = ends if self._ends is None else min(ends, self._ends)
+
     def has(self, limit: Limit) -> bool:
         """Return whether the limit is set."""
         return getattr(self.timeouts, limit) is not None
 
     def missed(self, limit: Limit) -> TimeoutError:
         """Make the error that names the exceeded limit."""
-        seconds = cast("float", getattr(self.timeouts, limit))
+        seconds = cast("float | None", getattr(self.timeouts, limit))
+        if seconds is None:
+            return TimeoutError("the rest of the body did not come in time")
         return TimeoutError(_MISSED[limit].format(seconds))
 
 
@@ -134,39 +143,6 @@ class TimedChunks:
         return chunk
 
 
-class AsyncTimedChunks:
-    """Chunks of a body that is awaited, each within its limit, under asyncio and trio."""
-
-    __slots__ = ("_chunks", "_limit", "_limits", "_within")
-
-    def __init__(self, chunks: AsyncIterator[bytes], limits: Limits) -> None:
-        self._chunks = chunks
-        self._limits = limits
-        self._limit: Limit = "first_byte"
-        self._within = watch()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        limit, seconds = self._limits.of(self._limit)
-        try:
-            if seconds is None:
-                chunk = await anext(self._chunks)
-            else:
-                chunk = await self._within(seconds, self._chunks.__anext__())
-        except Exception as exception:
-            if seconds is not None and is_timeout(exception):
-                raise self._limits.missed(limit) from exception
-            raise
-        self._limit = "idle"
-        return chunk
-
-    def close(self) -> None:
-        """End the timer; closing the body is its owner's."""
-        self._within.close()
-
-
 def under_asyncio() -> bool:
     """Return whether the caller runs in an event loop of asyncio."""
     try:
@@ -181,10 +157,16 @@ def watch() -> "Watch":
     return _AsyncioWatch() if under_asyncio() else _TrioWatch()
 
 
+class ExpiredError(TimeoutError):
+    """A wait of a `Watch` took too long."""
+
+
 class _AsyncioWatch:
     """Cancels the task that waits too long, as `asyncio.timeout` does, with one timer for all."""
 
     __slots__ = ("_cancelling", "_due", "_expired", "_loop", "_task", "_timer")
+
+    is_scope = False
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -194,21 +176,49 @@ class _AsyncioWatch:
         self._due = math.inf
         self._expired = False
 
-    async def __call__(self, seconds: float, read: Awaitable[bytes]) -> bytes:
-        # Only a task can await.
-        task = self._task = cast("asyncio.Task[object]", asyncio.current_task())
-        self._cancelling = task.cancelling()
-        self._due = self._loop.time() + seconds
-        if self._timer is None or self._due < self._timer.when():
-            self._set()
+    async def __call__(self, seconds: float | None, waiting: Awaitable[T]) -> T:
+        self.begin(seconds)
         try:
-            return await read
+            return await waiting
         except asyncio.CancelledError as cancelled:
-            if self._expired and task.uncancel() <= self._cancelling:
-                raise TimeoutError from cancelled
+            if self.has_cancelled(cancelled):
+                raise ExpiredError from cancelled
             raise
         finally:
             self._task = None
+
+    def begin(self, seconds: float | None) -> None:
+        """Begin a wait of the current task."""
+        # Only a task can await.
+        task: asyncio.Task[object] = asyncio.current_task(self._loop)  # type: ignore[assignment]
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._expired = False
+        self.allow(seconds)
+
+    def allow(self, seconds: float | None) -> None:
+        """Let the wait take so many seconds from now on; None is no limit."""
+        if self._task is None:
+            return
+        if seconds is None:
+            self._due = math.inf
+            return
+        self._due = self._loop.time() + seconds
+        if self._timer is None or self._due < self._timer.when():
+            self._set()
+
+    def over(self) -> None:
+        """End the wait, whose timer runs on for the next one."""
+        self._task = None
+
+    def has_cancelled(self, raised: BaseException) -> bool:
+        """Return whether a wait ended in a cancellation of this object, and take it back."""
+        return (
+            self._expired
+            and self._task is not None
+            and isinstance(raised, asyncio.CancelledError)
+            and self._task.uncancel() <= self._cancelling
+        )
 
     def close(self) -> None:
         if self._timer is not None:
@@ -221,7 +231,7 @@ class _AsyncioWatch:
 
     def _ring(self) -> None:
         self._timer = None
-        if self._task is None:
+        if self._task is None or self._due == math.inf:
             return
         if self._loop.time() < self._due:
             self._set()
@@ -230,31 +240,108 @@ class _AsyncioWatch:
             self._task.cancel()
 
 
+class _CancelScope(Protocol):
+    deadline: float
+
+    @property
+    def cancelled_caught(self) -> bool: ...
+
+
 class _Trio(Protocol):
-    def fail_after(self, seconds: float) -> AbstractContextManager[object]: ...
+    def CancelScope(self) -> AbstractContextManager[_CancelScope, bool]: ...  # noqa: N802 - trio's name
+    def current_time(self) -> float: ...
 
 
 class _TrioWatch:
     """Waits inside of a cancel scope."""
 
-    __slots__ = ("_trio",)
+    __slots__ = ("_scope", "_trio")
+
+    is_scope = True
 
     def __init__(self) -> None:
         # Without asyncio, the caller has imported trio.
         self._trio = cast("_Trio", sys.modules["trio"])
+        self._scope: _CancelScope | None = None
 
-    async def __call__(self, seconds: float, read: Awaitable[bytes]) -> bytes:
+    async def __call__(self, seconds: float | None, waiting: Awaitable[T]) -> T:
         try:
-            with self._trio.fail_after(seconds):
-                return await read
-        except Exception as exception:
-            if type(exception).__name__ == "TooSlowError":
-                raise TimeoutError from exception
-            raise
+            with self._trio.CancelScope() as self._scope:
+                self.allow(seconds)
+                return await waiting
+            raise ExpiredError
+        finally:
+            self._scope = None
+
+    def begin(self, seconds: float | None) -> None:
+        """Do nothing: a scope begins with the call of the watch."""
+
+    def allow(self, seconds: float | None) -> None:
+        """Let the wait take so many seconds from now on; None is no limit."""
+        if self._scope is not None:
+            now = self._trio.current_time()
+            self._scope.deadline = math.inf if seconds is None else now + seconds
+
+    def over(self) -> None:
+        """Do nothing: a scope ends with its wait."""
+
+    def has_cancelled(self, _raised: BaseException) -> bool:
+        """Return False: the scope takes its cancellation back by itself."""
+        return False
 
     def close(self) -> None:
-        """A scope ends with its wait."""
+        """Do nothing, as above."""
 
 
 Watch: TypeAlias = _AsyncioWatch | _TrioWatch
-"""Awaits a read for so many seconds at most, then raises `TimeoutError`."""
+"""Awaits something for so many seconds at most, then raises `ExpiredError`."""
+
+
+class ReadTimer:
+    """Limits of the reads of one body, for `AsyncTimedChunks` of the extension."""
+
+    __slots__ = ("_limit", "_limits", "_running", "_watch")
+
+    def __init__(self, limits: Limits, watch: Watch) -> None:
+        self._limits = limits
+        self._watch = watch
+        self._limit: Limit = "first_byte"
+        self._running: tuple[Limit, float | None] | None = None
+
+    def begin(self) -> None:
+        """Begin the limit of a read that waits."""
+        running = self._running = self._limits.of(self._limit)
+        self._watch.begin(running[1])
+
+    async def wrapped(self, read: Awaitable[bytes]) -> bytes:
+        """Await a read within its limit, where a scope is needed for this."""
+        running = self._running = self._limits.of(self._limit)
+        return await self._watch(running[1], read)
+
+    def over(self) -> None:
+        """End the limit of a read that brought a chunk, or the end of the body."""
+        self._limit, self._running = "idle", None
+        self._watch.over()
+
+    def failed(self, raised: BaseException) -> BaseException:
+        """Return the exception to raise where a read has raised this one."""
+        limit, seconds = self._running or self._limits.of(self._limit)
+        is_late = self._watch.has_cancelled(raised)
+        self._running = None
+        self._watch.over()
+        if is_late or (seconds is not None and is_timeout(raised)):
+            missed = self._limits.missed(limit)
+            missed.__cause__ = raised
+            return missed
+        return raised
+
+
+def timed_chunks(chunks: AsyncIterator[bytes], limits: Limits, watch: Watch) -> AsyncTimedChunks:
+    """Return the chunks of a body that is awaited, each within its limit.
+
+    Args:
+        chunks: the body.
+        limits: the limits of the call.
+        watch: limits the waits; its owner closes it.
+    """
+    return AsyncTimedChunks(chunks, ReadTimer(limits, watch), wraps=watch.is_scope)

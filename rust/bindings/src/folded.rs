@@ -405,7 +405,7 @@ fn known_id<'py>(py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
 /// Make a `uuid.UUID`.
 ///
 /// The constructor of the Python class is avoided.  Its checks cost more than the fold of a short message.
-fn message_id(py: Python<'_>, id: Uuid) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn message_id(py: Python<'_>, id: Uuid) -> PyResult<Bound<'_, PyAny>> {
     let unknown = SAFETY_UNKNOWN.get_or_try_init(py, || {
         py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown").map(Bound::unbind)
     })?;

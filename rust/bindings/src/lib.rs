@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 mod assembler;
+mod awaiting;
 mod batch;
 mod bodies;
 mod bytes;
@@ -42,6 +43,7 @@ mod model;
 mod partial_json;
 mod partial_tree;
 mod payload;
+mod plain_json;
 mod refusal;
 mod signals;
 mod snapshot;
@@ -50,6 +52,8 @@ mod stream_iterator;
 mod stream_reader;
 mod stream_timer;
 mod text;
+mod text_message;
+mod timed_chunks;
 mod tools;
 mod try_lock;
 
@@ -92,6 +96,8 @@ mod _core {
     #[pymodule_export]
     use crate::partial_json::{JsonDefect, PartialJson};
     #[pymodule_export]
+    use crate::plain_json::plain_json;
+    #[pymodule_export]
     use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
@@ -103,6 +109,10 @@ mod _core {
     use crate::stream_reader::StreamReader;
     #[pymodule_export]
     use crate::stream_timer::{StreamTimer, StreamTimes};
+    #[pymodule_export]
+    use crate::text_message::text_message;
+    #[pymodule_export]
+    use crate::timed_chunks::{AsyncTimedChunks, TimedRead};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
 

@@ -11,7 +11,7 @@ use crate::imports::PART_FROM_WIRE;
 use crate::json;
 use crate::model::{Fields, Model};
 
-static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
+pub(crate) static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
 static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");
 pub(crate) static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
 

@@ -10,12 +10,12 @@ use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
-use pyo3::types::iterator::PySendResult;
 
+use crate::awaiting::{self, Outcome, awaited, thrown_into};
 use crate::batch::DeltaBatch;
 use crate::errors;
 use crate::stream_reader::{Form, StreamReader};
+use crate::timed_chunks::{AsyncTimedChunks, TimedRead};
 use crate::try_lock::TryLock;
 
 /// Reason for which a step waits.
@@ -35,14 +35,6 @@ enum Phase {
     Fresh,
     Waiting(Wait, Py<PyAny>),
     Over,
-}
-
-/// Outcome of driving an awaitable until it waits or ends.
-enum Outcome<'py> {
-    /// It yielded this to the event loop.
-    Yielded(Bound<'py, PyAny>),
-    Returned(Bound<'py, PyAny>),
-    Raised(PyErr),
 }
 
 /// Next action of a step.
@@ -152,7 +144,13 @@ impl StreamAwaitable {
     }
 
     fn next_chunk<'py>(&self, py: Python<'py>, chunks: &Bound<'py, PyAny>) -> PyResult<Next<'py>> {
-        match chunks.call_method0(intern!(py, "__anext__")).and_then(awaited) {
+        let next = match chunks.cast_exact::<AsyncTimedChunks>() {
+            Ok(timed) => {
+                AsyncTimedChunks::next(timed).and_then(|read| Ok(Bound::new(py, read)?.into_any()))
+            }
+            Err(_) => chunks.call_method0(intern!(py, "__anext__")).and_then(awaited),
+        };
+        match next {
             Ok(chunk) => Ok(Next::Wait(Wait::Chunk, chunk)),
             Err(error) => self.raised(py, Wait::Chunk, error),
         }
@@ -234,39 +232,11 @@ impl Drop for StreamAwaitable {
     }
 }
 
-/// Return the iterator that drives an awaitable.
-fn awaited(awaitable: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-    let py = awaitable.py();
-    match awaitable.getattr_opt(intern!(py, "__await__"))? {
-        Some(method) => method.call0(),
-        // A coroutine that is a generator is its own iterator.
-        None => Ok(awaitable),
-    }
-}
-
+/// Resume with the event loop's answer.  The result of a timed read would become an exception and a value again.
 fn resumed<'py>(inner: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> Outcome<'py> {
-    let sent = inner.cast::<PyIterator>().map_err(PyErr::from);
-    match sent.and_then(|inner| inner.send(value)) {
-        Ok(PySendResult::Next(value)) => Outcome::Yielded(value),
-        Ok(PySendResult::Return(value)) => Outcome::Returned(value),
-        Err(error) => Outcome::Raised(error),
-    }
-}
-
-fn thrown_into<'py>(inner: &Bound<'py, PyAny>, error: PyErr) -> Outcome<'py> {
-    let py = inner.py();
-    let throw = match inner.getattr_opt(intern!(py, "throw")) {
-        Ok(Some(throw)) => throw,
-        Ok(None) => return Outcome::Raised(error),
-        Err(other) => return Outcome::Raised(other),
-    };
-    match throw.call1((error.into_value(py),)) {
-        Ok(value) => Outcome::Yielded(value),
-        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
-            let value = error.value(py).getattr(intern!(py, "value"));
-            value.map_or_else(Outcome::Raised, Outcome::Returned)
-        }
-        Err(error) => Outcome::Raised(error),
+    match inner.cast_exact::<TimedRead>() {
+        Ok(read) => read.get().advance(inner.py(), Ok(value)),
+        Err(_) => awaiting::resumed(inner, value),
     }
 }
 
@@ -310,27 +280,14 @@ impl StreamAwaitable {
         value: Option<Bound<'py, PyAny>>,
         traceback: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let exception = match value {
-            Some(value) if !value.is_none() && !kind.is_instance(&value.get_type())? => value,
-            _ if kind.is_callable() && !kind.hasattr(intern!(py, "__traceback__"))? => {
-                kind.call0()?
-            }
-            _ => kind,
-        };
-        if let Some(traceback) = traceback.filter(|traceback| !traceback.is_none()) {
-            exception.setattr(intern!(py, "__traceback__"), traceback)?;
-        }
-        self.drive(py, Err(PyErr::from_value(exception)))
+        self.drive(py, Err(awaiting::thrown(kind, value, traceback)?))
     }
 
     /// End the step before its end: nothing can be awaited any more.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Phase::Waiting(wait, inner) = self.swap(py, Phase::Over)? else { return Ok(()) };
         let inner = inner.into_bound(py);
-        let closed = match inner.getattr_opt(intern!(py, "close"))? {
-            Some(close) => close.call0().map(drop),
-            None => Ok(()),
-        };
+        let closed = awaiting::closed(&inner);
         let cancelled = if wait == Wait::Finishing {
             Ok(())
         } else {

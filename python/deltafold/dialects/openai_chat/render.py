@@ -59,16 +59,16 @@ def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
         results=lambda turn: tool_results(turn, media_content, rendering),
     )
     body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
-    usage = {"include_usage": True} if config.include_usage and rendering.stream else None
-    body |= given(
-        {
-            "stream_options": usage,
-            "tools": rendering.tool_list(function_tool) or None,
-            "tool_choice": choice and tool_choice(choice, rendering),
-            config.max_tokens_member: config.max_tokens,
-        }
-    )
-    return body | rendering.settings(SETTINGS)
+    if config.include_usage and rendering.stream:
+        body["stream_options"] = {"include_usage": True}
+    if tools := rendering.tool_list(function_tool):
+        body["tools"] = tools
+    if choice is not None:
+        body["tool_choice"] = tool_choice(choice, rendering)
+    if config.max_tokens is not None:
+        body[config.max_tokens_member] = config.max_tokens
+    body |= rendering.settings(SETTINGS)
+    return body
 
 
 def function_tool(tool: ToolSpec, rendering: Rendering) -> Object:
@@ -170,6 +170,8 @@ def user_message(
     parts: Sequence[tuple[Place, MessagePart]], media: MediaRenderer, rendering: Rendering
 ) -> Object:
     """Render a message of the user."""
+    if len(parts) == 1 and replay.is_plain_text(parts[0][1]):
+        return {"role": "user", "content": cast("TextPart", parts[0][1]).text}
     message: Object = {"role": "user", "content": user_content(parts, media, rendering)}
     return message | replay.message_members(parts, rendering)
 

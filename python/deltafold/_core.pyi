@@ -77,6 +77,7 @@ __all__ = [
     "error_code_from_word",
     "fold_bodies",
     "fold_body_choices",
+    "fold_chunks",
     "folded_json",
     "folded_text",
     "folded_tool_calls",
@@ -761,3 +762,6 @@ def read_json(text: str, max_depth: int, /) -> object: ...
 def fold_bodies(
     decoder: Decoder, bodies: list[bytes], *, one_run: bool, threads: int | None = None
 ) -> list[MessageAssembler]: ...
+def fold_chunks(
+    chunks: list[bytes] | tuple[bytes, ...], dialect: str, options: DecoderOptions
+) -> Message: ...

@@ -6,15 +6,18 @@ Laws: those of `streams.py`; a body in one piece is folded with the GIL released
 """
 
 from collections.abc import AsyncIterable, Iterable
-from typing import Unpack
+from typing import Final, Unpack, cast
 
 from deltafold import data_types
-from deltafold._core import Decoder, Fold, MessageAssembler, fold_bodies
+from deltafold._core import Decoder, Fold, MessageAssembler, fold_bodies, fold_chunks
 from deltafold.bodies import whole_body
 from deltafold.stream_core import DecoderOptions
 from deltafold.streams import astream, stream
 
 __all__ = ["Fold", "afold", "fold", "fold_many"]
+
+# Types of chunks that are all held already: nothing is waited for, can fail or is closed.
+_HELD: Final = frozenset({list, tuple})
 
 
 def fold(
@@ -34,6 +37,9 @@ def fold(
     """
     if isinstance(body, bytes | bytearray | memoryview):
         return fold_many([whole_body(body)], dialect, threads=1, **options)[0].build_final_message()
+    # A given status may be a refusal, which the stream reads in another way.
+    if type(body) in _HELD and "status" not in options:
+        return fold_chunks(cast("list[bytes]", body), dialect, options)
     with stream(body, dialect, **options) as opened:
         return opened.final_message()
 

@@ -260,6 +260,20 @@ impl Decoder {
             })
         })
     }
+
+    /// Take the end of the body into an assembler, and return the number of deltas.
+    pub(crate) fn take_end_into(
+        &self,
+        py: Python<'_>,
+        assembler: &MessageAssembler,
+    ) -> PyResult<usize> {
+        let taken = self.fold(py, assembler, |core, sink| {
+            core.close(sink);
+            Ok(())
+        })?;
+        self.closed.store(true, Ordering::Relaxed);
+        Ok(taken.deltas)
+    }
 }
 
 #[pymethods]
@@ -407,12 +421,7 @@ impl Decoder {
         py: Python<'_>,
         assembler: &Bound<'_, MessageAssembler>,
     ) -> PyResult<usize> {
-        let taken = self.fold(py, assembler.get(), |core, sink| {
-            core.close(sink);
-            Ok(())
-        })?;
-        self.closed.store(true, Ordering::Relaxed);
-        Ok(taken.deltas)
+        self.take_end_into(py, assembler.get())
     }
 
     /// End the stream for an external reason: a failed transport, or a caller that stops.

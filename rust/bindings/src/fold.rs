@@ -1,6 +1,6 @@
 //! `Fold`: a decoder and an assembler in one object, so that a feed is one call.
 //!
-//! In: bytes.  Out: the message.  Both steps are those of `Decoder.feed_into`.
+//! In: bytes, or a list of chunks.  Out: the message.  Both steps are those of `Decoder.feed_into`.
 
 use std::sync::Arc;
 
@@ -11,6 +11,10 @@ use pyo3::types::{PyDict, PyString};
 use crate::assembler::MessageAssembler;
 use crate::decoder::Decoder;
 use crate::fold_state::FoldState;
+use crate::line_watch::LineWatch;
+
+/// Number of chunks of a list between two checks for signals.
+const CHUNKS_BETWEEN_SIGNALS: usize = 64;
 
 /// Decoder and assembler in one object, for a caller that has the bytes.
 ///
@@ -44,6 +48,45 @@ pub(crate) fn decoder_and_assembler(
     Ok((decoder, assembler))
 }
 
+/// Fold the chunks of a body into its message, in one call.  Chunks after the terminal are not looked at.
+///
+/// The result is that of a stream over the chunks.  They are a list or a tuple, so that nothing is waited for or closed.
+///
+/// Raises:
+///     ModelError: the stream ended in an error; `partial_message` has the message so far.
+///     MisuseError: the chunks are lines that have lost their ends.
+///     UnknownDialectError: no dialect has this name.
+#[pyfunction]
+pub(crate) fn fold_chunks<'py>(
+    chunks: &Bound<'py, PyAny>,
+    dialect: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = chunks.py();
+    let decoder = Decoder::from_options(dialect, Some(options))?;
+    let decoder = decoder.get();
+    let assembler = MessageAssembler::from_state(FoldState::new(Some(Arc::clone(decoder.run()))));
+    let mut watch = LineWatch::default();
+    let mut finished = false;
+    for (count, chunk) in (1_usize..).zip(chunks.try_iter()?) {
+        let chunk = chunk?;
+        if count % CHUNKS_BETWEEN_SIGNALS == 0 {
+            py.check_signals()?;
+        }
+        if !watch.is_over() {
+            watch = watch.compare(&chunk)?;
+        }
+        finished = decoder.take_into(py, &assembler, &chunk)?.finished;
+        if finished {
+            break;
+        }
+    }
+    if !finished {
+        decoder.take_end_into(py, &assembler)?;
+    }
+    assembler.build_final_message(py)
+}
+
 #[pymethods]
 impl Fold {
     #[new]
@@ -64,7 +107,7 @@ impl Fold {
 
     /// Take the end of the body, and return the number of deltas that the end completed.
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
-        self.decoder.get().close_into(py, self.assembler.bind(py))
+        self.decoder.get().take_end_into(py, self.assembler.get())
     }
 
     /// Return the message so far; an empty message before the first delta.

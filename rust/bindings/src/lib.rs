@@ -35,6 +35,7 @@ mod imports;
 mod json;
 mod lazy;
 mod limits;
+mod line_watch;
 mod live_value;
 mod logprobs;
 mod members;
@@ -81,7 +82,7 @@ mod _core {
     #[pymodule_export]
     use crate::encoder_settings::target_names;
     #[pymodule_export]
-    use crate::fold::Fold;
+    use crate::fold::{Fold, fold_chunks};
     #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]

@@ -21,17 +21,16 @@ use deltafold::fold::{Part, Status};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+use pyo3::types::{PyDict, PyString};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::{self, DeltaBatch};
-use crate::bytes::with_bytes;
 use crate::clock::Timestamp;
 use crate::decoder::{Decoder, Taken};
 use crate::errors;
 use crate::fold;
 use crate::fold_state::FoldState;
-use crate::imports::REFUSE_LINES;
+use crate::line_watch::LineWatch;
 use crate::stream_timer::{StreamTimer, StreamTimes};
 use crate::try_lock::TryLock;
 
@@ -98,8 +97,7 @@ pub(crate) struct StreamReader {
     attached: AtomicBool,
     /// The first two chunks are compared.
     lines: AtomicBool,
-    /// The first chunk, if it has no line end.
-    first_line: TryLock<Option<Py<PyAny>>>,
+    line_watch: TryLock<LineWatch>,
 }
 
 /// A read in progress.
@@ -303,24 +301,13 @@ impl StreamReader {
     #[cold]
     fn compare_lines(this: &Bound<'_, Self>, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, reader) = (this.py(), this.get());
-        if !chunk.is_instance_of::<PyBytes>() && !chunk.is_instance_of::<PyByteArray>() {
-            return Ok(());
-        }
-        let (is_empty, has_line_end) = with_bytes(chunk, |bytes| {
-            Ok((bytes.is_empty(), bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'))))
-        })?;
-        if is_empty {
-            return Ok(());
-        }
-        let first = errors::lock(py, &reader.first_line, "stream")?.take();
-        if let Some(first) = first {
-            reader.lines.store(false, Ordering::Relaxed);
-            REFUSE_LINES.get(py)?.call1((first, chunk))?;
-        } else if has_line_end {
-            reader.lines.store(false, Ordering::Relaxed);
-        } else {
-            *errors::lock(py, &reader.first_line, "stream")? = Some(chunk.clone().unbind());
-        }
+        let watch = std::mem::replace(
+            &mut *errors::lock(py, &reader.line_watch, "stream")?,
+            LineWatch::Over,
+        );
+        let watch = watch.compare(chunk)?;
+        reader.lines.store(!watch.is_over(), Ordering::Relaxed);
+        *errors::lock(py, &reader.line_watch, "stream")? = watch;
         Ok(())
     }
 
@@ -427,7 +414,7 @@ impl StreamReader {
             closes: AtomicBool::new(true),
             attached: AtomicBool::new(false),
             lines: AtomicBool::new(false),
-            first_line: TryLock::new(None),
+            line_watch: TryLock::default(),
         })
     }
 

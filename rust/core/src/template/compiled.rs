@@ -83,8 +83,8 @@ impl<E: Template> CompiledTemplate<E> {
     }
 
     /// Return the name.
-    pub(super) fn name(&self) -> Box<str> {
-        self.name.clone()
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Compare the name.

@@ -117,8 +117,8 @@ impl<E: Template> Templates<E> {
         let found = self.shared.as_mut()?.apply(sought, adopt, handler)?;
         if let Some(template) = found.template {
             self.credit -= STUDY;
-            let name = template.name();
-            let mut same = self.compiled.iter_mut().filter(|own| own.is_named(name.as_bytes()));
+            let name = template.name().as_bytes();
+            let mut same = self.compiled.iter_mut().filter(|own| own.is_named(name));
             if !same.any(|own| own.widen(found.frame)) {
                 self.keep(template);
             }

@@ -63,8 +63,20 @@ impl Tokens<'_> {
     /// Register a JSON value that the event borrows as it is.  An object becomes a hole once two frames differ in it.
     pub fn raw(&mut self, json: &str) -> Token {
         let token = self.borrowed(Str::plain(json), false);
-        if let (Some(span), Some(levels)) = (self.spans.last_mut(), levels_of(json)) {
+        if let (Some(span), Some(levels)) = (self.spans.last_mut(), levels_of(json))
+            && json.starts_with('{')
+        {
             span.kind = Kind::Object(levels);
+        }
+        token
+    }
+
+    /// Register a list that the event borrows as raw JSON and that changes in each event.
+    pub fn changing_list(&mut self, list: &str) -> Token {
+        let token = self.borrowed(Str::plain(list), true);
+        match (self.spans.last_mut(), levels_of(list)) {
+            (Some(span), Some(levels)) if list.starts_with('[') => span.kind = Kind::List(levels),
+            _ => self.fit = false,
         }
         token
     }
@@ -93,10 +105,10 @@ impl Tokens<'_> {
     }
 }
 
-/// Return the nesting of an object; `None` for other values and for deeper ones than a template takes.
+/// Return the nesting of an object or a list, at least one; `None` for deeper ones than a template takes.
 fn levels_of(json: &str) -> Option<u8> {
     let fits = |levels: &u8| value_end(json.as_bytes(), 0, usize::from(*levels)).is_some();
-    (1..=MAX_LEVELS).find(fits).filter(|_| json.starts_with('{'))
+    (1..=MAX_LEVELS).find(fits)
 }
 
 /// Return the number of digits of the whole number at the start of `text`.
@@ -129,6 +141,8 @@ pub(super) enum Kind {
     Count,
     /// An object that the event borrows as raw JSON, with the maximum of its nesting.
     Object(u8),
+    /// A list that the event borrows as raw JSON, with the maximum of its nesting.
+    List(u8),
     /// An object that the protocol reads, with the maximum of its nesting.
     Read(u8),
     /// White space before the last brace.
@@ -191,6 +205,12 @@ pub fn is_one_line(text: &[u8]) -> bool {
     memchr::memchr2(b'\n', b'\r', text).is_none()
 }
 
+/// Return the end of an object or a list on one line; it has no escapes of its own.
+fn container_end(frame: &[u8], at: usize, levels: u8) -> Option<(usize, bool)> {
+    let end = value_end(frame, at, usize::from(levels))?;
+    is_one_line(frame.get(at..end)?).then_some((end, false))
+}
+
 impl Kind {
     /// Return the end of a token of this kind at `at`, and whether it has escapes.
     #[expect(clippy::inline_always, reason = "the hottest loop calls this")]
@@ -202,14 +222,14 @@ impl Kind {
             Self::Number => number_end(frame, at).ok().map(|end| (end, false)),
             Self::Count => Some((at + short_count_digits(frame.get(at..)?)?, false)),
             Self::Object(levels) | Self::Read(levels) if frame.get(at) == Some(&b'{') => {
-                let end = value_end(frame, at, usize::from(levels))?;
-                is_one_line(frame.get(at..end)?).then_some((end, false))
+                container_end(frame, at, levels)
             }
+            Self::List(levels) if frame.get(at) == Some(&b'[') => container_end(frame, at, levels),
             Self::Space => {
                 let spaces = frame.iter().skip(at).take_while(|byte| matches!(byte, b' ' | b'\t'));
                 Some((at + spaces.count(), false))
             }
-            Self::Object(_) | Self::Read(_) | Self::Fixed => None,
+            Self::Object(_) | Self::List(_) | Self::Read(_) | Self::Fixed => None,
         }
     }
 }

@@ -156,6 +156,17 @@ fn every_byte_in_every_state_agrees_with_serde_json() {
 }
 
 #[test]
+fn the_bytes_that_end_or_damage_a_string_are_found_at_every_place_of_a_long_one() {
+    for byte in ["\"", "\\", "\u{0}", "\u{1f}", " ", "!", "#", "[", "]", "\u{7f}", "\u{80}", "é"] {
+        for before in 0..140 {
+            for after in [0, 1, 31, 32, 70] {
+                agree(&format!("\"{}{byte}n{}\"", "a".repeat(before), "b".repeat(after)));
+            }
+        }
+    }
+}
+
+#[test]
 fn nesting_is_bounded_and_the_bound_is_named() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let nested = |depth: usize| {

@@ -88,6 +88,53 @@ fn frames_that_tempt_a_template_are_read_right() {
 }
 
 #[test]
+fn reasoning_details_that_tempt_a_template_are_read_right() {
+    let chunk = |reasoning: &str, details: &str| {
+        format!(
+            r#"{{"id":"c","model":"m","choices":[{{"index":0,"delta":{{"role":"assistant","content":"","reasoning":{reasoning},"reasoning_details":{details}}},"finish_reason":null}}]}}"#
+        )
+    };
+    let entry = |text: &str| {
+        format!(r#"[{{"type":"reasoning.text","text":"{text}","format":"unknown","index":0}}]"#)
+    };
+    let both = |text: &str| chunk(&format!("\"{text}\""), &entry(text));
+    let learned: Vec<String> = ["a", " b", "c", " d"].iter().map(|text| both(text)).collect();
+    let signed = r#"[{"type":"reasoning.text","text":null,"signature":"s","index":0}]"#;
+    let encrypted = r#"[{"type":"reasoning.encrypted","data":"abc","index":1}]"#;
+    let tempting = [
+        ("other texts", chunk("\"x\"", &entry("y"))),
+        ("escapes", both(r#"\"}]\u00e9\\"#)),
+        ("half a surrogate pair", both(r"\ud83d")),
+        ("two entries", chunk("\"xy\"", r#"[{"type":"reasoning.text","text":"x"},{"text":"y"}]"#)),
+        ("a signature alone", chunk("null", signed)),
+        ("an encrypted entry", chunk("null", encrypted)),
+        ("an entry alone that repeats", chunk("null", &entry("a bc d"))),
+        ("an entry alone", chunk("null", &entry("x"))),
+        ("an empty list", chunk("\"x\"", "[]")),
+        ("null", chunk("\"x\"", "null")),
+        ("an object", chunk("\"x\"", r#"{"type":"reasoning.text","text":"x"}"#)),
+        ("a text", chunk("\"x\"", "\"x\"")),
+        ("no details", learned[0].replace("reasoning_details", "other_details")),
+        (
+            "deeper entries",
+            chunk("\"x\"", r#"[{"type":"reasoning.text","text":"x","more":[[[1]]]}]"#),
+        ),
+        ("a list that is cut", chunk("\"x\"", r#"[{"type":"reasoning.text""#)),
+        ("a list that goes on", chunk("\"x\"", &(entry("x") + "]"))),
+        ("white space before the list", chunk("\"x\"", &format!(" {}", entry("x")))),
+        ("a line end inside", both("x").replace(",\"format", ",\ndata: \"format")),
+        ("a cut line inside", both("x").replace(",\"format", ",\n\"format")),
+        ("content beside", both("x").replace("\"content\":\"\"", "\"content\":\"said\"")),
+        ("a refusal beside", both("x").replace("\"content\":\"\"", "\"refusal\":\"no\"")),
+    ];
+    for (what, tempting) in tempting {
+        let mut frames: Vec<&str> = learned.iter().map(String::as_str).collect();
+        frames.extend([tempting.as_str(), &learned[3], tempting.as_str(), &learned[0], "[DONE]"]);
+        templates_agree(what, "openai-chat", &stream(&frames));
+    }
+}
+
+#[test]
 fn counts_that_tempt_a_template_are_read_right() {
     let chunk = |usage: &str| {
         format!(
@@ -211,6 +258,25 @@ fn chat_frame() -> impl Strategy<Value = String> {
     (text.clone(), number, member, text, 0..3_u8, 0..3_usize).prop_map(|(content, created, member, padding, index, spaces)| {
         let gap = " ".repeat(spaces);
         format!(r#"{{"id":"c","created":{created},"model":"m","choices":[{{"index":{},"delta":{{"{member}":"{content}"}}}}],"obfuscation":"{padding}"{gap}}}"#, index / 2)
+    })
+}
+
+fn details_frame() -> impl Strategy<Value = String> {
+    let text = prop_oneof!["[a-z ]{0,9}", Just(r#"\"}]"#.to_owned()), Just(r"\ud83d".to_owned())];
+    let reasoning = prop_oneof![4 => Just("\"@\""), 1 => Just("null"), 1 => Just("\"other\"")];
+    let details = prop_oneof![
+        6 => Just(r#"[{"type":"reasoning.text","text":"@","index":#}]"#),
+        1 => Just(r#"[{"type":"reasoning.summary","summary":"@","index":#},{"text":"@"}]"#),
+        1 => Just(r#"[{"type":"reasoning.encrypted","data":"@","more":[[#]]}]"#),
+        1 => Just(r#"[{"type":"reasoning.text","signature":"@","index":0}]"#),
+        1 => Just("[]"),
+        1 => Just("null"),
+        1 => Just(r#"[{"type":"reasoning.text"}"#),
+    ];
+    let content = prop_oneof![4 => Just("\"\""), 1 => Just("\"@\""), 1 => Just("null")];
+    (text, reasoning, details, content, 0..3_u8).prop_map(|(text, reasoning, details, content, digit)| {
+        let frame = format!(r#"{{"id":"c","model":"m","choices":[{{"index":0,"delta":{{"content":{content},"reasoning":{reasoning},"reasoning_details":{details}}}}}]}}"#);
+        frame.replace('@', &text).replace('#', &digit.to_string())
     })
 }
 
@@ -370,6 +436,12 @@ proptest! {
 
     #[test]
     fn generated_log_probabilities_decode_the_same_without_templates(frames in prop::collection::vec(logprobs_frame(), 1..40)) {
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        templates_agree("generated", "openai-chat", &stream(&frames));
+    }
+
+    #[test]
+    fn generated_reasoning_details_decode_the_same_without_templates(frames in prop::collection::vec(details_frame(), 1..40)) {
         let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
         templates_agree("generated", "openai-chat", &stream(&frames));
     }

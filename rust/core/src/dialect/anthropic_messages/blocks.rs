@@ -1,5 +1,7 @@
 //! Pure functions on the JSON of content blocks.
 
+use std::borrow::Cow;
+
 use crate::json;
 use crate::json::scan::{JsonScan, Verdict};
 
@@ -18,12 +20,12 @@ pub(super) fn append_member(start: &str, set: &mut Vec<(String, String)>, name: 
 }
 
 /// Return the block in the form of a whole body: its start merged with the deltas.  Input that is not JSON stays text.
-pub(super) fn provider_block(
-    start: &str,
+pub(super) fn provider_block<'a>(
+    start: &'a str,
     input: &str,
     set: &[(String, String)],
     depth: usize,
-) -> String {
+) -> Cow<'a, str> {
     let mut patch: Vec<(String, &str)> =
         set.iter().map(|(key, value)| (key.clone(), value.as_str())).collect();
     let mut scan = JsonScan::default();
@@ -38,9 +40,9 @@ pub(super) fn provider_block(
         }
     }
     if patch.is_empty() {
-        return start.to_owned();
+        return Cow::Borrowed(start);
     }
-    json::merge_objects(start, &json::write_object(&patch))
+    Cow::Owned(json::merge_objects(start, &json::write_object(&patch)))
 }
 
 pub(super) fn is_empty_container(json: &str) -> bool {

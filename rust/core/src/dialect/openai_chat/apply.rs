@@ -8,7 +8,7 @@ use super::read::{
     self, Arguments, Choice, Chunk, Event, EventTemplate, Message, RareContent, RareMembers,
     ToolCall,
 };
-use super::reasoning::Thinking;
+use super::reasoning::{Thinking, each_text};
 
 use super::facts::{FACTS, TIMINGS};
 use crate::contract::{InputFormat, Logprobs, Output};
@@ -257,11 +257,8 @@ impl State {
     }
 
     fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
+        self.reasoning(message, sink);
         let Some(rare) = &message.rare else {
-            if let Some(text) = message.reasoning_content.or(message.reasoning) {
-                self.thinking.said(text);
-                self.text(PartKind::Thinking, text, sink);
-            }
             if let Some(text) = message.content {
                 self.text(PartKind::Text, text, sink);
             }
@@ -270,17 +267,6 @@ impl State {
             }
             return;
         };
-        if let Some(text) = message.reasoning_content.or(message.reasoning) {
-            self.text(PartKind::Thinking, text, sink);
-        } else if let Some(details) = rare.reasoning_details
-            && !self.thinking.is_repetition(details)
-        {
-            self.details_text(details, sink);
-        }
-        // Must follow the text, which may have opened a new part: the details belong to that part.
-        if let Some(details) = rare.reasoning_details {
-            self.thinking.add_details(details, sink);
-        }
         if let Some(blocks) = rare.thinking_blocks {
             self.thinking.add_blocks(blocks, sink);
         }
@@ -298,6 +284,28 @@ impl State {
             };
             sink.annotate(part, annotations);
         }
+    }
+
+    /// Emit the reasoning of a message, and keep its details.
+    #[inline]
+    fn reasoning<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
+        let text = message.reasoning_content.or(message.reasoning);
+        let Some(details) = message.reasoning_details else {
+            if let Some(text) = text {
+                if message.rare.is_none() {
+                    self.thinking.said(text);
+                }
+                self.text(PartKind::Thinking, text, sink);
+            }
+            return;
+        };
+        match text {
+            Some(text) => self.text(PartKind::Thinking, text, sink),
+            None if self.thinking.is_repetition(details) => {}
+            None => each_text(details, |text| self.text(PartKind::Thinking, text, sink)),
+        }
+        // Must follow the text, which may have opened a new part: the details belong to that part.
+        self.thinking.add_details(details, sink);
     }
 
     fn rare_content<O: Output>(&mut self, rare: &RareContent<'_>, sink: &mut DeltaSink<'_, O>) {
@@ -572,23 +580,6 @@ impl State {
             self.by_index.insert(index, at);
         }
         Some(at)
-    }
-
-    /// Emit the text of `reasoning_details`, for messages in which no other member carries it.
-    fn details_text<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
-        let _ = Reader::trusted(details).maybe_array(|reader| {
-            reader.maybe_object(|reader, key| {
-                match key {
-                    "text" | "summary" => {
-                        if let Some(text) = reader.filled_string()? {
-                            self.text(PartKind::Thinking, text, sink);
-                        }
-                    }
-                    _ => reader.skip()?,
-                }
-                Ok(())
-            })
-        });
     }
 
     /// Emit the provider state of the reasoning, if it changed since it was last emitted.

@@ -90,6 +90,7 @@ pub struct Message<'a> {
     pub(super) content: Option<Str<'a>>,
     pub(super) reasoning_content: Option<Str<'a>>,
     pub(super) reasoning: Option<Str<'a>>,
+    pub(super) reasoning_details: Option<&'a str>,
     pub(super) first_call: Option<ToolCall<'a>>,
     pub(super) rare: Option<Box<RareContent<'a>>>,
 }
@@ -99,7 +100,6 @@ pub struct Message<'a> {
 pub(super) struct RareContent<'a> {
     pub(super) content_list: Option<&'a str>,
     pub(super) refusal: Option<Str<'a>>,
-    pub(super) reasoning_details: Option<&'a str>,
     pub(super) thinking_blocks: Option<&'a str>,
     pub(super) more_calls: Vec<ToolCall<'a>>,
     pub(super) annotations: Option<&'a str>,
@@ -263,9 +263,7 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
             "refusal" => put(&mut message.rare, |rare| &mut rare.refusal, reader.filled_string()?),
             "reasoning_content" => message.reasoning_content = reader.filled_string()?,
             "reasoning" => message.reasoning = reader.filled_string()?,
-            "reasoning_details" => {
-                put(&mut message.rare, |rare| &mut rare.reasoning_details, reader.opt_raw()?);
-            }
+            "reasoning_details" => message.reasoning_details = reader.opt_raw()?,
             "thinking_blocks" => {
                 put(&mut message.rare, |rare| &mut rare.thinking_blocks, reader.opt_raw()?);
             }
@@ -343,8 +341,8 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
     })
 }
 
-/// The chunks that repeat: text, reasoning, arguments of one call, and their log probabilities.  Of the other members, only
-/// identifiers such as the response id may be present.  A chunk with a finish reason or counts has a shape only.
+/// The chunks that repeat: text, reasoning with its details, arguments of one call, and their log probabilities.  Of the other
+/// members, only identifiers such as the response id may be present.  A chunk with a finish reason or counts has a shape only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a member of `Chunk` or `Choice`")]
 pub struct EventTemplate {
@@ -355,6 +353,7 @@ pub struct EventTemplate {
     content: Option<Token>,
     reasoning_content: Option<Token>,
     reasoning: Option<Token>,
+    reasoning_details: Option<Token>,
     call: Option<TemplateCall>,
     logprobs: bool,
     /// Response id, model, fingerprint and service tier.
@@ -379,6 +378,7 @@ impl EventTemplate {
             content: self.content.map(&text),
             reasoning_content: self.reasoning_content.map(&text),
             reasoning: self.reasoning.map(&text),
+            reasoning_details: self.reasoning_details.map(|list| text(list).raw),
             first_call: self.call.map(|call| ToolCall {
                 index: call.index,
                 id: call.id.map(&text).filter(is_call_id),
@@ -466,6 +466,7 @@ impl Template for EventTemplate {
             content: delta.content.map(|text| tokens.changing(text)),
             reasoning_content: delta.reasoning_content.map(|text| tokens.changing(text)),
             reasoning: delta.reasoning.map(|text| tokens.changing(text)),
+            reasoning_details: delta.reasoning_details.map(|list| tokens.changing_list(list)),
             call,
             logprobs: chunk.choice.logprobs.json.map(|raw| tokens.parsed_object(raw)).is_some(),
             names,

@@ -92,6 +92,23 @@ impl Thinking {
     }
 }
 
+/// Call `emit` with each text of `reasoning_details`, for messages in which no other member carries it.
+pub(super) fn each_text(details: &str, mut emit: impl FnMut(Str<'_>)) {
+    let _ = Reader::trusted(details).maybe_array(|reader| {
+        reader.maybe_object(|reader, key| {
+            match key {
+                "text" | "summary" => {
+                    if let Some(text) = reader.filled_string()? {
+                        emit(text);
+                    }
+                }
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })
+    });
+}
+
 /// One entry as it arrives, borrowed from its frame.
 #[derive(Default)]
 struct Fragment<'a> {

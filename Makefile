@@ -86,7 +86,7 @@ judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official Type
 	PYTHONPATH=tests .venv-judges/bin/python compare/judges.py
 
 clients: .venv-test/installed $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
-	PYTHONPATH=tests .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
+	PYTHONPATH=tests:clients .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
 
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
 	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)
@@ -135,7 +135,7 @@ $(NODE_MODULES): compare/judges/ts/package.json compare/judges/ts/package-lock.j
 	@touch $@
 
 $(CLIENT_MODULES): clients/package.json clients/package-lock.json
-	npm ci --prefix clients --no-audit --no-fund
+	npm ci --prefix clients --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 $(GO_JUDGES): $(wildcard compare/judges/go/*.go) compare/judges/go/go.mod compare/judges/go/go.sum

@@ -40,6 +40,9 @@ def _take_docstrings(described: griffe.Object | griffe.Alias, found: object) -> 
         if text and member.docstring is None:
             member.docstring = griffe.Docstring(text, parent=member)  # type: ignore[arg-type]
         if member.is_class:
+            # The site shows the parameters of `__init__` beside the name of a class.
+            if "__new__" in member.members:
+                member.members.setdefault("__init__", member.members["__new__"])
             _take_docstrings(member, value)
 
 

@@ -124,7 +124,7 @@ def _rows(steps: list[Step], shown: list[float], seconds: float) -> tuple[str, l
         for place, delta in enumerate(step.deltas):
             y = TOP + row * LINE
             if place == 0:
-                drawn.append(_text(BYTES, y, "dim", _cut(step.data, BYTES_SIZE), time, seconds))
+                drawn.append(_text(BYTES, y, "dim", _end_of(step.data, BYTES_SIZE), time, seconds))
             name = CLASSES.get(delta.kind, "other")
             drawn.append(_text(DELTAS, y, name, _cut(_told(delta), DELTAS_SIZE), time, seconds))
             row += 1
@@ -191,6 +191,11 @@ def _words(text: str) -> list[str]:
 
 def _cut(text: str, size: int) -> str:
     return text if len(text) <= size else f"{text[: size - 1]}…"
+
+
+def _end_of(text: str, size: int) -> str:
+    """Return the end of a text, where the events of a stream differ."""
+    return text if len(text) <= size else f"…{text[1 - size :]}"
 
 
 def _text(x: float, y: int, name: str, text: str, time: float, seconds: float) -> str:

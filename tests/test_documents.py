@@ -1,0 +1,109 @@
+"""Every block of README.md and docs/ runs: Python over real HTTP against recordings, shell by sh.
+
+The tests of single pages (test_agents_doc.py and others) check more: what their examples print and
+send.
+"""
+
+import ast
+import asyncio
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import anthropic
+import openai
+import pytest
+
+from deltafold import Agent, DeltaStream, Model
+from documented import AnyProvider, blocks_of, pages, python_of, run, surround
+from given_to_documents import GIVEN, give
+
+BLOCKS: Final = [block for page in pages() for block in blocks_of(page)]
+NOT_RUN: Final = {"docs/how-to/endpoint.md": 1}
+"""Number of blocks that are marked as not run, by page; it may only shrink."""
+
+FRAMEWORKS: Final = {"langchain", "litellm", "openai_agents", "pydantic_ai", "strands"}
+
+
+def run_page(page: str, names: dict[str, Any]) -> None:
+    """Run the blocks of a page, and close what they have left open."""
+    opened: dict[int, object] = {}
+    with asyncio.Runner() as runner, contextlib.ExitStack() as stack:
+        give(page, names, stack)
+        for block in python_of(page):
+            run(block, names, runner)
+            opened |= {id(value): value for value in names.values()}
+        for value in opened.values():
+            if isinstance(value, Model | Agent):
+                runner.run(value.aclose())
+            if isinstance(value, Model | openai.OpenAI | anthropic.Anthropic):
+                value.close()
+        if isinstance(recorded := names.get("stream"), DeltaStream):
+            recorded.close()
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if python_of(page)])
+def test_the_python_blocks_of_a_page_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with AnyProvider() as server:
+        names = surround(tmp_path, server, monkeypatch)
+        names["server"] = server
+        run_page(page, names)
+
+
+def test_the_blocks_that_are_not_run_are_counted() -> None:
+    counted: dict[str, int] = {}
+    for block in BLOCKS:
+        if block.not_run is not None:
+            assert block.language == "python"
+            ast.parse(block.code)
+            counted[block.page] = counted.get(block.page, 0) + 1
+    assert counted == NOT_RUN
+
+
+def test_every_block_has_a_language_that_is_checked() -> None:
+    unknown = {(block.page, block.line, block.language) for block in BLOCKS} - {
+        (block.page, block.line, language)
+        for block in BLOCKS
+        for language in ("python", "sh")
+    }
+    assert not unknown
+    assert {block.framework for block in BLOCKS} - {None} == FRAMEWORKS
+
+
+def test_every_given_page_exists() -> None:
+    assert set(GIVEN) <= set(pages())
+
+
+SHELL: Final = [block for block in BLOCKS if block.language == "sh"]
+
+
+@pytest.mark.parametrize("block", SHELL, ids=lambda block: f"{block.page}:{block.line}")
+def test_the_commands_of_a_shell_block_run(
+    block: Any,  # noqa: ANN401 - a Block
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with AnyProvider() as server:
+        surround(tmp_path, server, monkeypatch)
+        subprocess.run(["/bin/sh", "-n"], input=block.code, text=True, check=True)
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        for line in block.code.splitlines():
+            words = shlex.split(line, comments=True)
+            if "deltafold" in words and words[0] in {"cat", "deltafold"}:
+                ended = subprocess.run(
+                    ["/bin/sh", "-c", line],
+                    env={**os.environ, "PATH": path},
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                assert ended.returncode == 0, ended.stderr
+                assert ended.stdout
+            else:
+                assert words[0] in {"pip", "make"}, f"{block.page}: {line} is not checked"

@@ -1,6 +1,6 @@
 """Names that the examples of some pages use without defining them: the text introduces them.
 
-In: a page.  Out: the names, beside those of `documented.surround`.
+In: a page.  Out: the names, beside those of `documentation.surround`.
 
 Laws: a page without a row here defines everything itself.
 """
@@ -53,7 +53,7 @@ def _models(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
 def _upstream() -> bytes:
     """Return an answer of the Responses API with encrypted reasoning."""
     data = {"id": "rs_1", "type": "reasoning", "encrypted_content": "gAAAAAB", "summary": []}
-    state = {"dialect": "openai-responses", "modelId": "m", "data": data}
+    state: Names = {"dialect": "openai-responses", "modelId": "m", "data": data}
     part = ThinkingPart(text="", redacted=True, provider_state=state)
     encoder = deltafold.Encoder("openai-responses")
     deltas = deltafold.message_deltas(deltafold.Message.assistant(part, "Hi"))

@@ -1,14 +1,12 @@
 """The examples of docs/agents.md run, over real HTTP."""
 
-import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from deltafold.conversation import AgentConfig, AgentEventKind
 from deltafold.testing import ReplayServer, answer
-from documented import python_of, run, text_of
+from documentation import Reader, python_of, text_of
 
 TEXT = text_of("docs/agents.md")
 EXAMPLES = python_of("docs/agents.md")
@@ -16,10 +14,9 @@ EXAMPLES = python_of("docs/agents.md")
 
 def run_all() -> None:
     """Run the examples one after another, in one namespace."""
-    found: dict[str, Any] = {}
-    with asyncio.Runner() as runner:
+    with Reader({}) as reader:
         for block in EXAMPLES:
-            run(block, found, runner)
+            reader.run(block)
 
 
 def test_the_examples_run(

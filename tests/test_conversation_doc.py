@@ -1,6 +1,5 @@
 """The examples of docs/conversation.md run, over real HTTP."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import deltafold.conversation
 from deltafold import OpenAIChatModel
 from deltafold.conversation import ModelClient, ProviderRouter, Route, ToolDefinition, ToolExecutor
 from deltafold.testing import Recording, ReplayServer
-from documented import python_of, run
+from documentation import Reader, python_of
 from wires import CHAT, chat
 
 EXAMPLES = python_of("docs/conversation.md")
@@ -31,15 +30,14 @@ def run_all(server: ReplayServer) -> dict[str, Any]:
     found["strategy"] = "plan"
     found["tools"] = ToolExecutor([ToolDefinition.from_function(get_tides)])
     found["question"] = "When is high tide?"
-    with asyncio.Runner() as runner:
+    with Reader(found) as reader:
         for number, block in enumerate(EXAMPLES):
             if number == len(EXAMPLES) - 3:  # so long that it must be summarised
                 for _ in range(3):
                     log = found["state"].log
                     log.append_message(deltafold.Message.user("Tell me a story."))
                     log.append_message(deltafold.Message.assistant("x" * 200_000))
-            run(block, found, runner)
-        runner.run(model.aclose())
+            reader.run(block)
     return found
 
 

@@ -5,7 +5,6 @@ send.
 """
 
 import ast
-import asyncio
 import contextlib
 import os
 import shlex
@@ -14,12 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import anthropic
-import openai
 import pytest
 
-from deltafold import Agent, DeltaStream, Model
-from documented import AnyProvider, blocks_of, pages, python_of, run, surround
+from documentation import AnyProvider, Block, Reader, blocks_of, pages, python_of, surround
 from given_to_documents import GIVEN, give
 
 BLOCKS: Final = [block for page in pages() for block in blocks_of(page)]
@@ -30,20 +26,10 @@ FRAMEWORKS: Final = {"langchain", "litellm", "openai_agents", "pydantic_ai", "st
 
 
 def run_page(page: str, names: dict[str, Any]) -> None:
-    """Run the blocks of a page, and close what they have left open."""
-    opened: dict[int, object] = {}
-    with asyncio.Runner() as runner, contextlib.ExitStack() as stack:
+    with Reader(names) as reader, contextlib.ExitStack() as stack:
         give(page, names, stack)
         for block in python_of(page):
-            run(block, names, runner)
-            opened |= {id(value): value for value in names.values()}
-        for value in opened.values():
-            if isinstance(value, Model | Agent):
-                runner.run(value.aclose())
-            if isinstance(value, Model | openai.OpenAI | anthropic.Anthropic):
-                value.close()
-        if isinstance(recorded := names.get("stream"), DeltaStream):
-            recorded.close()
+            reader.run(block)
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if python_of(page)])
@@ -68,9 +54,7 @@ def test_the_blocks_that_are_not_run_are_counted() -> None:
 
 def test_every_block_has_a_language_that_is_checked() -> None:
     unknown = {(block.page, block.line, block.language) for block in BLOCKS} - {
-        (block.page, block.line, language)
-        for block in BLOCKS
-        for language in ("python", "sh")
+        (block.page, block.line, language) for block in BLOCKS for language in ("python", "sh")
     }
     assert not unknown
     assert {block.framework for block in BLOCKS} - {None} == FRAMEWORKS
@@ -85,7 +69,7 @@ SHELL: Final = [block for block in BLOCKS if block.language == "sh"]
 
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: f"{block.page}:{block.line}")
 def test_the_commands_of_a_shell_block_run(
-    block: Any,  # noqa: ANN401 - a Block
+    block: Block,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,6 +1,5 @@
 """The examples of docs/models.md about settings and outputs run, over real HTTP."""
 
-import asyncio
 import json
 import re
 from typing import Any
@@ -11,16 +10,16 @@ import deltafold
 from deltafold.dialects import DIALECTS
 from deltafold.models.output_request import MECHANISMS
 from deltafold.testing import Recording, ReplayServer
-from documented import python_of, run, text_of
+from documentation import Reader, python_of, text_of
 
 TEXT = text_of("docs/models.md")
 ANSWER = {"sky": "grey", "degrees": 7.0}
 
 
 def run_examples(section: str, names: dict[str, Any]) -> None:
-    with asyncio.Runner() as runner:
+    with Reader(names) as reader:
         for block in python_of("docs/models.md", section=section):
-            run(block, names, runner)
+            reader.run(block)
 
 
 def answer() -> Recording:

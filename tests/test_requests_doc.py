@@ -4,7 +4,7 @@ import re
 
 from deltafold import NoteCode
 from deltafold.conversation import ProblemCode
-from documented import text_of
+from documentation import text_of
 
 TEXT = text_of("docs/requests.md")
 

@@ -22,7 +22,7 @@ _EXAMPLE: Final = re.compile(r"^( *)>>> .*(?:\n\1\S.*|\n\1 +\S.*)*", re.MULTILIN
 class ReferenceDocstrings(griffe.Extension):
     """Completes the docstrings of a package once it is read."""
 
-    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:  # noqa: ANN401, PLR6301 - the signature of griffe
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:  # noqa: ANN401 - as griffe calls it
         """Change the docstrings of deltafold."""
         if pkg.name != "deltafold":
             return
@@ -38,7 +38,7 @@ def _take_docstrings(described: griffe.Object | griffe.Alias, found: object) -> 
             continue
         text = inspect.getdoc(value)
         if text and member.docstring is None:
-            member.docstring = griffe.Docstring(text, parent=member)  # type: ignore[arg-type]
+            member.docstring = griffe.Docstring(text, parent=member)
         if member.is_class:
             # The site shows the parameters of `__init__` beside the name of a class.
             if "__new__" in member.members:
@@ -66,7 +66,7 @@ def _fence_examples(described: griffe.Object | griffe.Alias) -> None:
 
 
 def fenced(docstring: str) -> str:
-    """Return a docstring whose examples are blocks of code, without prompts if they show no output."""
+    """Return a docstring with its examples as blocks; one without output loses its prompts."""
 
     def fence(found: re.Match[str]) -> str:
         indent = found[1]

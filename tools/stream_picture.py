@@ -33,7 +33,8 @@ SECONDS_AN_EVENT: Final = 0.16
 SECONDS_AT_THE_END: Final = 5.0
 
 STYLE: Final = """
-text { font: 11px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #24292f; }
+text { font: 11px ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", monospace; }
+text { fill: #24292f; }
 .title { font-weight: bold; }
 .dim { fill: #6e7781; }
 .thinking { fill: #8250df; }
@@ -98,7 +99,8 @@ def picture(body: bytes) -> str:
         f'height="{ROWS * LINE + 4}"/></clipPath>\n'
     )
     boxes = "".join(
-        f'<rect class="box" x="{left - 8}" y="8" width="{right - left}" height="{height - 16}" rx="6"/>\n'
+        f'<rect class="box" x="{left - 8}" y="8" width="{right - left}" '
+        f'height="{height - 16}" rx="6"/>\n'
         f'<text class="title" x="{left}" y="28">{title}</text>\n'
         for left, right, title in (
             (BYTES, DELTAS - 8, "bytes of the provider"),
@@ -124,9 +126,11 @@ def _rows(steps: list[Step], shown: list[float], seconds: float) -> tuple[str, l
         for place, delta in enumerate(step.deltas):
             y = TOP + row * LINE
             if place == 0:
-                drawn.append(_text(BYTES, y, "dim", _end_of(step.data, BYTES_SIZE), time, seconds))
+                drawn.append(
+                    _text((BYTES, y), "dim", _end_of(step.data, BYTES_SIZE), (time, seconds))
+                )
             name = CLASSES.get(delta.kind, "other")
-            drawn.append(_text(DELTAS, y, name, _cut(_told(delta), DELTAS_SIZE), time, seconds))
+            drawn.append(_text((DELTAS, y), name, _cut(_told(delta), DELTAS_SIZE), (time, seconds)))
             row += 1
         counts.append(row)
     return "".join(drawn), counts
@@ -157,14 +161,14 @@ def _message(steps: list[Step], shown: list[float], seconds: float) -> str:
             if heading and heading != kind:
                 line, column, kind = line + (2 if kind else 0), 0, heading
                 y = TOP + line * LINE
-                drawn.append(_text(MESSAGE, y, "dim", heading, time, seconds))
+                drawn.append(_text((MESSAGE, y), "dim", heading, (time, seconds)))
                 line += 1
             for word in _words(piece):
                 if column + len(word.rstrip()) > MESSAGE_SIZE:
                     line, column = line + 1, 0
                 x = MESSAGE + column * 6.6
                 name = CLASSES.get(delta.kind, "other")
-                drawn.append(_text(x, TOP + line * LINE, name, word, time, seconds))
+                drawn.append(_text((x, TOP + line * LINE), name, word, (time, seconds)))
                 column += len(word)
     return "".join(drawn)
 
@@ -198,8 +202,10 @@ def _end_of(text: str, size: int) -> str:
     return text if len(text) <= size else f"…{text[1 - size :]}"
 
 
-def _text(x: float, y: int, name: str, text: str, time: float, seconds: float) -> str:
-    """Return a text that appears at a time."""
+def _text(place: tuple[float, int], name: str, text: str, when: tuple[float, float]) -> str:
+    """Return a text that appears at a time, a fraction of the seconds of the whole."""
+    x, y = place
+    time, seconds = when
     appears = _animated("opacity", [0, 1], [0.0, time], seconds)
     return (
         f'<text class="{name}" x="{x:g}" y="{y}" xml:space="preserve">{escape(text, quote=False)}'

@@ -10,7 +10,10 @@ namespace. `<!-- not run: reason -->` before a fence leaves its block out. A sec
 
 import ast
 import asyncio
+import contextlib
+import doctest
 import inspect
+import io
 import json
 import re
 from base64 import b64decode
@@ -18,13 +21,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree
-from typing import Any, Final
+from types import CodeType
+from typing import Any, Final, Self
 
 import anthropic
 import openai
 import pytest
 
 import deltafold
+from deltafold import Agent, DeltaStream, Model
 from deltafold.testing import Recording, ReplayServer, answer
 from deltafold.testing.answers import ScriptedCall
 from deltafold.testing.playlist import Request
@@ -85,7 +90,8 @@ def blocks_of(page: str, *, section: str | None = None) -> list[Block]:
 
 def _section_at(text: str, place: int) -> str:
     """Return the last heading of the second level before a place."""
-    return (re.findall(r"^## (.+)$", text[:place], re.MULTILINE) or [""])[-1]
+    headings: list[str] = re.findall(r"^## (.+)$", text[:place], re.MULTILINE)
+    return headings[-1] if headings else ""
 
 
 def python_of(page: str, *, section: str | None = None) -> list[Block]:
@@ -97,17 +103,50 @@ def python_of(page: str, *, section: str | None = None) -> list[Block]:
     ]
 
 
-def run(block: Block, names: dict[str, Any], runner: asyncio.Runner) -> None:
-    """Run a block in a namespace; a traceback has the lines of the page.
+class Reader:
+    """Runs blocks in their order and in one namespace, and closes what they leave open.
 
-    A block that awaits runs in the event loop of the runner, another one outside of it.
+    Code that awaits runs in one event loop, other code outside of it.
     """
-    module = ast.parse(block.code, block.page)
-    ast.increment_lineno(module, block.line - 1)
-    code = compile(module, block.page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    result = eval(code, names)  # noqa: S307 - our own documentation
-    if inspect.iscoroutine(result):
-        runner.run(result)
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.names = names
+        self._runner = asyncio.Runner()
+        self._opened: dict[int, object] = {}
+
+    def run(self, block: Block) -> None:
+        """Run a block; a traceback has the lines of the page."""
+        module = ast.parse(block.code, block.page)
+        ast.increment_lineno(module, block.line - 1)
+        self._run(compile(module, block.page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+
+    def run_examples(self, docstring: str) -> None:
+        """Run the examples of a docstring; a stated output must be the output."""
+        for example in doctest.DocTestParser().get_examples(docstring):
+            code = compile(example.source, "docstring", "single", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                self._run(code)
+            if example.want:
+                flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+                same = doctest.OutputChecker().check_output(example.want, printed.getvalue(), flags)
+                assert same, f"{example.source}{printed.getvalue()}is not\n{example.want}"
+
+    def _run(self, code: CodeType) -> None:
+        result = eval(code, self.names)  # noqa: S307 - our own documentation
+        if inspect.iscoroutine(result):
+            self._runner.run(result)
+        self._opened |= {id(value): value for value in self.names.values()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for value in self._opened.values():
+            if isinstance(value, Model | Agent):
+                self._runner.run(value.aclose())
+            if isinstance(value, Model | DeltaStream | openai.OpenAI | anthropic.Anthropic):
+                value.close()
+        self._runner.close()
 
 
 class AnyProvider(ReplayServer):
@@ -170,25 +209,17 @@ def value_of(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) 
     """Return a value that follows a JSON Schema."""
     whole = schema if whole is None else whole
     if "$ref" in schema:
-        for name in schema["$ref"].removeprefix("#/").split("/"):
-            schema = schema[name] if name in schema else whole[name]
-        return value_of(schema, whole)
+        return value_of(whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole)
     if "anyOf" in schema:
         return value_of(schema["anyOf"][0], whole)
-    match schema.get("type", "object"):
-        case "object":
-            members = schema.get("properties", {})
-            return {name: value_of(member, whole) for name, member in members.items()}
-        case "array":
-            return [value_of(schema["items"], whole)]
-        case "integer":
-            return 17
-        case "number":
-            return 7.5
-        case "boolean":
-            return True
-        case _:
-            return schema.get("enum", ["Brest"])[0]
+    kind = schema.get("type", "object")
+    if kind == "object":
+        members = schema.get("properties", {})
+        return {name: value_of(member, whole) for name, member in members.items()}
+    if kind == "array":
+        return [value_of(schema["items"], whole)]
+    scalars = {"integer": 17, "number": 7.5, "boolean": True}
+    return scalars.get(kind, schema.get("enum", ["Brest"])[0])
 
 
 def surround(folder: Path, server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:

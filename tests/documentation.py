@@ -146,6 +146,7 @@ class Reader:
                 self._runner.run(value.aclose())
             if isinstance(value, Model | DeltaStream | openai.OpenAI | anthropic.Anthropic):
                 value.close()
+        self._runner.run(asyncio.sleep(0))  # sockets close in the next turn of the loop
         self._runner.close()
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from documentation import AnyProvider, Block, Reader, blocks_of, pages, python_of, surround
+from documentation import AnyProvider, Block, Reader, blocks_of, forget, pages, python_of, surround
 from given_to_documents import GIVEN, give
 
 BLOCKS: Final = [block for page in pages() for block in blocks_of(page)]
@@ -40,6 +40,8 @@ def test_the_python_blocks_of_a_page_run(
         names = surround(tmp_path, server, monkeypatch)
         names["server"] = server
         run_page(page, names)
+        if server.open_connections:
+            forget(names)
 
 
 def test_the_blocks_that_are_not_run_are_counted() -> None:

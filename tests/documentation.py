@@ -213,7 +213,7 @@ def _call(body: Any) -> ScriptedCall | None:  # noqa: ANN401 - JSON
     if not body.get("tools") or "tool_call_id" in asked or "tool_result" in asked:
         return None
     tool = body["tools"][0].get("function", body["tools"][0])
-    schema = tool.get("parameters") or tool.get("input_schema") or {}
+    schema: Any = tool.get("parameters") or tool.get("input_schema") or {}
     return "call_1", tool["name"], value_of(schema)
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 import deltafold
 from deltafold.conversation import AgentState, LevelOfDetailSections
 from deltafold.testing import answer, fake_openai_stream
+from given_to_documents import send
 
 
 class Recipe(BaseModel):
@@ -56,8 +57,8 @@ def introduce(names: dict[str, Any], public: dict[str, object]) -> None:
         "client": openai.OpenAI(),
         "request": {"model": "m", "messages": names["messages"], "stream": True},
         "stream": deltafold.stream([body], "openai-chat"),
-        "respond": lambda *parts: len(parts),
-        "send": lambda *data: len(data),
-        "show": lambda *values: len(values),
+        "respond": send,
+        "send": send,
+        "show": send,
         "sections": LevelOfDetailSections.of_text("Hello"),
     }

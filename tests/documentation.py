@@ -106,7 +106,7 @@ def python_of(page: str, *, section: str | None = None) -> list[Block]:
 
 
 class Reader:
-    """Runs blocks in their order and in one namespace, and closes what they leave open.
+    """Runs blocks in their order and in one namespace, and closes the objects they leave open.
 
     Code that awaits runs in one event loop, other code outside of it.
     """

@@ -47,7 +47,7 @@ def _take_docstrings(described: griffe.Object | griffe.Alias, found: object) -> 
 
 
 def _has_own_docstring(value: object) -> bool:
-    """Whether a docstring belongs to the object, and not to its class."""
+    """Return True if a docstring belongs to the object, and not to its class."""
     return (
         inspect.isclass(value)
         or inspect.isroutine(value)

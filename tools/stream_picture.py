@@ -174,7 +174,7 @@ def _message(steps: list[Step], shown: list[float], seconds: float) -> str:
 
 
 def _piece(delta: deltafold.MessageDelta) -> tuple[str, str]:
-    """Return the heading of the part that a delta belongs to, and what it adds there."""
+    """Return the heading of a delta's part, and the text that the delta adds."""
     payload = delta.payload
     if delta.kind in {"text", "thinking"}:
         return delta.kind, str(payload["textDelta"])

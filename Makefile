@@ -11,6 +11,7 @@ PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' 2>/
 WHEEL_SOURCES := pyproject.toml README.md LICENSE $(RUST_SOURCES) $(PYTHON_SOURCES)
 WHEEL := .venv-build/wheel.stamp
 NODE_MODULES := compare/judges/ts/node_modules/.package-lock.json
+CLIENT_MODULES := clients/node_modules/.package-lock.json
 GO_JUDGES := compare/judges/go/judges
 CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
@@ -25,7 +26,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks judges fuzz gate gate-bless wheel wheels bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks judges clients fuzz gate gate-bless wheel wheels bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -90,6 +91,9 @@ judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official Type
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
 	PYTHONPATH=tests .venv-judges/bin/python compare/judges.py
 
+clients: .venv-test/installed $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
+	PYTHONPATH=tests .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
+
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
 	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)
 	tools/fuzz.sh $(SECONDS_EACH)
@@ -112,7 +116,7 @@ bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and t
 	.venv-test/bin/python tools/stream_picture.py
 
 clean: ## removes everything that was made
-	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks compare/judges/ts/node_modules $(GO_JUDGES)
+	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks compare/judges/ts/node_modules clients/node_modules $(GO_JUDGES)
 
 $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	rm -rf dist
@@ -135,6 +139,10 @@ $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 
 $(NODE_MODULES): compare/judges/ts/package.json compare/judges/ts/package-lock.json
 	npm ci --prefix compare/judges/ts --no-audit --no-fund
+	@touch $@
+
+$(CLIENT_MODULES): clients/package.json clients/package-lock.json
+	npm ci --prefix clients --no-audit --no-fund
 	@touch $@
 
 $(GO_JUDGES): $(wildcard compare/judges/go/*.go) compare/judges/go/go.mod compare/judges/go/go.sum

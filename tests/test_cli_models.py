@@ -1,8 +1,10 @@
 """`deltafold chat`, `models`, `doctor` and `completion`."""
 
 import io
+import json
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypedDict, cast
@@ -189,3 +191,35 @@ def test_the_completion_script_is_valid(
     path.write_text(script)
     done = subprocess.run([interpreter, "-n", str(path)], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("client", ["codex", "claude-code", "gemini-cli", "opencode", "aider"])
+def test_serve_prints_what_to_set_in_a_client(
+    client: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["serve", "--model", "fast=openai/gpt-5", "--port", "9", "--print-config", client]
+    assert main(asked) == 0
+    out = capsys.readouterr().out
+    assert "http://127.0.0.1:9" in out
+    assert client == "codex" or "fast" in out
+    if client == "opencode":
+        assert json.loads(out)["provider"]["deltafold"]["models"] == {"fast": {}}
+    if client == "codex":
+        assert tomllib.loads(out)["model_providers"]["deltafold"]["wire_api"] == "responses"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["serve"],
+        ["serve", "/no/such/file.toml"],
+        ["serve", "--model", "fast"],
+        ["serve", "--model", "fast=nobody/gpt-5"],
+        ["serve", "file.toml", "--model", "fast=openai/gpt-5"],
+    ],
+)
+def test_serve_refuses_a_wrong_table_in_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -7,7 +7,6 @@ Laws: what the target cannot carry is in `notes`. A failed source never becomes 
 target's own error comes last. Nothing is made up.
 """
 
-import asyncio
 import json
 from collections.abc import (
     AsyncGenerator,
@@ -39,6 +38,7 @@ from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.foreign_text import well_formed
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.pauses import with_pauses
 
 __all__ = [
     "EncodedBody",
@@ -424,7 +424,7 @@ async def _async_chunks(
     keep_alive: float | None,
     error_mapper: ErrorMapper | None,
 ) -> AsyncIterator[bytes]:
-    timed = _whole_waits(chunks) if keep_alive is None else _timed(chunks, keep_alive)
+    timed = _whole_waits(chunks) if keep_alive is None else with_pauses(chunks, keep_alive)
     try:
         async for chunk in timed:
             if chunk is not None:
@@ -446,29 +446,6 @@ async def _async_chunks(
 async def _whole_waits(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes | None]:
     async for chunk in chunks:
         yield chunk
-
-
-async def _timed(chunks: AsyncIterator[bytes], seconds: float) -> AsyncGenerator[bytes | None]:
-    """Yield the chunks, and None after each time of silence."""
-    waiting: asyncio.Task[bytes | None] | None = None
-    try:
-        while True:
-            waiting = waiting or asyncio.ensure_future(_next(chunks))
-            done, _ = await asyncio.wait({waiting}, timeout=seconds)
-            if not done:
-                yield None
-                continue
-            chunk, waiting = waiting.result(), None
-            if chunk is None:
-                return
-            yield chunk
-    finally:
-        if waiting is not None:
-            waiting.cancel()
-
-
-async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
-    return await anext(chunks, None)
 
 
 async def _as_async(chunks: AsyncIterable[bytes] | Iterable[bytes]) -> AsyncIterator[bytes]:

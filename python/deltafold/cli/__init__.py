@@ -5,6 +5,7 @@
     deltafold chat VENDOR/MODEL [PROMPT]
     deltafold models [NAME]
     deltafold doctor [VENDOR/MODEL]
+    deltafold serve [FILE] [--model NAME=VENDOR/MODEL]
     deltafold types package.module:Name [--check FILE]
     deltafold completion SHELL
 
@@ -48,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"deltafold {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (_fold, _transcode, _chat, _models, _doctor, _types):
+    for add in (_fold, _transcode, _chat, _models, _doctor, _serve, _types):
         add(commands)
     _completion(commands, parser)
     return parser
@@ -142,6 +143,41 @@ def _doctor(commands: _Commands) -> None:
     summary = "show versions, extras, keys, proxies, and what a call would send"
     parser = _command(commands, "doctor", summary, run)
     parser.add_argument("model", nargs="?", help="vendor/model, whose request to show; not sent")
+
+
+def _serve(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.serving import serve
+
+        return serve(
+            given.file,
+            given.model,
+            host=given.host,
+            port=given.port,
+            no_auth=given.no_auth,
+            config_of=given.print_config,
+        )
+
+    from deltafold.cli.clients import CLIENTS
+
+    summary = "answer clients of any protocol by calling models"
+    parser = _command(commands, "serve", summary, run)
+    parser.add_argument("file", nargs="?", help="a TOML file with a table [models]")
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME=VENDOR/MODEL",
+        help="a model; * in both names stands for the same text",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1")
+    parser.add_argument("--port", type=int, default=8017, help="default 8017")
+    parser.add_argument(
+        "--no-auth", action="store_true", help="answer other machines too, without authentication"
+    )
+    parser.add_argument(
+        "--print-config", choices=list(CLIENTS), help="print what to set in a client instead"
+    )
 
 
 def _types(commands: _Commands) -> None:

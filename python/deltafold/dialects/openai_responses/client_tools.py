@@ -7,7 +7,7 @@ Laws: a freeform tool is a function with one text `input`. A tool of a namespace
 `namespace__name`, in the declaration, the history and the choice. Two tools never share a name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from deltafold.contract import json_object
@@ -18,6 +18,10 @@ from deltafold.messages import ToolCallPart
 from deltafold.tool_specs import ToolSpec
 
 _FUNCTION: Final = frozenset({"type", "name", "description", "parameters", "strict"})
+
+
+IN_INPUT: Final = "deltafold_in_input"
+"""Member of `extra` of a tool that an item of the input declares."""
 
 
 def flat_name(members: Mapping[str, object]) -> str:
@@ -54,6 +58,27 @@ class ToolReader:
         else:
             self._reader.provider_tool(tool, self._entries)
         self._entries += 1
+
+    def read_additional(self, item: Object, place: str) -> None:
+        """Read the tools of an `additional_tools` item, which stays in the input.
+
+        Codex declares its tools so for its newest models; several items may repeat a tool. Tools of
+        the provider stay in the item alone.
+        """
+        for tool, where in objects(item.get("tools"), f"{place}.tools"):
+            within: Object | None = None
+            declared: Iterable[tuple[Object, str]] = [(tool, where)]
+            if tool.get("type") == "namespace" and _is_flat(tool):
+                within, declared = tool, objects(tool["tools"], f"{where}.tools")
+            for inner, inner_place in declared:
+                if inner.get("type") not in {"function", "custom"}:
+                    continue
+                namespace = None if within is None else within.get("name")
+                if flat_name({**inner, "namespace": namespace}) not in self._places:
+                    self._read_client_tool(inner, inner_place, within)
+                    declared_last = self._reader.tools[-1]
+                    extra = {**declared_last.extra, IN_INPUT: True}
+                    self._reader.tools[-1] = declared_last.model_copy(update={"extra": extra})
 
     def _read_client_tool(self, tool: Object, place: str, within: Object | None) -> None:
         reader = self._reader
@@ -119,6 +144,11 @@ def _schema_of_input() -> Object:
         "required": ["input"],
         "additionalProperties": False,
     }
+
+
+def is_in_input(tool: ToolSpec, dialect: str) -> bool:
+    """Return whether an item of the input declares a tool, so that `tools` does not repeat it."""
+    return tool.dialect == dialect and IN_INPUT in tool.extra
 
 
 def is_freeform(tool: ToolSpec | None, dialect: str) -> bool:

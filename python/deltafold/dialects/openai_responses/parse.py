@@ -52,6 +52,7 @@ def read_body(reader: Reader) -> None:
         reader.say(Role.SYSTEM, [TextPart(text=text(instructions, "instructions"))])
         reader.config["system_as_instructions"] = True
     given = reader.body.pop("input", None)
+    additional = [] if isinstance(given, str) else _additional_tools(given)
     if isinstance(given, str):
         reader.say(Role.USER, [TextPart(text=given)])
     else:
@@ -60,12 +61,26 @@ def read_body(reader: Reader) -> None:
     tools = ToolReader(reader)
     for tool, place in objects(reader.body.pop("tools", None), "tools"):
         tools.read(tool, place)
+    for item, place in additional:
+        tools.read_additional(item, place)
     _read_tool_choice(reader)
     include = words(reader.body.pop("include", None), "include")
     reader.config["encrypted_reasoning"] = ENCRYPTED_REASONING in include
     if others := [word for word in include if word != ENCRYPTED_REASONING]:
         reader.config["include"] = others
     reader.config["store"] = reader.body.pop("store", None)
+
+
+def _additional_tools(items: object) -> list[tuple[Object, str]]:
+    """Return the items that declare tools.
+
+    Source: a request of Codex 0.169 for gpt-6 (2026-11).
+    """
+    return [
+        (item, place)
+        for item, place in objects(items, "input")
+        if item.get("type") == "additional_tools"
+    ]
 
 
 def _read_tool_choice(reader: Reader) -> None:

@@ -28,6 +28,7 @@ from deltafold.dialects.openai_responses.client_tools import (
     flat_name,
     freeform_input,
     is_freeform,
+    is_in_input,
     namespace_of,
     native_names,
 )
@@ -111,6 +112,8 @@ def _tools(rendering: Rendering) -> list[Object]:
     rendered: list[Object] = []
     namespaces: dict[object, list[Object]] = {}
     for tool in rendering.tools:
+        if is_in_input(tool, DIALECT):
+            continue
         entry = namespace_of(tool, DIALECT)
         item = _tool(tool, rendering)
         if entry is None:

@@ -1,0 +1,64 @@
+"""`deltafold serve`: the gateway on a port, and the settings of clients for it.
+
+In: a TOML file or `name=vendor/model` pairs.  Out: a running server, or the text of a client's
+settings.
+
+Law: on an address that other machines reach, the gateway answers only with `--no-auth`, because the
+command has no authentication. A program adds its own with `create_app(on_request=...)`.
+"""
+
+from collections.abc import Sequence
+
+from deltafold import MisuseError, UnknownDialectError
+from deltafold.cli.clients import CLIENTS
+from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
+
+
+def serve(
+    file: str | None,
+    models: Sequence[str],
+    *,
+    host: str,
+    port: int,
+    no_auth: bool,
+    config_of: str | None,
+) -> int:
+    """Run the gateway until it is interrupted; returns the exit code.
+
+    Args:
+        file: a TOML file with a table `[models]`.
+        models: further models, each as `name=vendor/model`.
+        host: the address to listen on.
+        port: the port to listen on.
+        no_auth: answer clients of other machines.
+        config_of: print the settings of this client instead.
+    """
+    try:
+        from deltafold.gateway import ModelTable, create_app, read_table  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as missing:
+        complain(f"{missing.name} is not installed: pip install 'deltafold[gateway]'")
+        return EXIT_USAGE
+    if file is not None and models:
+        complain("give a file, or --model, not both")
+        return EXIT_USAGE
+    try:
+        pairs = dict(map(_pair, models))
+        table = ModelTable(pairs) if file is None else read_table(file)
+    except (MisuseError, UnknownDialectError, OSError) as problem:
+        complain(problem)
+        return EXIT_USAGE
+    if config_of is not None:
+        first = next((name for name in table.names if "*" not in name), "NAME")
+        print(CLIENTS[config_of].format(url=f"http://{host}:{port}", model=first), end="")
+        return EXIT_DONE
+    import uvicorn  # noqa: PLC0415 - an extra
+
+    uvicorn.run(create_app(table, allow_anyone=no_auth), host=host, port=port)
+    return EXIT_DONE
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, target = text.partition("=")
+    if not mark or not name or not target:
+        raise MisuseError(f"--model {text!r} must be name=vendor/model")
+    return name, target

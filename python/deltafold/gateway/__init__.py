@@ -1,0 +1,31 @@
+"""Gateway: any client protocol in front of any Model, as an ASGI application and its functions.
+
+    app = create_app({"gpt-5": "openai/gpt-5", "claude-*": "anthropic/claude-*"})
+
+In: requests in openai-chat, openai-responses, anthropic-messages and gemini, streamed or not.  Out:
+calls of Models, answered in the protocol of the client.
+
+Laws: a failure of the upstream keeps its status, code, retry-after and request id in the client's
+format. The client's disconnect ends the upstream call. Headers of the client are not forwarded. The
+package keeps nothing but the bounded store of responses. Needs the extra `gateway`.
+"""
+
+from deltafold.gateway.answering import error_response, open_stream, respond
+from deltafold.gateway.app import create_app
+from deltafold.gateway.asking import Asked, read_request, refusal
+from deltafold.gateway.response_store import MemoryStore, ResponseStore
+from deltafold.gateway.table import ModelTable, read_table
+
+__all__ = [
+    "Asked",
+    "MemoryStore",
+    "ModelTable",
+    "ResponseStore",
+    "create_app",
+    "error_response",
+    "open_stream",
+    "read_request",
+    "read_table",
+    "refusal",
+    "respond",
+]

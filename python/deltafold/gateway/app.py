@@ -1,0 +1,249 @@
+"""The ASGI application: routes of the client protocols in front of a table of models.
+
+In: HTTP requests.  Out: answers in the protocol of each route.
+
+Laws: without a hook that authenticates, only clients on this machine are answered, unless
+`allow_anyone` says otherwise. The size of a request body is bounded.
+"""
+
+import ipaddress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, TypeAlias
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from deltafold.contract import ErrorCode
+from deltafold.conversation.tokens import TokenCounter
+from deltafold.errors import ModelError
+from deltafold.gateway.answering import OnMessage, error_response, respond
+from deltafold.gateway.asking import Asked, read_request, refusal
+from deltafold.gateway.response_store import MemoryStore, ResponseStore
+from deltafold.gateway.table import Entry, ModelTable
+from deltafold.messages import Message
+
+OnRequest: TypeAlias = Callable[[Request, Asked], Awaitable[Asked | None]]
+"""Authenticates, refuses (by raising a `ModelError`), or replaces a request."""
+
+_MAX_BODY_BYTES: Final = 64 << 20
+
+
+def create_app(
+    models: ModelTable | Mapping[str, Entry],
+    *,
+    on_request: OnRequest | None = None,
+    on_message: OnMessage | None = None,
+    store: ResponseStore | None = None,
+    keep_alive: float | None = 15.0,
+    max_body_bytes: int = _MAX_BODY_BYTES,
+    allow_anyone: bool = False,
+) -> Starlette:
+    """Make the application.
+
+    >>> app = create_app({"gpt-5": "openai/gpt-5", "claude-*": "anthropic/claude-*"})
+
+    Args:
+        models: the table of models.
+        on_request: is called with each request before the upstream is; it may raise a `ModelError`,
+            whose status and code the client gets, or return another request.
+        on_message: is told the message of each call, for usage, cost and logs.
+        store: keeps responses for `previous_response_id`; None keeps them in memory, bounded.
+        keep_alive: seconds of silence before a streaming client is told that the connection lives.
+        max_body_bytes: the largest body of a request, in bytes.
+        allow_anyone: answer clients of other machines without `on_request`.
+
+    Raises:
+        MisuseError: the table is wrong.
+    """
+    table = models if isinstance(models, ModelTable) else ModelTable(models)
+    gateway = _Gateway(
+        table,
+        on_request=on_request,
+        on_message=on_message,
+        store=MemoryStore() if store is None else store,
+        keep_alive=keep_alive,
+        max_body_bytes=max_body_bytes,
+        allow_anyone=allow_anyone,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            await table.aclose()
+
+    routes = [
+        Route("/v1/chat/completions", gateway.answers("openai-chat"), methods=["POST"]),
+        Route("/v1/responses", gateway.answers("openai-responses"), methods=["POST"]),
+        Route("/v1/messages", gateway.answers("anthropic-messages"), methods=["POST"]),
+        Route("/v1/messages/count_tokens", gateway.count_tokens, methods=["POST"]),
+        Route("/v1/models", gateway.list_models),
+        Route("/v1beta/models", gateway.list_models),
+        # google-genai 3 calls version v1, earlier ones v1beta.
+        Route("/v1/models/{call:path}", gateway.gemini, methods=["POST"]),
+        Route("/v1beta/models/{call:path}", gateway.gemini, methods=["POST"]),
+        Route("/health", _health),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+async def _health(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+class _Gateway:
+    """The endpoints of one application."""
+
+    def __init__(
+        self,
+        table: ModelTable,
+        *,
+        on_request: OnRequest | None,
+        on_message: OnMessage | None,
+        store: ResponseStore,
+        keep_alive: float | None,
+        max_body_bytes: int,
+        allow_anyone: bool,
+    ) -> None:
+        self._table = table
+        self._on_request = on_request
+        self._on_message = on_message
+        self._store = store
+        self._keep_alive = keep_alive
+        self._max_body_bytes = max_body_bytes
+        self._allow_anyone = allow_anyone
+
+    def answers(self, protocol: str) -> Callable[[Request], Awaitable[Response]]:
+        """Return the endpoint of a protocol."""
+
+        async def answer(request: Request) -> Response:
+            return await self._answer(request, protocol, None, None)
+
+        return answer
+
+    async def gemini(self, request: Request) -> Response:
+        """Answer `models/{model}:generateContent` and `:streamGenerateContent`."""
+        name, _, method = str(request.path_params["call"]).rpartition(":")
+        if method not in {"generateContent", "streamGenerateContent"}:
+            message = f"there is no method {method!r}; there are generateContent and"
+            error = refusal(f"{message} streamGenerateContent", ErrorCode.NOT_FOUND, 404)
+            return error_response(error, "gemini")
+        return await self._answer(request, "gemini", name, method == "streamGenerateContent")
+
+    async def count_tokens(self, request: Request) -> Response:
+        """Answer with an estimate, because the upstream counts only what it answers."""
+        try:
+            self._admit(request)
+            asked = read_request("anthropic-messages", await self._body(request))
+            asked = await self._hooked(request, asked)
+            upstream = self._table.find(asked.model_id)
+        except ModelError as error:
+            return error_response(error, "anthropic-messages")
+        counter = TokenCounter(dialect=upstream.model.dialect, model_id=upstream.model_id)
+        count = sum(map(counter.message, asked.messages)) + counter.tools(asked.parsed.tools)
+        return JSONResponse({"input_tokens": count})
+
+    async def list_models(self, request: Request) -> Response:
+        """List the names of the table in the form of OpenAI, of Anthropic or of Gemini."""
+        try:
+            self._admit(request)
+        except ModelError as error:
+            return error_response(error, "openai-chat")
+        names = self._table.names
+        if request.url.path.startswith("/v1beta"):
+            return JSONResponse({"models": [{"name": f"models/{name}"} for name in names]})
+        if "anthropic-version" in request.headers:
+            rows = [
+                {"type": "model", "id": name, "display_name": name, "created_at": _UNKNOWN_TIME}
+                for name in names
+            ]
+            ends = {"first_id": names[0], "last_id": names[-1]}
+            return JSONResponse({"data": rows, "has_more": False, **ends})
+        known = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "deltafold"} for name in names
+        ]
+        return JSONResponse({"object": "list", "data": known})
+
+    async def _answer(
+        self, request: Request, protocol: str, model_id: str | None, streams: bool | None
+    ) -> Response:
+        is_array = protocol == "gemini" and request.query_params.get("alt") != "sse"
+        try:
+            self._admit(request)
+            asked = read_request(
+                protocol,
+                await self._body(request),
+                model_id=model_id,
+                streams=streams,
+                is_array=is_array,
+                is_codex=request.headers.get("originator", "").startswith("codex"),
+            )
+            asked = await self._continued(await self._hooked(request, asked))
+            return await respond(
+                asked,
+                self._table.find(asked.model_id),
+                request=request,
+                keep_alive=self._keep_alive,
+                on_message=self._ended,
+            )
+        except ModelError as error:
+            return error_response(error, protocol)
+
+    def _admit(self, request: Request) -> None:
+        """Refuse a client of another machine where nothing authenticates."""
+        if self._on_request is not None or self._allow_anyone or _is_local(request):
+            return
+        raise refusal(
+            "this gateway answers clients of its own machine only: it has no authentication",
+            ErrorCode.PERMISSION,
+            403,
+        )
+
+    async def _body(self, request: Request) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in request.stream():
+            size += len(piece)
+            if size > self._max_body_bytes:
+                message = f"the body has more than {self._max_body_bytes:,} bytes"
+                raise refusal(message, status=413)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    async def _hooked(self, request: Request, asked: Asked) -> Asked:
+        if self._on_request is None:
+            return asked
+        return await self._on_request(request, asked) or asked
+
+    async def _continued(self, asked: Asked) -> Asked:
+        if asked.previous is None:
+            return asked
+        known = await self._store.get(asked.previous)
+        if known is None:
+            message = f"previous_response_id: the response {asked.previous!r} is not kept here"
+            raise refusal(message, ErrorCode.NOT_FOUND, 404)
+        return asked.after(tuple(known))
+
+    async def _ended(self, asked: Asked, message: Message, error: ModelError | None) -> None:
+        response_id = message.meta.response_id
+        if asked.stores and error is None and response_id:
+            await self._store.put(response_id, (*asked.messages, message))
+        if self._on_message is not None:
+            await self._on_message(asked, message, error)
+
+
+_UNKNOWN_TIME: Final = "1970-01-01T00:00:00Z"
+
+
+def _is_local(request: Request) -> bool:
+    host = None if request.client is None else request.client.host
+    if host is None:
+        return True  # a socket of this machine
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in {"localhost", "testclient"}

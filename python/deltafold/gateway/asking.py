@@ -1,0 +1,137 @@
+"""Requests of clients: bytes become `Asked`, what a client wants of which model.
+
+In: the body of a request, and its protocol.  Out: `Asked`.
+
+Laws: a mistake of the client is a `ModelError` with status 400 that names the place. Nothing that
+the client declared is dropped here: what an upstream cannot take is noted when it is rendered.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from deltafold.contract import ErrorCode
+from deltafold.dialects import parse_request
+from deltafold.dialects.reader import ParsedRequest
+from deltafold.encoding import EncoderOptions
+from deltafold.errors import ModelError
+from deltafold.messages import Message
+
+PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
+"""Protocols that clients may speak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client wants.
+
+    Attributes:
+        protocol: the dialect of the request.
+        target: the target of the answer, one of `target_names()`.
+        model_id: the name of the model as the client wrote it.
+        parsed: the request.
+        streams: whether the answer is streamed.
+        options: options of the answer's `Encoder`.
+        previous: the id of the response that the request continues, None without one.
+        stores: whether the answer may be continued by its id.
+    """
+
+    protocol: str
+    target: str
+    model_id: str
+    parsed: ParsedRequest
+    streams: bool
+    options: EncoderOptions
+    previous: str | None = None
+    stores: bool = False
+
+    def after(self, messages: tuple[Message, ...]) -> "Asked":
+        """Return the request with the messages of the response that it continues before its own."""
+        return replace(self, parsed=replace(self.parsed, messages=(*messages, *self.messages)))
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation."""
+        return self.parsed.messages
+
+
+def read_request(
+    protocol: str,
+    body: bytes,
+    *,
+    model_id: str | None = None,
+    streams: bool | None = None,
+    is_array: bool = False,
+    is_codex: bool = False,
+) -> Asked:
+    """Read the request of a client.
+
+    >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
+    >>> asked.model_id, asked.streams
+    ('m', False)
+
+    Args:
+        protocol: one of `PROTOCOLS`.
+        body: the body of the request.
+        model_id: the model, if the path names it (gemini).
+        streams: whether the answer is streamed, if the path decides (gemini).
+        is_array: the stream is one JSON array (gemini without `alt=sse`).
+        is_codex: the client is Codex, which ends a turn at some errors only.
+
+    Raises:
+        ModelError: the body is no request of the protocol; its status is 400.
+    """
+    try:
+        given: object = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise refusal(f"the body is not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise refusal(f"the body must be an object, not {type(given).__name__}")
+    members = cast("dict[str, object]", given)
+    previous = members.pop("previous_response_id", None)
+    try:
+        parsed = parse_request(members, protocol, model_id=model_id)
+    except ValueError as error:
+        raise refusal(str(error)) from error
+    named = parsed.config.get("model_id")
+    if not isinstance(named, str) or not named:
+        raise refusal("model: the request names no model")
+    streamed = bool(parsed.stream) if streams is None else streams
+    options: EncoderOptions = {"model_id": named, "envelope": True, "tools": parsed.client_tools}
+    if protocol == "openai-chat":
+        options["include_usage"] = not streamed or _wants_usage(members)
+    if is_codex:
+        options["codex"] = True
+    is_responses = protocol == "openai-responses"
+    return Asked(
+        protocol,
+        "gemini-array" if protocol == "gemini" and is_array else protocol,
+        named,
+        parsed,
+        streamed,
+        options,
+        previous if isinstance(previous, str) else None,
+        is_responses and members.get("store") is not False,
+    )
+
+
+def _wants_usage(body: Mapping[str, object]) -> bool:
+    """Return whether a Chat request asks for the chunk of usage.
+
+    Source: "stream_options" of OpenAI's reference of Chat Completions.
+    """
+    options = body.get("stream_options")
+    if not isinstance(options, Mapping):
+        return False
+    return cast("Mapping[str, object]", options).get("include_usage") is True
+
+
+def refusal(
+    message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST, status: int = 400
+) -> ModelError:
+    """Make the error of a request that is refused, which hooks may raise.
+
+    >>> raise refusal("the key is unknown", ErrorCode.AUTHENTICATION, 401)
+    """
+    return ModelError(code=code, message=message, retryable=False, status=status)

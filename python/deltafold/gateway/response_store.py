@@ -1,0 +1,56 @@
+"""Stored responses: what `previous_response_id` of the Responses API continues.
+
+In: the conversation and the answer of a response, by its id.  Out: the same, while it is kept.
+
+Law: the store in memory is bounded in responses and in bytes; the oldest leave first.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol
+
+from deltafold.messages import Message
+
+
+class ResponseStore(Protocol):
+    """Keeps conversations by the id of their last response."""
+
+    async def get(self, response_id: str) -> Sequence[Message] | None:
+        """Return the conversation up to a response and with it, None if it is not kept."""
+        ...
+
+    async def put(self, response_id: str, messages: Sequence[Message]) -> None:
+        """Keep a conversation."""
+        ...
+
+
+class MemoryStore:
+    """Store in the memory of this process.
+
+    Args:
+        max_responses: the largest number of conversations.
+        max_bytes: the largest sum of their sizes as JSON, in bytes.
+    """
+
+    def __init__(self, max_responses: int = 1_000, max_bytes: int = 64 << 20) -> None:
+        self._max_responses = max_responses
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[str, tuple[int, tuple[Message, ...]]] = OrderedDict()
+        self._bytes = 0
+
+    async def get(self, response_id: str) -> Sequence[Message] | None:
+        """Return a conversation, None if it is not kept any more."""
+        kept = self._kept.get(response_id)
+        return None if kept is None else kept[1]
+
+    async def put(self, response_id: str, messages: Sequence[Message]) -> None:
+        """Keep a conversation, and forget the oldest ones beyond the bounds."""
+        size = sum(len(message.to_json()) for message in messages)
+        if size > self._max_bytes:
+            return
+        old, _ = self._kept.pop(response_id, (0, ()))
+        self._bytes += size - old
+        self._kept[response_id] = size, tuple(messages)
+        while len(self._kept) > self._max_responses or self._bytes > self._max_bytes:
+            _, (gone, _) = self._kept.popitem(last=False)
+            self._bytes -= gone

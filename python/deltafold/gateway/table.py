@@ -1,0 +1,127 @@
+"""Table of models: the names that clients write, and the Models behind them.
+
+In: names with wildcards, and names or settings of `load_model`.  Out: Models, one for each entry,
+and the name of the model to call.
+
+Laws: an exact name goes before a pattern, and patterns are tried in their order. A name that is not
+in the table is refused with the names that are.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from deltafold.contract import ErrorCode
+from deltafold.exceptions import MisuseError
+from deltafold.gateway.asking import refusal
+from deltafold.models.base import Model
+from deltafold.models.loading import load_model
+
+Entry: TypeAlias = "Model[Any] | str | Mapping[str, object]"
+"""A Model, its name, or `{model, **settings}` as `load_model` takes them."""
+
+
+class Upstream(NamedTuple):
+    """A Model, and the name of the model to call, which a pattern completes."""
+
+    model: Model[Any]
+    model_id: str
+
+
+class ModelTable:
+    """Models by the names of clients.
+
+    >>> table = ModelTable({"fast": "openai/gpt-5-mini", "claude-*": "anthropic/claude-*"})
+    >>> table.find("claude-sonnet-4-5").model_id
+    'claude-sonnet-4-5'
+
+    Args:
+        entries: Models, names of `load_model`, or mappings with `model` and settings. A name may
+            have one `*`, which stands for the rest of the client's name in the other name too.
+        settings: settings of every model, such as `transport`.
+
+    Raises:
+        MisuseError: an entry is wrong; the error names it.
+    """
+
+    def __init__(self, entries: Mapping[str, Entry], **settings: object) -> None:
+        if not entries:
+            raise MisuseError("models: the table is empty")
+        self._rows: dict[str, Upstream] = {}
+        for name, entry in entries.items():
+            if name.count("*") > 1:
+                raise MisuseError(f"models: {name!r} has more than one *")
+            self._rows[name] = _upstream(name, entry, settings)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the table, patterns included."""
+        return list(self._rows)
+
+    def find(self, name: str) -> Upstream:
+        """Return the upstream of a client's name.
+
+        Raises:
+            ModelError: no entry has the name; its status is 404.
+        """
+        row = self._rows.get(name)
+        if row is not None:
+            return row
+        for pattern, row in self._rows.items():
+            before, star, after = pattern.partition("*")
+            is_long = len(name) >= len(before) + len(after)
+            if star and is_long and name.startswith(before) and name.endswith(after):
+                rest = name[len(before) : len(name) - len(after)]
+                return row._replace(model_id=row.model_id.replace("*", rest))
+        known = ", ".join(self._rows)
+        raise refusal(
+            f"the model {name!r} does not exist; there are {known}", ErrorCode.NOT_FOUND, 404
+        )
+
+    async def aclose(self) -> None:
+        """Close the clients of the Models."""
+        for row in self._rows.values():
+            await row.model.aclose()
+
+
+def _upstream(name: str, entry: Entry, settings: Mapping[str, object]) -> Upstream:
+    if isinstance(entry, Model):
+        return Upstream(entry, entry.model_id)
+    members: dict[str, Any] = {"model": entry} if isinstance(entry, str) else dict(entry)
+    target = members.pop("model", None)
+    if not isinstance(target, str):
+        raise MisuseError(f"models: {name!r} names no model")
+    try:
+        given: dict[str, Any] = {**settings, **members}
+        model = load_model(target, **given)
+    except (ValueError, MisuseError) as error:
+        raise MisuseError(f"models: {name!r}: {error}") from error
+    return Upstream(model, model.model_id)
+
+
+def read_table(path: str | Path) -> ModelTable:
+    """Read the table of a TOML file.
+
+        [models]
+        "gpt-5" = "openai/gpt-5"
+        "claude-*" = "anthropic/claude-*"
+
+        [models.local]
+        model = "vllm/qwen3-coder"
+        base_url = "http://127.0.0.1:8000/v1"
+
+    Raises:
+        MisuseError: the file is not TOML, or an entry is wrong.
+        OSError: the file cannot be read.
+    """
+    try:
+        given = tomllib.loads(Path(path).read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise MisuseError(f"{path}: {error}") from error
+    models = given.pop("models", None)
+    if not isinstance(models, dict):
+        raise MisuseError(f"{path}: there is no table [models]")
+    if given:
+        raise MisuseError(f"{path}: unknown: {', '.join(given)}; there is the table [models]")
+    return ModelTable(cast("dict[str, Entry]", models))

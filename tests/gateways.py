@@ -1,0 +1,53 @@
+"""A running gateway in front of a replay server, for tests with real clients.
+
+In: the recordings of the upstream.  Out: the address of the gateway.
+"""
+
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from deltafold import OpenAIChatModel
+from deltafold.dialects import dialect_of
+from deltafold.gateway import create_app
+from deltafold.models.adapters import adapter_of
+from deltafold.models.base import Model
+from deltafold.testing import ReplayServer
+
+
+@contextmanager
+def served(app: Any) -> Generator[str]:  # noqa: ANN401 - an ASGI application
+    """Serve an application on a free port of this machine, and yield its address."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+def upstream(dialect: str, url: str) -> Model[Any]:
+    """Return a Model of a dialect at a replay server."""
+    adapter = adapter_of(dialect) or OpenAIChatModel
+    base = f"{url}/v1" if dialect_of(dialect).path.startswith("/chat") else url
+    config = {"model_id": "upstream-model"}
+    return adapter(config, base_url=base, api_key="upstream-key")
+
+
+@contextmanager
+def gateway(dialect: str, **options: Any) -> Generator[tuple[str, ReplayServer]]:  # noqa: ANN401 - those of `create_app`
+    """Serve a gateway whose only model, `m`, is at a replay server."""
+    with ReplayServer() as server:
+        app = create_app({"m": upstream(dialect, server.url)}, **options)
+        with served(app) as url:
+            yield url, server

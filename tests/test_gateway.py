@@ -1,0 +1,443 @@
+"""The gateway: official clients of four protocols in front of recorded upstreams."""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import anthropic
+import httpx2
+import openai
+import pytest
+from google import genai
+from starlette.applications import Starlette
+from starlette.requests import Request
+
+from deltafold import (
+    Encoder,
+    ErrorCode,
+    Message,
+    MisuseError,
+    ModelError,
+    OpenAIChatModel,
+    message_deltas,
+)
+from deltafold.gateway import (
+    Asked,
+    MemoryStore,
+    ModelTable,
+    create_app,
+    read_table,
+    refusal,
+)
+from deltafold.models.calls import CallFacts
+from deltafold.parts import TextPart, ToolCallPart
+from deltafold.stream_core import Observer, StreamCore
+from deltafold.testing import Recording, ReplayServer
+from deltafold.usage import Usage
+from gateways import gateway, served
+
+UPSTREAMS: Final = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "ollama",
+)
+CLIENTS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
+TYPES: Final = {"ollama": "application/x-ndjson"}
+SCHEMA: Final = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def answer(*parts: TextPart | ToolCallPart) -> Message:
+    message = Message.assistant(*parts)
+    message.meta.usage = Usage(input_tokens=11, output_tokens=7, total_tokens=18)
+    message.meta.response_id = "upstream-1"
+    return message
+
+
+TEXT: Final = answer(TextPart(text="Rain in Oslo, "), TextPart(text="sun in Rome."))
+CALLS: Final = answer(
+    TextPart(text="Two cities."),
+    *(
+        ToolCallPart(
+            tool_call_id=f"call_{city}", tool_name="weather", raw_args_text=f'{{"city":"{city}"}}'
+        )
+        for city in ("Oslo", "Rome")
+    ),
+)
+
+
+def recorded(message: Message, dialect: str) -> Recording:
+    """Return the stream of a message as an upstream of a dialect sends it."""
+    encoder = Encoder(dialect)
+    body = b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()
+    return Recording.of(body, piece_bytes=700, content_type=TYPES.get(dialect, "text/event-stream"))
+
+
+OPEN: Final[list[Any]] = []
+"""Clients of the test that runs."""
+
+
+@pytest.fixture(autouse=True)
+def clients() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
+def opened(client: object) -> object:
+    """Return a client that is closed after the test."""
+    OPEN.append(client)
+    return client
+
+
+class Client(Protocol):
+    """Calls a gateway, and returns what an official client read."""
+
+    def __call__(self, url: str, *, streams: bool) -> "Got": ...
+
+
+class Got:
+    """What a client read."""
+
+    def __init__(self, text: str, calls: list[tuple[str, object]], tokens: tuple[int, int]) -> None:
+        self.text, self.calls, self.tokens = text, calls, tokens
+
+
+def by_chat(url: str, *, streams: bool) -> Got:
+    client: Any = opened(openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0))
+    tools: Any = [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]
+    asked: Any = {"model": "m", "messages": [{"role": "user", "content": "?"}], "tools": tools}
+    if streams:
+        asked["stream_options"] = {"include_usage": True}
+        with client.chat.completions.stream(**asked) as stream:
+            completion: Any = stream.get_final_completion()
+    else:
+        completion = client.chat.completions.create(**asked)
+    said = completion.choices[0].message
+    calls = [(c.function.name, json.loads(c.function.arguments)) for c in said.tool_calls or ()]
+    usage = completion.usage
+    return Got(said.content or "", calls, (usage.prompt_tokens, usage.completion_tokens))
+
+
+def by_responses(url: str, *, streams: bool) -> Got:
+    client: Any = opened(openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0))
+    asked: Any = {
+        "model": "m",
+        "input": "?",
+        "tools": [{"type": "function", "name": "weather", "parameters": SCHEMA, "strict": False}],
+    }
+    if streams:
+        with client.responses.stream(**asked) as stream:
+            response: Any = stream.get_final_response()
+    else:
+        response = client.responses.create(**asked)
+    items = [item for item in response.output if item.type == "function_call"]
+    calls = [(item.name, json.loads(item.arguments)) for item in items]
+    usage = response.usage
+    return Got(response.output_text, calls, (usage.input_tokens, usage.output_tokens))
+
+
+def by_messages(url: str, *, streams: bool) -> Got:
+    client: Any = opened(anthropic.Anthropic(base_url=url, api_key="k", max_retries=0))
+    asked: Any = {
+        "model": "m",
+        "max_tokens": 500,
+        "messages": [{"role": "user", "content": "?"}],
+        "tools": [{"name": "weather", "input_schema": SCHEMA}],
+    }
+    if streams:
+        with client.messages.stream(**asked) as stream:
+            message: Any = stream.get_final_message()
+    else:
+        message = client.messages.create(**asked)
+    text = "".join(block.text for block in message.content if block.type == "text")
+    calls = [(block.name, block.input) for block in message.content if block.type == "tool_use"]
+    return Got(text, calls, (message.usage.input_tokens, message.usage.output_tokens))
+
+
+def by_gemini(url: str, *, streams: bool) -> Got:
+    options: Any = {"base_url": url}
+    client: Any = opened(genai.Client(api_key="k", http_options=options))
+    tools = [{"function_declarations": [{"name": "weather", "parameters_json_schema": SCHEMA}]}]
+    asked: Any = {"model": "m", "contents": "?", "config": {"tools": tools}}
+    if streams:
+        chunks: list[Any] = list(client.models.generate_content_stream(**asked))
+    else:
+        chunks = [client.models.generate_content(**asked)]
+    parts = [part for chunk in chunks for part in chunk.candidates[0].content.parts or ()]
+    text = "".join(part.text for part in parts if part.text)
+    calls = [(p.function_call.name, p.function_call.args) for p in parts if p.function_call]
+    usage = chunks[-1].usage_metadata
+    return Got(text, calls, (usage.prompt_token_count, usage.candidates_token_count))
+
+
+READ: Final[dict[str, Client]] = {
+    "openai-chat": by_chat,
+    "openai-responses": by_responses,
+    "anthropic-messages": by_messages,
+    "gemini": by_gemini,
+}
+
+
+@pytest.mark.parametrize("dialect", UPSTREAMS)
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+def test_a_client_reads_text_calls_and_usage_of_any_upstream(
+    client: str, dialect: str, *, streams: bool
+) -> None:
+    with gateway(dialect) as (url, server):
+        server.queue(recorded(TEXT, dialect), recorded(CALLS, dialect))
+        got = READ[client](url, streams=streams)
+        assert got.text == TEXT.text
+        assert got.tokens == (11, 7)
+        got = READ[client](url, streams=streams)
+        assert got.text == CALLS.text
+        assert got.calls == [("weather", {"city": "Oslo"}), ("weather", {"city": "Rome"})]
+    sent = server.requests[0]
+    assert b"weather" in sent.body
+    assert b"upstream-model" in sent.body or "upstream-model" in sent.path
+
+
+STATUS: Final[dict[int, type[openai.APIError]]] = {
+    401: openai.AuthenticationError,
+    404: openai.NotFoundError,
+    429: openai.RateLimitError,
+    500: openai.InternalServerError,
+}
+
+
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("status", STATUS)
+def test_a_refusal_keeps_its_status_retry_after_and_class(status: int, *, streams: bool) -> None:
+    body = {"error": {"type": "some_error", "message": "the upstream said no"}}
+    headers = {"retry-after": "7", "request-id": "req_upstream"}
+    with gateway("anthropic-messages") as (url, server):
+        server.queue(*[Recording.error(status, body, headers)] * 3)
+        with pytest.raises(STATUS[status]) as raised:
+            by_chat(url, streams=streams)
+        assert "the upstream said no" in str(raised.value)
+        response: Any = getattr(raised.value, "response")  # noqa: B009 - of the statuses alone
+        assert response.status_code == status
+        assert response.headers["retry-after"] == "7"
+        with pytest.raises(anthropic.APIStatusError) as told:
+            by_messages(url, streams=streams)
+        assert told.value.status_code == status
+        with pytest.raises(openai.APIStatusError) as said:
+            by_responses(url, streams=streams)
+        assert said.value.status_code == status
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_cut_upstream_is_no_success_of_the_client(client: str) -> None:
+    whole = recorded(TEXT, "anthropic-messages")
+    body = b"".join(piece for _, piece in whole.pieces)
+    cut = Recording.of(body[: body.index(b"event: message_delta")])
+    with gateway("anthropic-messages") as (url, server):
+        server.queue(cut)
+        with pytest.raises(
+            (openai.APIError, anthropic.APIError, genai.errors.APIError, ValueError)
+        ):
+            READ[client](url, streams=True)
+
+
+def test_the_clients_headers_and_key_are_not_forwarded() -> None:
+    with gateway("openai-chat") as (url, server):
+        server.queue(recorded(TEXT, "openai-chat"))
+        by_chat(url, streams=True)
+    headers = {name.lower(): value for name, value in server.requests[0].headers.items()}
+    assert headers["authorization"] == "Bearer upstream-key"
+    assert not {name for name in headers if name.startswith("x-stainless")}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/chat/completions", b"{", 400),
+        ("/v1/chat/completions", b"[]", 400),
+        ("/v1/chat/completions", b'{"messages":[]}', 400),
+        ("/v1/chat/completions", b'{"model":"m","messages":3}', 400),
+        ("/v1/chat/completions", b'{"model":"other","messages":[]}', 404),
+        ("/v1/messages", b'{"model":"other","max_tokens":1,"messages":[]}', 404),
+        ("/v1/responses", b'{"model":"m","input":"?","previous_response_id":"gone"}', 404),
+        ("/v1beta/models/m:embedContent", b"{}", 404),
+        ("/v1/messages", b"[" * 18_000, 400),
+        ("/v1/messages", b" " * 20_000, 400),  # too large
+    ],
+)
+def test_a_wrong_request_is_refused_in_the_clients_form(
+    path: str, body: bytes, status: int
+) -> None:
+    with gateway("openai-chat", max_body_bytes=19_000) as (url, server):
+        response = httpx2.post(url + path, content=body)
+        assert response.status_code == status
+        assert "error" in response.json()
+        assert not server.requests
+
+
+def test_a_response_is_continued_by_its_id() -> None:
+    with gateway("openai-chat") as (url, server):
+        server.queue(recorded(TEXT, "openai-chat"), recorded(TEXT, "openai-chat"))
+        client: Any = opened(openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0))
+        first = client.responses.create(model="m", input="first")
+        client.responses.create(model="m", input="second", previous_response_id=first.id)
+    messages: Any = json.loads(server.requests[1].body)["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+
+
+def test_the_store_is_bounded() -> None:
+    async def fill() -> None:
+        store = MemoryStore(max_responses=2, max_bytes=10_000)
+        for name in "abc":
+            await store.put(name, [Message.user("Hi")])
+        assert await store.get("a") is None
+        assert await store.get("c") is not None
+        await store.put("large", [Message.user("x" * 20_000)])
+        assert await store.get("large") is None
+        await store.put("d", [Message.user("x" * 9_500)])
+        assert await store.get("b") is None
+
+    asyncio.run(fill())
+
+
+def test_hooks_see_and_change_requests_and_see_messages() -> None:
+    ended: list[tuple[str, ModelError | None]] = []
+
+    async def on_request(request: Request, asked: Asked) -> Asked | None:
+        assert asked.model_id == "m"
+        if request.headers.get("authorization") != "Bearer right":
+            raise refusal("who are you?", ErrorCode.AUTHENTICATION, 401)
+        return None
+
+    async def on_message(asked: Asked, message: Message, error: ModelError | None) -> None:
+        assert asked.protocol == "openai-chat"
+        ended.append((message.text, error))
+
+    with gateway("openai-chat", on_request=on_request, on_message=on_message) as (url, server):
+        server.queue(recorded(TEXT, "openai-chat"))
+        with pytest.raises(openai.AuthenticationError, match="who are you"):
+            by_chat(url, streams=True)
+        assert not server.requests
+        client: Any = opened(openai.OpenAI(base_url=f"{url}/v1", api_key="right", max_retries=0))
+        list(client.chat.completions.create(model="m", messages=[], stream=True))
+    assert ended == [(TEXT.text, None)]
+
+
+def test_a_pattern_of_the_table_completes_the_name_of_the_model() -> None:
+    table = ModelTable(
+        {"exact": "openai/gpt-5", "claude-*": "anthropic/claude-*", "*": "ollama/*"}, api_key="k"
+    )
+    found = [table.find(name) for name in ("exact", "claude-opus-4-6", "qwen3")]
+    assert [(one.model.provider_id, one.model_id) for one in found] == [
+        ("openai", "gpt-5"),
+        ("anthropic", "claude-opus-4-6"),
+        ("ollama", "qwen3"),
+    ]
+    assert table.find("claude-a").model is table.find("claude-b").model  # one client for all
+
+
+@pytest.mark.parametrize(
+    ("entries", "error"),
+    [
+        ({}, "empty"),
+        ({"a": "no-such-vendor/m"}, "'a': name: unknown vendor"),
+        ({"a*b*": "openai/gpt-5"}, "more than one"),
+        ({"a": {"max_tokens": 5}}, "names no model"),
+        ({"a": {"model": "openai/gpt-5", "max_token": 5}}, "max_token"),
+    ],
+)
+def test_a_wrong_table_names_its_entry(entries: dict[str, Any], error: str) -> None:
+    with pytest.raises(MisuseError, match=re.escape(error)):
+        ModelTable(entries)
+
+
+def test_a_table_is_read_from_toml(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(
+        '[models]\n"a" = "openai/gpt-5"\n[models.b]\nmodel = "vllm/q"\nmax_tokens = 5\n'
+    )
+    table = read_table(path)
+    assert table.names == ["a", "b"]
+    assert table.find("b").model.get_config().max_tokens == 5
+    for text, error in (("x", "gateway.toml"), ("a = 1", r"[models]"), ("[models]\n[b]", "b")):
+        path.write_text(text)
+        with pytest.raises(MisuseError, match=re.escape(error)):
+            read_table(path)
+
+
+def test_another_machine_needs_a_hook_or_leave() -> None:
+    app = create_app({"m": "openai/gpt-5"})
+
+    async def ask(app: Starlette) -> httpx2.Response:
+        transport = httpx2.ASGITransport(app, client=("203.0.113.9", 5))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://g") as client:
+            return await client.get("/v1/models")
+
+    assert asyncio.run(ask(app)).status_code == 403
+    open_app = create_app({"m": "openai/gpt-5"}, allow_anyone=True)
+    assert asyncio.run(ask(open_app)).status_code == 200
+
+
+def test_models_are_listed_in_the_form_of_each_client() -> None:
+    with gateway("openai-chat") as (url, _):
+        chat: Any = opened(openai.OpenAI(base_url=f"{url}/v1", api_key="k"))
+        assert [model.id for model in chat.models.list()] == ["m"]
+        messages: Any = opened(anthropic.Anthropic(base_url=url, api_key="k"))
+        assert [model.id for model in messages.models.list()] == ["m"]
+        count = messages.messages.count_tokens(
+            model="m", messages=[{"role": "user", "content": "word " * 400}]
+        )
+        assert 300 < count.input_tokens < 700
+        assert httpx2.get(f"{url}/health").json() == {"status": "ok"}
+
+
+def test_silence_of_the_upstream_is_bridged() -> None:
+    with gateway("openai-chat", keep_alive=0.05) as (url, server):
+        body = b"".join(piece for _, piece in recorded(TEXT, "openai-chat").pieces)
+        server.queue(Recording(((0.4, body),)))
+        asked: dict[str, object] = {"model": "m", "max_tokens": 9, "messages": [], "stream": True}
+        lines = httpx2.post(f"{url}/v1/messages", json=asked).text
+    assert lines.count("event: ping") >= 2
+    assert lines.rstrip().endswith('{"type":"message_stop"}')
+
+
+class Noting:
+    """Observer that notes how a call ended."""
+
+    def __init__(self, ended: list[str]) -> None:
+        self._ended = ended
+
+    def ended(self, core: StreamCore) -> None:
+        error = core.error()
+        self._ended.append("done" if error is None else error.code.value)
+
+
+def test_the_disconnect_of_a_client_ends_the_call_of_the_upstream() -> None:
+    with ReplayServer() as server:
+        body = b"".join(piece for _, piece in recorded(TEXT, "openai-chat").pieces)
+        server.queue(Recording(tuple((0.05, body[at : at + 20]) for at in range(0, len(body), 20))))
+        ended: list[str] = []
+
+        def observe(facts: CallFacts) -> Observer:
+            assert facts.model_id == "upstream-model"
+            return Noting(ended)
+
+        model = OpenAIChatModel(
+            {"model_id": "upstream-model"},
+            base_url=f"{server.url}/v1",
+            api_key="k",
+            telemetry=observe,
+        )
+        with served(create_app({"m": model})) as url:
+            asked: dict[str, object] = {"model": "m", "messages": [], "stream": True}
+            with httpx2.stream("POST", f"{url}/v1/chat/completions", json=asked) as response:
+                next(response.iter_raw())
+            for _ in range(200):
+                if ended:
+                    break
+                time.sleep(0.02)
+        assert ended == ["cancelled"]

@@ -26,7 +26,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo test test-local lint bench compare compare-loops frameworks bench-frameworks judges clients fuzz gate gate-bless wheel wheels bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks judges clients fuzz gate gate-bless wheel wheels bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -42,6 +42,12 @@ test: .venv-test/installed ## Rust tests, Python tests against the installed whe
 
 test-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
 	.venv-local/bin/python -m pytest tests/test_local.py
+
+docs: .venv-docs/installed ## the documentation site in site/; a warning, a wrong link or a wrong anchor fails
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
+
+docs-serve: .venv-docs/installed ## the documentation site at 127.0.0.1:8000, built again after each change of a page
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs serve --dev-addr 127.0.0.1:8000
 
 lint: .venv-lint/installed ## formatters, linters, import order, type checkers, stubs, licences
 	.venv-lint/bin/ruff check
@@ -104,12 +110,13 @@ wheel: $(WHEEL) ## dist/*.whl, release build
 wheels: .venv-wheels/ready ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64)
 	.venv-wheels/bin/python tools/wheels.py
 
-bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and tests/requests from what the code does now
+bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and tests/requests, and docs/stream.svg, from what the code does now
 	.venv-test/bin/python tools/bless.py
 	.venv-test/bin/python tests/goldens.py
+	.venv-test/bin/python tools/stream_picture.py
 
 clean: ## removes everything that was made
-	rm -rf .venv-*/ dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks compare/judges/ts/node_modules clients/node_modules $(GO_JUDGES)
+	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks compare/judges/ts/node_modules clients/node_modules $(GO_JUDGES)
 
 $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	rm -rf dist

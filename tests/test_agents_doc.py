@@ -1,29 +1,22 @@
 """The examples of docs/agents.md run, over real HTTP."""
 
-import ast
-import asyncio
-import inspect
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from deltafold.conversation import AgentConfig, AgentEventKind
 from deltafold.testing import ReplayServer, answer
+from documentation import Reader, python_of, text_of
 
-TEXT = (Path(__file__).parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+TEXT = text_of("docs/agents.md")
+EXAMPLES = python_of("docs/agents.md")
 
 
-async def run_all() -> None:
+def run_all() -> None:
     """Run the examples one after another, in one namespace."""
-    found: dict[str, Any] = {}
-    for code in EXAMPLES:
-        compiled = compile(code, "agents.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        result = eval(compiled, found)  # noqa: S307 - our own documentation
-        if inspect.iscoroutine(result):
-            await result
+    with Reader({}) as reader:
+        for block in EXAMPLES:
+            reader.run(block)
 
 
 def test_the_examples_run(
@@ -37,7 +30,7 @@ def test_the_examples_run(
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         typed = answer("openai-chat", '{"place": "Brest", "hour": 17}')
         server.queue(call, done, call, done, call, done, typed)
-        asyncio.run(run_all())
+        run_all()
     assert len(EXAMPLES) == 4
     printed = capsys.readouterr().out
     assert printed.startswith("At 17:42. 140 ")

@@ -2,25 +2,24 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
-from typing_extensions import TypedDict
 
 import deltafold
 from deltafold.dialects import DIALECTS
 from deltafold.models.output_request import MECHANISMS
 from deltafold.testing import Recording, ReplayServer
+from documentation import Reader, python_of, text_of
 
-TEXT = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+TEXT = text_of("docs/models.md")
 ANSWER = {"sky": "grey", "degrees": 7.0}
 
 
-def examples_of(section: str) -> list[str]:
-    text = TEXT.partition(f"## {section}\n")[2].partition("\n## ")[0]
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+def run_examples(section: str, names: dict[str, Any]) -> None:
+    with Reader(names) as reader:
+        for block in python_of("docs/models.md", section=section):
+            reader.run(block)
 
 
 def answer() -> Recording:
@@ -38,8 +37,7 @@ def test_the_examples_of_settings_run(
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
-        for code in examples_of("Settings that every provider has"):
-            exec(compile(code, "models.md", "exec"), found)  # noqa: S102 - our own documentation
+        run_examples("Settings that every provider has", found)
         found["model"].close()
         bodies: list[dict[str, Any]] = [json.loads(asked.body) for asked in server.requests]
     assert [body["reasoning_effort"] for body in bodies] == ["low", "high", "low"]
@@ -74,15 +72,14 @@ def recipe() -> Recording:
 
 
 def test_the_examples_of_outputs_run(capsys: pytest.CaptureFixture[str]) -> None:
-    found: dict[str, Any] = {"deltafold": deltafold, "BaseModel": BaseModel, "TypedDict": TypedDict}
+    found: dict[str, Any] = {"deltafold": deltafold}
     refused = Recording.of_events(recipe().body.replace(b"Leek", b'\\",3'))
     with ReplayServer([recipe(), recipe(), recipe(), refused, recipe()]) as server:
         found["model"] = deltafold.OpenAIChatModel(
             {"model_id": "m"}, base_url=server.url, api_key="key"
         )
         with found["model"]:
-            for code in examples_of("Typed output"):
-                exec(compile(code, "models.md", "exec"), found)  # noqa: S102 - our own documentation
+            run_examples("Typed output", found)
         bodies: list[Any] = [asked.json() for asked in server.requests]
     assert found["recipe"].title == "Leek soup"
     printed = capsys.readouterr().out.splitlines()

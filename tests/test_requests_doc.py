@@ -1,14 +1,12 @@
-"""docs/requests.md names every note and every problem, and its examples run."""
+"""docs/requests.md names every note and every problem."""
 
 import re
-from pathlib import Path
-
-import pytest
 
 from deltafold import NoteCode
 from deltafold.conversation import ProblemCode
+from documentation import text_of
 
-TEXT = (Path(__file__).parents[1] / "docs" / "requests.md").read_text(encoding="utf-8")
+TEXT = text_of("docs/requests.md")
 
 
 def codes_of(section: str) -> set[str]:
@@ -23,11 +21,3 @@ def test_every_note_is_documented() -> None:
 
 def test_every_problem_is_documented() -> None:
     assert codes_of("Histories that a provider would refuse") == set(ProblemCode)
-
-
-EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-
-
-@pytest.mark.parametrize("code", EXAMPLES, ids=range(len(EXAMPLES)))
-def test_an_example_runs(code: str) -> None:
-    exec(compile(code, "requests.md", "exec"), {})  # noqa: S102 - our own documentation

@@ -3,14 +3,11 @@
 DELTAFOLD_BLESS=1 rewrites it.
 """
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
-from deltafold import Encoder, Message, MessageDelta, message_deltas, target_names
-from deltafold.parts import TextPart, ThinkingPart
-from next_turns import messages
+from deltafold import Encoder, MessageDelta, target_names
 
 DOC = Path(__file__).parents[1] / "docs" / "transcoding.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of the table -->"
@@ -143,25 +140,3 @@ def test_each_feature_is_carried_by_some_target() -> None:
     for feature, (steps, reason) in FEATURES.items():
         verdicts = {verdict(steps, reason, target) for target in target_names()}
         assert verdicts - {"no"}, feature
-
-
-EXAMPLE = DOC.read_text("utf-8").partition("## Provider state through a client")[2]
-
-
-def test_the_example_of_an_envelope_runs() -> None:
-    code = EXAMPLE.partition("```python\n")[2].partition("```")[0]
-    data: Payload = {"id": "rs_1", "type": "reasoning", "encrypted_content": "gAAAAAB"}
-    reasoning = state("openai-responses", {**data, "summary": []})["providerState"]
-    part = ThinkingPart(text="", redacted=True, provider_state=reasoning)
-    encoder = Encoder("openai-responses")
-    deltas = message_deltas(Message.assistant(part, TextPart(text="Hi")))
-    recording = b"".join(map(encoder.feed, deltas)) + encoder.close()
-
-    def next_request(answer: bytes) -> Payload:
-        events = [json.loads(line[6:]) for line in answer.splitlines() if line[:5] == b"data:"]
-        return messages(events)
-
-    exec(  # noqa: S102 - our own documentation
-        compile(code, "transcoding.md", "exec"),
-        {"recording": recording, "next_request": next_request},
-    )

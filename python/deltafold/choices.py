@@ -102,7 +102,11 @@ async def afold_choices(
     dialect: str,
     **options: Unpack[ChoicesOptions],
 ) -> dict[int, MessageAssembler]:
-    """Fold a whole body, or its asynchronous chunks, as `fold_choices()` does."""
+    """Fold a whole body, or its asynchronous chunks, as `fold_choices()` does.
+
+    >>> folded = await deltafold.afold_choices([body], "openai-chat")
+    >>> texts = {choice: one.text for choice, one in folded.items()}
+    """
     if not isinstance(chunks, AsyncIterable):
         return fold_choices(cast("bytes | Iterable[bytes]", chunks), dialect, **options)
     messages = _Messages(dialect, options)

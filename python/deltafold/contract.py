@@ -20,7 +20,10 @@ delta kind `part_end`.
 
 
 class DeltaKind(StrEnum):
-    """Kind of a `MessageDelta`."""
+    """Kind of a `MessageDelta`.
+
+    >>> [delta.text for delta in deltas if delta.kind == DeltaKind.TEXT]
+    """
 
     START = "start"
     TEXT = "text"
@@ -36,7 +39,11 @@ class DeltaKind(StrEnum):
 
 
 class FinishReason(StrEnum):
-    """Why a message ended, whatever word its provider used for it."""
+    """Why a message ended, whatever word its provider used for it.
+
+    >>> message.meta.finish_reason == FinishReason.TOOL_CALLS
+    True
+    """
 
     STOP = "stop"
     LENGTH = "length"
@@ -49,7 +56,11 @@ class FinishReason(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """Error code of a failed request or stream, independent of the provider's code."""
+    """Error code of a failed request or stream, independent of the provider's code.
+
+    >>> ErrorCode("rate_limited") is ErrorCode.RATE_LIMITED
+    True
+    """
 
     AUTHENTICATION = "authentication"
     PERMISSION = "permission"

@@ -88,6 +88,10 @@ class EncoderOptions(TypedDict, total=False):
 class EncodedBody:
     """A whole answer: what an HTTP server sends.
 
+    >>> encoded = deltafold.encode_message(message, "anthropic-messages")
+    >>> encoded.status
+    200
+
     Attributes:
         status: the HTTP status; from 400 up the body is the target's error.
         headers: the headers that the target's clients need.
@@ -350,7 +354,7 @@ def transcode_chunks(
     status and the headers before the first bytes are sent, pass a `Transcoder`: both are decided
     when the first bytes come out.
 
-    >>> with httpx2.stream("POST", url, json=body) as response:
+    >>> with httpx2.stream("POST", url, json=request) as response:
     ...     for data in transcode_chunks(response.iter_bytes(), "openai-chat", "gemini"):
     ...         send(data)
 
@@ -393,6 +397,9 @@ def atranscode_chunks(
     **options: Unpack[EncoderOptions],
 ) -> AsyncIterator[bytes]:
     """Transcode asynchronous chunks as `transcode_chunks` does.
+
+    >>> async for data in deltafold.atranscode_chunks([body], "openai-chat", "gemini"):
+    ...     print(len(data))
 
     Args:
         chunks: the bytes of the source.

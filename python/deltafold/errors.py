@@ -63,6 +63,12 @@ class ModelError(DeltafoldError):
     `str()` is one line with the failure and the next step. `retry_after` is in seconds.
     `partial_message` holds everything that was received before the failure. `body` is the beginning
     of the response's body (at most 65,536 characters), if the failure was a response.
+
+    >>> try:
+    ...     deltafold.fold(body[:500], "openai-chat")
+    ... except ModelError as error:
+    ...     error.code.value, error.retryable
+    ('connection_lost', True)
     """
 
     def __init__(

@@ -85,6 +85,9 @@ async def afold(
     dialect: str,
     **options: Unpack[DecoderOptions],
 ) -> "data_types.Message":
-    """Fold a whole body, or its asynchronous chunks, into the message; raises as `fold()` does."""
+    """Fold a whole body, or its asynchronous chunks, into the message; raises as `fold()` does.
+
+    >>> message = await deltafold.afold(body, "openai-chat")
+    """
     async with astream(chunks, dialect, **options) as opened:
         return await opened.final_message()

@@ -77,7 +77,11 @@ __all__ = [
 
 
 class Role(StrEnum):
-    """Role of the speaker."""
+    """Role of the speaker.
+
+    >>> message.role == "assistant"
+    True
+    """
 
     SYSTEM = "system"
     USER = "user"
@@ -108,6 +112,8 @@ class Meta(WireModel):
     `system_fingerprint` and `service_tier` of Chat, `additionalModelResponseFields` and `trace` of
     Bedrock Converse). `logprobs` are those of all tokens, reasoning included, if the decoder was
     asked for them.
+
+    >>> message.meta.finish_reason, message.meta.cost_usd
     """
 
     model_config = ConfigDict(
@@ -186,6 +192,10 @@ class Message(WireModel):
 
     Raises pydantic's `ValidationError` (a ValueError) for a part that is not allowed in its role;
     the error names both.
+
+    >>> question = Message.user("When is high tide?")
+    >>> Message.from_json(question.to_json()).text
+    'When is high tide?'
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -231,6 +231,9 @@ class Output(Generic[T, P]):
 class Answer(Generic[T]):
     """A whole answer and its output.
 
+    >>> answer = model.send_message_sync("A soup, please.", output=Recipe)
+    >>> answer.output.title, answer.message.meta.usage
+
     Attributes:
         output: the validated output.
         message: the message with the output, the usage and the cost.

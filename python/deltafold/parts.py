@@ -122,7 +122,11 @@ class _Part(WireModel):
 
 
 class TextPart(_Part):
-    """Text for the reader. A refusal is text with `refusal`; citations are its `annotations`."""
+    """Text for the reader. A refusal is text with `refusal`; citations are its `annotations`.
+
+    >>> Message.assistant(TextPart(text="At 17:42.")).text
+    'At 17:42.'
+    """
 
     kind: Literal["text"] = "text"
     text: Text
@@ -134,6 +138,9 @@ class ThinkingPart(_Part):
     """Reasoning.
 
     `redacted`: the provider keeps text back; its encrypted form is in `provider_state`.
+
+    >>> thinking = [part for part in message.parts if part.kind == "thinking"]
+    >>> "".join(part.text for part in thinking)
     """
 
     kind: Literal["thinking"] = "thinking"
@@ -149,6 +156,9 @@ class ToolCallPart(_Part):
     a text that was cut off; such a call must not be run. The arguments of a call in a running
     stream are None until the call ends. A call that is made by hand needs only one of `arguments`
     and `raw_args_text`.
+
+    >>> for call in message.runnable_tool_calls:
+    ...     print(call.tool_name, call.arguments)
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -237,7 +247,12 @@ def _write_arguments(arguments: object, input_format: object) -> str:
 
 
 class ImagePart(_Part):
-    """An image: base64 `data`, or a `url`."""
+    """An image: base64 `data`, or a `url`.
+
+    >>> question = Message.user("What is it?", ImagePart.from_file("tide.png"))
+    >>> question.parts[1].mime_type
+    'image/png'
+    """
 
     kind: Literal["image"] = "image"
     mime_type: str
@@ -280,6 +295,8 @@ class FileRefPart(_Part):
     The path is an address (http or https), a `data:` URL that holds the file, or the id or address
     that a provider's file store gave. A local path must be read before it can go to a provider:
     `from_file` does.
+
+    >>> question = Message.user("Summarise it.", FileRefPart.from_file("tides.pdf"))
     """
 
     kind: Literal["file_ref"] = "file_ref"
@@ -342,7 +359,12 @@ ContentPart: TypeAlias = Annotated[
 
 
 class ToolResultPart(_Part):
-    """Result of one tool call. `content` is text, an object, or parts."""
+    """Result of one tool call. `content` is text, an object, or parts.
+
+    >>> result = Message.tool_result("call_1", "17:42")
+    >>> result.parts[0].tool_call_id
+    'call_1'
+    """
 
     kind: Literal["tool_result"] = "tool_result"
     tool_call_id: str

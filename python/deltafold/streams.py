@@ -478,6 +478,12 @@ def stream(
 ) -> DeltaStream:
     """Read a response that another client has opened.
 
+    >>> client = openai.OpenAI()
+    >>> response = client.chat.completions.create(model="m", messages=messages, stream=True)
+    >>> with deltafold.stream(response) as stream:
+    ...     stream.final_message().text
+    'At 17:42.'
+
     Args:
         response: openai's or anthropic's `with_streaming_response` or raw response or `Stream`, a
             response of httpx, httpx2 or requests, bytes, or any iterable of bytes.
@@ -512,7 +518,11 @@ def astream(
     tee: AsyncTee | None = None,
     **options: Unpack[DecoderOptions],
 ) -> AsyncDeltaStream:
-    """Await a response that another client has opened; the asynchronous form of `stream()`."""
+    """Await a response that another client has opened; the asynchronous form of `stream()`.
+
+    >>> async with deltafold.astream([body], "openai-chat") as stream:
+    ...     message = await stream.final_message()
+    """
     source = async_source_of(response)
 
     async def opened() -> AsyncSource:

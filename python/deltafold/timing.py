@@ -35,6 +35,10 @@ class Gaps:
 class Timing:
     """When things happened, in seconds since the request went out.
 
+    >>> with model.stream_sync("When is high tide?") as stream:
+    ...     text = "".join(stream.text())
+    ...     stream.timing.time_to_first_text
+
     Attributes:
         time_to_first_byte: until the first bytes of the body.
         time_to_first_delta: until the first delta, which is `start`.

@@ -20,6 +20,8 @@ class Usage(WireModel):
     `input_tokens` counts the whole prompt, cached tokens included. `output_tokens` counts all
     generated tokens, reasoning included. `total_tokens` is their sum. `cost` is in US dollars. An
     unknown member is None.
+
+    >>> message.meta.usage.input_tokens, message.meta.usage.output_tokens
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -29,6 +29,8 @@ from deltafold.compat.sdk_streams import opened, with_faster_streams
 from deltafold.contract import ErrorCode
 from deltafold.errors import ModelError
 
+__all__ = ["accelerate", "events"]
+
 ObjectT = TypeVar("ObjectT")
 ClientT = TypeVar("ClientT", anthropic.Anthropic, anthropic.AsyncAnthropic)
 

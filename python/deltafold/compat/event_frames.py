@@ -18,7 +18,7 @@ Frame: TypeAlias = dict[str, object]
 def frames(response: object, dialect: str | None = None) -> ObjectStream[Frame]:
     """Return the frames of a response, whose events are server-sent; all members are kept.
 
-    >>> with httpx.stream("POST", url, json=body) as response:
+    >>> with httpx.stream("POST", url, json=request) as response:
     ...     for frame in deltafold.compat.frames(response, "openai-chat"):
     ...         print(frame["choices"])
 

@@ -29,6 +29,8 @@ from deltafold.compat.sdk_streams import opened, with_faster_streams
 from deltafold.contract import ErrorCode
 from deltafold.errors import ModelError
 
+__all__ = ["accelerate", "chunks", "events"]
+
 ObjectT = TypeVar("ObjectT")
 ClientT = TypeVar("ClientT", openai.OpenAI, openai.AsyncOpenAI)
 
@@ -56,7 +58,8 @@ def chunks(
 
     >>> stream = client.chat.completions.create(model="gpt-5", messages=messages, stream=True)
     >>> for chunk in deltafold.compat.openai.chunks(stream):
-    ...     print(chunk.choices[0].delta.content)
+    ...     for choice in chunk.choices:
+    ...         print(choice.delta.content)
 
     The iteration raises the exceptions of the SDK. `openai.APIConnectionError` is also raised if
     the body ends before the stream does; its `__cause__` is a `ModelError` with the partial

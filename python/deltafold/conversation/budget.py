@@ -55,6 +55,10 @@ COMPACTED_SHARE: Final = 0.5
 class ContextInput:
     """Input of the context manager.
 
+    >>> state = AgentState.create_default("Be brief.")
+    >>> ContextManager().build_context(ContextInput(state, token_budget=1000)).update.fits
+    True
+
     Attributes:
         state: the conversation.
         token_budget: maximum number of tokens of the context; None sets no limit.

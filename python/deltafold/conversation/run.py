@@ -21,6 +21,9 @@ from deltafold.usage import Usage, sum_of_usage
 class LoopConfig(ShortRepr, BaseModel):
     """Limits of the agent loop.
 
+    >>> LoopConfig(max_turns=5, max_cost_usd=0.5).max_turns
+    5
+
     Attributes:
         max_turns: answers of the model in one run.
         timeout: seconds of one run; None sets no limit.
@@ -80,6 +83,9 @@ class ToolsConfig(ShortRepr, BaseModel):
 
 class AgentConfig(ShortRepr, BaseModel):
     """An agent's settings.
+
+    >>> AgentConfig(model="openai/gpt-5-mini", loop={"max_turns": 5}).loop.max_turns
+    5
 
     Attributes:
         model: the name that `load_model` takes, or its arguments as a mapping; None if the agent is

@@ -45,6 +45,11 @@ class AgentEventKind(StrEnum):
 class AgentEvent:
     """One event of a run.
 
+    >>> for event in deltafold.Agent(model=model).stream_sync("When is high tide?"):
+    ...     if event.kind == "answer":
+    ...         print(event.message.text)
+    At 17:42.
+
     Attributes:
         kind: the kind.
         turn: number of the answer in the run, from 1.
@@ -84,6 +89,10 @@ class AgentEvent:
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
 class RunResult(Generic[T]):
     """Result of a run.
+
+    >>> result = deltafold.Agent(model=model).run_sync("When is high tide?")
+    >>> result.text
+    'At 17:42.'
 
     Attributes:
         status: the final status: completed, failed, aborted, or awaiting_human.

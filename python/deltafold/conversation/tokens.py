@@ -55,6 +55,8 @@ def estimate_tokens(text: str) -> int:
     In 144 recorded answers of 40 tokens or more, the median of estimate and count of the provider
     is 1.0; half of them are between 0.7 and 1.15. Code and the JSON of tool calls have up to three
     times as many tokens as the estimate. Pass a tokenizer where the budget is tight.
+
+    >>> estimate_tokens("When is high tide?")
     """
     return (len(text.encode("utf-8", "replace")) + 3) // 4
 

@@ -35,6 +35,12 @@ LOWERED: Final = ("reasoning_effort", "output_schema")
 class Migrated(NamedTuple):
     """Settings of another dialect.
 
+    >>> config, notes = deltafold.migrate_config(
+    ...     OpenAIChatConfig(model_id="gpt-5", seed=7), "anthropic-messages", model_id="claude"
+    ... )
+    >>> notes[0]["code"]
+    'setting_dropped'
+
     Attributes:
         config: the configuration of the target.
         notes: settings that are dropped or changed, as `{code, message}`; the codes are

@@ -34,6 +34,10 @@ from deltafold.tool_specs import ToolSpec
 class ParsedRequest:
     """A parsed request.
 
+    >>> request = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello"}]}
+    >>> deltafold.parse_request(request, "openai-chat").messages[0].text
+    'Hello'
+
     Attributes:
         dialect: the dialect of the body.
         config: the settings as fields of the dialect's configuration; members of the body without a

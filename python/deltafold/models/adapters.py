@@ -41,28 +41,48 @@ __all__ = [
 
 
 class AnthropicModel(Model[AnthropicConfig]):
-    """A model behind Anthropic's Messages API; Vertex and Bedrock through the SDK's clients."""
+    """A model behind Anthropic's Messages API; Vertex and Bedrock through the SDK's clients.
+
+    >>> model = AnthropicModel({"model_id": "claude-opus-4-8", "max_tokens": 500})
+    >>> model.send_message_sync("When?").text
+    'At 17:42.'
+    """
 
     row: ClassVar[Dialect] = DIALECTS["anthropic-messages"]
     sdk: ClassVar[Sdk | None] = sdks.ANTHROPIC
 
 
 class OpenAIChatModel(Model[OpenAIChatConfig]):
-    """A model behind OpenAI's Chat Completions API, or a vendor's copy of it."""
+    """A model behind OpenAI's Chat Completions API, or a vendor's copy of it.
+
+    >>> model = OpenAIChatModel({"model_id": "gpt-5-mini"})
+    >>> model.send_message_sync("When?").text
+    'At 17:42.'
+    """
 
     row: ClassVar[Dialect] = DIALECTS["openai-chat"]
     sdk: ClassVar[Sdk | None] = sdks.OPENAI_CHAT
 
 
 class OpenAIResponsesModel(Model[OpenAIResponsesConfig]):
-    """A model behind OpenAI's Responses API, or a vendor's copy of it."""
+    """A model behind OpenAI's Responses API, or a vendor's copy of it.
+
+    >>> model = OpenAIResponsesModel({"model_id": "gpt-5-mini"})
+    >>> model.send_message_sync("When?").text
+    'At 17:42.'
+    """
 
     row: ClassVar[Dialect] = DIALECTS["openai-responses"]
     sdk: ClassVar[Sdk | None] = sdks.OPENAI_RESPONSES
 
 
 class GeminiModel(Model[GeminiConfig]):
-    """A model behind the Gemini API, of AI Studio or of Vertex."""
+    """A model behind the Gemini API, of AI Studio or of Vertex.
+
+    >>> model = GeminiModel({"model_id": "gemini-3-pro"})
+    >>> model.send_message_sync("When?").text
+    'At 17:42.'
+    """
 
     row: ClassVar[Dialect] = DIALECTS["gemini"]
 
@@ -80,26 +100,42 @@ class GeminiModel(Model[GeminiConfig]):
 
 
 class BedrockConverseModel(Model[BedrockConverseConfig]):
-    """A model behind Bedrock's Converse API."""
+    """A model behind Bedrock's Converse API.
+
+    >>> BedrockConverseModel({"model_id": "anthropic.claude-opus-4-8"}).dialect
+    'bedrock-converse'
+    """
 
     row: ClassVar[Dialect] = DIALECTS["bedrock-converse"]
     sdk: ClassVar[Sdk | None] = sdks.BEDROCK
 
 
 class OllamaModel(Model[OllamaConfig]):
-    """A model of an Ollama server, through Ollama's own protocol."""
+    """A model of an Ollama server, through Ollama's own protocol.
+
+    >>> OllamaModel({"model_id": "qwen3"}).dialect
+    'ollama'
+    """
 
     row: ClassVar[Dialect] = DIALECTS["ollama"]
 
 
 class CohereChatModel(Model[CohereChatConfig]):
-    """A model behind Cohere's v2 chat API."""
+    """A model behind Cohere's v2 chat API.
+
+    >>> CohereChatModel({"model_id": "command-a"}).dialect
+    'cohere-chat'
+    """
 
     row: ClassVar[Dialect] = DIALECTS["cohere-chat"]
 
 
 class MistralModel(Model[MistralConfig]):
-    """A model behind Mistral's chat API."""
+    """A model behind Mistral's chat API.
+
+    >>> MistralModel({"model_id": "mistral-large-latest"}).dialect
+    'mistral'
+    """
 
     row: ClassVar[Dialect] = DIALECTS["mistral"]
     sdk: ClassVar[Sdk | None] = sdks.MISTRAL

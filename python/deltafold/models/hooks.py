@@ -19,6 +19,10 @@ from deltafold.transports.response_info import ResponseHook
 class RequestContext:
     """A request before it is sent; a hook may change `body`, `headers` and `query` in place.
 
+    >>> def stamp(request: RequestContext) -> None:
+    ...     request.headers["x-team"] = "tides"
+    >>> hooks = Hooks(before_request=stamp)
+
     Attributes:
         model_id: the requested model.
         body: the members of the JSON body.

@@ -112,6 +112,8 @@ def repair(
 
     Args and errors are those of `check`.
 
+    >>> history, problems = repair([Message.user("Hello")], "anthropic-messages")
+
     Returns:
         The messages, unchanged where they had no problem, and the report on the problems.
     """

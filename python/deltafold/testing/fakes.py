@@ -49,7 +49,7 @@ def fake_openai_stream(
     """Return what `create(stream=True)` of openai returns for a recorded response.
 
     >>> stream = fake_openai_stream(Recording.load("recordings/weather.jsonl"))
-    >>> [chunk.choices[0].delta.content for chunk in stream]
+    >>> [choice.delta.content for chunk in stream for choice in chunk.choices]
 
     Args:
         recording: a recording, or the bytes of a body.

@@ -21,7 +21,12 @@ Recordings: TypeAlias = Mapping[str, Recording] | Iterable[Recording]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request that was sent to a replay."""
+    """One request that was sent to a replay.
+
+    >>> text = model.send_message_sync("When is high tide?").text
+    >>> server.requests[-1].json()["messages"][-1]["content"]
+    'When is high tide?'
+    """
 
     method: str
     path: str = field(repr=False)

@@ -59,6 +59,11 @@ class RecordedRequest:
 class Recording:
     """One recorded response.
 
+    >>> recording = Recording.read("recording.sse")
+    >>> recording.save("copy.jsonl")
+    >>> Recording.load("copy.jsonl").body == recording.body
+    True
+
     Attributes:
         pieces: the body: seconds of silence before each piece, and its bytes.
         status: the HTTP status.

@@ -40,6 +40,11 @@ class RateLimit:
 class ResponseInfo:
     """Status and headers of a response.
 
+    >>> with model.stream_sync("When is high tide?") as stream:
+    ...     message = stream.final_message()
+    ...     stream.response.status
+    200
+
     Attributes:
         status: the HTTP status, 200 without HTTP.
         headers: names in lower case.

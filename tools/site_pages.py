@@ -1,0 +1,81 @@
+"""Hooks of mkdocs: pages that are files of the repository's root, and a site without other hosts.
+
+In: the files of docs/, the rendered pages.  Out: the same, and one page for each file of `PAGES`,
+whose links point to the pages.
+
+Laws: no page loads a script, a style, a font or an image of another host; the build fails if one
+does. A text is kept once, where the hosts of repositories look for it. The second word of a fence
+(`python langchain`) names the environment that runs the block, and highlighters refuse it.
+Source: https://www.mkdocs.org/dev-guide/plugins/#events
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+from mkdocs.utils import get_relative_url
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+PAGES: Final = {
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+}
+"""Files of the root by the name of their page."""
+
+SHIM: Final = "https://unpkg.com/iframe-worker/shim"
+"""Script that the theme loads from another host, so that the search works in pages from files."""
+
+OWN_SHIM: Final = "javascripts/iframe-worker.js"
+"""Our copy of the script."""
+
+_LOADED: Final = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?https?:[^>]*>"
+    r"|<link\b(?=[^>]*\brel=\"?(?:stylesheet|preconnect|icon))[^>]*\bhref=\"?https?:[^>]*>"
+)
+
+
+def page_of(file: str, root: Path) -> str:
+    """Return the text of a file, with its links to the other files made links to their pages."""
+    text = (root / file).read_text(encoding="utf-8")
+    for page, other in PAGES.items():
+        text = text.replace(f"]({other}", f"]({page}")
+    return text.replace("](docs/", "](")
+
+
+def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
+    """Add the pages."""
+    root = Path(config.config_file_path).parent
+    for page, file in PAGES.items():
+        files.append(File.generated(config, page, content=page_of(file, root)))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Remove the second word of the fences of Python."""
+    return re.sub(r"^```python \w+$", "```python", markdown, flags=re.MULTILINE)
+
+
+def on_post_page(output: str, *, page: "Page", **_: object) -> str:
+    """Load the script from the site itself, and fail if something else comes from another host."""
+    return _own(output, get_relative_url(OWN_SHIM, page.url), page.url)
+
+
+def on_post_template(output_content: str, *, template_name: str, **_: object) -> str:
+    """Do the same for pages without a source, such as 404.html."""
+    if not template_name.endswith(".html"):
+        return output_content
+    return _own(output_content, f"/{OWN_SHIM}", template_name)
+
+
+def _own(output: str, shim: str, name: str) -> str:
+    output = output.replace(SHIM, shim)
+    if loaded := _LOADED.search(output):
+        raise PluginError(f"{name} loads from another host: {loaded[0]}")
+    return output

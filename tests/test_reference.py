@@ -21,6 +21,7 @@ MODULES: Final = (
     "deltafold.compat.anthropic",
     "deltafold.compat.openai",
     "deltafold.conversation",
+    "deltafold.gateway",
     "deltafold.testing",
 )
 """Modules whose public names have an entry; `FRAMEWORKS` are read without importing them."""

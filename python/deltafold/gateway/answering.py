@@ -35,6 +35,10 @@ def open_stream(asked: Asked, upstream: Upstream) -> AsyncDeltaStream:
     Settings of the request are translated to the upstream's protocol; those that it does not have
     are warnings of the message. A history that the upstream would refuse is repaired.
 
+    >>> table = ModelTable({"m": "openai/gpt-5"}, api_key="k")
+    >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
+    >>> stream = open_stream(asked, table.find(asked.model_id))
+
     Raises:
         ModelError: the request cannot be translated; its status is 400.
     """
@@ -60,7 +64,11 @@ async def respond(
 ) -> Response:
     """Call the upstream, and return the answer in the client's protocol.
 
+    >>> from deltafold.gateway import respond
+    >>> table = ModelTable({"m": "openai/gpt-5"}, api_key="k")
+    >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
     >>> response = await respond(asked, table.find(asked.model_id))
+    >>> await table.aclose()
 
     Args:
         asked: the request.
@@ -80,7 +88,11 @@ async def respond(
 
 
 def error_response(error: ModelError, target: str) -> Response:
-    """Return a failure as the HTTP error of a client's protocol."""
+    """Return a failure as the HTTP error of a client's protocol.
+
+    >>> error_response(refusal("the body is empty"), "openai-chat").status_code
+    400
+    """
     return _response(encode_error(error, target))
 
 

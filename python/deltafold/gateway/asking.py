@@ -26,6 +26,10 @@ PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "ge
 class Asked:
     """What a client wants.
 
+    >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
+    >>> asked.protocol, asked.target, asked.streams
+    ('openai-chat', 'openai-chat', False)
+
     Attributes:
         protocol: the dialect of the request.
         target: the target of the answer, one of `target_names()`.
@@ -132,6 +136,7 @@ def refusal(
 ) -> ModelError:
     """Make the error of a request that is refused, which hooks may raise.
 
-    >>> raise refusal("the key is unknown", ErrorCode.AUTHENTICATION, 401)
+    >>> refusal("the key is unknown", ErrorCode.AUTHENTICATION, 401).status
+    401
     """
     return ModelError(code=code, message=message, retryable=False, status=status)

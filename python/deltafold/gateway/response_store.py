@@ -13,7 +13,10 @@ from deltafold.messages import Message
 
 
 class ResponseStore(Protocol):
-    """Keeps conversations by the id of their last response."""
+    """Keeps conversations by the id of their last response.
+
+    >>> app = create_app({"m": "openai/gpt-5"}, store=MemoryStore())
+    """
 
     async def get(self, response_id: str) -> Sequence[Message] | None:
         """Return the conversation up to a response and with it, None if it is not kept."""
@@ -26,6 +29,8 @@ class ResponseStore(Protocol):
 
 class MemoryStore:
     """Store in the memory of this process.
+
+    >>> store = MemoryStore(max_responses=100)
 
     Args:
         max_responses: the largest number of conversations.

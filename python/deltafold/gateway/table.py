@@ -101,7 +101,12 @@ def _upstream(name: str, entry: Entry, settings: Mapping[str, object]) -> Upstre
 
 
 def read_table(path: str | Path) -> ModelTable:
-    """Read the table of a TOML file.
+    r"""Read the table of a TOML file.
+
+    >>> from pathlib import Path
+    >>> _ = Path("gateway.toml").write_text('[models]\nfast = "openai/gpt-5-mini"')
+    >>> read_table("gateway.toml").names
+    ['fast']
 
         [models]
         "gpt-5" = "openai/gpt-5"

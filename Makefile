@@ -26,7 +26,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks judges clients fuzz gate gate-bless wheel wheels bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks judges clients fuzz gate gate-bless wheel wheels extras release-check bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -52,6 +52,7 @@ docs-serve: .venv-docs/installed ## the documentation site at 127.0.0.1:8000, bu
 lint: .venv-lint/installed ## formatters, linters, import order, type checkers, stubs, licences
 	.venv-lint/bin/ruff check
 	.venv-lint/bin/ruff format --check
+	.venv-lint/bin/typos
 	.venv-lint/bin/python tools/import_order.py
 	.venv-lint/bin/python tools/rust_cycles.py
 	.venv-lint/bin/mypy
@@ -110,6 +111,14 @@ wheel: $(WHEEL) ## dist/*.whl, release build
 wheels: .venv-wheels/ready ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64)
 	.venv-wheels/bin/python tools/wheels.py
 
+extras: .venv-extras/ready $(WHEEL) ## each extra with the lowest and the highest versions of its bounds (installs many environments)
+	.venv-extras/bin/python tools/extras.py
+
+release-check: .venv-release/ready .venv-release/bin/actionlint $(WHEEL) ## the workflows by actionlint and zizmor, and a dry run of the release (needs go)
+	.venv-release/bin/actionlint
+	.venv-release/bin/zizmor --offline --no-progress .github
+	.venv-release/bin/python tools/release_check.py
+
 bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and tests/requests, and docs/stream.svg, from what the code does now
 	.venv-test/bin/python tools/bless.py
 	.venv-test/bin/python tests/goldens.py
@@ -131,6 +140,9 @@ $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	@python=$$(tools/preflight.sh $(PYTHON)) && rm -rf .venv-$* && "$$python" -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
+
+.venv-release/bin/actionlint: .venv-release/ready
+	GOBIN=$(CURDIR)/.venv-release/bin go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .venv-frameworks/sdists: frameworks/sdists.txt .venv-frameworks/ready
 	rm -rf $@

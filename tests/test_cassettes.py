@@ -226,7 +226,8 @@ def test_what_is_no_cassette_is_refused_by_name(tmp_path: Path) -> None:
         ("a: !!python/unicode 'x'", "line 1: the tag 'tag:yaml.org,2002:python/unicode'"),
         ("- !ruby/object:Set {}", "line 1: the tag '!ruby/object:Set' is not supported"),
         ("[" * 200 + "]" * 200, "line 1: nested deeper than 100"),
-        ("[" * 100_000, "nested deeper than 100"),
+        # PyYAML 6.0.4 has a limit of its own.
+        ("[" * 100_000, "nested deeper than 100|exceeded maximum nesting depth"),
         ("a: *b", "unknown alias 'b'"),
         ("a: !!binary '?'", "binary data that is not base64"),
         ("{[a]: b}", "a list or a mapping as a key"),

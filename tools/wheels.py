@@ -1,11 +1,12 @@
-"""Builds the wheels of this machine as a release builds them, and proves each where no Rust is.
+"""Builds the wheels of this machine as a release builds them, and tests each without Rust.
 
 In: the tree, and the CPythons of this machine.  Out: wheels and the sdist in `dist/release`, and a
 table of tags, sizes, the glibc that each needs, and the tests that passed with it.
 
 Laws: a wheel passes when auditwheel finds the promised tag, abi3audit no symbol outside of the
 stable ABI, twine no mistake in the metadata, and the core of the suite no failure in an environment
-that has no Rust. The sdist is built once more without a network, from vendored crates.
+that has no Rust. Each wheel has a list of its crates (SBOM). The sdist is built once more without a
+network, from vendored crates.
 
 usage: tools/wheels.py    from the environment of `make wheels`
 """
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -51,7 +53,7 @@ class Interpreter:
 
 @dataclass(slots=True)
 class Row:
-    """What was found out about a wheel."""
+    """Findings about a wheel."""
 
     wheel: Path
     glibc: str
@@ -75,6 +77,8 @@ def main() -> int:
     run(TOOLS / "abi3audit", "--strict", abi3)
     for row in rows:
         row.glibc = needed_glibc(row.wheel)
+        if not has_sbom(row.wheel):
+            raise SystemExit(f"{row.wheel.name} has no SBOM in its .dist-info/sboms")
     with tempfile.TemporaryDirectory() as folder:
         for interpreter in found:
             place = Path(folder) / f"{interpreter.version[1]}"
@@ -112,11 +116,20 @@ def build(interpreter: Interpreter, *features: str) -> Path:
     before = set(OUT.glob("*.whl"))
     command: list[str | Path] = [TOOLS / "maturin", "build", "--release", "--locked", "--zig"]
     command += ["--compatibility", "manylinux2014", "--interpreter", interpreter.path]
+    command += ["--compression-level", "9"]
     # maturin looks for the module ziglang with the python of PATH.
     path = f"{TOOLS}:{os.environ['PATH']}"
     run(*command, "--out", OUT, *features, env={**os.environ, "PATH": path})
     (made,) = set(OUT.glob("*.whl")) - before
     return made
+
+
+def has_sbom(wheel: Path) -> bool:
+    """Return whether a wheel has a list of the crates that it was built from."""
+    with zipfile.ZipFile(wheel) as archive:
+        return any(
+            ".dist-info/sboms/" in name and name.endswith(".json") for name in archive.namelist()
+        )
 
 
 def fits(wheel: Path, interpreter: Interpreter) -> bool:
@@ -134,23 +147,21 @@ def needed_glibc(wheel: Path) -> str:
     shown = run(TOOLS / "auditwheel", "show", wheel)
     if TAG not in shown:
         raise SystemExit(f"{wheel.name} is not {TAG}:\n{shown}")
-    versions = [
-        (int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", shown)
-    ]
-    newest = max([(2, 0), *versions])
+    newest = newest_glibc(shown)
     if newest > GLIBC:
-        raise SystemExit(f"{wheel.name} needs glibc {newest}")
+        raise SystemExit(f"{wheel.name} needs glibc {newest[0]}.{newest[1]}")
     return f"{newest[0]}.{newest[1]}"
 
 
+def newest_glibc(shown: str) -> tuple[int, int]:
+    """Return the newest version of glibc that a report of auditwheel names."""
+    versions = re.findall(r"GLIBC_(\d+)\.(\d+)", shown)
+    return max([(2, 0), *((int(major), int(minor)) for major, minor in versions)])
+
+
 def prove(wheel: Path, interpreter: Interpreter, place: Path) -> str:
-    """Install a wheel where no Rust is, run the core of the suite, and return what passed."""
-    python = place / "bin" / "python"
-    if not python.exists():
-        run(interpreter.path, "-m", "venv", place)
-        requirements = ROOT / "requirements" / "test.txt"
-        run(python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", requirements)
-    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
+    """Install a wheel where no Rust is, run the core of the suite, and count passed tests."""
+    python = install(wheel, interpreter, place)
     without_rust = {"PATH": f"{place / 'bin'}:/usr/bin:/bin", "HOME": str(place)}
     if shutil.which("cargo", path=without_rust["PATH"]):
         raise SystemExit("cargo is on the PATH of an environment that should be without Rust")
@@ -159,6 +170,17 @@ def prove(wheel: Path, interpreter: Interpreter, place: Path) -> str:
     passed = re.findall(r"(\d+) passed", shown)
     major, minor = interpreter.version
     return f"{major}.{minor}: {passed[-1] if passed else 0} passed"
+
+
+def install(wheel: Path, interpreter: Interpreter, place: Path) -> Path:
+    """Install a wheel, and what `make test` installs beside it, and return the python."""
+    python = place / "bin" / "python"
+    if not python.exists():
+        run(interpreter.path, "-m", "venv", place)
+        requirements = ROOT / "requirements" / "test.txt"
+        run(python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", requirements)
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
+    return python
 
 
 def built_offline(sdist: Path, interpreter: Interpreter, folder: Path) -> None:
@@ -186,7 +208,7 @@ def built_offline(sdist: Path, interpreter: Interpreter, folder: Path) -> None:
 
 
 def print_table(rows: list[Row]) -> None:
-    """Print what was found out about each wheel."""
+    """Print the findings about each wheel."""
     print("\n| wheel | bytes | glibc | core of the suite, without Rust |\n|---|---:|---:|---|")
     for row in rows:
         size = f"{row.wheel.stat().st_size:,}"

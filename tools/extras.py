@@ -88,6 +88,11 @@ SUITES: Final[Mapping[str, Suite]] = {
             "tests/test_shown.py",
         ),
     ),
+    "gateway": Suite(
+        ("gateway", "openai", "anthropic"),
+        (*_TESTS, *_OTHER_CLIENTS),
+        ("tests/test_gateway.py", "tests/test_gateway_doc.py"),
+    ),
     "langchain": Suite(
         ("langchain", "httpx2"),
         (*_FRAMEWORK_TESTS, "langchain-tests", "langchain-openai", "langchain-anthropic"),

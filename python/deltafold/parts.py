@@ -362,8 +362,8 @@ class ToolResultPart(_Part):
     """Result of one tool call. `content` is text, an object, or parts.
 
     >>> result = Message.tool_result("call_1", "17:42")
-    >>> result.parts[0].tool_call_id
-    'call_1'
+    >>> result.parts[0].content
+    '17:42'
     """
 
     kind: Literal["tool_result"] = "tool_result"

@@ -35,9 +35,9 @@ LOWERED: Final = ("reasoning_effort", "output_schema")
 class Migrated(NamedTuple):
     """Settings of another dialect.
 
-    >>> config, notes = deltafold.migrate_config(
-    ...     OpenAIChatConfig(model_id="gpt-5", seed=7), "anthropic-messages", model_id="claude"
-    ... )
+    >>> body = {"model": "gpt-5", "messages": [], "seed": 7}
+    >>> parsed = parse_request(body, "openai-chat")
+    >>> config, notes = migrate_config(parsed, "anthropic-messages", model_id="claude")
     >>> notes[0]["code"]
     'setting_dropped'
 

@@ -416,10 +416,13 @@ class Noting:
         self._ended.append("done" if error is None else error.code.value)
 
 
-def test_the_disconnect_of_a_client_ends_the_call_of_the_upstream() -> None:
+@pytest.mark.parametrize("pause", [0.05, 20.0], ids=["flowing", "silent"])
+def test_the_disconnect_of_a_client_ends_the_call_of_the_upstream(pause: float) -> None:
     with ReplayServer() as server:
         body = b"".join(piece for _, piece in recorded(TEXT, "openai-chat").pieces)
-        server.queue(Recording(tuple((0.05, body[at : at + 20]) for at in range(0, len(body), 20))))
+        half = body.index(b"\n\n") + 2
+        rest = [body[at : at + 20] for at in range(half, len(body), 20)]
+        server.queue(Recording(((0.0, body[:half]), *((pause, piece) for piece in rest))))
         ended: list[str] = []
 
         def observe(facts: CallFacts) -> Observer:
@@ -432,10 +435,12 @@ def test_the_disconnect_of_a_client_ends_the_call_of_the_upstream() -> None:
             api_key="k",
             telemetry=observe,
         )
-        with served(create_app({"m": model})) as url:
+        with served(create_app({"m": model}, keep_alive=0.02)) as url:
             asked: dict[str, object] = {"model": "m", "messages": [], "stream": True}
             with httpx2.stream("POST", f"{url}/v1/chat/completions", json=asked) as response:
-                next(response.iter_raw())
+                chunks = response.iter_raw()
+                for _ in range(3 if pause > 1 else 1):  # later chunks are keep-alives
+                    next(chunks)
             for _ in range(200):
                 if ended:
                     break

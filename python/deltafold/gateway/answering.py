@@ -9,7 +9,8 @@ the last bytes were sent. A cut upstream never ends in the client's success.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, TypeAlias, cast
 
 from starlette.requests import Request
@@ -119,8 +120,8 @@ class _Answer:
     async def bytes(self) -> AsyncIterator[bytes]:
         """Yield the bytes of the answer; the first ones decide its status."""
         encoder, stream = self.encoder, self._stream
+        batches = self._batches()
         try:
-            batches = self._batches()
             async for batch in batches:
                 if batch is not None:
                     data = encoder.feed(batch)
@@ -133,13 +134,20 @@ class _Answer:
             if self._on_message is not None:
                 await self._on_message(self._asked, stream.snapshot(), stream.error)
         finally:
+            # A read that waits during a pause ends first: two cannot read one stream.
+            await batches.aclose()
             await stream.aclose()
 
-    def _batches(self) -> "AsyncIterator[DeltaBatch | None]":
+    async def _batches(self) -> "AsyncGenerator[DeltaBatch | None]":
+        """Yield the deltas of each read, and None after each pause."""
         batches = self._stream.batches()
         if self._keep_alive is None:
-            return cast("AsyncIterator[DeltaBatch | None]", batches)
-        return with_pauses(batches, self._keep_alive)
+            async for batch in batches:
+                yield batch
+            return
+        async with aclosing(with_pauses(batches, self._keep_alive)) as timed:
+            async for item in timed:
+                yield item
 
 
 async def _streamed(answer: _Answer) -> Response:

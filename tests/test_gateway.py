@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -418,31 +418,58 @@ class Noting:
 
 @pytest.mark.parametrize("pause", [0.05, 20.0], ids=["flowing", "silent"])
 def test_the_disconnect_of_a_client_ends_the_call_of_the_upstream(pause: float) -> None:
+    body = b"".join(piece for _, piece in recorded(TEXT, "openai-chat").pieces)
+    half = body.index(b"\n\n") + 2
+    rest = [body[at : at + 20] for at in range(half, len(body), 20)]
+    recording = Recording(((0.0, body[:half]), *((pause, piece) for piece in rest)))
+
+    def read_a_little(url: str) -> None:
+        with httpx2.stream("POST", f"{url}/v1/chat/completions", json=ASKED) as response:
+            chunks = response.iter_raw()
+            for _ in range(3 if pause > 1 else 1):  # later chunks are keep-alives
+                next(chunks)
+
+    assert ends_of_a_call(recording, read_a_little, keep_alive=0.02) == ["cancelled"]
+
+
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+def test_a_client_that_leaves_before_the_first_byte_ends_the_call(*, streams: bool) -> None:
+    recording = Recording(((20.0, b"data: {}\n\n"),))
+
+    def leave(url: str) -> None:
+        asked = {**ASKED, "stream": streams}
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{url}/v1/chat/completions", json=asked, timeout=0.5)
+
+    assert ends_of_a_call(recording, leave) == ["cancelled"]
+
+
+ASKED: Final[dict[str, object]] = {"model": "m", "messages": [], "stream": True}
+
+
+def ends_of_a_call(
+    recording: Recording, call: Callable[[str], None], **options: float
+) -> list[str]:
+    """Return how the upstream's calls ended within four seconds after a client's call."""
+    ended: list[str] = []
+
+    def observe(facts: CallFacts) -> Observer:
+        assert facts.model_id == "upstream-model"
+        return Noting(ended)
+
     with ReplayServer() as server:
-        body = b"".join(piece for _, piece in recorded(TEXT, "openai-chat").pieces)
-        half = body.index(b"\n\n") + 2
-        rest = [body[at : at + 20] for at in range(half, len(body), 20)]
-        server.queue(Recording(((0.0, body[:half]), *((pause, piece) for piece in rest))))
-        ended: list[str] = []
-
-        def observe(facts: CallFacts) -> Observer:
-            assert facts.model_id == "upstream-model"
-            return Noting(ended)
-
+        server.queue(recording)
         model = OpenAIChatModel(
             {"model_id": "upstream-model"},
             base_url=f"{server.url}/v1",
             api_key="k",
             telemetry=observe,
         )
-        with served(create_app({"m": model}, keep_alive=0.02)) as url:
-            asked: dict[str, object] = {"model": "m", "messages": [], "stream": True}
-            with httpx2.stream("POST", f"{url}/v1/chat/completions", json=asked) as response:
-                chunks = response.iter_raw()
-                for _ in range(3 if pause > 1 else 1):  # later chunks are keep-alives
-                    next(chunks)
+        app = create_app({"m": model}, keep_alive=options.get("keep_alive"))
+        with served(app) as url:
+            call(url)
             for _ in range(200):
                 if ended:
                     break
                 time.sleep(0.02)
-        assert ended == ["cancelled"]
+    return ended

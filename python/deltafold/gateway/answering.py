@@ -9,21 +9,20 @@ the last bytes were sent. A cut upstream never ends in the client's success.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
-from typing import Any, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeAlias
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from deltafold._core import DeltaBatch, Encoder
+from deltafold._core import Encoder
 from deltafold.dialects import migrate_config
 from deltafold.encoding import EncodedBody, encode_error, encode_message
 from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked, refusal
 from deltafold.gateway.table import Upstream
 from deltafold.messages import Message
-from deltafold.pauses import with_pauses
 from deltafold.streams import AsyncDeltaStream
 
 OnMessage: TypeAlias = Callable[[Asked, Message, ModelError | None], Awaitable[None]]
@@ -84,7 +83,7 @@ async def respond(
     """
     stream = open_stream(asked, upstream)
     if asked.streams:
-        return await _streamed(_Answer(asked, stream, keep_alive, on_message))
+        return _StreamedResponse(asked, stream, keep_alive, on_message)
     return await _whole(asked, stream, request, on_message)
 
 
@@ -101,8 +100,12 @@ def _response(body: EncodedBody) -> Response:
     return Response(body.body, body.status, dict(body.headers))
 
 
-class _Answer:
-    """A streamed answer while it is written."""
+class _StreamedResponse(Response):
+    """A streamed answer: an ASGI response that reads the upstream when it is called.
+
+    Law: between two reads it costs one call of the encoder and one of `send`: no task, no timer
+    that is set anew, and no generator an event.
+    """
 
     def __init__(
         self,
@@ -111,61 +114,121 @@ class _Answer:
         keep_alive: float | None,
         on_message: OnMessage | None,
     ) -> None:
-        self.encoder = Encoder(asked.target, **asked.options)
+        self.background = None
+        self._encoder = Encoder(asked.target, **asked.options)
         self._asked = asked
         self._stream = stream
         self._keep_alive = keep_alive
         self._on_message = on_message
+        self._begun = self._told = False
 
-    async def bytes(self) -> AsyncIterator[bytes]:
-        """Yield the bytes of the answer; the first ones decide its status."""
-        encoder, stream = self.encoder, self._stream
-        batches = self._batches()
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write the answer; the first bytes decide its status."""
+        del scope
+        self._send = send
+        loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        leaving = loop.create_task(self._watch(receive))
+        self._pulse = _Pulse(loop, self._keep_alive, self._beat)
         try:
-            async for batch in batches:
-                if batch is not None:
-                    data = encoder.feed(batch)
-                else:
-                    data = b"" if encoder.finished else encoder.keep_alive()
-                if data:
-                    yield data
-            if data := encoder.close():
-                yield data
+            await self._write()
+        except asyncio.CancelledError:
+            if self._task is None or not leaving.done() or self._task.uncancel():
+                raise
+        finally:
+            self._pulse.stop()
+            leaving.cancel()
+            await self._stream.aclose()
+
+    async def _write(self) -> None:
+        encoder, pulse = self._encoder, self._pulse
+        feed = encoder.feed
+        async for batch in self._stream.batches():
+            if data := feed(batch):
+                if encoder.finished:
+                    await self._tell()
+                if pulse.beating is not None:
+                    await pulse.beating
+                if not self._begun:
+                    await self._begin()
+                await self._send({"type": "http.response.body", "body": data, "more_body": True})
+                pulse.seen()
+        pulse.stop()
+        if pulse.beating is not None:
+            await pulse.beating
+        data = encoder.close()
+        await self._tell()
+        if not self._begun:
+            await self._begin()
+        await self._send({"type": "http.response.body", "body": data, "more_body": False})
+
+    async def _begin(self) -> None:
+        self._begun = True
+        headers = self._encoder.headers or {}
+        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        status = self._encoder.status or 200
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _tell(self) -> None:
+        """Tell the hook the message before the client has the last bytes, and may ask again."""
+        if not self._told:
+            self._told = True
             if self._on_message is not None:
-                await self._on_message(self._asked, stream.snapshot(), stream.error)
-        finally:
-            # A read that waits during a pause ends first: two cannot read one stream.
-            await batches.aclose()
-            await stream.aclose()
+                await self._on_message(self._asked, self._stream.snapshot(), self._stream.error)
 
-    async def _batches(self) -> "AsyncGenerator[DeltaBatch | None]":
-        """Yield the deltas of each read, and None after each pause."""
-        batches = self._stream.batches()
-        if self._keep_alive is None:
-            async for batch in batches:
-                yield batch
+    async def _beat(self) -> None:
+        """Tell a waiting client that the connection lives."""
+        if self._encoder.finished:
             return
-        async with aclosing(with_pauses(batches, self._keep_alive)) as timed:
-            async for item in timed:
-                yield item
+        data = self._encoder.keep_alive()
+        if data:
+            if not self._begun:
+                await self._begin()
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def _watch(self, receive: Receive) -> None:
+        """End the answer when the client has closed its connection."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        if self._task is not None:
+            self._task.cancel()
 
 
-async def _streamed(answer: _Answer) -> Response:
-    chunks = answer.bytes()
-    first = await anext(chunks, b"")
-    status = answer.encoder.status or 200
-    headers = answer.encoder.headers or {}
+class _Pulse:
+    """Calls a function after each silence of so many seconds, in a task of its own."""
 
-    async def all_chunks() -> AsyncIterator[bytes]:
-        try:
-            yield first
-            async for chunk in chunks:
-                yield chunk
-        finally:
-            # Starlette cancels here when the client goes away.
-            await cast("Any", chunks).aclose()
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        seconds: float | None,
+        beat: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._loop = loop
+        self._seconds = seconds
+        self._beat = beat
+        self._last = loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self.beating: asyncio.Task[None] | None = None
+        if seconds is not None:
+            self._timer = loop.call_later(seconds, self._look)
 
-    return StreamingResponse(all_chunks(), status, headers)
+    def seen(self) -> None:
+        """Note that something was sent."""
+        self._last = self._loop.time()
+
+    def stop(self) -> None:
+        """Beat no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        assert self._seconds is not None
+        now = self._loop.time()
+        if now - self._last >= self._seconds and (self.beating is None or self.beating.done()):
+            self._last = now
+            self.beating = self._loop.create_task(self._beat())
+        self._timer = self._loop.call_at(self._last + self._seconds, self._look)
 
 
 async def _whole(

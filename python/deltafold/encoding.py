@@ -262,24 +262,38 @@ def _folded(message: "data_types.Message | MessageAssembler") -> MessageAssemble
     return assembler
 
 
-def encode_error(error: ModelError, target: str, **options: Unpack[EncoderOptions]) -> EncodedBody:
+def encode_error(
+    error: ModelError, target: str, *, whole: bool = False, **options: Unpack[EncoderOptions]
+) -> EncodedBody:
     """Write a failure as the HTTP error of a target.
 
     >>> answer = encode_error(error, "openai-chat")
     >>> answer.status
     429
 
+    Args:
+        error: the failure.
+        target: the protocol to write.
+        whole: whether the client waits for a whole answer. Gemini tells a blocked prompt in an
+            answer with the status 200, which is a stream or one object.
+        options: the options of `Encoder`.
+
     Raises:
         UnknownDialectError: there is no such target.
     """
-    encoder = Encoder(target, **options)
     request_id = options.get("request_id") or error.http_request_id or ""
-    start: dict[str, object] = {"modelId": "", "requestId": request_id}
-    encoder.feed(MessageDelta("error", 1, "start", start))
-    ended = _ending(data_types.Message.assistant(), error)
-    body = encoder.feed(MessageDelta("error", 2, ended.kind, ended.payload))
-    status = encoder.status or 500
-    return EncodedBody(status, encoder.headers or {}, body, encoder.notes)
+    begun = MessageDelta("error", 1, "start", {"modelId": "", "requestId": request_id})
+    ending = _ending(data_types.Message.assistant(), error)
+    ended = MessageDelta("error", 2, ending.kind, ending.payload)
+    if whole:
+        assembler = MessageAssembler()
+        assembler.consume(begun)
+        assembler.consume(ended)
+        return _body(target, assembler, options)
+    encoder = Encoder(target, **options)
+    encoder.feed(begun)
+    body = encoder.feed(ended)
+    return EncodedBody(encoder.status or 500, encoder.headers or {}, body, encoder.notes)
 
 
 def transcode_response(

@@ -10,13 +10,16 @@ format. The client's disconnect ends the upstream call. Headers of the client ar
 package keeps nothing but the bounded store of responses. Needs the extra `gateway`.
 """
 
-from deltafold.gateway.answering import error_response, open_stream, respond
+from deltafold.gateway.answering import error_response, respond
 from deltafold.gateway.app import create_app
 from deltafold.gateway.asking import Asked, read_request, refusal
+from deltafold.gateway.calling import open_stream
+from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.table import ModelTable, read_table
 
 __all__ = [
+    "AnswerOptions",
     "Asked",
     "MemoryStore",
     "ModelTable",

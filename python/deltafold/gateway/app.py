@@ -9,7 +9,8 @@ Laws: without a hook that authenticates, only clients on this machine are answer
 import ipaddress
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Final, TypeAlias
+from dataclasses import replace
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -19,14 +20,12 @@ from starlette.routing import Route
 from deltafold.contract import ErrorCode
 from deltafold.conversation.tokens import TokenCounter
 from deltafold.errors import ModelError
-from deltafold.gateway.answering import OnMessage, error_response, respond
+from deltafold.gateway.answering import error_response, respond
 from deltafold.gateway.asking import Asked, read_request, refusal
+from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.table import Entry, ModelTable
 from deltafold.messages import Message
-
-OnRequest: TypeAlias = Callable[[Request, Asked], Awaitable[Asked | None]]
-"""Authenticates, refuses (by raising a `ModelError`), or replaces a request."""
 
 _MAX_BODY_BYTES: Final = 64 << 20
 
@@ -36,6 +35,9 @@ def create_app(
     *,
     on_request: OnRequest | None = None,
     on_message: OnMessage | None = None,
+    on_delta: OnDelta | None = None,
+    hold_back: int = 0,
+    passthrough: bool = True,
     store: ResponseStore | None = None,
     keep_alive: float | None = 15.0,
     max_body_bytes: int = _MAX_BODY_BYTES,
@@ -49,7 +51,13 @@ def create_app(
         models: the table of models.
         on_request: is called with each request before the upstream is; it may raise a `ModelError`,
             whose status and code the client gets, or return another request.
-        on_message: is told the message of each call, for usage, cost and logs.
+        on_message: is told the message of each call as the upstream sent it, for usage, cost and
+            logs.
+        on_delta: sees and replaces text before the client does, or ends the answer by raising a
+            `ModelError`.
+        hold_back: how many characters of a part wait for the text after them, so that `on_delta`
+            sees a pattern of up to one character more in one piece.
+        passthrough: hand on the upstream's own bytes where it speaks the client's protocol.
         store: keeps responses for `previous_response_id`; None keeps them in memory, bounded.
         keep_alive: seconds of silence before a streaming client is told that the connection lives.
         max_body_bytes: the largest body of a request, in bytes.
@@ -61,10 +69,9 @@ def create_app(
     table = models if isinstance(models, ModelTable) else ModelTable(models)
     gateway = _Gateway(
         table,
+        AnswerOptions(keep_alive, on_message, on_delta, hold_back, passthrough),
         on_request=on_request,
-        on_message=on_message,
         store=MemoryStore() if store is None else store,
-        keep_alive=keep_alive,
         max_body_bytes=max_body_bytes,
         allow_anyone=allow_anyone,
     )
@@ -101,19 +108,18 @@ class _Gateway:
     def __init__(
         self,
         table: ModelTable,
+        options: AnswerOptions,
         *,
         on_request: OnRequest | None,
-        on_message: OnMessage | None,
         store: ResponseStore,
-        keep_alive: float | None,
         max_body_bytes: int,
         allow_anyone: bool,
     ) -> None:
         self._table = table
         self._on_request = on_request
-        self._on_message = on_message
+        self._on_message = options.on_message
+        self._options = replace(options, on_message=self._ended)
         self._store = store
-        self._keep_alive = keep_alive
         self._max_body_bytes = max_body_bytes
         self._allow_anyone = allow_anyone
 
@@ -187,8 +193,7 @@ class _Gateway:
                 asked,
                 self._table.find(asked.model_id),
                 request=request,
-                keep_alive=self._keep_alive,
-                on_message=self._ended,
+                options=self._options,
             )
         except ModelError as error:
             return error_response(error, protocol)

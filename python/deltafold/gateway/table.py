@@ -8,7 +8,7 @@ in the table is refused with the names that are.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -18,15 +18,24 @@ from deltafold.gateway.asking import refusal
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
 
-Entry: TypeAlias = "Model[Any] | str | Mapping[str, object]"
+OneEntry: TypeAlias = "Model[Any] | str | Mapping[str, object]"
 """A Model, its name, or `{model, **settings}` as `load_model` takes them."""
+
+Entry: TypeAlias = "OneEntry | Sequence[OneEntry]"
+"""One entry, or several: each is called when the one before it failed before its first byte."""
 
 
 class Upstream(NamedTuple):
-    """A Model, and the name of the model to call, which a pattern completes."""
+    """A Model, the name of the model to call, which a pattern completes, and what to call next."""
 
     model: Model[Any]
     model_id: str
+    fallback: "Upstream | None" = None
+
+    def named(self, rest: str) -> "Upstream":
+        """Return it with the rest of a client's name in the place of `*`."""
+        fallback = None if self.fallback is None else self.fallback.named(rest)
+        return Upstream(self.model, self.model_id.replace("*", rest), fallback)
 
 
 class ModelTable:
@@ -37,8 +46,9 @@ class ModelTable:
     'claude-sonnet-4-5'
 
     Args:
-        entries: Models, names of `load_model`, or mappings with `model` and settings. A name may
-            have one `*`, which stands for the rest of the client's name in the other name too.
+        entries: Models, names of `load_model`, or mappings with `model` and settings. A list of
+            them is called in its order, the next one when one failed before its first byte. A name
+            may have one `*`, which stands for the rest of the client's name in the other name too.
         settings: settings of every model, such as `transport`.
 
     Raises:
@@ -52,7 +62,7 @@ class ModelTable:
         for name, entry in entries.items():
             if name.count("*") > 1:
                 raise MisuseError(f"models: {name!r} has more than one *")
-            self._rows[name] = _upstream(name, entry, settings)
+            self._rows[name] = _upstreams(name, entry, settings)
 
     @property
     def names(self) -> list[str]:
@@ -73,7 +83,7 @@ class ModelTable:
             is_long = len(name) >= len(before) + len(after)
             if star and is_long and name.startswith(before) and name.endswith(after):
                 rest = name[len(before) : len(name) - len(after)]
-                return row._replace(model_id=row.model_id.replace("*", rest))
+                return row.named(rest)
         known = ", ".join(self._rows)
         raise refusal(
             f"the model {name!r} does not exist; there are {known}", ErrorCode.NOT_FOUND, 404
@@ -82,10 +92,24 @@ class ModelTable:
     async def aclose(self) -> None:
         """Close the clients of the Models."""
         for row in self._rows.values():
-            await row.model.aclose()
+            upstream: Upstream | None = row
+            while upstream is not None:
+                await upstream.model.aclose()
+                upstream = upstream.fallback
 
 
-def _upstream(name: str, entry: Entry, settings: Mapping[str, object]) -> Upstream:
+def _upstreams(name: str, entry: Entry, settings: Mapping[str, object]) -> Upstream:
+    if isinstance(entry, str | Mapping | Model):
+        return _upstream(name, entry, settings)
+    found: Upstream | None = None
+    for one in reversed(entry):
+        found = _upstream(name, one, settings)._replace(fallback=found)
+    if found is None:
+        raise MisuseError(f"models: {name!r} names no model")
+    return found
+
+
+def _upstream(name: str, entry: OneEntry, settings: Mapping[str, object]) -> Upstream:
     if isinstance(entry, Model):
         return Upstream(entry, entry.model_id)
     members: dict[str, Any] = {"model": entry} if isinstance(entry, str) else dict(entry)
@@ -110,7 +134,7 @@ def read_table(path: str | Path) -> ModelTable:
 
         [models]
         "gpt-5" = "openai/gpt-5"
-        "claude-*" = "anthropic/claude-*"
+        "claude-*" = ["anthropic/claude-*", "openrouter/anthropic/claude-*"]
 
         [models.local]
         model = "vllm/qwen3-coder"

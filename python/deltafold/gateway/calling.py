@@ -1,0 +1,61 @@
+"""Calls: what a client asked becomes a call of a Model.
+
+In: `Asked` and an upstream.  Out: a stream that was not read yet, and the upstream to call after
+its failure.
+"""
+
+from typing import Any, Final
+
+from deltafold.contract import ErrorCode
+from deltafold.dialects import migrate_config
+from deltafold.errors import ModelError
+from deltafold.exceptions import MisuseError
+from deltafold.gateway.asking import Asked, refusal
+from deltafold.gateway.table import Upstream
+from deltafold.streams import AsyncDeltaStream, AsyncTee
+
+_FINAL: Final = {ErrorCode.INVALID_REQUEST, ErrorCode.CONTENT_BLOCKED, ErrorCode.CANCELLED}
+
+
+def open_stream(
+    asked: Asked, upstream: Upstream, *, tee: AsyncTee | None = None
+) -> AsyncDeltaStream:
+    """Begin the call of the upstream; nothing is sent before the stream is read.
+
+    Settings of the request are translated to the upstream's protocol; those that it does not have
+    are warnings of the message. A history that the upstream would refuse is repaired.
+
+    >>> table = ModelTable({"m": "openai/gpt-5"}, api_key="k")
+    >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
+    >>> stream = open_stream(asked, table.find(asked.model_id))
+
+    Args:
+        asked: the request.
+        upstream: the Model, and the name of the model.
+        tee: receives the bytes of the upstream as they arrive.
+
+    Raises:
+        ModelError: the request cannot be translated, its status is 400; or the Model cannot be
+            called, because its key is missing for one, its status is 500.
+    """
+    model = upstream.model
+    try:
+        migrated = migrate_config(asked.parsed, model.dialect, model_id=upstream.model_id)
+        settings: dict[str, Any] = migrated.config.fields_set()
+        stream: AsyncDeltaStream = model.stream(
+            asked.messages, asked.parsed.tools or None, repair="auto", tee=tee, **settings
+        )
+    except MisuseError as error:
+        raise refusal(str(error), ErrorCode.SERVER_ERROR, 500) from error
+    except ValueError as error:
+        raise refusal(str(error)) from error
+    return stream
+
+
+def next_upstream(upstream: Upstream, error: ModelError | None) -> Upstream | None:
+    """Return the upstream to call after a failure before the first byte, None without one.
+
+    Another model would refuse a wrong request too; it may have the key, the room or the capacity
+    that this one lacks.
+    """
+    return None if error is None or error.code in _FINAL else upstream.fallback

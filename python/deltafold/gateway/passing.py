@@ -1,0 +1,107 @@
+"""Passed bytes: the upstream's own events for a client that speaks its protocol.
+
+In: the chunks of the upstream.  Out: whole events, byte for byte.
+
+Laws: nothing is changed. An event leaves when its last byte has arrived, and one that is never
+finished does not leave. A stream that has all of its content, but not the event after it, is given
+that. Each byte is searched once.
+"""
+
+import json
+from typing import Final
+
+from deltafold.gateway.asking import Asked
+from deltafold.gateway.table import Upstream
+from deltafold.transports.response_info import ResponseInfo
+
+# Ends of an event by the line ends that it uses.
+# Source: "event stream interpretation" of the HTML standard.
+_ENDS: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
+_OVERLAP: Final = 3
+
+_CLOSING: Final = {
+    "openai-chat": (b"[DONE]", b"data: [DONE]\n\n"),
+    "anthropic-messages": (
+        b"message_stop",
+        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ),
+}
+"""The event that some protocols have after the one with which a stream is complete."""
+
+KEEP_ALIVE: Final = b": keep-alive\n\n"
+"""A comment, which every reader of server-sent events skips."""
+
+
+def can_pass(asked: Asked, upstream: Upstream) -> bool:
+    """Return whether the bytes of an upstream's stream are those that the client expects.
+
+    Chat clients that did not ask for usage would not expect its chunk, which the Model asks for.
+    """
+    is_same = asked.streams and asked.target == upstream.model.specification
+    return is_same and asked.options.get("include_usage", True)
+
+
+def is_event_stream(response: ResponseInfo | None) -> bool:
+    """Return whether an upstream answered with server-sent events."""
+    if response is None or response.status != 200:  # noqa: PLR2004 - a status
+        return False
+    return response.headers.get("content-type", "").startswith("text/event-stream")
+
+
+class PassedBytes:
+    """Chunks that wait until their last event is whole."""
+
+    __slots__ = ("_before", "_closing", "_last", "_part", "_whole")
+
+    def __init__(self, protocol: str) -> None:
+        self._closing = _CLOSING.get(protocol)
+        self._whole: list[bytes] = []
+        self._part: list[bytes] = []
+        self._last = self._before = b""
+
+    def add(self, chunk: bytes) -> None:
+        """Take a chunk of the upstream."""
+        if not self._part and chunk.endswith(_ENDS):
+            self._whole.append(chunk)
+            self._before = b""
+            return
+        before = self._before
+        seen = before + chunk
+        end = max(seen.rfind(mark) + len(mark) if mark in seen else 0 for mark in _ENDS)
+        end -= len(before)
+        self._before = seen[-_OVERLAP:]
+        if end > 0:
+            self._whole += [*self._part, chunk[:end]]
+            self._part = [chunk[end:]] if end < len(chunk) else []
+        elif chunk:
+            self._part.append(chunk)
+
+    def take(self) -> bytes:
+        """Return the events that are whole."""
+        whole, self._whole = self._whole, []
+        if not whole:
+            return b""
+        self._last = whole[0] if len(whole) == 1 else b"".join(whole)
+        return self._last
+
+    def close(self) -> bytes:
+        """Return the rest of a stream that succeeded."""
+        data = self.take()
+        rest = b"".join(self._part)
+        self._part = []
+        if _is_event(rest):
+            self._last = data = data + rest + b"\n\n"
+        if self._closing is None or self._closing[0] in self._last:
+            return data
+        return data + self._closing[1]
+
+
+def _is_event(rest: bytes) -> bool:
+    """Return whether an event lacks nothing but the empty line after it."""
+    fields = [line[5:] for line in rest.splitlines() if line.startswith(b"data:")]
+    data = b"\n".join(fields).strip()
+    try:
+        json.loads(data)
+    except ValueError:
+        return data == b"[DONE]"
+    return True

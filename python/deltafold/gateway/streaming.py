@@ -1,0 +1,234 @@
+"""Streamed answers: an ASGI response that reads the upstream and writes the client's stream.
+
+In: `Asked`, an upstream and options.  Out: the messages of an ASGI response.
+
+Laws: between two reads an answer costs one call of the encoder and one of `send`: no task, no timer
+that is set anew, and no generator an event. A slow client holds back the upstream, because nothing
+is read before the last bytes were sent. The hook has the message before the client has the last
+bytes, so that a client which asks again at once finds its response stored.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from deltafold._core import DeltaBatch, Encoder, MessageDelta
+from deltafold.contract import ErrorCode
+from deltafold.encoding import encode_error
+from deltafold.errors import ModelError
+from deltafold.gateway.asking import Asked
+from deltafold.gateway.calling import next_upstream, open_stream
+from deltafold.gateway.guarding import Guard
+from deltafold.gateway.hooks import AnswerOptions
+from deltafold.gateway.passing import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
+from deltafold.gateway.table import Upstream
+
+_NOT_OF_THE_UPSTREAM: Final = {
+    ErrorCode.TIMEOUT,
+    ErrorCode.CONNECTION_LOST,
+    ErrorCode.PROTOCOL_ERROR,
+    ErrorCode.CANCELLED,
+}
+"""Failures that the upstream's bytes do not tell the client: a cut, garbage, silence."""
+
+
+class StreamedResponse(Response):
+    """A streamed answer.  The upstream is called when the response is.
+
+    Raises:
+        ModelError: the request cannot be translated; its status is 400.
+    """
+
+    def __init__(self, asked: Asked, upstream: Upstream, options: AnswerOptions) -> None:
+        self.background = None
+        self._asked = asked
+        self._options = options
+        self._begun = self._told = False
+        self._stopped: ModelError | None = None
+        self._guard: Guard | None = None
+        if options.on_delta is not None:
+            self._guard = Guard(asked, options.on_delta, options.hold_back)
+        self._open(upstream)
+
+    def _open(self, upstream: Upstream) -> None:
+        asked, options = self._asked, self._options
+        self._upstream = upstream
+        self._encoder = Encoder(asked.target, **asked.options)
+        is_passed = options.passthrough and options.on_delta is None
+        passed = PassedBytes(asked.target) if is_passed and can_pass(asked, upstream) else None
+        self._passed = passed
+        self._start: MessageDelta | None = None
+        self._stream = open_stream(asked, upstream, tee=None if passed is None else passed.add)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write the answer; the first bytes decide its status."""
+        self._send = send
+        self._task = asyncio.current_task()
+        leaving = asyncio.ensure_future(self._watch(receive))
+        self._pulse = Pulse(self._options.keep_alive, self._beat)
+        try:
+            while upstream := await self._write():
+                await self._stream.aclose()
+                self._open(upstream)
+        except ModelError as error:  # the next upstream cannot be called
+            body = encode_error(error, self._asked.protocol)
+            response = Response(body.body, body.status, dict(body.headers))
+            await response(scope, receive, send)
+        except asyncio.CancelledError:
+            if self._task is None or not leaving.done() or self._task.uncancel():
+                raise
+        finally:
+            self._pulse.stop()
+            leaving.cancel()
+            await self._stream.aclose()
+
+    async def _write(self) -> Upstream | None:
+        """Write the answer of the upstream, or return the one that is to be called instead."""
+        stream = self._stream
+        write = self._encoder.feed if self._passed is None else self._pass
+        guard = self._guard
+        async for batch in stream.batches():
+            if not self._begun and (upstream := await self._instead()) is not None:
+                return upstream
+            data = write(batch) if guard is None else await self._guarded(guard, batch)
+            if data:
+                if stream.status != "started":
+                    await self._tell()
+                await self._put(data)
+            if self._stopped is not None:
+                break
+        self._pulse.stop()
+        if self._passed is None:
+            data = self._encoder.close()
+        elif stream.error is None:
+            data = self._passed.close()
+        else:
+            data = b""
+        await self._tell()
+        await self._put(data, is_last=True)
+        return None
+
+    async def _instead(self) -> Upstream | None:
+        """Return the upstream to call if this one failed before its first byte."""
+        if self._stream.status == "error":
+            if self._pulse.beating is not None:
+                await self._pulse.beating
+            if not self._begun:
+                return next_upstream(self._upstream, self._stream.error)
+        return None
+
+    async def _put(self, data: bytes, *, is_last: bool = False) -> None:
+        pulse = self._pulse
+        if pulse.beating is not None:
+            await pulse.beating
+        if not self._begun:
+            await self._begin()
+        await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
+        pulse.seen()
+
+    async def _begin(self) -> None:
+        self._begun = True
+        encoder = self._encoder
+        if encoder.status is None:  # of bytes that pass
+            encoder = Encoder(self._asked.target)
+            encoder.keep_alive()
+        headers = encoder.headers or {}
+        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        status = encoder.status or 200
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    def _pass(self, batch: DeltaBatch) -> bytes:
+        """Return the bytes that arrived, and after a failure of the stream the client's error."""
+        # An upstream that refuses, or answers with something else, is not passed on.
+        if self._start is None and not is_event_stream(self._stream.response):
+            self._passed = None
+        passed = self._passed
+        if passed is None:
+            return self._encoder.feed(batch)
+        if self._start is None:
+            self._start = next(iter(batch), None)
+            if self._start is not None:
+                self._encoder.feed(self._start)
+            self._encoder.keep_alive()  # an error after this is one inside of a stream
+        data = passed.take()
+        if self._stream.status == "error":
+            error = list(batch)[-1]
+            if error.error_code in _NOT_OF_THE_UPSTREAM:
+                data += self._encoder.feed(error)
+        return data
+
+    async def _guarded(self, guard: Guard, batch: DeltaBatch) -> bytes:
+        """Return the bytes of what the hook leaves of a batch, or of the error that it raised."""
+        data = b""
+        try:
+            async for delta in guard.deltas(batch):
+                data += self._encoder.feed(delta)
+        except ModelError as error:
+            self._stopped = error
+            data += self._encoder.feed(guard.end(error))
+        return data
+
+    async def _tell(self) -> None:
+        """Tell the hook the message."""
+        if not self._told:
+            self._told = True
+            if self._options.on_message is not None:
+                stream = self._stream
+                error = self._stopped or stream.error
+                await self._options.on_message(self._asked, stream.snapshot(), error)
+
+    async def _beat(self) -> None:
+        """Tell a waiting client that the connection lives."""
+        data = b""
+        if self._passed is not None and is_event_stream(self._stream.response):
+            # Events without a delta, such as the upstream's own signs of life.
+            data = self._passed.take() or (KEEP_ALIVE if self._begun else b"")
+        if not data and not self._encoder.finished:
+            self._passed = None  # the beginning of the stream is written here
+            data = self._encoder.keep_alive()
+        if not self._begun:
+            await self._begin()
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def _watch(self, receive: Receive) -> None:
+        """End the answer when the client has closed its connection."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        if self._task is not None:
+            self._task.cancel()
+
+
+class Pulse:
+    """Calls a function after each silence of so many seconds, in a task of its own."""
+
+    def __init__(
+        self, seconds: float | None, beat: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._beat = beat
+        self._last = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self.beating: asyncio.Task[None] | None = None
+        if seconds is not None:
+            self._timer = self._loop.call_later(seconds, self._look, seconds)
+
+    def seen(self) -> None:
+        """Note that something was sent."""
+        self._last = self._loop.time()
+
+    def stop(self) -> None:
+        """Beat no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self, seconds: float) -> None:
+        now = self._loop.time()
+        if now - self._last >= seconds and (self.beating is None or self.beating.done()):
+            self._last = now
+            self.beating = self._loop.create_task(self._beat())
+        due = self._last + seconds
+        self._timer = self._loop.call_at(due if due > now else now + seconds, self._look, seconds)

@@ -88,6 +88,26 @@ def anthropic_client(
     return anthropic.Anthropic(base_url=BASE_URL, api_key="k", http_client=http, max_retries=0)
 
 
+def bedrock_client(
+    chunks: Sequence[bytes], failure: Exception | None = None
+) -> anthropic.AnthropicBedrock:
+    """Return anthropic's client for Bedrock."""
+    http = sync_http(chunks, failure)
+    return anthropic.AnthropicBedrock(
+        base_url=BASE_URL, api_key="k", aws_region="us-east-1", http_client=http, max_retries=0
+    )
+
+
+def async_bedrock_client(
+    chunks: Sequence[bytes], failure: Exception | None = None
+) -> anthropic.AsyncAnthropicBedrock:
+    """Return anthropic's asynchronous client for Bedrock."""
+    http = async_http(chunks, failure)
+    return anthropic.AsyncAnthropicBedrock(
+        base_url=BASE_URL, api_key="k", aws_region="us-east-1", http_client=http, max_retries=0
+    )
+
+
 def async_anthropic_client(
     chunks: Sequence[bytes], failure: Exception | None = None
 ) -> anthropic.AsyncAnthropic:

@@ -26,7 +26,7 @@ from sdk_objects import (
 )
 
 REQUEST: Final[Any] = {"model": "m", "max_tokens": 1, "messages": [], "stream": True}
-START: Final = {
+START: Final[dict[str, object]] = {
     "type": "message_start",
     "message": {
         "id": "msg_1",
@@ -95,7 +95,10 @@ def test_a_chunk_may_end_anywhere() -> None:
 def test_asynchronous_streams_yield_what_synchronous_ones_do() -> None:
     async def objects() -> object:
         client: Any = async_bedrock_client([BODY])
-        return await aread(fast.events(await client.messages.create(**REQUEST)))
+        stream: anthropic.AsyncStream[RawMessageStreamEvent] = await client.messages.create(
+            **REQUEST
+        )
+        return await aread(fast.events(stream))
 
     assert asyncio.run(objects()) == read(ours([BODY]))
 

@@ -50,6 +50,7 @@ __all__ = [
     "DeltaBatch",
     "DeltaBatchIterator",
     "Encoder",
+    "EventFramer",
     "Fold",
     "JsonDefect",
     "LazyDict",

@@ -14,6 +14,8 @@ from importlib import import_module
 from typing import Any, Final, TypeVar, cast, overload
 
 import anthropic
+from anthropic.lib.bedrock import AnthropicBedrock, AsyncAnthropicBedrock
+from anthropic.lib.vertex import AnthropicVertex, AsyncAnthropicVertex
 from anthropic.types import RawMessageStreamEvent
 from anthropic.types.beta import BetaRawMessageStreamEvent
 
@@ -35,7 +37,15 @@ from deltafold.errors import ModelError
 __all__ = ["accelerate", "events"]
 
 ObjectT = TypeVar("ObjectT")
-ClientT = TypeVar("ClientT", anthropic.Anthropic, anthropic.AsyncAnthropic)
+ClientT = TypeVar(
+    "ClientT",
+    anthropic.Anthropic,
+    anthropic.AsyncAnthropic,
+    AnthropicBedrock,
+    AsyncAnthropicBedrock,
+    AnthropicVertex,
+    AsyncAnthropicVertex,
+)
 
 # A private name of the SDK, and the only one that makes its objects.
 _CONSTRUCT: Final = Construct(import_module("anthropic._models").construct_type)
@@ -92,16 +102,20 @@ def accelerate(client: ClientT) -> ClientT:
     return client
 
 
-def _reading(stream: Any, *, reports: bool = True) -> "_Reading[RawMessageStreamEvent]":  # noqa: ANN401 - as below
-    """Return the reading of a stream by its framing."""
-    is_aws = type(stream._decoder).__name__ == _AWS
-    return (_BedrockReading if is_aws else _Reading)(stream, reports=reports)
+def _reading(stream: Any) -> "_Reading[RawMessageStreamEvent]":  # noqa: ANN401 - as below
+    """Return the reading of a stream."""
+    return _class_of(stream)(stream, reports=True)
+
+
+def _class_of(stream: Any) -> "type[_Reading[Any]]":  # noqa: ANN401 - as below
+    """Return the class that reads the framing of a stream."""
+    return _BedrockReading if type(stream._decoder).__name__ == _AWS else _Reading
 
 
 def _reading_of(stream: Any) -> "_Reading[object] | None":  # noqa: ANN401 - its members are read
     """Return the reading of a stream whose objects are known."""
     # The stream itself reports the items of an iterator that it holds.
-    return _reading(stream, reports=False) if stream._cast_to in _EVENTS else None
+    return _class_of(stream)(stream, reports=False) if stream._cast_to in _EVENTS else None
 
 
 class _Reading(Reading[ObjectT]):

@@ -204,6 +204,9 @@ def _against_sdks(results: Results, dialect: str) -> Iterator[Target]:
         measured = results.ratio("loopback", sdk, "deltafold message, aiohttp", **same)
         what = f"{dialect}: loopback HTTP, {written}, aiohttp, client CPU against {sdk}"
         yield Target(what, "at least", bound, measured)
+    measured = results.ratio("sdk objects", "SDK", "deltafold.compat", dialect=dialect)
+    what = f"{dialect}: the SDK's own objects by deltafold.compat, against the SDK"
+    yield Target(what, "at least", 6 if dialect == "openai-chat" else 3, measured)
 
 
 # Events, feed, and how many times faster than the hand-written transcoding.

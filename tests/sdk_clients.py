@@ -9,6 +9,7 @@ from typing import Final
 import anthropic
 import httpx2
 import openai
+from anthropic.lib.bedrock import AnthropicBedrock, AsyncAnthropicBedrock
 
 BASE_URL: Final = "http://test"
 HEADERS: Final = {"content-type": "text/event-stream"}
@@ -86,6 +87,24 @@ def anthropic_client(
     """Return anthropic's client."""
     http = sync_http(chunks, failure)
     return anthropic.Anthropic(base_url=BASE_URL, api_key="k", http_client=http, max_retries=0)
+
+
+def bedrock_client(chunks: Sequence[bytes], failure: Exception | None = None) -> AnthropicBedrock:
+    """Return anthropic's client for Bedrock."""
+    http = sync_http(chunks, failure)
+    return AnthropicBedrock(
+        base_url=BASE_URL, api_key="k", aws_region="us-east-1", http_client=http, max_retries=0
+    )
+
+
+def async_bedrock_client(
+    chunks: Sequence[bytes], failure: Exception | None = None
+) -> AsyncAnthropicBedrock:
+    """Return anthropic's asynchronous client for Bedrock."""
+    http = async_http(chunks, failure)
+    return AsyncAnthropicBedrock(
+        base_url=BASE_URL, api_key="k", aws_region="us-east-1", http_client=http, max_retries=0
+    )
 
 
 def async_anthropic_client(

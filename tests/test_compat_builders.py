@@ -8,17 +8,19 @@ from typing import Any, Final, cast
 
 import pytest
 from anthropic.types import RawMessageStreamEvent
+from anthropic.types.beta import BetaRawMessageStreamEvent
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
+from deltafold._core import EventFramer
 from deltafold.compat.builders import Construct, builder_of
-from deltafold.compat.framing import EventFramer
 from sdk_objects import fixtures, shape
 
-KINDS: Final[dict[str, tuple[object, str]]] = {
-    "openai-chat": (ChatCompletionChunk, "openai._models"),
-    "openai-responses": (ResponseStreamEvent, "openai._models"),
-    "anthropic-messages": (RawMessageStreamEvent, "anthropic._models"),
+KINDS: Final[dict[str, tuple[str, object, str]]] = {
+    "chat": ("openai-chat", ChatCompletionChunk, "openai._models"),
+    "responses": ("openai-responses", ResponseStreamEvent, "openai._models"),
+    "messages": ("anthropic-messages", RawMessageStreamEvent, "anthropic._models"),
+    "messages-beta": ("anthropic-messages", BetaRawMessageStreamEvent, "anthropic._models"),
 }
 VALUES: Final[list[object]] = [
     *(None, 0, 1, -3, 1.5, 2.0, True, False, 10**30),
@@ -69,13 +71,13 @@ def seen(build: Callable[[object], object], frame: object) -> object:
         return type(raised)
 
 
-@pytest.mark.parametrize("dialect", sorted(KINDS))
-def test_a_damaged_frame_gives_the_object_of_the_sdk(dialect: str) -> None:
-    kind, module = KINDS[dialect]
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_a_damaged_frame_gives_the_object_of_the_sdk(name: str) -> None:
+    dialect, kind, module = KINDS[name]
     construct_type: Any = import_module(module).construct_type
     construct = Construct(construct_type)
     build, theirs = builder_of(kind, construct), construct(kind)
-    chance = random.Random(dialect)  # noqa: S311 - the same frames in each run
+    chance = random.Random(name)  # noqa: S311 - the same frames in each run
     whole = list(frames(dialect))
     for _ in range(DAMAGED_FRAMES):
         frame: object = chance.choice(whole)

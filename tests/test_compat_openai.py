@@ -31,6 +31,7 @@ from sdk_objects import (
 
 Opened = Callable[[Sequence[bytes]], Any]
 
+ERROR_FIELD: Final = "an error in a field `error` raises; the SDK skips this field"
 LISTED: Final[dict[str, dict[str, str]]] = {
     "openai-chat": {
         "bom": "a byte order mark is skipped, as the standard of server-sent events says",
@@ -41,6 +42,7 @@ LISTED: Final[dict[str, dict[str, str]]] = {
         "invalid-utf8": "the exception names the data without the name of its field",
         "json-error-body": NO_STREAM,
         "keep-alives": "an event without data is skipped; the SDK fails to parse it",
+        "llama-cpp-error-field": ERROR_FIELD,
         "no-final-blank-line": LAST_EVENT,
     },
     "openai-responses": {
@@ -52,6 +54,15 @@ LISTED: Final[dict[str, dict[str, str]]] = {
         "whole-body-failed": NO_STREAM,
         "xai-error": NO_STREAM,
     },
+}
+
+
+LISTED_RECORDINGS: Final[dict[str, dict[str, str]]] = {
+    "openai-chat": {
+        "ruby-llm__chat_with_extended_thinking_gpustack_qwen3_"
+        "streams_thinking_content_when_available": ERROR_FIELD,
+    },
+    "openai-responses": {},
 }
 
 
@@ -106,7 +117,8 @@ def test_every_fixture_yields_the_objects_and_exceptions_of_the_sdk(dialect: str
 @needs_corpus
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_recording_yields_the_objects_and_exceptions_of_the_sdk(dialect: str) -> None:
-    assert differences(recordings(dialect), OPENED[dialect][0], ours(dialect), {}) == {}
+    listed = LISTED_RECORDINGS[dialect]
+    assert differences(recordings(dialect), OPENED[dialect][0], ours(dialect), listed) == {}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

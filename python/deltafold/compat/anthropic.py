@@ -5,38 +5,55 @@ iteration yields, and the exceptions that it raises.
 
 Laws: those of `builders.py` and `reading.py`. The SDK keeps the request, its retries and its
 authentication. An event without a line `event:` has the name of its `type`, where the SDK skips it.
-Source: `anthropic/_streaming.py` of anthropic 2.12.
+Source: `anthropic/_streaming.py` and `anthropic/lib/bedrock/_stream_decoder.py` of anthropic 2.12.
 """
 
-from collections.abc import Iterator
+import json
+from base64 import b64decode
 from importlib import import_module
 from typing import Any, Final, TypeVar, cast, overload
 
 import anthropic
+from anthropic.lib.bedrock import AnthropicBedrock, AsyncAnthropicBedrock
+from anthropic.lib.vertex import AnthropicVertex, AsyncAnthropicVertex
 from anthropic.types import RawMessageStreamEvent
 from anthropic.types.beta import BetaRawMessageStreamEvent
 
 from deltafold.compat.builders import Construct, builder_of
 from deltafold.compat.reading import (
     DONE,
+    SKIPPED,
     AsyncObjectStream,
     ObjectStream,
     Reading,
+    Skipped,
     member,
     parse_json,
 )
-from deltafold.compat.sdk_streams import opened, with_faster_streams
+from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_streams
 from deltafold.contract import ErrorCode
 from deltafold.errors import ModelError
 
 __all__ = ["accelerate", "events"]
 
 ObjectT = TypeVar("ObjectT")
-ClientT = TypeVar("ClientT", anthropic.Anthropic, anthropic.AsyncAnthropic)
+ClientT = TypeVar(
+    "ClientT",
+    anthropic.Anthropic,
+    anthropic.AsyncAnthropic,
+    AnthropicBedrock,
+    AsyncAnthropicBedrock,
+    AnthropicVertex,
+    AsyncAnthropicVertex,
+)
 
 # A private name of the SDK, and the only one that makes its objects.
 _CONSTRUCT: Final = Construct(import_module("anthropic._models").construct_type)
 _KINDS: Final = (anthropic.Stream, anthropic.AsyncStream)
+_AWS: Final = "AWSEventStreamDecoder"
+_DECODERS: Final = frozenset({*SSE_DECODERS, _AWS})
+"""Names of the SDK's framings that are read here."""
+
 _EVENTS: Final[tuple[object, ...]] = (RawMessageStreamEvent, BetaRawMessageStreamEvent)
 
 
@@ -68,9 +85,9 @@ def events(
 
     Raises:
         MisuseError: the stream was read in part, its client validates strictly, or the client
-            frames events itself (`AnthropicBedrock`).
+            frames events in a way of its own.
     """
-    return opened(stream, _KINDS, _Reading[RawMessageStreamEvent])
+    return opened(stream, _KINDS, _DECODERS, _reading)
 
 
 def accelerate(client: ClientT) -> ClientT:
@@ -81,19 +98,31 @@ def accelerate(client: ClientT) -> ClientT:
 
     >>> client = deltafold.compat.anthropic.accelerate(anthropic.Anthropic())
     """
-    with_faster_streams(client, _KINDS, _reading_of)
+    with_faster_streams(client, _KINDS, _DECODERS, _reading_of)
     return client
+
+
+def _reading(stream: Any) -> "_Reading[RawMessageStreamEvent]":  # noqa: ANN401 - as below
+    """Return the reading of a stream."""
+    return _class_of(stream)(stream, reports=True)
+
+
+def _class_of(stream: Any) -> "type[_Reading[Any]]":  # noqa: ANN401 - as below
+    """Return the class that reads the framing of a stream."""
+    return _BedrockReading if type(stream._decoder).__name__ == _AWS else _Reading
 
 
 def _reading_of(stream: Any) -> "_Reading[object] | None":  # noqa: ANN401 - its members are read
     """Return the reading of a stream whose objects are known."""
     # The stream itself reports the items of an iterator that it holds.
-    return _Reading(stream, reports=False) if stream._cast_to in _EVENTS else None
+    return _class_of(stream)(stream, reports=False) if stream._cast_to in _EVENTS else None
 
 
 class _Reading(Reading[ObjectT]):
-    def __init__(self, stream: Any, *, reports: bool = True) -> None:  # noqa: ANN401 - its members are read
-        super().__init__("anthropic-messages")
+    dialect = "anthropic-messages"
+
+    def __init__(self, stream: Any, *, reports: bool) -> None:  # noqa: ANN401 - its members are read
+        super().__init__(self.dialect)
         self._response = stream.response
         self._client = stream._client
         self._build = builder_of(stream._cast_to, _CONSTRUCT)
@@ -115,25 +144,28 @@ class _Reading(Reading[ObjectT]):
         else:
             self._observer.end("failed", failure)
 
-    def read(self, event: bytes, data: bytes) -> Iterator[ObjectT]:
+    def read(self, event: bytes, data: bytes) -> ObjectT | Skipped:
         if event == b"ping":
-            return
+            return SKIPPED
         if event == b"error":
             raise self._error(data)
         if not event and data.startswith(DONE):
             # Of gateways; the SDK skips it, too.
-            return
+            return SKIPPED
         value = parse_json(data)
         if not event:
             kind = member(value, "type")
             if kind == "error":
                 raise self._error(data)
             if kind is None or kind == "ping":
-                return
+                return SKIPPED
+        return self._object(value)
+
+    def _object(self, value: object) -> ObjectT:
         found = cast("ObjectT", None if value is None else self._build(value))
         if self._reports:
             self._observer.item(found)
-        yield found
+        return found
 
     def cut(self, error: ModelError) -> Exception:
         request = self._response.request
@@ -153,3 +185,33 @@ class _Reading(Reading[ObjectT]):
             message, body=body, response=self._response
         )
         return error
+
+
+class _BedrockReading(_Reading[ObjectT]):
+    """Reading of `AnthropicBedrock`: each frame has a chunk, whose bytes are an event in base64."""
+
+    dialect = "bedrock-invoke"
+    framing = "aws-event-stream"
+
+    def read(self, event: bytes, data: bytes) -> ObjectT | Skipped:
+        if event.startswith(b":"):
+            raise self._error(_refused(event[1:], data))
+        content = member(parse_json(data), "bytes") if event == b"chunk" else None
+        if not isinstance(content, str):
+            return SKIPPED
+        inner = b64decode(content)
+        value = parse_json(inner)
+        kind = member(value, "type")
+        if kind == "error":
+            raise self._error(inner)
+        # A chunk without a type is one of the old Text Completions, or no event.
+        known = kind != "ping" if isinstance(kind, str) else member(value, "completion") is not None
+        return self._object(value) if known or not isinstance(value, dict) else SKIPPED
+
+
+def _refused(code: bytes, data: bytes) -> bytes:
+    """Return the event `error` for an exception of Bedrock."""
+    body = parse_json(data) if data else None
+    message = member(body, "Message") or member(body, "message") or ""
+    error = {"type": code.decode(errors="replace"), "message": message}
+    return json.dumps({"type": "error", "error": error}).encode()

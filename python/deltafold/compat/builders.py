@@ -21,6 +21,8 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticUndefined, SchemaValidator, core_schema
 
+from deltafold.compat.tagged import with_tags
+
 Builder: TypeAlias = Callable[[object], object]
 """Makes the object of a JSON value."""
 
@@ -123,9 +125,11 @@ def _checked(model: type[BaseModel], construct: Construct) -> Builder:
     return build
 
 
+@cache
 def _validate(model: type[BaseModel]) -> Builder:
     model.model_rebuild()
-    return model.__pydantic_validator__.validate_python
+    validate = _compiled(with_tags(model.__pydantic_core_schema__))
+    return model.__pydantic_validator__.validate_python if validate is None else validate
 
 
 def _variants(type_: object) -> tuple[Mapping[str, type[BaseModel]], str]:

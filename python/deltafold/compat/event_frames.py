@@ -5,10 +5,17 @@ In: a response of httpx or httpx2, or a stream of an SDK.  Out: dicts.
 Laws: those of `reading.py`. Values that are no JSON objects are skipped, as `[DONE]` is.
 """
 
-from collections.abc import Iterator
 from typing import TypeAlias, cast
 
-from deltafold.compat.reading import DONE, AsyncObjectStream, ObjectStream, Reading, parse_json
+from deltafold.compat.reading import (
+    DONE,
+    SKIPPED,
+    AsyncObjectStream,
+    ObjectStream,
+    Reading,
+    Skipped,
+    parse_json,
+)
 from deltafold.errors import ModelError
 from deltafold.transports.responses import async_source_of, source_of
 
@@ -45,13 +52,12 @@ def aframes(response: object, dialect: str | None = None) -> AsyncObjectStream[F
 
 
 class _Frames(Reading[Frame]):
-    def read(self, event: bytes, data: bytes) -> Iterator[Frame]:  # noqa: ARG002 - the data has it
+    def read(self, event: bytes, data: bytes) -> Frame | Skipped:  # noqa: ARG002 - the data has it
         if data.startswith(DONE):
             self.ended = True
-            return
+            return SKIPPED
         value = parse_json(data)
-        if isinstance(value, dict):
-            yield cast("Frame", value)
+        return cast("Frame", value) if isinstance(value, dict) else SKIPPED
 
     def cut(self, error: ModelError) -> Exception:
         return error

@@ -7,7 +7,6 @@ Laws: those of `builders.py` and `reading.py`. The SDK keeps the request, its re
 authentication. Source: `openai/_streaming.py` of openai 3.54.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, TypeVar, cast, overload
@@ -19,13 +18,15 @@ from openai.types.responses import ResponseStreamEvent
 from deltafold.compat.builders import Construct, builder_of
 from deltafold.compat.reading import (
     DONE,
+    SKIPPED,
     AsyncObjectStream,
     ObjectStream,
     Reading,
+    Skipped,
     member,
     parse_json,
 )
-from deltafold.compat.sdk_streams import opened, with_faster_streams
+from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_streams
 from deltafold.contract import ErrorCode
 from deltafold.errors import ModelError
 
@@ -71,7 +72,9 @@ def chunks(
     Raises:
         MisuseError: the stream was read in part, or its client validates strictly.
     """
-    return opened(stream, _KINDS, partial(_Reading[ChatCompletionChunk], dialect="openai-chat"))
+    return opened(
+        stream, _KINDS, SSE_DECODERS, partial(_Reading[ChatCompletionChunk], dialect="openai-chat")
+    )
 
 
 @overload
@@ -90,7 +93,7 @@ def events(
     ...     print(event.type)
     """
     read = partial(_Reading[ResponseStreamEvent], dialect="openai-responses")
-    return opened(stream, _KINDS, read)
+    return opened(stream, _KINDS, SSE_DECODERS, read)
 
 
 def accelerate(client: ClientT) -> ClientT:
@@ -101,7 +104,7 @@ def accelerate(client: ClientT) -> ClientT:
 
     >>> client = deltafold.compat.openai.accelerate(openai.OpenAI())
     """
-    with_faster_streams(client, _KINDS, _reading_of)
+    with_faster_streams(client, _KINDS, SSE_DECODERS, _reading_of)
     return client
 
 
@@ -118,18 +121,23 @@ class _Reading(Reading[ObjectT]):
         super().__init__(dialect)
         self._request = stream.response.request
         self._build = builder_of(stream._cast_to, CONSTRUCT)
+        # An event `error` of Responses is one of its objects.
+        self._is_chat = dialect == "openai-chat"
         options = getattr(stream, "_options", None)
         self._raises = getattr(options, "stream_mode", "legacy") == "legacy"
 
-    def read(self, event: bytes, data: bytes) -> Iterator[ObjectT]:  # noqa: ARG002 - of no use here
+    def read(self, event: bytes, data: bytes) -> ObjectT | Skipped:
         if data.startswith(DONE):
             self.ended = True
-            return
+            return SKIPPED
         value = parse_json(data)
         error = member(value, "error") if self._raises else None
+        if event == b"error" and self._is_chat:
+            # Of llama.cpp, whose field `error` has the error itself. The SDK skips this field.
+            error = error or value
         if error:
             raise self._error(error)
-        yield cast("ObjectT", None if value is None else self._build(value))
+        return cast("ObjectT", None if value is None else self._build(value))
 
     def failure(self, failure: Exception) -> Exception:
         names = {base.__name__ for base in type(failure).__mro__}

@@ -12,14 +12,14 @@ import json
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from contextlib import suppress
+from enum import Enum
 from types import TracebackType
-from typing import Final, Generic, Self, TypeVar, cast
+from typing import Final, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic_core import from_json
 
 from deltafold import data_types
-from deltafold._core import Fold
-from deltafold.compat.framing import EventFramer
+from deltafold._core import EventFramer, Fold
 from deltafold.contract import ErrorCode
 from deltafold.errors import ModelError
 from deltafold.transports.draining import adrain, drain
@@ -31,38 +31,61 @@ DONE: Final = b"[DONE]"
 """Begin of the data of the event that ends a stream of OpenAI's protocols."""
 
 
+class Skip(Enum):
+    """Result of reading an event without an object; None is an object."""
+
+    SKIPPED = "skipped"
+
+
+SKIPPED: Final = Skip.SKIPPED
+Skipped: TypeAlias = Literal[Skip.SKIPPED]
+
+
 class Reading(Generic[ObjectT]):
     """State of one stream, without input and output.
 
     Attributes:
+        framing: the framing of the body, as `EventFramer` calls it.
         fold: folds the same bytes; None if the dialect is unknown.
         ended: whether the event that ends the stream was read.
     """
+
+    framing: Literal["sse", "aws-event-stream"] = "sse"
 
     def __init__(self, dialect: str | None) -> None:
         """Begin before the first byte."""
         self.fold: Fold | None = None if dialect is None else Fold(dialect)
         self.ended: bool = False
-        self._framer = EventFramer()
+        self._framer = EventFramer(self.framing)
         self._empty = True
 
     def take(self, chunk: bytes) -> Iterator[ObjectT]:
         """Yield the objects that a chunk completes."""
         if self.fold is not None:
             self.fold.feed(chunk)
-        yield from self._objects(self._framer.feed(chunk))
+        # One loop: a generator for each event would take a tenth of the whole time.
+        for event, data in self._framer.feed(chunk):
+            found = self.read(event, data)
+            if found is not SKIPPED:
+                self._empty = False
+                yield found
+            elif self.ended:
+                return
 
     def finish(self) -> Iterator[ObjectT]:
         """Yield the object that no blank line ended; raise if the body was cut."""
         if not self.ended:
-            yield from self._objects(
-                [event for event in self._framer.finish() if _is_json(event[1])]
-            )
+            for event, data in self._framer.finish():
+                found = self.read(event, data) if _is_json(data) else SKIPPED
+                if found is not SKIPPED:
+                    self._empty = False
+                    yield found
         if self.fold is None:
             return
         self.fold.close()
         error = self.fold.assembler.get_error()
-        if error is not None and (self._empty or error.code is ErrorCode.CONNECTION_LOST):
+        is_cut = self._empty or self._framer.broken
+        if error is not None and (is_cut or error.code is ErrorCode.CONNECTION_LOST):
             raised = self.cut(error)
             raise raised from (None if raised is error else error)
 
@@ -77,20 +100,15 @@ class Reading(Generic[ObjectT]):
         return failure
 
     @abstractmethod
-    def read(self, event: bytes, data: bytes) -> Iterator[ObjectT]:
-        """Yield the object of an event, or nothing; raise what the event stands for."""
+    def read(self, event: bytes, data: bytes) -> ObjectT | Skipped:
+        """Return the object of an event, if it has one; raise what the event stands for.
+
+        The event that ends the stream has no object, and sets `ended`.
+        """
 
     @abstractmethod
     def cut(self, error: ModelError) -> Exception:
         """Return the exception for a body that was cut, or that holds no event stream."""
-
-    def _objects(self, events: list[tuple[bytes, bytes]]) -> Iterator[ObjectT]:
-        for event, data in events:
-            if self.ended:
-                return
-            for found in self.read(event, data):
-                self._empty = False
-                yield found
 
 
 def parse_json(data: bytes) -> object:

@@ -7,9 +7,9 @@ Laws: no SDK is imported here: the members that both SDKs have are read. A strea
 can read is refused, or left as it is.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Container, Generator
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from deltafold.compat.reading import (
     AsyncObjectStream,
@@ -23,15 +23,22 @@ from deltafold.transports.responses import async_source_of, source_of
 
 ObjectT = TypeVar("ObjectT")
 
+SSE_DECODERS: Final = frozenset({"SSEDecoder"})
+"""Names of the classes that frame server-sent events in both SDKs."""
+
 
 def opened(
-    stream: object, kinds: tuple[type, type], read: Callable[[Any], Reading[ObjectT]]
+    stream: object,
+    kinds: tuple[type, type],
+    decoders: Container[str],
+    read: Callable[[Any], Reading[ObjectT]],
 ) -> ObjectStream[ObjectT] | AsyncObjectStream[ObjectT]:
     """Return the stream of objects over an SDK's stream.
 
     Args:
         stream: the stream, which nothing has read.
         kinds: the two classes of streams of the SDK.
+        decoders: names of the SDK's framings that `read` knows.
         read: makes the reading of the stream.
 
     Raises:
@@ -40,7 +47,7 @@ def opened(
     if not isinstance(stream, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
         raise MisuseError(f"`stream` must be a {names} of the SDK, not {type(stream).__name__}")
-    reason = _refusal(stream)
+    reason = _refusal(stream, decoders)
     if reason is not None:
         raise MisuseError(f"{reason}: iterate this stream itself")
     if isinstance(stream, AsyncIterable):
@@ -51,6 +58,7 @@ def opened(
 def with_faster_streams(
     client: object,
     kinds: tuple[type, type],
+    decoders: Container[str],
     reading_of: Callable[[Any], Reading[object] | None],
 ) -> None:
     """Give the streams that a client opens a faster iterator.
@@ -58,13 +66,14 @@ def with_faster_streams(
     Args:
         client: the client, whose method `request` is replaced.
         kinds: the two classes of streams of the SDK.
+        decoders: names of the SDK's framings that `read` knows.
         reading_of: makes the reading of a stream; None for a stream to leave as it is.
     """
     held: Any = client
     request: Any = held.request
 
     def faster(result: object) -> object:
-        if isinstance(result, kinds) and _refusal(result) is None:
+        if isinstance(result, kinds) and _refusal(result, decoders) is None:
             reading = reading_of(result)
             if reading is not None:
                 cast("Any", result)._iterator = _iterator(result, reading)
@@ -87,11 +96,11 @@ def _iterator(
     return objects_of(reading, source_of(stream))
 
 
-def _refusal(stream: object) -> str | None:
+def _refusal(stream: object, decoders: Container[str]) -> str | None:
     """Return the reason why only the SDK can read a stream."""
     held: Any = stream
     if held._client._strict_response_validation:
         return "the client validates strictly"
-    if type(held._decoder).__name__ != "SSEDecoder":
+    if type(held._decoder).__name__ not in decoders:
         return "the client frames its events itself"
     return None

@@ -27,6 +27,7 @@ mod delta_from_wire;
 mod encoder;
 mod encoder_settings;
 mod errors;
+mod event_framer;
 mod failure;
 mod fold;
 mod fold_state;
@@ -81,6 +82,8 @@ mod _core {
     use crate::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
     #[pymodule_export]
     use crate::encoder_settings::target_names;
+    #[pymodule_export]
+    use crate::event_framer::EventFramer;
     #[pymodule_export]
     use crate::fold::{Fold, fold_chunks};
     #[pymodule_export]

@@ -26,7 +26,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks judges clients fuzz gate gate-bless wheel wheels extras release-check bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway judges clients fuzz gate gate-bless wheel wheels extras release-check bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -87,6 +87,9 @@ frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/
 bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md
 	.venv-frameworks/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
 	.venv-strands/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
+
+bench-gateway: .venv-gateway/installed ## the gateway beside a bare forwarder, 1,000 streams each; rewrites the table in docs/gateway.md
+	.venv-gateway/bin/python benches/gateway/bench_gateway.py --docs docs/gateway.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts

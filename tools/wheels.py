@@ -216,10 +216,10 @@ def print_table(rows: list[Row]) -> None:
 
 
 def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
-    """Run a command, and return what it printed.
+    """Run a command, and return its output.
 
     Raises:
-        SystemExit: it failed; what it printed is shown.
+        SystemExit: the command failed; its output is shown.
     """
     print("+", *command, flush=True)
     done = subprocess.run(

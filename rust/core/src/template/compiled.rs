@@ -140,7 +140,7 @@ impl<E: Template> CompiledTemplate<E> {
         holes: &Holes<'_, N>,
     ) -> Option<Self> {
         let signed = |offset: usize| isize::try_from(offset).ok();
-        // In the coordinates of `found`, with the distance of what follows each hole.
+        // In the coordinates of `found`; `by` is the shift of the literal after each hole.
         let mut by = 0_isize.checked_sub_unsigned(start)?;
         let mut places = Vec::with_capacity(self.segments.len());
         for (segment, text) in self.segments.iter().zip(&holes.texts) {
@@ -179,7 +179,7 @@ impl<E: Template> CompiledTemplate<E> {
         })
     }
 
-    /// Return a hash of the name and of what stays the same when [`Self::open`] opens the frame.
+    /// Return a hash of the name and of the bytes that [`Self::open`] leaves unchanged.
     pub(super) fn skeleton(&self) -> u64 {
         let mut open: Vec<Range<usize>> = self
             .spans

@@ -26,7 +26,7 @@ use crate::framing::{Bytes, WholeEvent};
 const SHAPES: usize = 384;
 /// Number of groups of shapes.
 const GROUPS: usize = 256;
-/// Number of places in which a group may stand.
+/// Number of places that a group may have.
 const PROBES: usize = 4;
 /// Maximum number of shapes of one group.
 const MEMBERS: usize = 4;
@@ -92,7 +92,7 @@ impl<E> Default for Shapes<E> {
 }
 
 impl<E: Template> Shapes<E> {
-    /// Return the places in which the group of a signature may stand.
+    /// Return the possible places of the group of a signature.
     fn places(&self, signature: u64) -> impl Iterator<Item = &Group> {
         let first = usize::try_from(signature >> 32).unwrap_or(0) % GROUPS;
         (first..first + PROBES).filter_map(|place| self.groups.get(place % GROUPS))

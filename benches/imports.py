@@ -1,4 +1,4 @@
-"""Programs that a new interpreter runs, to measure what they import and build.
+"""Programs that a new interpreter runs, to measure imports and construction.
 
 In: nothing.  Out: the programs by the name of their row.
 """

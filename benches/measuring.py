@@ -1,9 +1,9 @@
-"""How often a reader runs: often enough for a median, and a slow one not longer than it must.
+"""Number of runs of a reader: enough for a median, and no more than that for a slow reader.
 
-In: functions and what they are about.  Out: their results, and a row for the report.
+In: functions and their subjects.  Out: their results, and a row for the report.
 
-Law: what is compared with each other runs by turns, so that what slows the machine for a while
-slows all of it, and ratios hold where times do not.
+Law: compared functions run in alternating rounds, so that a temporary load slows all of them.
+Ratios stay valid where times do not.
 """
 
 import gc
@@ -29,7 +29,7 @@ MAX_ROUNDS: Final = 101
 
 
 def note(benchmark: BenchmarkFixture, **about: object) -> None:
-    """Say what the row is about: `group`, and what tells its rows apart."""
+    """Describe the row: `group`, and the values that distinguish the rows of the group."""
     cast("dict[str, object]", benchmark.extra_info).update(about)
 
 

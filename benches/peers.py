@@ -1,6 +1,6 @@
 """The peers, each through its own public streaming API on the same bytes.
 
-In: a dialect and feeds.  Out: a function that reads them all once and returns what was said.
+In: a dialect and feeds.  Out: a function that reads them all once and returns the text.
 
 Where a peer reads events instead of bytes (llm-babel and linguafranca), orjson parses them first,
 as a user of it would.  What a peer leaves as text for its caller to parse is parsed by the bench's
@@ -26,7 +26,7 @@ from transports import (
     openai_client,
 )
 
-# Nobody fetches a price list while the clock runs.
+# No price list is downloaded during the measurement.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 _ASK: Final = "?"
@@ -193,7 +193,7 @@ def langchain(dialect: str, chunks: Sequence[bytes]) -> Read:
 
 
 def _events(chunks: Sequence[bytes]) -> list[Any]:
-    """What a good engineer does in front of a library that reads events."""
+    """Framing and parsing, as written by hand for a library that reads events."""
     lines = b"".join(chunks).split(b"\n")
     return [orjson.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
 

@@ -1,7 +1,7 @@
 """Ours in its forms, and the hand-written baseline.
 
-In: a dialect and feeds.  Out: a function that reads them all once and returns what was said, text
-or the arguments of the tool call, so that a bench can check that everybody did the whole job.
+In: a dialect and feeds.  Out: a function that reads them all once and returns the text or the
+arguments of the tool call, so that a bench can check that each reader did the whole job.
 """
 
 import json

@@ -275,7 +275,7 @@ def transcoding(results: Results) -> Iterator[str]:
 
 
 def slower(results: Results) -> Iterator[str]:
-    """Yield what of ours takes longer than the assembler that is written by hand."""
+    """Yield our rows that take longer than the assembler that is written by hand."""
     yield from ("## Slower than the hand-written assembler", "")
     rows = [
         [f"{row.about['dialect']}, {row.about['events']:,} events, {row.reader}", cell(times)]
@@ -418,7 +418,7 @@ def chart(results: Results) -> str:
 
 
 def main() -> int:
-    """Print the report; rewrite its copies where told to."""
+    """Print the report; rewrite its copies if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path)
     parser.add_argument("--stages", type=Path)

@@ -28,7 +28,7 @@ PEERS: Final = (
 
 
 class Row(NamedTuple):
-    """One reader of one bench: what it is about, and its median in seconds."""
+    """One reader of one bench: its subject, and its median in seconds."""
 
     about: dict[str, object]
     seconds: float
@@ -37,7 +37,7 @@ class Row(NamedTuple):
     bench: str = ""
 
     def number(self, name: str) -> float:
-        """Return a number of what the row is about."""
+        """Return a number from the subject of the row."""
         return float(cast("float", self.about[name]))
 
     @property
@@ -46,7 +46,7 @@ class Row(NamedTuple):
         return str(self.about["reader"])
 
     def per(self, unit: str) -> float:
-        """Return the microseconds for each of what the row has so many of."""
+        """Return the microseconds for each unit that the row counts."""
         return self.seconds / self.number(unit) * 1e6
 
     def rounds(self, other: "Row") -> list[float]:
@@ -130,7 +130,7 @@ def read_stages(path: Path) -> list[Row]:
 
 
 def machine() -> str:
-    """Say what was measured on."""
+    """Describe the machine of the measurement."""
     names = {
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()

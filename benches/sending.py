@@ -28,7 +28,7 @@ _HEAD: Final = (
 
 @cache
 def writes_of(dialect: str, writes: str, events: int) -> tuple[bytes, ...]:
-    """Return what is sent for one request, write by write."""
+    """Return the chunks of the answer to one request."""
     chunks = [b"%x\r\n%b\r\n" % (len(event), event) for event in feeds(dialect, events, "1 event")]
     if writes == "few":
         body = b"".join(chunks)
@@ -37,7 +37,7 @@ def writes_of(dialect: str, writes: str, events: int) -> tuple[bytes, ...]:
 
 
 class Stream:
-    """One connection: what it has asked for so far, and what it is still to be sent."""
+    """One connection: its received request bytes, and its chunks to send."""
 
     __slots__ = ("at", "connection", "received", "rest", "writes")
 
@@ -80,7 +80,7 @@ class Stream:
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing to send."""
+        """Return whether nothing is left to send."""
         return self.at >= len(self.writes)
 
 
@@ -103,7 +103,7 @@ class Sender:
             self.selector.register(connection, selectors.EVENT_READ, Stream(connection))
 
     def listen(self) -> None:
-        """See who has asked, and who has room again; wait only if nobody is to be sent anything."""
+        """Serve requests and writable connections; wait only if there is nothing to send."""
         for key, events in self.selector.select(0 if self.sending else None):
             stream = cast("Stream | None", key.data)
             if stream is None:
@@ -143,7 +143,7 @@ def serve(say: Callable[[int], None]) -> None:
     """Serve until this process is ended.
 
     Args:
-        say: is told the port.
+        say: receives the port.
     """
     sender = Sender()
     say(cast("int", sender.listening.getsockname()[1]))

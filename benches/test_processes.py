@@ -1,4 +1,4 @@
-"""What takes processes of its own: held memory, threads against processes, loopback HTTP.
+"""Measurements in separate processes: held memory, threads against processes, loopback HTTP.
 
 The row of the report is what the processes say; the time that pytest-benchmark takes is the time of
 starting and running them, and means nothing.
@@ -29,7 +29,7 @@ STREAMS, EVENTS = 50, 2_000
 
 
 def once(benchmark: BenchmarkFixture, *arguments: str) -> object:
-    """Run the command once and return what it says."""
+    """Run the command once and return its output."""
 
     def ask() -> str:
         command = [*COMMAND, *arguments]

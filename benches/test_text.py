@@ -24,7 +24,7 @@ def test_text(benchmark: BenchmarkFixture, dialect: str, count: int, feed: Feed)
     assert set(said.values()) == {text(count, dialect)}
 
 
-# Who is slow is measured once, and small feeds add nothing to it.
+# A slow reader is measured once; small feeds would not change its result.
 @pytest.mark.parametrize(
     ("reader", "count"), [*((name, 2000) for name in PEERS), *((name, 20) for name in SDKS)]
 )

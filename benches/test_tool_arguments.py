@@ -37,7 +37,7 @@ PEERS = [
 
 
 def parsed(said: Said) -> object:
-    """Return what was said; some leave the text to their caller."""
+    """Return the text; some readers leave the joining to their caller."""
     return orjson.loads(said) if isinstance(said, str) else said
 
 

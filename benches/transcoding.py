@@ -1,6 +1,6 @@
 """Readers that turn one provider's stream into another's: ours, the hand-written one, a peer's.
 
-In: the dialects and feeds.  Out: a function that reads them all once and returns what it wrote.
+In: the dialects and feeds.  Out: a function that reads them all once and returns its output.
 
 linguafranca reads and writes events as dicts; orjson and the framing around it are what its caller
 writes.

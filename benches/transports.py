@@ -1,7 +1,7 @@
 """In-process transports: whatever is asked, the same chunks are the answer.
 
 In: the chunks of a body.  Out: clients of httpx, httpx2 and the SDKs whose requests never leave
-this process, so that what is measured is the reader and not a network.
+this process, so that the bench measures the reader without a network.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence

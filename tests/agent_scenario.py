@@ -105,7 +105,7 @@ def _count_of_results(messages: Iterable[dict[str, Any]]) -> int:
 
 
 class Harbour:
-    """The tools, which note in a file what they have done."""
+    """The tools. Each appends its effect to a file."""
 
     def __init__(self, effects: Path | None = None, *, pause: float = 0.0) -> None:
         self._effects = effects

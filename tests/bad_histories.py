@@ -1,6 +1,6 @@
 """Histories that a provider refuses, each with the failure or the rule that it comes from.
 
-In: a dialect.  Out: messages, and what is wrong with them.
+In: a dialect.  Out: messages, and the rule that they break.
 
 Sources: "failures N" is item N of the failures of other libraries, "history evidence" their second
 half; "part N" is that of the protocol notes on the dialect named.

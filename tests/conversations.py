@@ -1,10 +1,10 @@
 """Conversations that every dialect must be able to say, one table for all of them.
 
-In: a dialect.  Out: messages, tools and settings; `tests/requests/<dialect>/<name>.json` holds what
-becomes of them.
+In: a dialect.  Out: messages, tools and settings; `tests/requests/<dialect>/<name>.json` holds
+the rendered request.
 
-Law: what is the provider's own in a conversation (signatures, encrypted reasoning) has the form in
-which the decoder of the dialect leaves it.
+Law: provider state in a conversation (signatures, encrypted reasoning) has the form that the
+decoder of the dialect returns.
 """
 
 from collections.abc import Callable, Mapping, Sequence

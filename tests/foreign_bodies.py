@@ -1,8 +1,8 @@
-"""Requests that somebody else wrote, as the protocol documents describe them.
+"""Requests of other programs, as the protocol documents describe them.
 
-In: `tests/requests/<dialect>/foreign/<name>.json`, whose member `body` is written by hand; the rest
-of the file, what is read of it and what it becomes when that is rendered again, is written by
-`make bless`.  Out: the bodies, by dialect and name.
+In: `tests/requests/<dialect>/foreign/<name>.json`, whose member `body` is written by hand.
+`make bless` writes the other members: the parsed request, and the body rendered from it.  Out: the
+bodies, by dialect and name.
 
 Source: the protocol notes on each dialect, the part on requests.
 """

@@ -1,4 +1,4 @@
-"""What becomes of every conversation and every foreign body, as files that a reader can check.
+"""Golden files of each conversation and each foreign body, for review by a reader.
 
 In: the tables of conversations.py and foreign_bodies.py.  Out: `tests/requests/<dialect>/…`,
 written by `make bless`, compared by test_requests.py.
@@ -25,7 +25,7 @@ def path_of(case: Case, dialect: str) -> Path:
 
 
 def golden_of(case: Case, dialect: str) -> dict[str, Any]:
-    """Return what a golden file holds: the request, what it does not say, and how it is read."""
+    """Return the content of a golden file: the request, the losses, and the parsed request."""
     rendered = case.render(dialect)
     whole: dict[str, Any] = {
         "path": dialect_of(dialect).request_path(case.config(dialect), stream=True),
@@ -39,7 +39,7 @@ def golden_of(case: Case, dialect: str) -> dict[str, Any]:
 
 
 def written(parsed: ParsedRequest) -> dict[str, Any]:
-    """Return a request that was read as JSON, without what is made anew for every message."""
+    """Return a request that was read as JSON, without the members that are new for every message."""
     messages = [message.to_dict() for message in parsed.messages]
     for message in messages:
         del message["id"], message["timestamp"]
@@ -55,7 +55,7 @@ def written(parsed: ParsedRequest) -> dict[str, Any]:
 
 
 def golden_of_foreign(body: Mapping[str, object], dialect: str) -> dict[str, Any]:
-    """Return what a golden file of a foreign body holds: how it is read, and what it becomes."""
+    """Return the golden file of a foreign body: the parsed request, and the body rendered from it."""
     parsed = parse_request(body, dialect, model_id=FOREIGN_MODEL)
     rendered = again(parsed, dialect)
     whole: dict[str, Any] = {
@@ -68,7 +68,7 @@ def golden_of_foreign(body: Mapping[str, object], dialect: str) -> dict[str, Any
 
 
 def again(parsed: ParsedRequest, dialect: str) -> Rendered:
-    """Render what was read."""
+    """Render a parsed request."""
     config = dialect_of(dialect).config_class.model_validate(parsed.config)
     return dialect_of(dialect).render(parsed.messages, parsed.tools, config)
 

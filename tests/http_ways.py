@@ -35,7 +35,7 @@ WAYS: Final[dict[str, Way]] = {
 
 @dataclass
 class Answer:
-    """What came back: all of it, or what came before it failed."""
+    """Received body: all of it, or its part before a failure."""
 
     status: int = 0
     headers: dict[str, str] | None = None

@@ -4,9 +4,9 @@ In: a recording (../shared/corpus) or a fixture, written as a target's stream, a
 the target's own client accumulated from it.  Out: the fields that differ.
 
 Laws: text, thinking, complete calls, finish reason and both token counts are equal, except where a
-note of the encoder says what the target cannot carry. A failure of the source makes the client
-raise with its message. Parts of the source's provider that the target shares are no part of the
-comparison.
+note of the encoder names a loss of the target. A failure of the source makes the client
+raise with its message. Provider parts that source and target share are not
+compared.
 Source of the words: protocols/encode.md, section 11.
 """
 
@@ -129,7 +129,7 @@ OBJECTS = frozenset({"anthropic-messages (whole)", "gemini", "ollama"})
 # A whole message has objects where its stream carries the text.
 WORDS["anthropic-messages (whole)"] = WORDS["anthropic-messages"]
 OWN_WORDS["anthropic-messages (whole)"] = OWN_WORDS["anthropic-messages"]
-# Targets that say themselves which arguments are no object: such a call is not there to be run.
+# Targets that mark arguments other than an object. Such a call cannot be run.
 REFUSING = frozenset({"ai-sdk"})
 # Targets whose clients keep no ids of calls.
 WITHOUT_IDS = frozenset({"ollama"})

@@ -1,9 +1,9 @@
 """Many streams at once from one Model, a third of them cancelled; a program of its own.
 
 In: on the command line the server's URL, the client's package, and numbers.  Out: one line of JSON
-a round: how many streams were whole and cancelled, what was wrong, open files, resident memory.
+a round: the numbers of whole and cancelled streams, the failures, open files, resident memory.
 
-It is no test but what one runs: in a process of its own nothing else moves the memory.
+A test runs this program in a separate process, so that nothing else changes the memory.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any
 
 from deltafold import AnthropicModel
 
-# Rounds that are not told: what the clients and the loop keep for later has been made after them.
+# Rounds without a report. After them the caches of the clients and of the loop are filled.
 WARMING_ROUNDS = 2
 
 

@@ -1,4 +1,4 @@
-"""The next request of a client: what it sends back of a streamed answer.
+"""The next request of a client, with the streamed answer in its history.
 
 In: the events of a target's stream.  Out: the request with the question, the answer as the client
 keeps it, and a result for each call.

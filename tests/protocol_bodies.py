@@ -104,7 +104,7 @@ WHOLE: Final = {
     + message_end("tool_use", {"output_tokens": 5}),
 }
 
-# One piece of text, its bytes put in as they are, and what must stand around it.
+# One piece of text with its bytes unchanged, and the framing that the protocol requires around it.
 TEXT_EVENTS: Final = {
     CHAT: b'data: {"choices":[{"delta":{"content":"%b"}}]}\n\n',
     ANTHROPIC: b'data: {"type":"content_block_delta","index":0,'

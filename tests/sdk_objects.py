@@ -22,7 +22,7 @@ LAST_EVENT = "the last event needs no blank line after it"
 
 
 class Read(NamedTuple):
-    """What an iteration yielded, and the exception that ended it."""
+    """Items of an iteration, and the exception that ended it."""
 
     objects: list[object]
     raised: Exception | None

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from typing_extensions import get_type_hints, is_typeddict
 
-# Modules without types, or that are no public name of their client.
+# Modules without types, and modules that their client does not document as public.
 LOADERS: Any = import_module("botocore.loaders")
 MODEL: Any = import_module("botocore.model")
 VALIDATE: Any = import_module("botocore.validate")
@@ -60,7 +60,7 @@ def mismatches(hint: Any, value: Any, place: str) -> list[str]:  # noqa: ANN401,
         return typed_dict_mismatches(hint, value, place)
     if origin in {Union, types.UnionType}:
         tries = [mismatches(argument, value, place) for argument in arguments]
-        # What went wrong farthest inside is what was meant.
+        # The innermost error belongs to the intended alternative.
         return [] if [] in tries else max(tries, key=lambda found: max(map(depth_of, found)))
     if origin is Literal:
         return [] if value in arguments else [f"{place}: {value!r} is none of {arguments}"]

@@ -1,4 +1,4 @@
-"""Streams of five protocols, written from what they say.
+"""Streams of five protocols, written from their content.
 
 In: a dialect, and what the model says in order: text, thinking, calls.  Out: the bytes of a stream
 of that protocol, as its server writes it.

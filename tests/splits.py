@@ -22,7 +22,7 @@ Calls: TypeAlias = list[tuple[str, dict[str, object] | None]]
 
 
 def now() -> datetime:
-    """Stand still, so that deltas of two runs can be compared."""
+    """Return a constant time, so that deltas of two runs can be compared."""
     return NOW
 
 

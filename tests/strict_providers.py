@@ -1,6 +1,6 @@
 """Providers that refuse everything their documents let them refuse.
 
-In: a dialect and a request body.  Out: nothing, or an AssertionError that says what was refused.
+In: a dialect and a request body.  Out: nothing, or an AssertionError that names the refused member.
 
 Law: written from the protocol notes, the part on requests of each; nothing of the renderer is used.
 """

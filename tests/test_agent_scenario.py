@@ -201,7 +201,7 @@ def ended_as_it_would_have(path: Path, seed: int) -> None:
     for name in ("chart", "tides", "book"):
         own = [call for call, tool in result.items() if tool == name]
         sure = [call for call in own if INTERRUPTED not in told[call]]
-        # A call that was interrupted may have had its effect, and its result says so.
+        # The result of an interrupted call states that the call may have had its effect.
         assert len(sure) <= effects[name] <= len(own), seed
 
 

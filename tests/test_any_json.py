@@ -37,7 +37,7 @@ def test_damaged_bytes_break_no_law(dialect: str) -> None:
         check(dialect, body, pieces_of(chance, body), options_of(chance))
 
 
-# The smallest bodies with an element that is no object.
+# The smallest bodies with an element other than an object.
 
 ELEMENTS = [1, "x", True, None, [], [1]]
 

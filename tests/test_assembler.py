@@ -1,4 +1,4 @@
-"""Both assemblers, the extension's and the reference: what they build and what they refuse.
+"""Both assemblers, the extension's and the reference: built messages and refused deltas.
 
 Deltas are given in their wire form, and every table runs on both classes.
 """

@@ -1,6 +1,6 @@
 """Calls at the wrong time: deltas at the wrong place, after the end, from two threads, from inside.
 
-Each is a named error or goes well; nothing crashes, nothing is mixed, what came is kept.
+Each succeeds or raises a named error. Nothing crashes or is mixed, and received content is kept.
 """
 
 import gc

@@ -1,7 +1,7 @@
 """Bad bodies, entry by entry: one clear error, and everything received kept.
 
-What the decoder does with each kind of bad input stands in the head of its source; here each row of
-it is held.
+The head of the source of the decoder lists its reaction to each kind of bad input. A test holds
+each row of that list.
 """
 
 import pytest
@@ -36,7 +36,7 @@ from splits import decode, everywhere, failure_of
 BOTH = pytest.mark.parametrize("dialect", [ANTHROPIC, CHAT])
 
 
-# Bodies that are no stream.
+# Bodies that are not a stream.
 
 
 @BOTH
@@ -188,7 +188,7 @@ def test_a_transport_that_fails_after_any_event_says_so_once(dialect: str) -> No
             assert [warning["code"] for warning in last.warnings] == ["failed_after_finish"]
 
 
-# Bytes that are no UTF-8, no JSON, no characters.
+# Bytes that are not UTF-8, not JSON or not characters.
 
 
 @BOTH
@@ -292,7 +292,7 @@ def test_lone_surrogates_in_what_is_passed_through_can_be_written_as_utf8() -> N
         assert MessageDelta.from_json(found.to_json()) == found
 
 
-# What the protocol does not know, or says at the wrong place.
+# Members that the protocol does not define, or that are in the wrong place.
 
 
 def test_unknown_event_types_are_noted_once_a_name() -> None:

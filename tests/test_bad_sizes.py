@@ -102,7 +102,7 @@ def test_a_nesting_bomb_reaches_the_bound_that_is_named(dialect: str, bomb: byte
 @BOTH
 def test_a_bare_nesting_bomb_ends_in_one_error(dialect: str) -> None:
     opened, closed = b"[" * 1_000_000, b"]" * 1_000_000
-    # What never closes is a body that was cut.
+    # An event that never ends is treated as a cut body.
     found = failure_of(decode(dialect, sized(opened, 65_536))[0])
     assert found.error_code is ErrorCode.CONNECTION_LOST
     found = failure_of(decode(dialect, sized(opened + closed, 65_536))[0])

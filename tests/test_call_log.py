@@ -1,4 +1,4 @@
-"""The logger `deltafold`: what it says of a call at each level, and what it never says."""
+"""The logger `deltafold`: the records of a call at each level, and content that none contains."""
 
 import logging
 import subprocess

@@ -1,4 +1,4 @@
-"""The `deltafold` command: what it prints, and its exit codes."""
+"""The `deltafold` command: its output and its exit codes."""
 
 import io
 import json

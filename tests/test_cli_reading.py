@@ -97,7 +97,7 @@ def test_several_files_have_a_heading_or_a_line_each(
 
 
 def on_a_terminal(arguments: list[str], body: bytes = b"") -> str:
-    """Run the command on a pseudo terminal, and return what it writes there."""
+    """Run the command on a pseudo terminal, and return its output."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "60", "LINES": "10"}
     with subprocess.Popen(

@@ -149,7 +149,7 @@ def with_model(
     anyio.run(main, backend=loop)
 
 
-# How a stream is read to its end; the connection must be free when it returns.
+# A way to read a stream to its end. The connection must be free when it returns.
 
 
 def by_message(stream: DeltaStream) -> None:

@@ -1,4 +1,4 @@
-"""`contract.schema.json` says what `contract.py` and the message models say."""
+"""`contract.schema.json` agrees with `contract.py` and the message models."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The log of a conversation: what it accepts, what it keeps, and what survives its JSON."""
+"""The log of a conversation: accepted entries, stored entries, and the round trip through JSON."""
 
 import dataclasses
 import json

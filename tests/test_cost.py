@@ -1,4 +1,4 @@
-"""What a call costs: from the bytes of a usage record to US dollars, each token charged once.
+"""Cost of a call: from the bytes of a usage record to US dollars, each token charged once.
 
 The counts are those of the reports that got it wrong; the prices are those of the installed list,
 so that a row reads: so many tokens at the price of input, so many at that of a cache read, and so

@@ -94,7 +94,7 @@ def test_a_bound_that_is_none_is_refused(given: dict[str, Any], error: type[Exce
         Limits(**given)
 
 
-# What the caller tells a decoder.
+# Options of a decoder.
 
 
 def test_dialects_are_listed_and_an_unknown_one_is_told_them() -> None:

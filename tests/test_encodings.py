@@ -1,4 +1,4 @@
-"""Packed bodies: however they were packed and cut, what they were, a bounded piece at a time."""
+"""Compressed bodies: each way of packing and cutting gives the original body, in bounded pieces."""
 
 import asyncio
 import gzip

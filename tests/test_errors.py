@@ -322,7 +322,7 @@ def test_reset_headers_say_nothing_about_a_failure_that_no_limit_caused(
 
 
 class Response:
-    """What SDK exceptions carry as `.response`."""
+    """Attribute `.response` of SDK exceptions."""
 
     def __init__(self, status_code: int, headers: dict[str, str]) -> None:
         self.status_code = status_code

@@ -1,4 +1,4 @@
-"""How a stream fails, the same for both ways of waiting: one table of causes, one list of rules."""
+"""Failures of a stream, equal for sync and async: one table of causes, one list of rules."""
 
 import asyncio
 import gc
@@ -18,7 +18,7 @@ HALF = len(CHAT) // 2
 
 @dataclass(frozen=True)
 class Cause:
-    """What goes wrong, what it is called, and whether text comes before it."""
+    """A cause, its error code, and whether text precedes it."""
 
     recording: Recording
     code: ErrorCode

@@ -1,4 +1,4 @@
-"""What users of other libraries suffer from, one test a failure, where it can happen.
+"""Failures that users of other libraries reported, one test a failure, where it can happen.
 
 Usage, errors, reasoning, cut streams, finish reasons, side channels.
 
@@ -238,7 +238,7 @@ def test_a_thought_signature_hangs_on_its_call() -> None:
     assert second.provider_state is None
 
 
-# A cut stream is no success.
+# A cut stream does not count as success.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What users of other libraries suffer from, in every protocol where it can happen.
+"""Failures that users of other libraries reported, in every protocol where it can happen.
 
 Cohere, Gemini, Gemini's Interactions, Mistral, OpenAI Responses: one test a failure.  Every body is
 decoded whole, in one shot, asynchronously, cut in two at every byte and in pieces of 1 to 17 bytes;

@@ -1,4 +1,4 @@
-"""What users of other libraries suffer from with tool calls, one test a failure.
+"""Failures with tool calls that users of other libraries reported, one test a failure.
 
 Calls that run into each other, ids and names that come irregularly, arguments of another shape.
 

@@ -1,4 +1,4 @@
-"""What users of other libraries suffer from, where it can happen on Bedrock and with Ollama.
+"""Failures that users of other libraries reported, for Bedrock and Ollama.
 
 One test a failure.  Every body is decoded whole, in one shot, asynchronously, cut in two at every
 byte and in pieces of 1 to 17 bytes; `everywhere` holds all of them equal.
@@ -110,7 +110,7 @@ def test_counts_that_are_missing_are_unknown_and_not_zero() -> None:
     assert (found.input_tokens, found.output_tokens, found.total_tokens) == (None, 5, None)
 
 
-# An error under HTTP 200 is one error and keeps what came.
+# An error under HTTP 200 gives one error and keeps the received content.
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_irregular_ids_make_one_call_each(of: str) -> None:
     _, message = everywhere(of, body)
     assert calls_of(message) == [("f", {"n": n}) for n in range(6)]
     found = [call.tool_call_id for call in message.tool_calls]
-    # "", null and "null" are no ids: those calls get made-up ones.
+    # "", null and "null" are not accepted as ids: those calls get generated ids.
     assert (found[2], found[4:]) == ("7", ["same", "same_2"])
     assert all(found[n].startswith("call_") for n in (0, 1, 3))
     assert len(set(found)) == 6

@@ -1,4 +1,4 @@
-"""What users of other libraries suffer from where bytes become lines and lines events.
+"""Failures of other libraries in splitting bytes into lines and lines into events.
 
 Every body is decoded whole, in one shot, asynchronously, cut in two at every byte and in pieces of
 1 to 17 bytes; `everywhere` holds all of them equal.

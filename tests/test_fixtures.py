@@ -1,4 +1,4 @@
-"""Every fixture gives the deltas and the message that stand beside it, in whatever pieces it comes.
+"""Every fixture gives the deltas and the message in its folder, for every chunking.
 
 So does, without files beside it, every recorded stream.
 
@@ -51,7 +51,7 @@ def content(assembler: MessageAssembler | reference.MessageAssembler) -> dict[st
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_there_are_fixtures_of_each_dialect(dialect: str) -> None:
     cases = [case for case in FIXTURES if case.parent.name == dialect]
-    # What Mistral has in common with Chat stands among the fixtures of that.
+    # The fixtures of Chat cover the behaviour that Mistral shares with it.
     assert len(cases) >= (10 if dialect == "mistral" else 25)
     assert all("hecked against " in (case / "SOURCE.md").read_text() for case in cases)
 

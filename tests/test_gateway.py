@@ -102,7 +102,7 @@ class Client(Protocol):
 
 
 class Got:
-    """What a client read."""
+    """Answer as a client read it."""
 
     def __init__(self, text: str, calls: list[tuple[str, object]], tokens: tuple[int, int]) -> None:
         self.text, self.calls, self.tokens = text, calls, tokens

@@ -1,4 +1,4 @@
-"""Servers that send what they like: through every client, a body or one error."""
+"""Servers that send arbitrary bytes: each client gives a body or one error."""
 
 import gzip
 import socket

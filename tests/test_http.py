@@ -188,7 +188,7 @@ def silent_server(*, accepts: bool) -> Generator[str]:
 
 @contextmanager
 def garbling_server() -> Generator[str]:
-    """A server that answers with what is no HTTP, as a TLS port does, and closes."""
+    """A server that answers with bytes other than HTTP, as a TLS port does, and closes."""
 
     def answer() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""Imports: what is loaded at which moment, and that every public name is found."""
+"""Imports: the moment at which each module is loaded, and access to every public name."""
 
 import ast
 import importlib

@@ -16,7 +16,7 @@ import os, signal, sys, time
 import deltafold
 from deltafold import Decoder, Fold, MessageAssembler, PartialJson
 
-# A shell starts what it puts into the background with the signal ignored.
+# A shell starts background processes with the signal ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 EVENT = b'data: {"choices":[{"delta":{"content":"%s"}}]}\\n\\n' % (b"x" * 30)

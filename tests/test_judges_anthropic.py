@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs_corpus
 
-# The client parses arguments while they arrive and raises on those that are no JSON.
+# The client parses arguments while they arrive and raises on invalid JSON.
 LIMITS = frozenset({"anthropic-messages/call-not-json", "openai-responses/args-not-json"})
 
 

@@ -14,7 +14,7 @@ from judging import Answer, Stream, parsed, shown, verdicts
 
 pytestmark = needs_corpus
 
-# Events of Responses that carry a piece of the answer, by what it is a piece of.
+# Events of Responses that carry a piece of the answer, by the kind of the piece.
 DELTAS = {
     "response.output_text.delta": "text",
     "response.refusal.delta": "text",

@@ -1,4 +1,4 @@
-"""A message of a fold makes its fields when they are first read, and nobody can see that.
+"""A message of a fold makes its fields at the first read, without a visible difference.
 
 Each observation is made on a fresh message of each fixture, and on two twins that were made
 eagerly: one with every field read before, and one that was read from the wire form.

@@ -80,7 +80,7 @@ def test_two_markups_or_none_to_start_thinking_in_are_refused() -> None:
 
 @dataclass
 class Tool:
-    """A tool of somebody else's making."""
+    """A tool of another library."""
 
     name: str
     parameter_schema: Mapping[str, object] | None

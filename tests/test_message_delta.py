@@ -1,4 +1,4 @@
-"""The Python face of `MessageDelta`: what it says, how it is written, and what it refuses."""
+"""The Python face of `MessageDelta`: its attributes, its JSON, and the input that it refuses."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ from wire_deltas import PROVIDER_PART, STATE, TIME, WARNING
 
 Wire: TypeAlias = dict[str, object]
 
-# What every accessor says of a delta that has nothing of its kind.
+# Value of each accessor for a delta of another kind.
 NOTHING: Wire = {
     "part_index": None,
     "text": None,

@@ -1,4 +1,4 @@
-"""What a Model's calls show and take: hooks, raw bytes, headers, time, whole messages, events."""
+"""Options and results of a Model's calls: hooks, raw bytes, headers, time, whole messages, events."""
 
 import asyncio
 import itertools

@@ -31,7 +31,7 @@ every_client = pytest.mark.parametrize(("package", "loop"), CLIENTS)
 
 
 class OwnError(Exception):
-    """What a consumer raises."""
+    """Exception of a consumer."""
 
 
 async def fail_at_the_first_text(stream: AsyncDeltaStream) -> None:
@@ -72,7 +72,7 @@ async def model_of(package: str, url: str) -> AsyncGenerator[AnthropicModel]:
 
 
 def assert_kept(stream: AsyncDeltaStream | DeltaStream) -> None:
-    """What came is readable, and the stream says that its caller ended it."""
+    """Received content is readable, and the error code is that of a cancellation by the caller."""
     assert stream.status == "error"
     error = stream.error
     assert error is not None

@@ -18,7 +18,7 @@ from wires import CHAT
 
 
 class Telemetry:
-    """Collects what is recorded."""
+    """Collects the recorded spans and metrics."""
 
     def __init__(self) -> None:
         self.exporter = InMemorySpanExporter()

@@ -1,4 +1,4 @@
-"""A stream that is decoded and written in its own protocol says to its client what it said before.
+"""A stream that is decoded and encoded in its own protocol stays equal for its client.
 
 The official client reads the recording and what the encoder writes of it.  Beyond equality, the
 written form may say more: a member that the client does not know by its vendor's name (thinking,
@@ -114,7 +114,7 @@ def test_its_client_reads_the_same(protocol: str) -> None:
     assert not found
 
 
-# Reader of what a protocol has beside the answer, and the least number of streams that have any.
+# Reader of the additional facts of a protocol, and the least number of streams that have any.
 BESIDE: dict[str, tuple[Callable[[Stream], Sequence[object]], int]] = {
     "openai-chat": (test_judges_openai.chat_media, 4),
     "openai-responses": (test_judges_openai.response_items, 200),
@@ -200,7 +200,7 @@ def states(message: Message) -> list[object]:
     return [part.provider_state for part in parts]
 
 
-# What a client of the protocol gets back: blocks and annotations of the provider, and the state.
+# Content that a client of the protocol receives: blocks, annotations, and the provider state.
 KEPT: dict[str, tuple[Callable[[Message], list[object]], ...]] = {
     "anthropic-messages": (blocks, sources_of, states),
     "bedrock-converse": (blocks, images, sources_of, states),

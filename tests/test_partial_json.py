@@ -61,7 +61,7 @@ def replay(value: object, changes: Iterable[Change]) -> object:
 
 
 def grew(earlier: object, later: object) -> bool:
-    """Whether `later` is `earlier` with more in it."""
+    """Return whether `later` extends `earlier`."""
     if earlier is None:
         return True
     if isinstance(earlier, str):

@@ -1,4 +1,4 @@
-"""Parts: both forms of input, the one wire form of output, and what is refused."""
+"""Parts: both forms of input, the one wire form of output, and the refused input."""
 
 import copy
 import json

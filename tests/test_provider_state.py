@@ -1,4 +1,4 @@
-"""What a provider signed or encrypted goes back to it byte for byte, and to nobody else.
+"""Signed and encrypted content goes back to its provider byte for byte, and to no other.
 
 The recordings lie beside the project, at `../shared/corpus` or where `DELTAFOLD_CORPUS` says;
 without them there is nothing to test.

@@ -1,4 +1,4 @@
-"""Recordings: what is saved is what is loaded, and what is wrong is refused by name."""
+"""Recordings: loading returns the saved calls, and an error names the invalid member."""
 
 from pathlib import Path
 

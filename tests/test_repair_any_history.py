@@ -123,7 +123,7 @@ def parts(dialect: str) -> st.SearchStrategy[MessagePart]:
 
 
 def unchecked(role: Role, held: list[MessagePart]) -> Message:
-    """Make what nobody can make, and somebody's file may hold."""
+    """Make a history that the API cannot produce but a file may hold."""
     return Message.model_construct(role=role, parts=held)
 
 
@@ -138,7 +138,7 @@ def tokens(held: list[Message]) -> Counter[str]:
 
 
 def said(message: Message) -> list[Any]:
-    """Return what is said for somebody else to read: texts and results, not reasoning."""
+    """Return the content for other readers: texts and results, not reasoning."""
     return [
         part.model_dump(mode="json")
         for part in message.parts

@@ -1,4 +1,4 @@
-"""ReplayServer: what was recorded goes out as it was, faults included, and nothing is left open."""
+"""ReplayServer: it sends the recorded bytes and faults unchanged, and leaves nothing open."""
 
 import time
 

@@ -28,7 +28,7 @@ every_loop = pytest.mark.parametrize("loop", ["", "asyncio", "trio"])
 def play(
     loop: str, transport: ReplayTransport, timeouts: Timeouts | None = None, url: str = URL
 ) -> Answer:
-    """Ask a transport and read what it answers as far as it comes."""
+    """Send a request to a transport, and read its answer up to the end or the failure."""
     answer = Answer()
     request = request_to(url, timeouts)
 

@@ -129,7 +129,7 @@ def test_what_a_foreign_body_says_is_said_again_or_noted(dialect: str, name: str
 
 
 def said(value: object) -> set[str]:
-    """Return every text that somebody says in a body."""
+    """Return the text of every message in a body."""
     found: set[str] = set()
     if isinstance(value, list):
         for item in cast("list[object]", value):

@@ -55,7 +55,7 @@ def replaced(body: Any, path: Path, junk: Any) -> Any:  # noqa: ANN401 - any JSO
 
 
 def read(body: Any, dialect: str) -> None:  # noqa: ANN401 - any JSON
-    """Read a body, and render what was read."""
+    """Parse a body, and render the parsed request."""
     try:
         parsed = parse_request(body, dialect, model_id="m")
     except ValueError as error:

@@ -271,7 +271,7 @@ def test_reasoning_under_two_names_is_reasoning_twice() -> None:
         ("QUJD", "QUJD"),
         ("Q-_", "Q+/="),
         ("QQ==", "QQ=="),
-        # This is no base64, and lines are no longer of one length.
+        # This is not base64, and the lines differ in length.
         ("JVBER", "JVBER"),
         ("QUJDRA==\nQQ", "QUJDRA==\nQQ"),
     ],

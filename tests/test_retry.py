@@ -1,4 +1,4 @@
-"""The recipe for retries: deltafold says what a failure is like, tenacity when to try again."""
+"""The recipe for retries: deltafold classifies the failure, tenacity decides on the next call."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +29,7 @@ def worth_another_try(failure: BaseException) -> bool:
     return (
         isinstance(failure, ModelError)
         and failure.retryable
-        # What was shown to a reader already cannot be taken back.
+        # Text that a reader has already seen cannot be withdrawn.
         and not (failure.partial_message and failure.partial_message.parts)
     )
 

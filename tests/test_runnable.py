@@ -2,7 +2,7 @@
 
 A call whose arguments are one whole JSON value is runnable whatever the ending, unless the provider
 said that more would come.  A call for which no argument text came is runnable with `{}` only after
-its own end event, or after an ending by which the provider says that it is finished.  A call whose
+its own end event, or after an ending that marks the message as finished.  A call whose
 text ends inside a value is never runnable.
 
 Sources of the endings: the enumerations of the providers' API references, as
@@ -61,7 +61,7 @@ STATES: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Ending:
-    """How a stream ends, and whether the provider says by it that the message is finished."""
+    """Ending of a stream, and whether it marks the message as finished."""
 
     wire: bytes
     finished: bool
@@ -325,7 +325,7 @@ def rows() -> Iterator[tuple[str, str, str, bool]]:
     for dialect, endings in ENDINGS.items():
         for name in endings:
             for state in STATES:
-                # The end event of Gemini closes a half string too: there is no such row.
+                # The end event of Gemini closes an unfinished string too, so Gemini has no row here.
                 never_closed = dialect in WITHOUT_END_EVENT or (dialect, state) == (GEMINI, "half")
                 for closed in (False,) if never_closed else (False, True):
                     yield dialect, name, state, closed

@@ -1,4 +1,4 @@
-"""What a person sees of the objects: `repr` is short, `print` and rich show everything."""
+"""Representations of the objects: `repr` is short, `print` and rich show everything."""
 
 import io
 

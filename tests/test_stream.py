@@ -1,4 +1,4 @@
-"""Streams: one story whichever way they are read, and failures that keep what came."""
+"""Streams: equal results for every way of reading, and failures that keep the received content."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -413,7 +413,7 @@ def test_the_status_and_headers_of_a_response_reach_the_error() -> None:
 
 
 class RequestsLike:
-    """What is used of a response of requests."""
+    """Attributes that deltafold reads from a response of requests."""
 
     status_code = 200
     headers: dict[str, str] = {}  # noqa: RUF012 - a stand-in for an attribute of the instance

@@ -240,7 +240,7 @@ def test_a_step_that_is_never_awaited_changes_nothing() -> None:
 
 
 class Pause:
-    """Yields to whoever drives the coroutine."""
+    """Yields to the driver of the coroutine."""
 
     def __await__(self) -> Generator[str, object, None]:
         yield "waiting"

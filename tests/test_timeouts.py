@@ -1,4 +1,4 @@
-"""Limits of a call without HTTP: one timer a stream, and nobody else's cancellation mistaken."""
+"""Limits of a call without HTTP: one timer a stream, and the caller's cancellation is kept."""
 
 import asyncio
 import threading
@@ -188,7 +188,7 @@ def test_a_failure_that_only_looks_like_a_limit_stays_what_it_is(loop: str) -> N
     run(loop, main)
 
 
-# In threads: httpcore's stream is told a deadline instead of a limit for each read.
+# In threads: httpcore's stream gets a deadline instead of a limit for each read.
 
 
 class Reading:

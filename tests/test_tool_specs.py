@@ -48,7 +48,7 @@ class Callee:
 
 
 class Place(BaseModel):
-    """Where it is."""
+    """A city and the places near it."""
 
     city: str
     near: list["Place"] = []
@@ -119,7 +119,7 @@ def test_a_parameter_that_no_model_can_fill_is_an_error_that_names_it(
 
 def test_a_pydantic_model_is_a_tool() -> None:
     spec = ToolSpec.from_pydantic(Place)
-    assert (spec.name, spec.description) == ("Place", "Where it is.")
+    assert (spec.name, spec.description) == ("Place", "A city and the places near it.")
     near: Any = {"type": "array", "items": {"$ref": "#/$defs/Place"}, "default": []}
     properties: Any = {"city": {"type": "string"}, "near": near}
     assert spec.parameter_schema.pop("$defs")

@@ -97,7 +97,7 @@ FEATURES: dict[str, tuple[list[Step], str]] = {
 
 
 def verdict(steps: list[Step], reason: str, target: str) -> str:
-    """What a target does with a feature: "yes", or the kinds of its notes."""
+    """Treatment of a feature by a target: "yes", or the kinds of its notes."""
     usage = {
         "inputTokens": 3,
         "outputTokens": 2,

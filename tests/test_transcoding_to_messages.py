@@ -1,4 +1,4 @@
-"""What clients of the Messages API see of other providers' streams."""
+"""Streams of other providers, read by clients of the Messages API."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What clients of Chat, Gemini, AG-UI and the UI message stream see of other providers' streams."""
+"""Streams of other providers, read by clients of Chat, Gemini, AG-UI and the UI message stream."""
 
 import json
 

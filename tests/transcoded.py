@@ -10,7 +10,7 @@ Event = dict[str, Any]
 
 
 def sse(*events: Mapping[str, object] | str) -> bytes:
-    """Return a body of server-sent events; a text stands as it is."""
+    """Return a body of server-sent events; a text is inserted unchanged."""
     lines = (one if isinstance(one, str) else json.dumps(one) for one in events)
     return "".join(f"data: {line}\n\n" for line in lines).encode()
 
@@ -99,7 +99,7 @@ def of_type(events: Iterable[Event], kind: str) -> list[Event]:
 
 
 def notes(body: bytes, source: str, target: str, **options: object) -> set[str]:
-    """Return the codes of what the target could not carry."""
+    """Return the codes of the losses of the target."""
     transcoder = Transcoder(source, target, **cast("Any", options))
     transcoder.feed(body)
     transcoder.close()

@@ -84,7 +84,7 @@ def wire_parts(assembler: Assembler) -> list[object]:
 
 
 def state(assembler: Assembler) -> dict[str, object]:
-    """Return everything that can be seen, but for what is new each time it is looked at."""
+    """Return every visible attribute, except objects that each access creates."""
     snapshot = assembler.snapshot().to_dict()
     if assembler.status == "idle":
         del snapshot["id"], snapshot["timestamp"]

@@ -43,7 +43,7 @@ class Package(TypedDict):
 
 
 def is_allowed(expression: str) -> bool:
-    """Whether the allow-list satisfies an SPDX expression, the old `A/B` for `A OR B` included."""
+    """Return whether the allow-list satisfies an SPDX expression; `A/B` means `A OR B`."""
     tokens: list[str] = re.findall(r"\(|\)|[^()\s]+", expression.replace("/", " OR "))
     position = 0
 
@@ -84,7 +84,7 @@ def is_allowed(expression: str) -> bool:
 
 
 def findings(packages: list[Package]) -> list[str]:
-    """What is wrong with these packages, one sentence each."""
+    """Return a sentence for each package with a forbidden licence."""
     found: list[str] = []
     versions: defaultdict[str, list[str]] = defaultdict(list)
     registries = {package["source"] for package in packages if package["source"] is not None}

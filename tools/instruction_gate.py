@@ -86,7 +86,7 @@ def count(binary: Path, case: Case) -> int:
 
 
 def slower(counts: dict[str, int], baseline: Baseline) -> list[str]:
-    """Say which cases need more instructions than the baseline, or are not in it."""
+    """Name the cases that need more instructions than the baseline, or that it lacks."""
     found: list[str] = []
     for name, now in counts.items():
         before = baseline["instructions"].get(name)
@@ -100,7 +100,7 @@ def slower(counts: dict[str, int], baseline: Baseline) -> list[str]:
 
 
 def crooked(cases: list[Case], counts: dict[str, int]) -> list[str]:
-    """Say which counts grow faster than their work."""
+    """Name the counts that grow faster than their work."""
     families: dict[str, list[Case]] = {}
     for case in cases:
         sized = _SIZED.fullmatch(case.name)

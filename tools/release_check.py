@@ -51,7 +51,7 @@ def tag_findings(tag: str | None, version: str) -> list[str]:
 
 
 def changelog_findings(changelog: str, version: str, tag: str | None) -> list[str]:
-    """Look for the section of the version, or of unreleased changes if there is no tag."""
+    """Look for the section of the version, or of unreleased changes without a tag."""
     sections = dict(
         re.findall(r"^## \[([^\]]+)\][^\n]*\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     )

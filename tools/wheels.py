@@ -18,10 +18,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 OUT: Final = ROOT / "dist" / "release"
@@ -85,7 +86,7 @@ def main() -> int:
             for row in rows:
                 if row.wheel == abi3 or fits(row.wheel, interpreter):
                     row.passed.append(prove(row.wheel, interpreter, place))
-        built_offline(next(OUT.glob("*.tar.gz")), oldest, Path(folder))
+        built_offline(next(OUT.glob("*.tar.gz")), Path(folder))
     print_table(rows)
     too_large = [row.wheel.name for row in rows if row.wheel.stat().st_size > LARGEST_BYTES]
     if too_large:
@@ -183,12 +184,21 @@ def install(wheel: Path, interpreter: Interpreter, place: Path) -> Path:
     return python
 
 
-def built_offline(sdist: Path, interpreter: Interpreter, folder: Path) -> None:
-    """Build the sdist from vendored crates, without a network."""
+def built_offline(sdist: Path, folder: Path) -> None:
+    """Build the sdist by pip, from vendored crates and without a network.
+
+    The sdist leaves out a member of the workspace, so cargo removes its packages from Cargo.lock.
+
+    Raises:
+        SystemExit: cargo changed the version of a package.
+    """
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     source = folder / sdist.name.removesuffix(".tar.gz")
-    config = run("cargo", "vendor", "--locked", "vendor", cwd=source)
+    locked = packages(source)
+    config = run("cargo", "vendor", "vendor", cwd=source)
+    if changed := packages(source) - locked:
+        raise SystemExit(f"the sdist was built with other packages than Cargo.lock: {changed}")
     (source / ".cargo").mkdir()
     (source / ".cargo" / "config.toml").write_text(config)
     offline = {
@@ -200,11 +210,19 @@ def built_offline(sdist: Path, interpreter: Interpreter, folder: Path) -> None:
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "HTTP_PROXY": "http://127.0.0.1:9",
     }
-    command = ["maturin", "build", "--release", "--locked", "--offline", "--auditwheel", "skip"]
     out = folder / "offline"
-    run(*command, "--interpreter", interpreter.path, "--out", out, cwd=source, env=offline)
+    command: list[str | Path] = [TOOLS / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
+    command += ["--no-build-isolation", "--wheel-dir", out, source]
+    run(*command, env=offline)
     (made,) = out.glob("*.whl")
-    print(f"the sdist builds offline: {made.name}, {made.stat().st_size:,} bytes")
+    print(f"pip builds the sdist offline: {made.name}, {made.stat().st_size:,} bytes")
+
+
+def packages(source: Path) -> set[tuple[str, str, str]]:
+    """Return name, version and checksum of each package in a Cargo.lock."""
+    lock = tomllib.loads((source / "Cargo.lock").read_text(encoding="utf-8"))
+    rows = cast("list[dict[str, str]]", lock["package"])
+    return {(row["name"], row["version"], row.get("checksum", "")) for row in rows}
 
 
 def print_table(rows: list[Row]) -> None:
@@ -216,10 +234,10 @@ def print_table(rows: list[Row]) -> None:
 
 
 def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
-    """Run a command, and return what it printed.
+    """Run a command, and return its output.
 
     Raises:
-        SystemExit: it failed; what it printed is shown.
+        SystemExit: the command failed; its output is shown.
     """
     print("+", *command, flush=True)
     done = subprocess.run(

@@ -1,8 +1,8 @@
 //! Drive awaitables of Python, as an `await` expression does.
 //!
-//! In: an awaitable, and the event loop's answer.  Out: what it yields to the event loop, its result, or its exception.
+//! In: an awaitable, and the event loop's answer.  Out: a value for the event loop, the result, or the exception.
 //!
-//! Laws: what an awaitable yields is passed on unchanged, and so is what the event loop throws.
+//! Laws: values that an awaitable yields and exceptions that the event loop throws are passed on unchanged.
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::intern;

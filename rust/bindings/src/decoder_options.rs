@@ -98,7 +98,7 @@ impl Default for Given<'_, '_> {
     }
 }
 
-/// What a decoder needs to begin.
+/// Options of a new decoder.
 pub(crate) struct Settings {
     pub(crate) options: Options,
     pub(crate) dialect: &'static str,

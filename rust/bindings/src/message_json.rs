@@ -2,8 +2,8 @@
 //!
 //! In: a fold whose parts were not made.  Out: the text that pydantic writes of the message, byte by byte.
 //!
-//! Law: in doubt there is no text, and the caller lets pydantic write.  The doubts are ambiguous JSON, arguments with an error
-//! or a warning, and numbers that versions of pydantic write differently.
+//! Law: in a doubtful case it returns no text, and the caller uses pydantic.  Doubtful cases are ambiguous JSON, arguments
+//! with an error or a warning, and numbers that versions of pydantic write differently.
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! `StreamAwaitable`: one step of an asynchronous stream, without a coroutine of Python.
 //!
-//! In: the awaitable of the source's next chunk, or a coroutine of the Python half for what is rare.  Out: the next value of a
+//! In: the awaitable of the source's next chunk, or a coroutine of the Python half for rare events.  Out: the next value of a
 //! stream.  The Python half has the methods that [`crate::stream_reader`] names, as coroutine functions.
 //!
 //! Laws: what the source yields to the event loop is passed on unchanged, and so is what the event loop throws.  A step that is

@@ -2,7 +2,7 @@
 //!
 //! In: chunks of a source, pulled here, and rare events from the Python half.  Out: deltas, batches, texts, the folded message.
 //!
-//! The Python half opens the source and handles what is rare.  It is an object with four methods:
+//! The Python half opens the source and handles rare events.  It is an object with four methods:
 //! - `_begin()` opens the source, and returns the iterator of its chunks;
 //! - `_received(chunk)` handles the end of the body (`None`), and each chunk of a diverted stream;
 //! - `_failed(exception)` handles an exception of one of these calls or of the source;

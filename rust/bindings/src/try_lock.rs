@@ -2,7 +2,7 @@
 //!
 //! In: a value of one Python object.  Out: exclusive access, or the reason why there is none.
 //!
-//! Laws: nobody waits for the lock.  After a panic of the core under the lock, the value is never accessed again.
+//! Laws: a thread never waits for the lock.  After a panic of the core under the lock, the value is never accessed again.
 //!
 //! The standard library's mutex needs an atomic exchange to unlock, because a thread may wait for it.  This lock needs a store.
 

@@ -1,6 +1,6 @@
-//! How an input of the fuzzer is taken apart: two bytes that choose, and the rest, which is what is read.
+//! Splits an input of the fuzzer into two bytes that choose options, and the body.
 //!
-//! The oracles are those of the tests, so that what is found here becomes a test by being written down.
+//! The oracles are those of the tests, so that a finding becomes a test as a row with its bytes.
 
 use deltafold::dialect::REGISTRY;
 
@@ -12,9 +12,9 @@ pub use support::{fixtures, oracles};
 /// An input taken apart.
 #[derive(Debug)]
 pub struct Input<'a> {
-    /// Whose bytes these are said to be.
+    /// Dialect that the decoder is given.
     pub dialect: &'static str,
-    /// Where the bytes are cut, modulo their number.
+    /// Offsets of the cuts, modulo the number of bytes.
     pub cuts: Vec<usize>,
     /// The bytes.
     pub body: &'a [u8],
@@ -28,7 +28,7 @@ pub fn take(data: &[u8]) -> Option<Input<'_>> {
     Some(Input { dialect, cuts, body })
 }
 
-/// The input that is taken apart into this dialect and body, with a few cuts; `None` for what is no dialect.
+/// Return the input that splits into this dialect and body, with a few cuts; `None` for an unknown dialect.
 pub fn seed(dialect: &str, body: &[u8]) -> Option<Vec<u8>> {
     let which = u8::try_from(REGISTRY.iter().position(|row| row.name == dialect)?).ok()?;
     Some([&[which, 5], body].concat())

@@ -4,8 +4,8 @@
 //! followed.
 //!
 //! Laws:
-//! - If one answer is followed, it is the first one, and there is no other.
-//! - If all are followed, the first one is no answer: it is what every answer has in common, decoded as an answer that the
+//! - If one answer is followed, it is the only one, at index 0.
+//! - If all are followed, index 0 holds the content that all answers share, decoded as an answer that the
 //!   stream never holds.  An answer begins as its copy, with its deltas, at the first event that holds the answer.  So its
 //!   deltas are those that it would have if it were followed alone.
 //! - A stream that ends before it held an answer has one answer with number 0, and so has a stream of a dialect without
@@ -78,9 +78,9 @@ struct Answer {
 enum First {
     /// An answer.
     Answer,
-    /// What all answers have in common.  It keeps all its deltas, of which `deltas` are counted, in `bytes` of memory.
+    /// Content that all answers share.  It keeps all its deltas, of which `deltas` are counted, in `bytes` of memory.
     Shared { deltas: usize, bytes: usize },
-    /// What all answers had in common, until that took more memory than allowed.
+    /// Content that all answers share, until it exceeds the allowed memory.
     Dropped,
 }
 
@@ -132,7 +132,7 @@ impl Answers {
         answers
     }
 
-    /// Make answer 0 of what all answers have in common, if the stream has shown none.
+    /// Make answer 0 from the shared content, if the stream has not shown an answer.
     fn settle(&mut self) {
         if let Some(others) = self.others.as_mut().filter(|others| others.known.is_empty()) {
             others.first_is = First::Answer;
@@ -330,7 +330,7 @@ impl<O: Outputs> Sinks for JoinedAnswers<'_, O> {
             self.each(|sink| sink.end_frame());
             self.answers.bound_shared();
         }
-        // If all are followed, their bound may just have ended what they have in common.
+        // If all are followed, their bound may just have ended the shared content.
         self.with(0, |sink| sink.end_frame());
     }
 

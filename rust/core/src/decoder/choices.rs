@@ -7,6 +7,9 @@
 //! - An answer appears at the first event that holds it.  It has from then on the deltas that came before, such as `start`.
 //! - A body without any answer has answer 0, with its error; so has every body of a dialect without several answers.
 //! - Bytes are framed once, and each event is read once.
+//!
+//! The functions that decode are `inline`, so that they are compiled in the crate that also decodes into one [`DeltaBatch`].
+//! Otherwise both crates would have their own copy of each dialect, about 300 KB of code.
 
 use std::collections::BTreeMap;
 
@@ -54,18 +57,21 @@ impl Choices {
     /// Decode the next bytes of the body, in any chunking.  [`Self::take`] returns their deltas.
     ///
     /// The cost is linear in the number of bytes, and for each event in the number of answers.
+    #[inline]
     pub fn feed(&mut self, bytes: &[u8]) {
         self.0.feed_to(bytes, &mut Pending);
         self.0.core_mut().answers_mut().settle_at_end();
     }
 
     /// Take the end of the body.  Afterwards every answer has its terminal.
+    #[inline]
     pub fn close(&mut self) {
         self.0.close_to(&mut Pending);
         self.0.core_mut().answers_mut().settle_at_end();
     }
 
     /// End every answer for an external reason, as [`Decoder::fail`] does.
+    #[inline]
     pub fn fail(&mut self, failure: &Failure<Box<str>>) {
         self.0.core_mut().fail(&mut Pending, failure);
         self.0.core_mut().answers_mut().settle_at_end();

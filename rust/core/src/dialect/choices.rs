@@ -44,7 +44,7 @@ pub(super) struct ChoiceNumbers {
     position: u64,
     zero_is_taken: bool,
     highest: Option<u64>,
-    /// How many numbers were higher than all before them.
+    /// Count of the numbers that were higher than all before them.
     rises: usize,
 }
 

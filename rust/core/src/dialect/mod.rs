@@ -83,7 +83,7 @@ macro_rules! registry {
             }
         }
 
-        /// Which shapes are known makes no difference for a stream.
+        /// The deltas of a stream do not depend on the known shapes.
         impl PartialEq for Shapes {
             fn eq(&self, _: &Self) -> bool {
                 true

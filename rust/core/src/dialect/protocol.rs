@@ -3,7 +3,7 @@
 //! In: frames of one stream, or bytes before framing.  Out: events, applied to the sinks of the answers that are followed.
 //!
 //! Laws: whether a template or `read` found an event makes no difference for its deltas.  An event is found once, however
-//! many answers are followed, and an answer gets from it what it would get if it were followed alone.
+//! many answers are followed, and an answer gets the same deltas from it as if it were followed alone.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -131,7 +131,7 @@ impl<P: Protocol, S: Sinks> Application<'_, P, S> {
 /// Driver of a protocol: the states of its answers, and the templates of its frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProtocolDriver<P: Protocol> {
-    /// The answer that is followed; if all are, what they have in common.
+    /// The followed answer, or the shared content if all answers are followed.
     first: P,
     others: Option<Box<Others<P>>>,
     templates: Templates<P::EventTemplate>,

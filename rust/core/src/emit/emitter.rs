@@ -223,7 +223,7 @@ impl<'a, O: Output> EmitterSink<'a, O> {
         self.failure_of(ErrorObject::read(json).unwrap_or_default())
     }
 
-    /// Return the failure of an error whose name stands outside of its JSON.
+    /// Return the failure of an error whose name is outside of its JSON.
     pub fn named_failure(&self, name: Option<Str<'_>>, json: &str) -> Failure<Box<str>> {
         let error = ErrorObject::read(json).unwrap_or_default();
         self.failure_of(error.named(name.map_or("", |name| name.raw), ""))

@@ -24,7 +24,7 @@ enum At {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Freeform {
     at: At,
-    /// What cannot be decided yet: the beginning, or a cut escape.
+    /// Undecided text: the beginning, or a cut escape.
     held: String,
     carry: Carry,
 }
@@ -88,7 +88,7 @@ impl Freeform {
         }
     }
 
-    /// End the arguments: what was held back comes out as it is.
+    /// End the arguments, and write the held text unchanged.
     pub fn end(&mut self, out: &mut String) {
         self.carry.flush(out);
         if self.at == At::Before && self.held.trim_ascii() != "{}" {

@@ -6,9 +6,9 @@
 //!                   calls, end    a target
 //! ```
 //!
-//! The mechanism stands here and knows no target.  A [`Writer`] knows the words of one target and nothing of order: what may
-//! be open beside what, when a call is written, when the stream ends.  Writers of dialects are `dialect/<name>/write.rs`,
-//! those of user interfaces stand in `target/`, and the list of all targets is [`crate::target`].
+//! The mechanism is here and does not depend on a target.  A [`Writer`] writes the words of one target.  The mechanism
+//! decides the order: which parts are open together, when a call is written, when the stream ends.  Writers of dialects are
+//! `dialect/<name>/write.rs`, those of user interfaces are in `target/`, and the list of all targets is [`crate::target`].
 //!
 //! Laws (protocols/encode.md, section 1):
 //! - The same deltas give the same bytes, however they were batched.

@@ -12,7 +12,7 @@ const MAX_CHARACTERS: usize = 256;
 pub struct Note {
     /// Kind of the loss: `provider_state`, `annotations`, `logprobs`, `part`, `call`, `usage`, `finish_reason`, `arguments`.
     pub code: &'static str,
-    /// What was lost or replaced.
+    /// The lost or replaced content.
     pub what: String,
     /// Number of times.
     pub count: u64,

@@ -142,7 +142,7 @@ impl Out {
         self.end(name);
     }
 
-    /// Write text that is no event, such as an end marker.  A caller that needs objects does not get it.
+    /// Write text outside of events, such as an end marker.  A caller that needs objects does not get it.
     pub fn marker(&mut self, text: &str) {
         if self.ends.is_none() {
             self.text.push_str(text);

@@ -1,4 +1,4 @@
-//! `Sequencer`: the order of what is written, the same for every target.
+//! `Sequencer`: the order of the output, the same for every target.
 //!
 //! In: lawful deltas with their places in the message.  Out: calls of a [`Writer`], and the HTTP status.
 //!
@@ -295,7 +295,7 @@ impl<W: Writer> Sequencer<W> {
         }
     }
 
-    /// Write what came for a part that is closed.
+    /// Write the late content of a closed part.
     fn late(
         &mut self,
         page: &mut Page,

@@ -25,7 +25,7 @@ pub struct ToolName {
     pub name: Box<str>,
 }
 
-/// Where a Chat stream carries a signature of its source.
+/// Place of a signature of the source in a Chat stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// Nowhere.
@@ -53,7 +53,7 @@ pub struct Settings {
     pub input_tokens: Option<u64>,
     /// Name of the member that holds reasoning (openai-chat): `reasoning_content` or `reasoning`.
     pub reasoning_member: &'static str,
-    /// Where signatures go (openai-chat).
+    /// Place of signatures (openai-chat).
     pub signatures: Place,
     /// Write provider state of other dialects into opaque fields of the target, to get it back with the next request.
     pub envelope: bool,

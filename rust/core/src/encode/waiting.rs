@@ -7,7 +7,7 @@ use super::parts::{Call, TextPart, WholePart};
 use crate::contract::Logprobs;
 use crate::json::write_list;
 
-/// Content of a part, and what of it waits.
+/// Content of a part, and its waiting share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
     Text(WaitingText),
@@ -15,7 +15,7 @@ pub(super) enum Content {
     Whole(WholePart),
 }
 
-/// A part of text and what of it waits.
+/// A part of text, and its waiting share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WaitingText {
     pub(super) part: TextPart,

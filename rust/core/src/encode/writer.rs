@@ -8,7 +8,7 @@ use super::parts::{Call, Riders, TextPart, WholePart};
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::fold::{MessageAssembler, Terminal};
 
-/// What the grammar of a target allows to be open at once.
+/// Parts that the grammar of a target allows to be open at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// One part.
@@ -52,8 +52,8 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Return the text of the failure that this end is: a reason that says so, if `error_fails`, or no answer without a reason
-    /// of the contract.
+    /// Return the text of the failure, if this end is a failure: an error as the reason with `error_fails`, or an empty answer
+    /// without a reason of the contract.
     pub fn failure_text(&self, error_fails: bool, is_empty: bool) -> Option<String> {
         let fails = (error_fails && self.reason == FinishReason::Error)
             || (is_empty && self.reason == FinishReason::Other);
@@ -87,7 +87,7 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     const DIALECT: &'static str;
     /// Framing.
     const FORM: Form;
-    /// What may be open at once.
+    /// Parts that may be open at once.
     const ORDER: Order;
     /// The target takes whole calls only.
     const WHOLE_CALLS: bool = false;

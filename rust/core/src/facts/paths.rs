@@ -9,7 +9,7 @@ use super::members::{UsageMember, UsageRow};
 
 /// Maximum number of paths of a table.
 const MAX_PATHS: usize = 32;
-/// Number of lengths that are told apart.
+/// Number of lengths that are distinguished.
 const LENGTHS: usize = 64;
 
 /// Position of a count at a member.

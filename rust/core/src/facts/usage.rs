@@ -44,7 +44,7 @@ pub struct UsageNumbers {
     /// Position of the path that provided the count.
     ranks: [u8; UsageMember::ALL.len()],
     cost: Option<f64>,
-    /// A path held a cost, or a value that is no count.  Then the numbers of a merged record need a new reading.
+    /// A path held a cost, or a value other than a count.  Then the numbers of a merged record need a new reading.
     depends_on_order: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a checker remembers of a stream: the ids that were used, and texts that a later event must repeat.
+//! Memory of a checker about a stream: the used ids, and texts that a later event must repeat.
 //!
 //! Laws: memory is bounded by [`MAX_KEPT_BYTES`] for each store.
 

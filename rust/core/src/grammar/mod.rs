@@ -46,7 +46,7 @@ pub struct Violation {
     pub target: &'static str,
     /// Number of the event at fault, from 1.  A missing end counts as the event after the last one.
     pub event: u64,
-    /// What is wrong, with the member and its value.
+    /// The broken rule, with the member and its value.
     pub rule: String,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: the events between `output_item.added` and `output_item.done`.  Out: the first broken rule.
 //!
-//! Laws: a skeleton is empty, a part is added before its deltas, and every done form repeats what was written before it.
+//! Laws: a skeleton is empty, a part is added before its deltas, and every done form repeats the text written before it.
 //! Items that the provider runs pass with their own events; only their ids and indexes are checked.
 
 use super::kept::{Room, Written};

@@ -29,6 +29,7 @@
 //! - `json::Reader`: the trace of ignored scalars would go.
 
 mod compiled;
+mod cut_frame;
 mod event;
 mod framed_json;
 mod shapes;

@@ -17,16 +17,18 @@ use std::iter;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use super::compiled::{CompiledTemplate, Holes};
+use super::compiled::CompiledTemplate;
+use super::cut_frame::{CutFrame, Holes};
 use super::event::{EventHandler, Template};
 use super::signature::signature;
 use crate::framing::{Bytes, WholeEvent};
+use crate::json::Reader;
 
 /// Number of shapes of a dialect.  A vendor has about eight, of text, reasoning and tool calls.
 const SHAPES: usize = 384;
 /// Number of groups of shapes.
 const GROUPS: usize = 256;
-/// Number of places in which a group may stand.
+/// Number of places that a group may have.
 const PROBES: usize = 4;
 /// Maximum number of shapes of one group.
 const MEMBERS: usize = 4;
@@ -50,10 +52,16 @@ const SHOWN: u8 = 16;
 #[derive(Debug)]
 pub struct Shapes<E> {
     kept: [OnceLock<Box<Shape<E>>>; SHAPES],
+    index: Index,
+    streams: AtomicU64,
+}
+
+/// The positions of the shapes.  It does not depend on the event of a shape, so that the protocols share its code.
+#[derive(Debug)]
+struct Index {
     used: AtomicUsize,
     groups: [Group; GROUPS],
     seen: [Seen; SEEN],
-    streams: AtomicU64,
 }
 
 /// A skeleton that a stream has shown.
@@ -83,16 +91,24 @@ impl<E> Default for Shapes<E> {
     fn default() -> Self {
         Self {
             kept: std::array::from_fn(|_| OnceLock::new()),
-            used: AtomicUsize::new(0),
-            groups: std::array::from_fn(|_| Group::default()),
-            seen: std::array::from_fn(|_| Seen::default()),
+            index: Index::default(),
             streams: AtomicU64::new(0),
         }
     }
 }
 
-impl<E: Template> Shapes<E> {
-    /// Return the places in which the group of a signature may stand.
+impl Default for Index {
+    fn default() -> Self {
+        Self {
+            used: AtomicUsize::new(0),
+            groups: std::array::from_fn(|_| Group::default()),
+            seen: std::array::from_fn(|_| Seen::default()),
+        }
+    }
+}
+
+impl Index {
+    /// Return the possible places of the group of a signature.
     fn places(&self, signature: u64) -> impl Iterator<Item = &Group> {
         let first = usize::try_from(signature >> 32).unwrap_or(0) % GROUPS;
         (first..first + PROBES).filter_map(|place| self.groups.get(place % GROUPS))
@@ -102,17 +118,10 @@ impl<E: Template> Shapes<E> {
         self.places(signature).find(|group| group.signature.load(Relaxed) == signature)
     }
 
-    /// Return the shape at a position, and its number.
-    fn get(&self, position: u16) -> Option<(u16, &Shape<E>)> {
-        let shape = self.kept.get(usize::from(position))?.get()?;
-        Some((position + 1, shape.as_ref()))
-    }
-
-    /// Return the shapes with a signature.
-    fn with_signature(&self, signature: u64) -> impl Iterator<Item = (u16, &Shape<E>)> {
+    /// Return the positions of the shapes with a signature.
+    fn positions(&self, signature: u64) -> impl Iterator<Item = u16> {
         let members = self.group(signature).into_iter().flat_map(|group| &group.members);
-        let positions = members.map_while(|member| member.load(Relaxed).checked_sub(1));
-        positions.filter_map(|position| self.get(position))
+        members.map_while(|member| member.load(Relaxed).checked_sub(1))
     }
 
     /// Note that a stream has shown a skeleton; return true if another stream has shown it before.
@@ -128,24 +137,32 @@ impl<E: Template> Shapes<E> {
         elsewhere
     }
 
-    /// Keep a shape, if there is room.
-    fn keep(&self, signature: u64, shape: Shape<E>) {
-        let free = self.places(signature).find(|group| {
+    /// Reserve a position for a shape, if there is room.  Returns it with the place for its number.
+    fn reserve(&self, signature: u64) -> Option<(usize, &AtomicU16)> {
+        let group = self.places(signature).find(|group| {
             let taken = group.signature.compare_exchange(0, signature, Relaxed, Relaxed);
             taken.is_ok() || taken == Err(signature)
-        });
-        let Some(member) =
-            free.and_then(|group| group.members.iter().find(|member| member.load(Relaxed) == 0))
-        else {
-            return;
-        };
-        let number =
+        })?;
+        let member = group.members.iter().find(|member| member.load(Relaxed) == 0)?;
+        let used =
             self.used.fetch_update(Relaxed, Relaxed, |used| (used < SHAPES).then_some(used + 1));
-        if let Ok(number) = number
-            && let Some(slot) = self.kept.get(number)
+        Some((used.ok()?, member))
+    }
+}
+
+impl<E: Template> Shapes<E> {
+    /// Return the shape at a position.
+    fn get(&self, position: u16) -> Option<&Shape<E>> {
+        self.kept.get(usize::from(position))?.get().map(AsRef::as_ref)
+    }
+
+    /// Keep a shape, if there is room.
+    fn keep(&self, signature: u64, shape: Shape<E>) {
+        if let Some((position, member)) = self.index.reserve(signature)
+            && let Some(slot) = self.kept.get(position)
             && slot.set(Box::new(shape)).is_ok()
         {
-            member.store(u16::try_from(number + 1).unwrap_or(0), Relaxed);
+            member.store(u16::try_from(position + 1).unwrap_or(0), Relaxed);
         }
     }
 }
@@ -181,6 +198,55 @@ pub(super) enum Sought<'a> {
     Unframed(Bytes<'a>, WholeEvent<'a>),
     /// The name and the JSON of an event.
     Frame(&'a [u8], Bytes<'a>),
+}
+
+impl<'a> Sought<'a> {
+    fn bytes(&self) -> Bytes<'a> {
+        match *self {
+            Self::Unframed(bytes, _) | Self::Frame(_, bytes) => bytes,
+        }
+    }
+}
+
+/// The place of a shape that matched.
+struct Place {
+    position: u16,
+    /// The piece of its frame that was compared.
+    start: usize,
+    end: usize,
+    /// Length of the frame that matched.
+    length: usize,
+}
+
+/// Look for the shape of a frame: at `next`, then at the positions with the signature of the frame.
+///
+/// Streams show their shapes in the same order, and the shapes are numbered in this order.
+fn search<'a, 's>(
+    index: &Index,
+    next: u16,
+    cut_frame: impl Fn(u16) -> Option<&'s CutFrame>,
+    sought: &Sought<'a>,
+    holes: &mut Holes<'a, MAX_HOLES>,
+    mut read_object: impl FnMut(&mut Reader<'_>) -> bool,
+) -> Option<Place> {
+    let (bytes, json, expected) = match *sought {
+        Sought::Unframed(bytes, event) => (bytes, event.data, event.bytes),
+        Sought::Frame(_, bytes) => (bytes, bytes.as_bytes(), bytes.as_bytes().len()),
+    };
+    let others = iter::once_with(|| signature(json))
+        .flatten()
+        .flat_map(|signature| index.positions(signature));
+    iter::once(next).chain(others).find_map(|position| {
+        let template = cut_frame(position)?;
+        let frame = &template.frame;
+        let (start, end) = match *sought {
+            Sought::Unframed(..) => (0, frame.wire.len()),
+            Sought::Frame(name, _) if template.is_named(name) => (frame.start, frame.end),
+            Sought::Frame(..) => return None,
+        };
+        let length = template.matches(start, end, bytes, holes, &mut read_object)?;
+        (length == expected).then_some(Place { position, start, end, length })
+    })
 }
 
 /// A shape that matched.
@@ -225,40 +291,25 @@ impl<E: Template> SharedShapes<E> {
         adopt: bool,
         handler: &mut H,
     ) -> Option<Match<'a, E>> {
-        let (bytes, json, expected) = match *sought {
-            Sought::Unframed(bytes, event) => (bytes, event.data, event.bytes),
-            Sought::Frame(_, bytes) => (bytes, bytes.as_bytes(), bytes.as_bytes().len()),
-        };
         let shapes = &self.shapes;
-        // Streams show their shapes in the same order, and the shapes are numbered in this order.
-        let next = shapes.get(self.last);
-        let others = iter::once_with(|| signature(json))
-            .flatten()
-            .flat_map(|signature| shapes.with_signature(signature));
+        let cut_frame = |position| shapes.get(position).map(|shape| &shape.template.cut);
         let mut holes = Holes::<MAX_HOLES>::default();
-        let mut candidates = next.into_iter().chain(others);
-        let (number, shape, (start, end), length) = candidates.find_map(|(number, shape)| {
-            let template = &shape.template;
-            let frame = &template.frame;
-            let (start, end) = match *sought {
-                Sought::Unframed(..) => (0, frame.wire.len()),
-                Sought::Frame(name, _) if template.is_named(name) => (frame.start, frame.end),
-                Sought::Frame(..) => return None,
-            };
-            let length = template.matches(start, end, bytes, &mut holes, handler)?;
-            (length == expected).then_some((number, shape, (start, end), length))
-        })?;
+        let read = |reader: &mut Reader<'_>| handler.read_object(reader);
+        let found = search(&shapes.index, self.last, cut_frame, sought, &mut holes, read)?;
+        let Place { position, start, end, length } = found;
+        let shape = shapes.get(position)?;
         self.patience = MAX_PATIENCE.min(self.patience + 1);
-        self.last = number;
+        self.last = position + 1;
         let template = &shape.template;
-        handler.apply(&template.event.fill_whole(|token| template.text(token, &holes)));
+        handler.apply(&template.event.fill_whole(|token| template.cut.text(token, &holes)));
+        let bytes = sought.bytes();
         let own = if adopt && shape.repeats {
             bytes.text(0..length).and_then(|found| template.adopted(start, found, &holes))
         } else {
             None
         };
-        let json = template.frame.start - start;
-        let after = end - template.frame.end;
+        let json = template.cut.frame.start - start;
+        let after = end - template.cut.frame.end;
         let frame = bytes.as_bytes().get(json..length - after)?;
         Some(Match { length, frame, template: own })
     }
@@ -266,21 +317,22 @@ impl<E: Template> SharedShapes<E> {
     /// Learn from a frame that was read in full.
     pub(super) fn learn(&mut self, template: &CompiledTemplate<E>, repeats: bool) {
         self.shows = self.shows.saturating_sub(1);
-        let length = template.frame.wire.len();
-        if !template.frame.is_framed() || length > MAX_BYTES {
+        let cut = &template.cut;
+        let length = cut.frame.wire.len();
+        if !cut.frame.is_framed() || length > MAX_BYTES {
             return;
         }
-        let Some(signature) = signature(template.frame.frame().as_bytes()) else { return };
-        let skeleton = template.skeleton();
-        let mut known = self.shapes.with_signature(signature);
-        if known.any(|(_, shape)| shape.skeleton == skeleton)
-            || !self.shapes.see(skeleton, self.stream)
+        let Some(signature) = signature(cut.frame.frame().as_bytes()) else { return };
+        let skeleton = cut.skeleton();
+        let shapes = &self.shapes;
+        let mut known = shapes.index.positions(signature).filter_map(|at| shapes.get(at));
+        if known.any(|shape| shape.skeleton == skeleton) || !shapes.index.see(skeleton, self.stream)
         {
             return;
         }
         let mut template = template.clone();
-        if template.open(MAX_HOLES) {
-            self.shapes.keep(signature, Shape { skeleton, template, repeats });
+        if template.cut.open(MAX_HOLES) {
+            shapes.keep(signature, Shape { skeleton, template, repeats });
         }
     }
 }

@@ -5,7 +5,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::compiled::{CompiledTemplate, Holes};
+use super::compiled::CompiledTemplate;
+use super::cut_frame::{CutFrame, Holes};
 use super::event::{EventHandler, StudiedFrame, Template};
 use super::shapes::{Shapes, SharedShapes, Sought};
 use super::token::MAX_TOKENS;
@@ -54,14 +55,16 @@ impl<E: Template> Templates<E> {
         wire: &[u8],
         handler: &mut H,
     ) -> bool {
-        let matches = |template: &CompiledTemplate<E>, holes: &mut Holes<'a>, handler: &mut H| {
+        let matches = |template: &CutFrame, holes: &mut Holes<'a>, handler: &mut H| {
             // An event with the same framing was compared as unframed bytes before.
             let new = wire.is_empty() || !template.frame.is_framed_as(wire, frame.len());
             let (start, end) = (template.frame.start, template.frame.end);
             let bytes = Bytes::Unchecked(frame);
             let repeats = new
                 && template.is_named(name)
-                && template.matches(start, end, bytes, holes, handler)? == frame.len();
+                && template
+                    .matches(start, end, bytes, holes, |reader| handler.read_object(reader))?
+                    == frame.len();
             repeats.then_some(())
         };
         let hit = self.find(handler, matches).is_some();
@@ -69,7 +72,7 @@ impl<E: Template> Templates<E> {
             && !wire.is_empty()
             && let Some(template) = self.compiled.get_mut(self.recent)
         {
-            template.know_framing(std::str::from_utf8(wire).unwrap_or(""), frame);
+            template.cut.know_framing(std::str::from_utf8(wire).unwrap_or(""), frame);
         }
         // Shapes know their framing, so that an event which was not cut had its chance before it was framed.
         hit || (wire.is_empty()
@@ -85,8 +88,10 @@ impl<E: Template> Templates<E> {
         max_bytes: usize,
         handler: &mut H,
     ) -> Option<usize> {
-        let matches = |template: &CompiledTemplate<E>, holes: &mut Holes<'a>, handler: &mut H| {
-            let end = template.matches(0, template.frame.wire.len(), rest, holes, handler)?;
+        let matches = |template: &CutFrame, holes: &mut Holes<'a>, handler: &mut H| {
+            let whole = template.frame.wire.len();
+            let end =
+                template.matches(0, whole, rest, holes, |reader| handler.read_object(reader))?;
             (template.frame.is_framed() && end <= max_bytes).then_some(end)
         };
         self.find(handler, matches).or_else(|| {
@@ -117,9 +122,9 @@ impl<E: Template> Templates<E> {
         let found = self.shared.as_mut()?.apply(sought, adopt, handler)?;
         if let Some(template) = found.template {
             self.credit -= STUDY;
-            let name = template.name().as_bytes();
-            let mut same = self.compiled.iter_mut().filter(|own| own.is_named(name));
-            if !same.any(|own| own.widen(found.frame)) {
+            let name = template.cut.name().as_bytes();
+            let mut same = self.compiled.iter_mut().filter(|own| own.cut.is_named(name));
+            if !same.any(|own| own.cut.widen(found.frame)) {
                 self.keep(template);
             }
         }
@@ -130,22 +135,22 @@ impl<E: Template> Templates<E> {
     fn find<'a, H: EventHandler<E>, T>(
         &mut self,
         handler: &mut H,
-        matches: impl Fn(&CompiledTemplate<E>, &mut Holes<'a>, &mut H) -> Option<T>,
+        matches: impl Fn(&CutFrame, &mut Holes<'a>, &mut H) -> Option<T>,
     ) -> Option<T> {
         let mut holes = Holes::default();
         let found =
-            matches(self.compiled.get(self.recent)?, &mut holes, handler).or_else(|| {
+            matches(&self.compiled.get(self.recent)?.cut, &mut holes, handler).or_else(|| {
                 let recent = self.recent;
                 let mut others = self.compiled.iter().enumerate().filter(|(at, _)| *at != recent);
                 let (at, found) = others.find_map(|(at, template)| {
-                    Some((at, matches(template, &mut holes, handler)?))
+                    Some((at, matches(&template.cut, &mut holes, handler)?))
                 })?;
                 self.recent = at;
                 Some(found)
             })?;
         self.credit = self.credit.saturating_add(1).min(CREDIT);
         let template = self.compiled.get(self.recent)?;
-        handler.apply(&template.event.fill(|token| template.text(token, &holes)));
+        handler.apply(&template.event.fill(|token| template.cut.text(token, &holes)));
         Some(found)
     }
 
@@ -185,6 +190,7 @@ impl<E: Template> Templates<E> {
         if repeats {
             let mut same = self.compiled.iter_mut();
             let widened = same.find_map(|own| {
+                let own = &mut own.cut;
                 (own.is_named(frame.name.as_bytes()) && own.widen(frame.json.as_bytes()))
                     .then_some(own)
             });
@@ -206,11 +212,11 @@ impl<E: Template> Templates<E> {
     /// Keep a template, in the place of the oldest one if there are too many.
     fn keep(&mut self, mut template: CompiledTemplate<E>) {
         if self.compiled.len() < MAX_TEMPLATES {
-            template.cut();
+            template.cut.cut();
             self.compiled.push(template);
         } else if let Some(oldest) = self.compiled.get_mut((self.recent + 1) % MAX_TEMPLATES) {
-            template.segments = std::mem::take(&mut oldest.segments);
-            template.cut();
+            template.cut.segments = std::mem::take(&mut oldest.cut.segments);
+            template.cut.cut();
             *oldest = template;
         }
     }

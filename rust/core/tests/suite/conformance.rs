@@ -1,4 +1,4 @@
-//! Every fixture decodes to the deltas that stand beside it.
+//! Every fixture decodes to the deltas in its folder.
 
 use crate::support::{Fixture, decode, wire};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Every recorded stream decodes to what it must decode to.
+//! Every recorded stream decodes to the expected content.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn provider_parts(dialect: &str, message: &MessageAssembler) -> Value {
                 let part: Value = serde_json::from_str(json).expect("JSON");
                 match part["kind"].as_str() {
                     Some("provider") => block_type(&part["payload"]["block"]),
-                    // What Gemini calls the part that an image comes in.
+                    // Name that Gemini gives to the part of an image.
                     Some("image") if dialect == "gemini" => "inlineData".to_owned(),
                     other => other.unwrap_or("?").to_owned(),
                 }

@@ -53,10 +53,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What a body cost and how it ended.
+/// Cost of a body, and its end.
 #[derive(Debug)]
 pub(crate) struct Cost {
-    /// Bytes alive at most, over what was alive before.
+    /// Peak of allocated bytes, minus the bytes that were allocated before.
     pub(crate) peak: i64,
     /// Bytes asked for in all.
     pub(crate) total: i64,

@@ -1,4 +1,4 @@
-//! A stream that is cut off ends in exactly one terminal, keeps what came, and makes up nothing.
+//! A stream that is cut off ends in exactly one terminal, keeps the received content, and invents nothing.
 
 use crate::support::{decode, fold, options};
 use deltafold::contract::DeltaKind;

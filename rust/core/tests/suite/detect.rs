@@ -1,10 +1,10 @@
-//! A body's dialect is told from its first bytes.
+//! The first bytes of a body identify its dialect.
 
 use deltafold::detect::detect;
 
 const NOTHING: [&str; 0] = [];
 
-/// Bytes that are usually there before somebody asks.
+/// Number of bytes that a caller usually has at the first question.
 const FIRST: usize = 1 << 10;
 
 #[test]
@@ -15,7 +15,7 @@ fn every_recording_is_told_from_its_first_bytes() {
         let found = detect(&body[..body.len().min(FIRST)], None);
         let expected = recording.expected["dialect"].as_str().unwrap_or("");
         let reader = recording.expected["reader"].as_str().unwrap_or("");
-        // One says nothing that belongs to any protocol.
+        // One recording contains nothing that belongs to any protocol.
         let open = recording.id.ends_with("streaming-failure-invalid-json") && found.is_empty();
         if found != [expected] && found != [reader] && !found.contains(&reader) && !open {
             wrong.push(format!("{}: {found:?}", recording.id));
@@ -28,10 +28,10 @@ fn every_recording_is_told_from_its_first_bytes() {
 fn every_fixture_is_told_or_left_open() {
     for fixture in crate::support::fixtures() {
         let found = detect(&fixture.wire, None);
-        // Bytes say nothing of markup.
+        // Detection never returns markup.
         let (dialect, _) = deltafold::markup::specification(&fixture.dialect);
         let right = found.contains(&dialect)
-            // What stands in the fixture is no more Mistral's, or Chat's, than the other's.
+            // The body of this fixture is valid in Mistral and in Chat.
             || (["mistral", "openai-chat"].contains(&fixture.dialect.as_str())
                 && found.iter().any(|name| ["mistral", "openai-chat"].contains(name)))
             // Outside its frames an answer is the inner protocol's own.
@@ -72,7 +72,7 @@ fn bodies_at_a_glance() {
         ("data: [DONE]\n\n", &NOTHING),
         ("{\"x\":1}", &NOTHING),
         ("{", &NOTHING),
-        // What a model wrote says nothing.
+        // The text of a model does not affect the detection.
         ("data: {\"text\":\"{\\\"choices\\\":[]}\"}\n\n", &NOTHING),
     ];
     for (body, expected) in cases {

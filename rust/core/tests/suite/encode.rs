@@ -86,7 +86,7 @@ fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
     }
 }
 
-/// Whether a target has a form for a call.
+/// Returns whether a target has a form for a call.
 fn takes(target: &Target, call: &deltafold::fold::ToolCall) -> bool {
     match target.name {
         "ollama-generate" => false,
@@ -113,7 +113,7 @@ fn whole_parts(message: &MessageAssembler) -> Vec<serde_json::Value> {
 
 #[test]
 fn blocks_and_images_come_back_in_their_own_protocol() {
-    // An input without its call; a call that is no object; signatures that are not base64.
+    // An input without its call; a call whose arguments are not an object; signatures that are not base64.
     let lost = [
         "bedrock-converse/blocks-astray",
         "gemini/parts-odd",
@@ -216,7 +216,7 @@ fn every_whole_body_says_what_its_stream_says() {
             let mut answer = said(&support::fold(&decode_answer(reader, whole.status, body)), None);
             count += 1;
             if streamed.end == "error" && whole.status != 200 {
-                // An HTTP error has no place for what came before it.
+                // An HTTP error has no place for content before it.
                 streamed = Said { end: streamed.end, ..Said::default() };
             }
             if matches!(target.name, "anthropic-messages" | "bedrock-converse" | "openai-responses")

@@ -1,6 +1,6 @@
 //! Every recorded stream, written as every target, says there what the recording must decode to.
 //!
-//! What a target cannot carry is allowed to be lost only if a note says so.
+//! Content may be lost only if a note names the loss.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -128,7 +128,7 @@ fn differences(
                 want = "refusal";
             }
             let given = have.as_str();
-            // Where the calls of the answer wait for the client, a plain stop means them.
+            // If the calls of the answer wait for the client, a plain stop stands for `tool_calls`.
             let implied = want == "stop" && given == "tool_calls" && !wanted.is_empty();
             let lost = want == "tool_calls" && given == "stop" && wanted.is_empty();
             if !implied && !lost {
@@ -166,7 +166,7 @@ fn differences(
     found
 }
 
-/// Whether a provider part waits for the caller, which makes the reason `tool_calls` without a call.
+/// Returns whether a provider part waits for the caller, which makes the reason `tool_calls` without a call.
 fn has_provider_call(message: &MessageAssembler) -> bool {
     message.tool_calls().count() == 0
         && message.parts().iter().any(|part| matches!(part, deltafold::fold::Part::Whole(_)))

@@ -21,7 +21,7 @@ fn step(events: usize) -> usize {
     if all { 1 } else { events.div_ceil(CUTS).max(1) }
 }
 
-/// What happens at an event.
+/// Fault at an event.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// The body ends.
@@ -66,7 +66,7 @@ fn apply(fault: Fault, dialect: &str, decoder: &mut Decoder, out: &mut impl Outp
     decoder.close(out);
 }
 
-/// A decoder and the message that it told so far.
+/// A decoder and the message decoded so far.
 #[derive(Clone)]
 struct Folded {
     decoder: Decoder,
@@ -82,7 +82,7 @@ impl Folded {
         self.decoder.feed(bytes, &mut FoldingOutput::new(&mut self.message));
     }
 
-    /// How the source itself ends at this fault: the oracle of what a target may say.
+    /// End of the source at this fault: the oracle for the end of a target.
     fn end(&self, fault: Fault, dialect: &str) -> MessageAssembler {
         let Self { mut decoder, mut message } = self.clone();
         apply(fault, dialect, &mut decoder, &mut FoldingOutput::new(&mut message));

@@ -6,7 +6,7 @@ use deltafold::contract::{ErrorCode, FinishReason};
 use deltafold::dialect::{Dialect, ERROR_TABLES, REGISTRY};
 use deltafold::facts::{Ending, Facts, Row, UsageMember};
 
-/// Checks that each member has one row, that no word stands in two rows, and that a row has words or names none.
+/// Checks that each member has one row, that no word is in two rows, and that a row has words or names none.
 fn check_rows<T: Copy + PartialEq + std::fmt::Debug>(name: &str, all: &[T], rows: &[Row<T>]) {
     assert_eq!(rows.len(), all.len(), "{name}");
     let mut seen = HashSet::new();
@@ -30,7 +30,7 @@ fn check_finish_reasons(name: &str, facts: &Facts) {
         }
         let written = table.word(row.member);
         assert_eq!(written, row.words.first().copied().or(row.stand_in), "{name} {:?}", row.member);
-        // A stand-in is a word of the protocol that reads as another reason.
+        // The value of `stand_in` is a word of the protocol that reads as another reason.
         if let Some(word) = row.stand_in {
             let other = table.rows.iter().find(|other| other.words.contains(&word));
             assert!(other.is_some_and(|other| other.member != row.member), "{name} {word}");

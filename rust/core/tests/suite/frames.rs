@@ -116,7 +116,7 @@ fn the_examples_of_the_specification_are_read() {
     assert_eq!(aws(&throttled), std::slice::from_ref(&failure));
     let both = [stop, throttled].concat();
     assert_eq!(aws(&both), [said("messageStop", "{\"stopReason\":\"end_turn\"}", 0), failure]);
-    // Without headers there is no message type, which is their reader's question and not the checksums'.
+    // The checksums of a frame without headers are right, but it has no message type.
     for vector in
         ["00000010 00000000 05c248eb 7d98c8ff", "00000012 00000000 7f021b8b 7b7d 2f9261fa"]
     {
@@ -194,7 +194,7 @@ fn lengths_that_cannot_be_are_refused() {
     }
     let found = aws(&prelude(1 << 20, (128 << 10) + 1));
     assert_eq!(found, [Owned::Corrupt("its headers are longer than 128 KiB", 0)]);
-    // Too long is told by the prelude, before the frame is there.
+    // The prelude shows that a frame is too long, before the frame has arrived.
     assert_eq!(aws(&prelude((1 << 20) + 1, 0)), [Owned::TooLong]);
     assert_eq!(aws(&prelude(1 << 20, 0)), []);
     assert_eq!(aws(&prelude(u32::MAX, 0)), [Owned::TooLong]);
@@ -325,7 +325,7 @@ fn elements_of_an_array_end_where_their_brackets_do() {
             ],
         ),
         ("\u{feff}[{}]", vec![element("{}", 4)]),
-        // What never closes gives what it has; what follows the end is more.
+        // An array that never closes gives its whole elements; elements after its end are read too.
         ("[{},{\"a\":", vec![element("{}", 1)]),
         ("[{},", vec![element("{}", 1)]),
         ("[{}]\n[{}]{}", vec![element("{}", 1), element("{}", 6), element("{}", 9)]),

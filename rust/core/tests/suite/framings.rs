@@ -1,4 +1,4 @@
-//! The decoder finds out how a body is framed, and what it does where the framing is broken.
+//! The decoder detects the framing of a body, and reports a broken framing.
 
 use crate::support::binary::{chunk, event, exception, frame, headers};
 use crate::support::{Owned, decode, decode_with, decoder, fold};
@@ -89,7 +89,7 @@ fn every_framing_of_text_is_found_out_in_every_dialect() {
             says_hi(row.name, format!("{space}[{}", events.join(", ")).as_bytes());
             says_hi(row.name, format!("{space}[{}]\nbye", events.join(",")).as_bytes());
             let sse: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-            // A line that begins with white space is no field.
+            // A line that begins with white space is not a field.
             let space = space.trim_end_matches('\t');
             says_hi(row.name, format!("{space}{sse}").as_bytes());
             says_hi(row.name, format!("{space}: hello\n\nid: 1\n{sse}").as_bytes());
@@ -344,7 +344,7 @@ fn a_chunk_that_cannot_be_read_is_one_clear_error() {
         let body = [start.clone(), broken].concat();
         assert_eq!(failed(&everywhere(INVOKE, &body)), ("protocol_error", words));
     }
-    // What says nothing, or not in UTF-8, is no error.
+    // A chunk without an event does not give an error.
     for odd in [
         "{\"bytes\":\"\"}",
         "{\"bytes\":null}",

@@ -1,4 +1,4 @@
-//! Hostile bodies: every bound is reached and named, memory stays bounded, work stays linear, what came before stays.
+//! Hostile bodies: every bound is reached and named, memory stays bounded, work stays linear, earlier content is kept.
 //!
 //! Work is counted in bytes asked of the allocator and in deltas, never in seconds.
 
@@ -54,7 +54,7 @@ pub(crate) fn limited(change: impl FnOnce(&mut Limits)) -> Limits {
     limits
 }
 
-/// The body ends in the named limit, what came before stays, nothing is open.
+/// The body ends in the named limit, earlier content is kept, nothing is open.
 pub(crate) fn reaches(dialect: &str, limits: Limits, limit: &str, body: &str) {
     let body = before(dialect) + body;
     let mut options = options(dialect);
@@ -382,7 +382,7 @@ fn a_million_tiny_events_leave_nothing_behind() {
     }
 }
 
-/// What grows with the events is bounded by a limit.
+/// A limit bounds each store that grows with the events.
 #[test]
 fn state_that_grows_with_the_events_reaches_a_limit() {
     type Make = fn(usize) -> String;

@@ -1,4 +1,4 @@
-//! Hostile deltas to the encoders: what waits is bounded and the end says so, memory stays bounded, work stays linear.
+//! Hostile deltas to the encoders: waiting content is bounded, the end names the bound, memory stays bounded, work stays linear.
 
 use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload, TextAttributes};
 use deltafold::encode::Settings;
@@ -7,7 +7,7 @@ use deltafold::target::{Encoder, TARGETS, Target};
 use crate::cost::{LIVE, PEAK, TOTAL};
 use crate::hostile::limited;
 
-/// What encoding cost: bytes alive at most and bytes asked of the allocator, without those that were written.
+/// Cost of encoding: peak of allocated bytes and bytes asked of the allocator, without the output.
 struct Cost {
     encoder: Encoder,
     peak: i64,

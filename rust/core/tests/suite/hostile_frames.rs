@@ -1,5 +1,5 @@
-//! Hostile bodies in frames, lines and arrays: bounds are named, memory stays bounded, work stays linear, what came before
-//! stays.
+//! Hostile bodies in frames, lines and arrays: bounds are named, memory stays bounded, work stays linear, earlier content
+//! is kept.
 //!
 //! Work is counted in bytes asked of the allocator and in deltas, never in seconds.
 

@@ -46,7 +46,7 @@ fn pad() -> String {
     "p".repeat(10_000)
 }
 
-/// What grows with the events is bounded by a limit.
+/// A limit bounds each store that grows with the events.
 #[test]
 fn state_that_grows_with_the_events_reaches_a_limit() {
     let rows: &[(&str, &str, &str, Make)] = &[

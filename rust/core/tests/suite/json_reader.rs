@@ -612,7 +612,7 @@ proptest! {
     }
 }
 
-/// Whether the text ends inside the four digits of an escape, or broke there.
+/// Returns whether the text ends or is invalid inside the four digits of an escape.
 fn half_escape(text: &str) -> bool {
     text.rfind("\\u").is_some_and(|at| text.len() < at + 6)
 }

@@ -59,7 +59,7 @@ fn error() -> Payload<&'static str> {
     Payload::Error(Failure::new(ErrorCode::ServerError, "m"))
 }
 
-/// Checks payloads numbered from 1; the first violation, and what was said of those before it.
+/// Checks payloads numbered from 1; returns the first violation, and the results of the payloads before it.
 fn judge(payloads: &[Payload<&str>]) -> (Laws, Vec<Destination>, Option<ContractViolation>) {
     let mut laws = Laws::default();
     let mut places = Vec::new();
@@ -497,7 +497,7 @@ data: {"type":"message_stop"}
     ),
 ];
 
-/// What is done to a body, on the level of events and of bytes.
+/// Change of a body, on the level of events and of bytes.
 #[derive(Clone, Debug)]
 enum Damage {
     Duplicate(prop::sample::Index),

@@ -1,5 +1,5 @@
 //! Every limit, in every dialect and markup: a stream that reaches one ends in one lawful error that names it, and keeps
-//! what came before.
+//! earlier content.
 
 use deltafold::contract::Payload;
 use deltafold::decoder::Decoder;

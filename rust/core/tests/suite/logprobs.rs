@@ -64,7 +64,7 @@ fn a_repeated_member_counts_as_the_last_of_its_name() {
     );
 }
 
-/// What a whole body of these entries says.
+/// Logprobs of a whole body with these entries.
 fn said(entries: &str) -> Option<Logprobs> {
     let body = format!(
         r#"{{"object":"chat.completion","choices":[{{"message":{{"content":"a"}},"logprobs":{{"content":[{entries}]}}}}]}}"#

@@ -1,4 +1,4 @@
-//! What holds for all markup: unchanged prose, every split, every cut, bounded waiting, memory and work.
+//! Laws of all markup: unchanged prose, every split, every cut, bounded waiting, memory and work.
 
 use crate::cost::cost;
 use crate::support::{Each, Owned, fold, options};
@@ -27,7 +27,7 @@ fn pieces<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
     found
 }
 
-/// What prose and markup are made of.
+/// Pieces of prose and markup.
 fn tokens() -> Vec<&'static str> {
     let mut tokens: Vec<&str> = FAMILIES.iter().flat_map(Family::literals).collect();
     tokens.extend([
@@ -207,7 +207,7 @@ fn a_text_that_is_cut_off_anywhere_makes_nobody_run_half_a_call() {
                 for finish in ["stop", "length", "none"] {
                     let deltas = decode(&case.wanted, [&case.text[..at]], finish);
                     for (name, args) in whole_calls(&deltas) {
-                        // What is no JSON as a whole may begin like it.
+                        // Text that is not JSON as a whole may begin like JSON.
                         let known = |(other, all): &(String, String)| {
                             *other == name
                                 && (all.trim_end() == args.trim_end()
@@ -253,7 +253,7 @@ fn a_literal_tag_in_prose_or_code_stalls_nothing() {
     }
 }
 
-/// A call with a long text argument in each family that streams, and what stands around the text.
+/// A call with a long text argument in each family that streams, and the markup around the text.
 const STREAMED: &[(&str, &str, &str)] = &[
     ("qwen-json", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"", "\"}}</tool_call>"),
     (
@@ -331,7 +331,7 @@ fn an_argument_of_a_megabyte_comes_out_whole() {
     }
 }
 
-/// What is hostile, by what is repeated.
+/// Hostile texts, by the repeated piece.
 const HOSTILE: &[&str] = &[
     "<",
     "[",

@@ -136,7 +136,7 @@ fn citations_stay_with_the_text_and_log_probabilities_with_the_latest_part() {
     let mut wanted = options("openai-chat+hermes");
     wanted.stream.logprobs = true;
     let deltas = decode_with(Decoder::new(wanted).unwrap(), [body.as_slice()]);
-    // Before anything was said there is no part, so the first one has an empty text of its own.
+    // Before any text the message has no part, so the first part has an empty text.
     let expected = ["0 1", "1 1", "1 1", "2 1", "2 [{\"n\":1}]", "2 1", "2 [{\"n\":1}]"];
     assert_eq!(attributes(&deltas), expected);
 }

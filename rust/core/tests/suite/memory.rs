@@ -1,5 +1,5 @@
-//! Memory, counted by an allocator: what a half-finished stream holds, and that what is allocated on the way grows with
-//! what comes.
+//! Memory, counted by an allocator: the memory of a half-finished stream, and allocation that grows with
+//! the received bytes.
 
 use deltafold::decoder::Decoder;
 use deltafold::fold::{FoldingOutput, MessageAssembler};
@@ -117,7 +117,7 @@ fn the_decoder_alone_holds_no_text() {
     }
 }
 
-/// What the allocator is asked for, doubling buffers included, per byte that comes.
+/// Bytes asked of the allocator, doubling buffers included, per received byte.
 #[test]
 fn what_is_allocated_grows_with_what_comes() {
     for dialect in DIALECTS {

@@ -1,4 +1,4 @@
-//! What the fuzz targets ask of any input, asked of damaged fixtures: a bounded run of the same oracles.
+//! The oracles of the fuzz targets, in a bounded run on damaged fixtures.
 //!
 //! Events are repeated before they are damaged, so that templates have been learned by then.
 
@@ -14,7 +14,7 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(crate::support::fixtures
 /// Larger ones cost much and say the same.
 const FEW_BYTES: usize = 8 << 10;
 
-/// What damage writes: bytes that mean something to one of the stages, and others.
+/// Bytes that damage writes: bytes with a meaning for one of the stages, and others.
 const BYTES: &[u8] = b"{}[]\",:\\undtfr09-+.eE \n\r\t\x00\x1f\x80\xc3\xe2\xf0\xff<=xa";
 
 /// A change of a body at a place.
@@ -23,7 +23,7 @@ enum Change {
     Set(Index, u8),
     Insert(Index, u8),
     Remove(Index, usize),
-    /// Text from elsewhere in the body stands here too.
+    /// Inserts a copy of text from elsewhere in the body.
     Splice(Index, Index, usize),
 }
 

@@ -8,7 +8,7 @@ use deltafold::fold::partial_json::{Event, Log, PartialJson};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Whether some object writes a key twice, which replaces a value that was shown.
+/// Returns whether some object writes a key twice, which replaces a value that was shown.
 fn repeats_a_key(reader: &PartialJson) -> bool {
     let mut open: Vec<Vec<&str>> = Vec::new();
     reader.log().events().any(|event| {
@@ -26,7 +26,7 @@ fn repeats_a_key(reader: &PartialJson) -> bool {
     })
 }
 
-/// Whether `later` is `earlier` with more in it.
+/// Returns whether `later` extends `earlier`.
 fn grew(earlier: Option<&Value>, later: Option<&Value>) -> bool {
     match (earlier, later) {
         (None, _) => true,
@@ -309,7 +309,7 @@ fn a_log_that_is_taken_begins_anew() {
 
 #[test]
 fn work_is_linear_in_the_bytes_and_in_the_feeds() {
-    // One event a feed at most for a long string, and none is told twice: text told equals text sent.
+    // A long string gives at most one event a feed, and no text is repeated: the texts of the events join to the sent text.
     let text = "x\\n".repeat(100_000);
     let mut reader = PartialJson::new(DEPTH);
     reader.feed(b"\"");
@@ -353,7 +353,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The text with every character that is no ASCII escaped, surrogate pairs and all.
+/// The text with all non-ASCII characters escaped, as surrogate pairs above U+FFFF.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for character in text.chars() {

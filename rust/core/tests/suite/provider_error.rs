@@ -39,7 +39,7 @@ fn told(failure: &Failure<Box<str>>) -> Told<'_> {
     )
 }
 
-/// Rows that read the same whichever dialect is spoken: status, body, what is told.
+/// Rows that are equal for all dialects: status, body, expected error.
 fn check(dialects: &[&str], rows: &[(u16, &str, Told<'_>)]) {
     for (status, body, expected) in rows {
         for dialect in dialects {
@@ -210,7 +210,7 @@ fn openai_chat_bodies() {
                 r#"{"error":{"code":400,"message":"m","type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":8}}"#,
                 ("context_length_exceeded", Some("exceed_context_size_error"), "m"),
             ),
-            // A number that is no HTTP status is a code.
+            // A number that is not an HTTP status is a code.
             (
                 400,
                 r#"{"success":false,"errors":[{"code":7003,"message":"m"}]}"#,

@@ -1,4 +1,4 @@
-//! Long names: what is named once costs once, however often events speak of it.
+//! Long names: a name that is sent once costs once, for any number of events that refer to it.
 //!
 //! Cost is counted in bytes asked of the allocator.
 
@@ -109,7 +109,7 @@ fn what_is_named_once_costs_once_however_long_it_is() {
             let body = repeating(what, long, events);
             let bytes = i64::try_from(body.len()).unwrap();
             for (how, cost) in ["batch", "batches", "message"].into_iter().zip(asked(&body)) {
-                // What is merged again and again is bounded by the limit of provider state, here 4 MiB.
+                // The limit of provider state, here 4 MiB, bounds a value that is merged repeatedly.
                 let bound = 40 * bytes + 32 * (4 << 20);
                 assert!(cost < bound, "{what}, {how}: {cost} bytes for {bytes} of {long}");
             }

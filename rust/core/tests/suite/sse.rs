@@ -22,7 +22,7 @@ fn frames_any_cut(body: &[u8]) -> Vec<Owned> {
     whole
 }
 
-/// What a row expects: `event(data)`, `event[name](data)`, `event?(data)` when unfinished, `stray(line)`.
+/// Expected result of a row: `event(data)`, `event[name](data)`, `event?(data)` when unfinished, `stray(line)`.
 fn say(frames: &[Owned]) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).escape_debug().to_string();
     let say_one = |frame: &Owned| match frame {
@@ -147,7 +147,7 @@ fn deviations_of_servers_are_told_apart() {
         ("data: : keepalive\n\n", &["event(: keepalive)"]),
         ("event: ping\ndata: {}\n\n", &["event[ping]({})"]),
         ("event: error\ndata: {}\n\n", &["event[error]({})"]),
-        // Bare JSON is no field.
+        // Bare JSON is not a field.
         ("{\"error\": 1}", &["stray({\\\"error\\\": 1})"]),
         ("{\n  \"a\": 1\n}\n", &["stray({)", "stray(  \\\"a\\\": 1)", "stray(})"]),
         // Blank lines and end markers without a space.
@@ -184,7 +184,7 @@ fn a_sink_that_breaks_gets_nothing_more_of_that_feed() {
     assert_eq!(count, 1);
 }
 
-/// Bodies around a bound of 16 bytes: what fits, and what is one byte too long, from each side.
+/// Bodies around a bound of 16 bytes: exactly as long, and one byte longer, from each side.
 #[test]
 fn an_event_that_exceeds_the_limit_is_told_in_any_chunking() {
     let fits: &[&str] = &[

@@ -30,7 +30,7 @@ fn learned(dialect: &str) -> Vec<u8> {
     ["a", "b", "c", "d"].map(event).concat().into_bytes()
 }
 
-/// What a body says, and the code of the error that ends it.
+/// Text of a body, and the code of the error that ends it.
 fn said(dialect: &str, body: &[u8]) -> (String, String) {
     let deltas = decode_with(Decoder::new(options(dialect)).unwrap(), [body]);
     let code = match &deltas.last().unwrap().payload {
@@ -154,7 +154,7 @@ fn wrong_bytes_and_cut_characters_are_those_of_their_event() {
 #[test]
 fn an_event_over_the_limit_repeats_nothing() {
     let event = format!("data: {}\n\n", says(CHAT, "four"));
-    // Its last line end is no part of what is limited.
+    // The limit does not count its last line end.
     for (room, fits) in [(0, true), (-1, true), (-2, true), (-3, false)] {
         let event_bytes = event.len().checked_add_signed(room).unwrap();
         let options = || {

@@ -1,4 +1,4 @@
-//! What vendors send beside the ordinary: nothing of it is lost, doubled or misplaced.
+//! Additional members of vendors: nothing is lost, doubled or misplaced.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -220,7 +220,7 @@ fn null_inside_a_later_usage_record_erases_nothing() {
     assert_eq!(message.usage().unwrap().reasoning, Some(3));
 }
 
-/// Who called the tool must go back with the call.
+/// The caller of the tool must be sent back with the call.
 #[test]
 fn the_caller_of_a_tool_stays_with_its_call() {
     let caller = json!({"type": "code_execution_20260120", "tool_id": "srvtoolu_1"});

@@ -202,7 +202,7 @@ impl Template for EventTemplate {
 }
 
 impl EventTemplate {
-    /// Build an event that is no delta.
+    /// Build an event other than a delta.
     #[cold]
     fn fill_rare<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         let raw = |token: Token| text(token).raw;

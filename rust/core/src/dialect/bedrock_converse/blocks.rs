@@ -140,7 +140,7 @@ impl Image {
         }
         if self.read(json) != Ok(true) {
             sink.give_back_state_bytes(json.len());
-            // The format stands in the start, the location of the image in its delta.
+            // The start contains the format, the delta the location of the image.
             let format = json::object(|image| {
                 if !self.format.is_empty() {
                     image.text("format", &self.format);

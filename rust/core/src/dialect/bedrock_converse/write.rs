@@ -371,7 +371,7 @@ impl Writer for ConverseWriter {
     }
 }
 
-/// Return the name of the exception that stands in the header `x-amzn-errortype`.
+/// Return the name of the exception for the header `x-amzn-errortype`.
 pub fn error_type(code: ErrorCode) -> &'static str {
     FACTS.errors.word(code).0.unwrap_or("InternalServerException")
 }

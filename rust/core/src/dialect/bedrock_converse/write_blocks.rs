@@ -54,7 +54,7 @@ fn is_server_call(content: &str) -> bool {
         })
 }
 
-/// Return the text that a client joins to the input of a tool.  A string that is no JSON is the text of a broken input.
+/// Return the text that a client joins to the input of a tool.  A string that is not JSON is the text of a broken input.
 fn input_text(json: &str) -> String {
     let Some(text) = text_of(json) else { return json.to_owned() };
     let mut scan = JsonScan::default();
@@ -129,7 +129,7 @@ fn image_block(mime_type: &str, data: &str) -> String {
     })
 }
 
-/// Return a part as a block of a whole body.  A part that is no block of the service becomes a note.
+/// Return a part as a block of a whole body.  A part without a block of the service becomes a note.
 pub(super) fn whole_block(page: &mut Page, part: &WholePart) -> Option<String> {
     let what = match part.content() {
         WholeContent::Provider { dialect, block } if dialect == DIALECT => match named(block) {

@@ -30,7 +30,7 @@ pub(super) struct Merged {
     ahead: Ahead,
 }
 
-/// Record that a template read.  It is no part of the state, because a template that matches in part reads one too.
+/// Record that a template read.  It is not part of the state, because a template that matches in part reads one too.
 #[derive(Clone, Debug, Default)]
 struct Ahead {
     news: News,
@@ -155,7 +155,7 @@ impl Merged {
         }
     }
 
-    /// Exchange what was read ahead with the records of another answer, which compare it with their own.
+    /// Exchange the prefetched record with another answer, which compares it with its own records.
     pub(super) fn swap_ahead(&mut self, other: &mut Self) {
         for merged in [&mut *self, &mut *other] {
             if merged.ahead.news == News::Nothing {

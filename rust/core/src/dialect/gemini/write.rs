@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Laws: every chunk has a part, because the clients' chats forget the answer after one without.  A call is one part, at its
-//! end.  A signature stands on the last part of its text.  No comment and no end marker is written.
+//! end.  The last part of a text carries its signature.  No comment and no end marker is written.
 //! Source: ai.google.dev, "GenerateContentResponse"; types of the official clients (protocols/encode.md, section 5).
 
 use std::borrow::Cow;
@@ -116,7 +116,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
         page.out.json_event("", &chunk);
     }
 
-    /// Write the members of a candidate that stand at its end.
+    /// Write the last members of a candidate.
     fn write_end(&self, candidate: &mut ObjectWriter<'_>, reason: &str) {
         if let Some(raw) = &self.malformed {
             candidate.text("finishReason", "MALFORMED_FUNCTION_CALL");
@@ -295,7 +295,7 @@ fn whole_part(page: &mut Page, part: &WholePart) -> Option<String> {
     let what = match part.content() {
         WholeContent::Provider { dialect, block } if dialect == DIALECT => {
             let own = members(block);
-            // The clients read a call as one, whatever stands in it.
+            // The clients accept a call with any content.
             if own.iter().any(|(key, value)| key == "functionCall" && !value.starts_with('{')) {
                 page.notes.add("part", "a call that is no object");
                 return None;

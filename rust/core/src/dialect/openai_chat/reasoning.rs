@@ -47,7 +47,7 @@ impl Thinking {
         self.said_bytes = self.said_bytes.saturating_add(bytes);
     }
 
-    /// Return whether entries without any other reasoning beside them repeat what came before without entries.
+    /// Return whether entries, without other reasoning beside them, repeat earlier reasoning that had no entries.
     ///
     /// Servers that know the signature only at the end of the reasoning send its entry whole then.  The length decides,
     /// because storing the text would double its memory.

@@ -4,7 +4,7 @@
 //! stream = head, { text | thinking | refusal | call | arguments | image | audio | rider }, finish, [usage], "[DONE]"
 //! ```
 //!
-//! Laws: the role stands in the head only.  Calls are numbered densely and written one after another.  An error ends the
+//! Laws: only the head contains the role.  Calls are numbered densely and written one after another.  An error ends the
 //! stream without `[DONE]`.
 //! Source: platform.openai.com, "Chat: streaming"; types of the official clients (protocols/encode.md, section 2).
 

@@ -43,7 +43,7 @@ pub(super) fn chat_body(page: &mut Page, answers: &Answers<'_>) -> String {
     })
 }
 
-/// What the parts of one answer say, by the members of its message.
+/// Content of the parts of one answer, by the members of its message.
 #[derive(Default)]
 struct Said {
     text: String,

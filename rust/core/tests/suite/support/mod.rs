@@ -1,4 +1,4 @@
-//! What the tests share: a decoder with fixed names, owned deltas, the folded message, the fixtures and the corpus.
+//! Shared parts of the tests: a decoder with fixed names, owned deltas, the folded message, the fixtures and the corpus.
 
 #![allow(
     dead_code,
@@ -138,7 +138,7 @@ pub fn json_lines(path: &std::path::Path) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// A recorded stream and what it must decode to.
+/// A recorded stream and its expected content.
 pub struct Recording {
     pub id: String,
     pub dialect: String,
@@ -190,7 +190,7 @@ pub fn events<'a>(dialect: &str, body: &'a [u8]) -> Vec<&'a [u8]> {
                 |at: &usize| rest[..*at].ends_with(b"\n\n") || rest[..*at].ends_with(b"\r\n\r\n");
             (1..=rest.len()).find(ends)
         };
-        // A length that is no length of what is there: one piece.
+        // A length that does not fit the body gives one piece.
         let end = end.filter(|end| (1..=rest.len()).contains(end)).unwrap_or(rest.len());
         let (piece, after) = rest.split_at(end);
         pieces.push(piece);

@@ -71,7 +71,7 @@ pub(super) fn own_phase(json: Option<&str>) -> Option<String> {
     })
 }
 
-/// Return the data of audio as a JSON string.  Audio comes in events of its own and is no item.
+/// Return the data of audio as a JSON string.  Audio has its own events instead of an item.
 pub(super) fn audio_data(block: &str) -> Option<&str> {
     let members = members(block);
     let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| *value);

@@ -25,7 +25,7 @@ pub enum Owned {
 }
 
 impl Owned {
-    /// A copy of what was borrowed.
+    /// A copy of the borrowed frame.
     pub fn from_frame(frame: Frame<'_>) -> Self {
         match frame {
             Frame::Event { name, data, offset, closed, .. } => {
@@ -93,7 +93,7 @@ fn plain(text: &str) -> Vec<String> {
                 data.push('\n');
             }
             "event" => value.clone_into(&mut name),
-            // Not the specification: old llama.cpp servers say so what others send as an event named `error`.
+            // Not the specification: old llama.cpp servers write an error in this form, and others as an event named `error`.
             "error" => {
                 "error".clone_into(&mut name);
                 data.push_str(value);

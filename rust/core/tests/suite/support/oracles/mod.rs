@@ -1,4 +1,4 @@
-//! What must hold of any input.  The tests ask it of bounded inputs, the fuzz targets of rust/fuzz of whatever they find.
+//! Laws of any input.  The tests check them on bounded inputs, the fuzz targets of rust/fuzz on generated inputs.
 
 pub mod encoding;
 pub mod framing;

@@ -53,7 +53,7 @@ fn number(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
-/// The value that events tell, what is open included; nothing when none has begun.
+/// The value built from the events, with its open parts; `None` before the first event.
 pub fn told<'a>(events: impl IntoIterator<Item = Event<'a>>) -> Option<Value> {
     let mut open: Vec<Open> = Vec::new();
     let mut root = None;

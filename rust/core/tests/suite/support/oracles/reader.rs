@@ -54,14 +54,14 @@ pub fn read(text: &str) -> json::Result<Value> {
     Ok(found)
 }
 
-/// Whether the text is one value that can be skipped.
+/// Returns whether the text is one value that can be skipped.
 pub fn skip(text: &str) -> json::Result<()> {
     let mut reader = Reader::new(text, DEPTH);
     reader.skip()?;
     reader.end()
 }
 
-/// What the scanner says of a text.
+/// Result of the scanner for a text.
 pub fn verdict(text: &[u8]) -> Verdict {
     let mut scan = JsonScan::default();
     scan.feed(text);
@@ -75,7 +75,7 @@ pub fn beyond_serde(text: &str) -> bool {
     lower.contains("\\ud") || lower.contains('e') || digits > Some(300)
 }
 
-/// Whether both readers agree on the text.
+/// Returns whether both readers agree on the text.
 pub fn agree(text: &str) {
     let theirs = serde_json::from_str::<Value>(text);
     let ours = read(text);

@@ -18,7 +18,7 @@ use deltafold::dialect::Shapes;
 use super::super::{Each, Owned, decode_with, options};
 use super::pieces;
 
-/// Decodes the pieces and checks every delta by the laws; what comes after the end changes nothing.
+/// Decodes the pieces and checks every delta by the laws; bytes after the end change nothing.
 pub fn decode_lawfully<'a>(
     mut decoder: Decoder,
     pieces: impl IntoIterator<Item = &'a [u8]>,

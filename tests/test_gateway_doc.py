@@ -23,15 +23,20 @@ BLOCKS = re.findall(r"```python\n(.*?)```", TEXT_OF_DOC, re.DOTALL)
 
 
 def test_the_blocks_of_the_document_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, hooks, route = BLOCKS
+    first, hooks, guard, route = BLOCKS
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with ReplayServer() as server:
         server.queue(recorded(TEXT, "openai-chat"), recorded(TEXT, "openai-chat"))
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         spent: Counter[str] = Counter()
         table = ModelTable({"m": upstream("openai-chat", server.url)})
-        found: dict[str, object] = {"deltafold": deltafold, "spent": spent, "table": table}
-        for block in (hooks, first, route):
+        found: dict[str, object] = {
+            "deltafold": deltafold,
+            "re": re,
+            "spent": spent,
+            "table": table,
+        }
+        for block in (hooks, first, guard, route):
             exec(block, found)  # noqa: S102 - the document's own code
         with served(found["app"]) as url, pytest.raises(openai.AuthenticationError):
             ask(url, "gpt-5", "wrong")

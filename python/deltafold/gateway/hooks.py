@@ -32,6 +32,10 @@ client does not have yet: what was held back, and what has arrived.
 class AnswerOptions:
     """How an answer is written.
 
+    >>> from deltafold.gateway import AnswerOptions
+    >>> AnswerOptions(keep_alive=5.0).passthrough
+    True
+
     Attributes:
         keep_alive: seconds of silence after which a streaming client is told that the connection
             lives; None never tells it.

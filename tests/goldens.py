@@ -39,7 +39,7 @@ def golden_of(case: Case, dialect: str) -> dict[str, Any]:
 
 
 def written(parsed: ParsedRequest) -> dict[str, Any]:
-    """Return a request that was read as JSON, without the members that are new for every message."""
+    """Return a request that was read as JSON, without the members that are always new."""
     messages = [message.to_dict() for message in parsed.messages]
     for message in messages:
         del message["id"], message["timestamp"]
@@ -55,7 +55,7 @@ def written(parsed: ParsedRequest) -> dict[str, Any]:
 
 
 def golden_of_foreign(body: Mapping[str, object], dialect: str) -> dict[str, Any]:
-    """Return the golden file of a foreign body: the parsed request, and the body rendered from it."""
+    """Return the golden file of a foreign body: the request, and the body rendered from it."""
     parsed = parse_request(body, dialect, model_id=FOREIGN_MODEL)
     rendered = again(parsed, dialect)
     whole: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Options and results of a Model's calls: hooks, raw bytes, headers, time, whole messages, events."""
+"""Options and results of a Model's calls: hooks, raw bytes, headers, time, messages, events."""
 
 import asyncio
 import itertools

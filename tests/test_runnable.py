@@ -325,7 +325,7 @@ def rows() -> Iterator[tuple[str, str, str, bool]]:
     for dialect, endings in ENDINGS.items():
         for name in endings:
             for state in STATES:
-                # The end event of Gemini closes an unfinished string too, so Gemini has no row here.
+                # The end event of Gemini closes an unfinished string too: Gemini has no row here.
                 never_closed = dialect in WITHOUT_END_EVENT or (dialect, state) == (GEMINI, "half")
                 for closed in (False,) if never_closed else (False, True):
                     yield dialect, name, state, closed

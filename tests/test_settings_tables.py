@@ -117,7 +117,7 @@ def test_the_model_returns(row: Dialect) -> None:
 
 @pytest.mark.parametrize("row", PARSED, ids=lambda row: row.name)
 def test_every_copied_member_is_read_alone(row: Dialect) -> None:
-    """Start from the body: a member that the renderer did not write sets its setting and no other."""
+    """Start from the body: a member that was not rendered sets its setting and no other."""
     table: SettingTable = row.settings
     bare = parse_request({}, row.name, model_id="m").config
     for name, setting in table.items():

@@ -211,7 +211,15 @@ def built_offline(sdist: Path, folder: Path) -> None:
         "HTTP_PROXY": "http://127.0.0.1:9",
     }
     out = folder / "offline"
-    command: list[str | Path] = [TOOLS / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
+    command: list[str | Path] = [
+        TOOLS / "python",
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+    ]
     command += ["--no-build-isolation", "--wheel-dir", out, source]
     run(*command, env=offline)
     (made,) = out.glob("*.whl")

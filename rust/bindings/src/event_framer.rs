@@ -51,7 +51,9 @@ impl Events {
 
     fn push(&mut self, name: &[&[u8]], data: &[u8]) {
         let start = self.bytes.len();
-        name.iter().for_each(|piece| self.bytes.extend_from_slice(piece));
+        for piece in name {
+            self.bytes.extend_from_slice(piece);
+        }
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(data);
         self.ranges.push((start..middle, middle..self.bytes.len()));

@@ -243,6 +243,22 @@ def test_the_next_upstream_answers_when_one_failed_before_its_first_byte(
     assert len(first.requests) == len(second.requests) == 1
 
 
+def test_text_that_waits_is_dropped_with_the_upstream_that_failed() -> None:
+    body = body_of(TEXT, "anthropic-messages")
+    busy = {"type": "error", "error": {"type": "overloaded_error", "message": "Busy"}}
+    error = b"event: error\ndata: %b\n\n" % json.dumps(busy).encode()
+    at = body.index(b"event: content_block_delta")
+    at = body.index(b"event: content_block_delta", at + 1)  # before the second text
+    with ReplayServer() as first, ReplayServer() as second:
+        first.queue(Recording.of(body[:at] + error))
+        second.queue(recorded(CALLS, "openai-chat"))
+        models = [upstream("anthropic-messages", first.url), upstream("openai-chat", second.url)]
+        app = create_app({"m": models}, on_delta=redact, hold_back=100)
+        with served(app) as url:
+            content = answer_of(url, "openai-chat").content
+    assert fold(content, "openai-chat").text == CALLS.text
+
+
 @pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
 def test_a_wrong_request_goes_to_no_other_upstream(*, streams: bool) -> None:
     with ReplayServer() as first, ReplayServer() as second:

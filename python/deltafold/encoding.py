@@ -178,29 +178,34 @@ def _part_events(index: int, part: MessagePart) -> Iterator[tuple[str, dict[str,
 
 def _ending(message: "data_types.Message", error: ModelError | None) -> _Ending:
     if error is not None:
-        payload: dict[str, object] = {
-            "errorCode": error.code.value,
-            "message": error.message,
-            "retryable": error.retryable,
-        }
-        known: dict[str, object | None] = {
-            "retryAfter": error.retry_after,
-            "status": error.status,
-            "providerCode": error.provider_code,
-            "httpRequestId": error.http_request_id,
-        }
-        payload.update((key, value) for key, value in known.items() if value is not None)
-        return _Ending("error", payload)
+        return _Ending("error", error_payload(error))
     meta = message.meta
     reason = meta.finish_reason
     if reason is None:
         reason = FinishReason.TOOL_CALLS if message.runnable_tool_calls else FinishReason.STOP
-    payload = {"finishReason": reason.value}
+    payload: dict[str, object] = {"finishReason": reason.value}
     if meta.raw_finish_reason is not None:
         payload["rawFinishReason"] = meta.raw_finish_reason
     if meta.details:
         payload["details"] = meta.details
     return _Ending("done", payload)
+
+
+def error_payload(error: ModelError) -> dict[str, object]:
+    """Return the payload of the error delta that ends a stream with a failure."""
+    payload: dict[str, object] = {
+        "errorCode": error.code.value,
+        "message": error.message,
+        "retryable": error.retryable,
+    }
+    known: dict[str, object | None] = {
+        "retryAfter": error.retry_after,
+        "status": error.status,
+        "providerCode": error.provider_code,
+        "httpRequestId": error.http_request_id,
+    }
+    payload.update((key, value) for key, value in known.items() if value is not None)
+    return payload
 
 
 def encode_message(

@@ -19,7 +19,7 @@ from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked
 from deltafold.gateway.calling import next_upstream, open_stream
 from deltafold.gateway.hooks import AnswerOptions, OnDelta
-from deltafold.gateway.streaming import StreamedResponse
+from deltafold.gateway.streaming import StreamedResponse, client_left
 from deltafold.gateway.table import Upstream
 from deltafold.messages import Message
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
@@ -72,7 +72,7 @@ async def _whole(
     asked: Asked, upstream: Upstream, request: Request | None, options: AnswerOptions
 ) -> Response:
     reading = asyncio.ensure_future(_message(asked, upstream, options))
-    leaving = None if request is None else asyncio.ensure_future(_left(request))
+    leaving = None if request is None else asyncio.ensure_future(client_left(request.receive))
     waited: set[asyncio.Future[Any]] = {reading, *([leaving] if leaving else [])}
     try:
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -132,9 +132,3 @@ async def _guarded(asked: Asked, message: Message, hook: OnDelta) -> Message:
         else:
             parts.append(part)
     return message.model_copy(update={"parts": parts})
-
-
-async def _left(request: Request) -> None:
-    """Wait until the client has closed its connection."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -2,8 +2,8 @@
 
 In: deltas, and `OnDelta`.  Out: deltas whose texts are those of the hook.
 
-Laws: a part's text keeps its order, and is held back by at most `hold_back` characters. What is
-held leaves before the end of its part, before another part, and before the terminal.
+Laws: a part's text keeps its order, and at most `hold_back` characters of it wait. They leave
+before the end of their part, and so before the next part and before the terminal.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from deltafold._core import MessageDelta
 from deltafold.contract import DeltaKind
+from deltafold.encoding import error_payload
 from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked
 from deltafold.gateway.hooks import OnDelta
@@ -64,16 +65,9 @@ class Guard:
                 yield self._made(delta, {**payload, member: text[:leaves]})
 
     def end(self, error: ModelError) -> MessageDelta:
-        """Return the last delta of an answer that the hook ended; what is held is dropped."""
-        payload: dict[str, object] = {
-            "errorCode": error.code.value,
-            "message": error.message,
-            "retryable": error.retryable,
-        }
-        if error.status is not None:
-            payload["status"] = error.status
+        """Return the last delta of an answer that the hook ended.  Held text is dropped."""
         self._seq += 1
-        return MessageDelta(self._run_id, self._seq, DeltaKind.ERROR, payload)
+        return MessageDelta(self._run_id, self._seq, DeltaKind.ERROR, error_payload(error))
 
     def _made(self, delta: MessageDelta, payload: Mapping[str, object]) -> MessageDelta:
         self._seq += 1

@@ -48,15 +48,16 @@ class StreamedResponse(Response):
         self._options = options
         self._begun = self._told = False
         self._stopped: ModelError | None = None
-        self._guard: Guard | None = None
-        if options.on_delta is not None:
-            self._guard = Guard(asked, options.on_delta, options.hold_back)
         self._open(upstream)
 
     def _open(self, upstream: Upstream) -> None:
         asked, options = self._asked, self._options
         self._upstream = upstream
         self._encoder = Encoder(asked.target, **asked.options)
+        # Text that was held back of one upstream is no part of the next one's answer.
+        self._guard: Guard | None = None
+        if options.on_delta is not None:
+            self._guard = Guard(asked, options.on_delta, options.hold_back)
         is_passed = options.passthrough and options.on_delta is None
         passed = PassedBytes(asked.target) if is_passed and can_pass(asked, upstream) else None
         self._passed = passed
@@ -67,7 +68,7 @@ class StreamedResponse(Response):
         """Write the answer; the first bytes decide its status."""
         self._send = send
         self._task = asyncio.current_task()
-        leaving = asyncio.ensure_future(self._watch(receive))
+        leaving = asyncio.ensure_future(self._cancel_when_left(receive))
         self._pulse = Pulse(self._options.keep_alive, self._beat)
         try:
             while upstream := await self._write():
@@ -82,6 +83,8 @@ class StreamedResponse(Response):
                 raise
         finally:
             self._pulse.stop()
+            if self._pulse.beating is not None:
+                self._pulse.beating.cancel()
             leaving.cancel()
             await self._stream.aclose()
 
@@ -108,6 +111,7 @@ class StreamedResponse(Response):
         else:
             data = b""
         await self._tell()
+        self._task = None  # a server reports the end of a response as a disconnect
         await self._put(data, is_last=True)
         return None
 
@@ -186,19 +190,26 @@ class StreamedResponse(Response):
         if self._passed is not None and is_event_stream(self._stream.response):
             # Events without a delta, such as the upstream's own signs of life.
             data = self._passed.take() or (KEEP_ALIVE if self._begun else b"")
-        if not data and not self._encoder.finished:
+        if not data:
+            if self._encoder.finished:
+                return
             self._passed = None  # the beginning of the stream is written here
             data = self._encoder.keep_alive()
         if not self._begun:
             await self._begin()
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
-    async def _watch(self, receive: Receive) -> None:
+    async def _cancel_when_left(self, receive: Receive) -> None:
         """End the answer when the client has closed its connection."""
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        await client_left(receive)
         if self._task is not None:
             self._task.cancel()
+
+
+async def client_left(receive: Receive) -> None:
+    """Wait until the client has closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class Pulse:

@@ -9,6 +9,7 @@ use std::ops::{ControlFlow, Range};
 
 use deltafold::framing::{Frame, Framer, Framing};
 use deltafold::json::write_string;
+use deltafold::limits::Limits;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -85,6 +86,7 @@ impl State {
 
 /// Splits the bytes of a body into events: pairs of a name and of data.
 ///
+/// An event may have 32 MiB, as in a `Decoder` without limits of its own; a longer one counts as malformed.
 /// The name is empty if the event has none. Events without data are skipped. A failure that the framing itself reports has
 /// `:` and its code as its name.
 ///
@@ -113,7 +115,7 @@ impl EventFramer {
             "aws-event-stream" => Framing::AwsEventStream,
             _ => return Err(PyValueError::new_err(format!("there is no framing {framing:?}"))),
         };
-        let framer = Framer::new(framing, usize::MAX);
+        let framer = Framer::new(framing, Limits::default().event_bytes);
         Ok(Self { state: TryLock::new(State { framer, broken: false }) })
     }
 

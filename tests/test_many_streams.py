@@ -1,8 +1,10 @@
 """Hundreds of streams at once from one Model: those that are cancelled cost the others nothing."""
 
 import json
+import statistics
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,4 +56,8 @@ def test_a_third_is_cancelled_and_the_others_are_whole_and_nothing_grows(package
         # On a fast machine some of the third are through before their turn comes.
         assert STREAMS // 12 < one["cancelled"] <= STREAMS // 3 + 1
     assert len({one["files"] for one in rounds}) == 1
-    assert rounds[4]["resident"] <= rounds[1]["resident"] * 1.02
+    # A leak grows in every round. The allocator takes a step of a megabyte in one round or none.
+    sizes = [one["resident"] for one in rounds]
+    assert (
+        statistics.median(after - before for before, after in pairwise(sizes)) <= sizes[0] * 0.005
+    )

@@ -30,7 +30,7 @@ MESSAGES: Final = "/v1/messages"
 
 @dataclass(frozen=True)
 class Case:
-    """Who answers which path."""
+    """An application, the path that is called, and the model that is asked for."""
 
     name: str
     app: str

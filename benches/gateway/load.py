@@ -2,8 +2,8 @@
 
     load.py PORT PATH MODEL STREAMS SECONDS_TO_BEGIN
 
-In: a server, and what to ask.  Out: one line of JSON when all streams run, one when the first ends,
-and one with what was received: events, latencies in microseconds, streams that ended as they
+In: a server, a path and a model.  Out: a line of JSON when all streams run, a line when the
+first one ends, and a line of totals: events, latencies in microseconds, streams that ended as they
 should.
 
 Law: the time that the upstream wrote into a text is compared with the time at which it arrives.
@@ -22,7 +22,7 @@ ENDS: Final = (b"[DONE]", b"message_stop", b"response.completed")
 
 
 class Counts:
-    """What all streams received."""
+    """Totals of all streams."""
 
     def __init__(self, streams: int) -> None:
         self.streams = streams
@@ -52,7 +52,7 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send the request."""
-        # uvloop's transports are no instances of asyncio.Transport.
+        # The transports of uvloop do not inherit from asyncio.Transport.
         self.transport = cast("asyncio.Transport", transport)
         self.transport.write(self.request)
 

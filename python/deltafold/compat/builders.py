@@ -79,8 +79,8 @@ def _constructor(model: type[BaseModel], construct: Construct) -> Builder:
 def _compiled(schema: CoreSchema) -> Builder | None:
     """Compile a schema whose classes have other schemas than their own.
 
-    pydantic-core replaces the schema of a class by the validator of the class, unless it is told
-    not to. None: this version cannot be told.
+    pydantic-core uses the validator that a class has, not the schema that is given for the class.
+    A setting changes this. Returns None if the installed version does not have the setting.
     """
     try:
         validator: SchemaValidator = cast("Any", SchemaValidator)(schema, _use_prebuilt=False)
@@ -113,7 +113,7 @@ def _union_builder(type_: object, construct: Construct) -> Builder:
 
 
 def _checked(model: type[BaseModel], construct: Construct) -> Builder:
-    """Return a builder that validates, and constructs what is not valid."""
+    """Return a builder that validates, and constructs without validation if that fails."""
     validate = _validate(model)
 
     def build(value: object) -> object:

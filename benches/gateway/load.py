@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Final, cast
 
 _STAMP: Final = re.compile(rb"(\d{16}) tokens")
+_CHUNK: Final = re.compile(rb"\r\n[0-9a-f]+\r\n")
 ENDS: Final = (b"[DONE]", b"message_stop", b"response.completed")
 
 
@@ -61,7 +62,8 @@ class Client(asyncio.Protocol):
         now = time.monotonic_ns()
         counts = self.counts
         counts.bytes += len(data)
-        text = self.tail + data
+        # The head of an HTTP chunk may stand inside of an event.
+        text = _CHUNK.sub(b"", self.tail + data)
         stamps = _STAMP.findall(text)
         if stamps:
             counts.events += len(stamps)

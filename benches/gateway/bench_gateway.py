@@ -128,13 +128,15 @@ def table(package: str, streams: int, rounds: int) -> str:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for case in CASES:
+        call = _median(paced[case.name], "call")
         event = _median(paced[case.name], "event")
         ratio = "" if case.beside is None else f"{event / _median(paced[case.beside], 'event'):.2f}"
         cells = (
             case.name,
             f"{event:.1f}",
             ratio,
-            f"{_median(paced[case.name], 'call'):.0f}",
+            # A process without idle time has no steady part that events could be counted in.
+            f"{call:.0f}" if call > 0 else "no idle time",
             f"{_median(paced[case.name], 'latency'):.0f}",
             f"{_median(paced[case.name], 'memory') / 1024:.0f}",
             f"{_median(burst[case.name], 'event'):.2f}",

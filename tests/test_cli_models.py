@@ -216,6 +216,8 @@ def test_serve_prints_what_to_set_in_a_client(
         ["serve", "--model", "fast"],
         ["serve", "--model", "fast=nobody/gpt-5"],
         ["serve", "file.toml", "--model", "fast=openai/gpt-5"],
+        ["serve", "--replay", "/no/such/folder"],
+        ["serve", "--replay", "/no/such/folder", "--model", "fast=openai/gpt-5"],
     ],
 )
 def test_serve_refuses_a_wrong_table_in_one_line(

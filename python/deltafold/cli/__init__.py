@@ -5,7 +5,7 @@
     deltafold chat VENDOR/MODEL [PROMPT]
     deltafold models [NAME]
     deltafold doctor [VENDOR/MODEL]
-    deltafold serve [FILE] [--model NAME=VENDOR/MODEL]
+    deltafold serve [FILE] [--model NAME=VENDOR/MODEL] [--replay FOLDER]
     deltafold types package.module:Name [--check FILE]
     deltafold completion SHELL
 
@@ -152,6 +152,7 @@ def _serve(commands: _Commands) -> None:
         return serve(
             given.file,
             given.model,
+            replay=given.replay,
             host=given.host,
             port=given.port,
             no_auth=given.no_auth,
@@ -169,6 +170,9 @@ def _serve(commands: _Commands) -> None:
         default=[],
         metavar="NAME=VENDOR/MODEL",
         help="a model; * in both names stands for the same text",
+    )
+    parser.add_argument(
+        "--replay", metavar="FOLDER", help="answer with the recordings of a folder instead"
     )
     parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1")
     parser.add_argument("--port", type=int, default=8017, help="default 8017")

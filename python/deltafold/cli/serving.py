@@ -18,6 +18,7 @@ def serve(
     file: str | None,
     models: Sequence[str],
     *,
+    replay: str | None,
     host: str,
     port: int,
     no_auth: bool,
@@ -27,23 +28,33 @@ def serve(
 
     Args:
         file: a TOML file with a table `[models]`.
-        models: further models, each as `name=vendor/model`.
+        models: models in place of a file, each as `name=vendor/model`.
+        replay: a folder of recordings in place of models.
         host: the address to listen on.
         port: the port to listen on.
         no_auth: answer clients of other machines.
         config_of: print the settings of this client instead.
     """
     try:
-        from deltafold.gateway import ModelTable, create_app, read_table  # noqa: PLC0415 - an extra
+        from deltafold.gateway import (  # noqa: PLC0415 - an extra
+            ModelTable,
+            create_app,
+            read_table,
+            replay_table,
+        )
     except ModuleNotFoundError as missing:
         complain(f"{missing.name} is not installed: pip install 'deltafold[gateway]'")
         return EXIT_USAGE
-    if file is not None and models:
-        complain("give a file, or --model, not both")
+    if sum(map(bool, (file, models, replay))) > 1:
+        complain("give a file, or --model, or --replay, not two of them")
         return EXIT_USAGE
     try:
-        pairs = dict(map(_pair, models))
-        table = ModelTable(pairs) if file is None else read_table(file)
+        if replay is not None:
+            table = replay_table(replay)
+        elif file is not None:
+            table = read_table(file)
+        else:
+            table = ModelTable(dict(map(_pair, models)))
     except (MisuseError, UnknownDialectError, OSError) as problem:
         complain(problem)
         return EXIT_USAGE

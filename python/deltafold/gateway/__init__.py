@@ -15,6 +15,7 @@ from deltafold.gateway.app import create_app
 from deltafold.gateway.asking import Asked, read_request, refusal
 from deltafold.gateway.calling import open_stream
 from deltafold.gateway.hooks import AnswerOptions
+from deltafold.gateway.replaying import replay_table
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.table import ModelTable, read_table
 
@@ -30,5 +31,6 @@ __all__ = [
     "read_request",
     "read_table",
     "refusal",
+    "replay_table",
     "respond",
 ]

@@ -1,0 +1,140 @@
+"""Recordings as the upstreams of a gateway, for work and tests without a provider.
+
+In: a folder of recorded responses.  Out: a table of models that answer with them.
+
+Laws: nothing is called. A recording answers under the name of its file any number of times; every
+other name is answered by all recordings in their order, again from the first after the last one.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from deltafold.bodies import detect
+from deltafold.contract import ErrorCode
+from deltafold.errors import ModelError
+from deltafold.exceptions import MisuseError
+from deltafold.gateway.table import ModelTable, Upstream
+from deltafold.models.adapters import adapter_of
+from deltafold.testing.playlist import Request
+from deltafold.testing.recording import Recording
+from deltafold.testing.transport import ReplayTransport
+
+_HEAD: Final = b'{"recording"'
+"""Beginning of a file that `Recording.save` or a `Recorder` wrote."""
+
+_SUFFIXES: Final = frozenset({".bin", ".eventstream", ".json", ".jsonl", ".ndjson", ".sse", ".txt"})
+_TYPES: Final = {
+    "bedrock-converse": "application/vnd.amazon.eventstream",
+    "ollama": "application/x-ndjson",
+}
+_NO_ADDRESS: Final = "http://replay.invalid"
+"""Address that no name server knows, by RFC 2606; the transport opens no connection."""
+
+
+def replay_table(folder: str | Path, *, flat_out: bool = False) -> ModelTable:
+    r"""Return a table that answers with the recordings of a folder.
+
+    A file is what a `Recorder` or `Recording.save` wrote, or a response body. Its name without the
+    suffix is the name of its model. A file that begins with the name of a dialect and a full stop
+    (`gemini.weather.sse`) has that dialect; of others it is detected.
+
+    >>> from pathlib import Path
+    >>> from deltafold.gateway import replay_table
+    >>> Path("days").mkdir()
+    >>> _ = Path("days/gemini.rain.sse").write_text('data: {"candidates": []}\n\n')
+    >>> replay_table("days").names
+    ['gemini.rain']
+
+    Args:
+        folder: the folder; folders in it are not read.
+        flat_out: leaves the recorded pauses out.
+
+    Raises:
+        MisuseError: there is no recording, or the dialect of one is not known; the error names it.
+        OSError: a file cannot be read.
+    """
+    files = sorted(path for path in Path(folder).iterdir() if path.suffix in _SUFFIXES)
+    if not files:
+        raise MisuseError(f"{folder}: no file ends with {', '.join(sorted(_SUFFIXES))}")
+    return _ReplayTable({path.stem: _read(path) for path in files}, flat_out=flat_out)
+
+
+class _ReplayTable(ModelTable):
+    """A table whose models answer with recordings.
+
+    Args:
+        recordings: recordings and their dialects, by the names of the models.
+        flat_out: leaves the recorded pauses out.
+
+    Raises:
+        MisuseError: no Model reads a dialect.
+    """
+
+    def __init__(
+        self, recordings: dict[str, tuple[str, Recording]], *, flat_out: bool = False
+    ) -> None:
+        def upstream(name: str, answered: Callable[[], None] | None) -> Upstream:
+            dialect, recording = recordings[name]
+            adapter = adapter_of(dialect)
+            if adapter is None:
+                raise MisuseError(f"{name}: no Model calls an API of the dialect {dialect}")
+            played = _Played(recording, answered, flat_out=flat_out)
+            config = {"model_id": name}
+            model = adapter(config, client=played, base_url=_NO_ADDRESS, api_key="unused")
+            return Upstream(model, name)
+
+        super().__init__({name: upstream(name, None).model for name in recordings})
+        self._in_order = [upstream(name, self._go_on) for name in recordings]
+        self._next = 0
+
+    def find(self, name: str) -> Upstream:
+        """Return the recording of a name, or the next one in the order of all recordings."""
+        try:
+            return super().find(name)
+        except ModelError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+        return self._in_order[self._next]
+
+    def _go_on(self) -> None:
+        self._next = (self._next + 1) % len(self._in_order)
+
+
+class _Played(ReplayTransport):
+    """One recording for every request; a server keeps no requests, which would be without end."""
+
+    def __init__(
+        self, recording: Recording, answered: Callable[[], None] | None, *, flat_out: bool
+    ) -> None:
+        super().__init__(flat_out=flat_out)
+        self._recording = recording
+        self._answered = answered
+
+    def answer_to(self, request: Request) -> Recording:  # noqa: ARG002 - every request
+        if self._answered is not None:
+            self._answered()
+        return self._recording
+
+
+def _read(path: Path) -> tuple[str, Recording]:
+    """Return the dialect and the recording of a file."""
+    given = path.read_bytes()
+    is_saved = given.startswith(_HEAD)
+    try:
+        recording = Recording.load(path) if is_saved else Recording.of_events(given)
+    except ValueError as error:
+        raise MisuseError(str(error)) from error
+    named = path.name.partition(".")[0]
+    if adapter_of(named) is not None:
+        dialect = named
+    else:
+        found = detect(recording.body, recording.headers.get("content-type") if is_saved else None)
+        if found.dialect is None:
+            fit = " and ".join(found.candidates) or "no protocol"
+            raise MisuseError(f"{path}: the body fits {fit}; name the file DIALECT.{path.name}")
+        dialect = found.dialect
+    if not is_saved and (dialect in _TYPES or path.suffix == ".json"):
+        kind = "application/json" if path.suffix == ".json" else _TYPES[dialect]
+        recording = Recording.of(given, content_type=kind)
+    return dialect, recording

@@ -1,0 +1,74 @@
+"""A gateway that answers from recordings, and one whose client reads slowly."""
+
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+
+import deltafold
+from deltafold import Encoder, MisuseError
+from deltafold.dialects import DIALECTS
+from deltafold.gateway import create_app, replay_table
+from deltafold.testing import Recording
+from gateways import gateway, served
+from test_gateway import CALLS, TEXT, recorded
+
+WRITTEN = [name for name in DIALECTS if name in deltafold.target_names()]
+
+
+def chat(url: str, model: str) -> Any:  # noqa: ANN401 - a completion of the SDK
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as client:
+        return client.chat.completions.create(
+            model=model, messages=[{"role": "user", "content": "?"}]
+        )
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+@pytest.mark.parametrize("is_saved", [True, False], ids=["recorder", "body"])
+def test_a_recording_answers_under_its_name(
+    dialect: str, tmp_path: Path, *, is_saved: bool
+) -> None:
+    recording = recorded(TEXT, dialect)
+    if is_saved:
+        recording.save(tmp_path / f"{dialect}.rain.jsonl")
+    else:
+        (tmp_path / f"{dialect}.rain.sse").write_bytes(recording.body)
+    with served(create_app(replay_table(tmp_path))) as url:
+        for _ in range(2):
+            assert chat(url, f"{dialect}.rain").choices[0].message.content == TEXT.text
+        assert httpx2.get(f"{url}/v1/models").json()["data"][0]["id"] == f"{dialect}.rain"
+
+
+def test_other_names_are_answered_in_the_order_of_the_recordings(tmp_path: Path) -> None:
+    recorded(CALLS, "anthropic-messages").save(tmp_path / "1.jsonl")
+    recorded(TEXT, "gemini").save(tmp_path / "2.jsonl")
+    Recording.error(429, {"error": {"message": "slow down", "type": "rate_limit"}}).save(
+        tmp_path / "openai-chat.3.jsonl"
+    )
+    with served(create_app(replay_table(tmp_path))) as url:
+        for _ in range(2):
+            assert len(chat(url, "any").choices[0].message.tool_calls) == 2
+            # What counts tokens calls nobody, and uses no recording up.
+            httpx2.post(f"{url}/v1/messages/count_tokens", json={"model": "any", "messages": []})
+            assert chat(url, "any").choices[0].message.content == TEXT.text
+            with pytest.raises(openai.RateLimitError, match="slow down"):
+                chat(url, "any")
+        assert chat(url, "2").choices[0].message.content == TEXT.text
+
+
+def test_a_folder_without_recordings_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("none")
+    with pytest.raises(MisuseError, match="no file ends with"):
+        replay_table(tmp_path)
+    (tmp_path / "odd.sse").write_bytes(b"data: hello\n\n")
+    with pytest.raises(MisuseError, match=r"name the file DIALECT\.odd\.sse"):
+        replay_table(tmp_path)
+    (tmp_path / "odd.sse").unlink()
+    (tmp_path / "cut.jsonl").write_bytes(b'{"recording": 99}\n')
+    with pytest.raises(MisuseError, match=r"cut\.jsonl: not a recording"):
+        replay_table(tmp_path)

@@ -1,8 +1,5 @@
-"""A gateway that answers from recordings, and one whose client reads slowly."""
+"""A gateway that answers from recordings."""
 
-import socket
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +8,11 @@ import openai
 import pytest
 
 import deltafold
-from deltafold import Encoder, MisuseError
+from deltafold import MisuseError
 from deltafold.dialects import DIALECTS
 from deltafold.gateway import create_app, replay_table
 from deltafold.testing import Recording
-from gateways import gateway, served
+from gateways import served
 from test_gateway import CALLS, TEXT, recorded
 
 WRITTEN = [name for name in DIALECTS if name in deltafold.target_names()]

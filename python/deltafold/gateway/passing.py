@@ -18,6 +18,8 @@ from deltafold.transports.response_info import ResponseInfo
 # Source: "event stream interpretation" of the HTML standard.
 _ENDS: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _OVERLAP: Final = 3
+_LAST_EVENT_BYTES: Final = 1024
+"""More than any provider's closing event has, with comments after it."""
 
 _CLOSING: Final = {
     "openai-chat": (b"[DONE]", b"data: [DONE]\n\n"),
@@ -81,8 +83,9 @@ class PassedBytes:
         whole, self._whole = self._whole, []
         if not whole:
             return b""
-        self._last = whole[0] if len(whole) == 1 else b"".join(whole)
-        return self._last
+        data = whole[0] if len(whole) == 1 else b"".join(whole)
+        self._last = data[-_LAST_EVENT_BYTES:]
+        return data
 
     def close(self) -> bytes:
         """Return the rest of a stream that succeeded."""
@@ -90,7 +93,8 @@ class PassedBytes:
         rest = b"".join(self._part)
         self._part = []
         if _is_event(rest):
-            self._last = data = data + rest + b"\n\n"
+            data += rest + b"\n\n"
+            self._last = data[-_LAST_EVENT_BYTES:]
         if self._closing is None or self._closing[0] in self._last:
             return data
         return data + self._closing[1]

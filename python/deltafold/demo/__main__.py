@@ -1,15 +1,19 @@
-"""Streams four recordings through both adapters and prints the results.
+"""Streams four recordings through both adapters, and one through the gateway.
 
-In: the recordings beside this file.  Out: each stream as it grows, its message, its usage, and the
-speed of reading.
+In: the recordings beside this file.  Out: each stream as it grows, its message, its usage, the same
+answer in three protocols, and the speed of reading.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from deltafold import Message, ModelError
+
+if TYPE_CHECKING:
+    from deltafold.demo import protocols
 
 MISSING = "the demo calls through the real SDK clients: pip install 'deltafold[demo]'"
 
@@ -46,7 +50,7 @@ SCENES = (
 def main() -> int:
     """Show all scenes; returns the exit code."""
     try:
-        from deltafold.demo import play, speed  # noqa: PLC0415 - they import the extra's packages
+        from deltafold.demo import play, protocols, speed  # noqa: PLC0415 - they import the extra's packages
     except ModuleNotFoundError as missing:
         print(f"deltafold: {missing.name} is not installed; {MISSING}", file=sys.stderr)
         return 1
@@ -58,8 +62,11 @@ def main() -> int:
             _conclude(player.play(scene.dialect, scene.body))
             if scene.dialect not in speeds:
                 speeds[scene.dialect] = speed.measure(scene.dialect, scene.body)
+    scene = SCENES[0]
+    print(f"\n{scene.title}, through the gateway to clients of three protocols")
+    same = _agree(protocols.show(scene.body, PACE_SECONDS))
     _compare({name: (taken.ours, taken.sdk) for name, taken in speeds.items()})
-    return 0
+    return 0 if same else 1
 
 
 def _conclude(outcome: Message | ModelError) -> None:
@@ -71,6 +78,20 @@ def _conclude(outcome: Message | ModelError) -> None:
         outcome = outcome.partial_message
     for line in str(outcome).splitlines():
         print(f"  = {line}")
+
+
+def _agree(columns: "Sequence[protocols.Column]") -> bool:
+    """Show what the clients made of the answer; returns whether it is the same for all."""
+    first = columns[0]
+    same = all(
+        (one.text, one.arguments, one.tokens) == (first.text, first.arguments, first.tokens)
+        for one in columns
+    )
+    print(f"  = text: {first.text}")
+    print(f"  = arguments of the call: {first.arguments}")
+    print(f"  = {first.tokens[0]:,} input tokens, {first.tokens[1]:,} output tokens")
+    print(f"  = {'the same' if same else 'NOT the same'} for all three clients")
+    return same
 
 
 def _compare(speeds: Mapping[str, tuple[float, float]]) -> None:

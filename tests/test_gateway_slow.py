@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -80,7 +80,7 @@ def event(number: int) -> bytes:
 
 
 @contextmanager
-def flooded(transport: str) -> Iterator[tuple[Flood, str]]:
+def flooded(transport: str) -> Generator[tuple[Flood, str]]:
     """Serve a gateway in front of the flood."""
     flood = Flood()
     model = OpenAIChatModel({"model_id": "m"}, base_url=flood.url, api_key="k", transport=transport)

@@ -145,6 +145,38 @@ def table(package: str, streams: int, rounds: int) -> str:
     return "\n".join(rows)
 
 
+def leaving(package: str, streams: int) -> str:
+    """Run many streams of which every third is left, and say what is left of them."""
+    events = 20
+    rows: list[str] = []
+    for case in CASES[2:]:
+        with started("upstream.py", events, 2) as upstream:
+            url = f"http://127.0.0.1:{int(line(upstream)['port'])}"
+            with started("apps.py", case.app, package, url) as app:
+                port = int(line(app)["port"])
+                clients = (port, case.path, case.model)
+                with started("leaving.py", *clients, streams // 10, 200, events) as warming:
+                    line(warming)
+                time.sleep(2)
+                before, open_before = resident_bytes(app), open_files(app)
+                with started("leaving.py", *clients, streams, 200, events) as running:
+                    found = line(running)
+                time.sleep(2)
+                grown = (resident_bytes(app) - before) / 2**20
+                files = open_files(app) - open_before
+        if found["lost"] or found["complete"] + found["left"] != streams:
+            raise SystemExit(f"{case.name}: streams were lost: {found}")
+        cells = (case.name, f"{found['complete']:,.0f}", f"{found['left']:,.0f}")
+        rows.append(f"| {' | '.join(cells)} | {grown:+.1f} | {files:+d} |")
+    head = f"| over {package} | complete | left by the client | MiB more | more open files |"
+    return "\n".join([head, "|---|---:|---:|---:|---:|", *rows])
+
+
+def open_files(process: subprocess.Popen[str]) -> int:
+    """Return the number of open files of a process (Linux)."""
+    return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+
+
 def _median(runs: list[Measured], name: str) -> float:
     return statistics.median(cast("float", getattr(run, name)) for run in runs)
 
@@ -155,6 +187,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, required=True)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--leaving", type=int, default=50_000)
     asked = parser.parse_args()
     tables = [table(package, asked.streams, asked.rounds) for package in ("aiohttp", "httpx2")]
     text = asked.docs.read_text(encoding="utf-8")
@@ -164,6 +197,8 @@ def main() -> None:
         raise SystemExit(f"{asked.docs} has no place for the table: {BEGIN.strip()} {END}")
     about = f"{asked.streams:,} streams of 200 events, 20 a second each; 100 of 2,000 in bursts."
     about += " CPU, median latency, memory of a stream, CPU of an event in bursts of 16 KiB."
+    left = f"{asked.leaving:,} streams, 200 at once, of which every third client leaves early."
+    tables += [left, leaving("aiohttp", asked.leaving)]
     written = "\n\n".join([about, *tables])
     asked.docs.write_text(f"{before}{begin}\n{written}\n\n{end}{after}", encoding="utf-8")
     print(written)

@@ -92,9 +92,8 @@ class Client(asyncio.Protocol):
             counts.over.set()
 
 
-async def main(port: int, path: str, model: str, streams: int, seconds: float) -> None:
-    """Run the streams."""
-    counts = Counts(streams)
+def request_of(path: str, model: str) -> bytes:
+    """Return the request for a stream."""
     body = json.dumps(
         {
             "model": model,
@@ -104,10 +103,16 @@ async def main(port: int, path: str, model: str, streams: int, seconds: float) -
             "messages": [{"role": "user", "content": "Count the tokens."}],
         }
     ).encode()
-    request = (
+    return (
         b"POST %b HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d"
         b"\r\n\r\n%b" % (path.encode(), len(body), body)
     )
+
+
+async def main(port: int, path: str, model: str, streams: int, seconds: float) -> None:
+    """Run the streams."""
+    counts = Counts(streams)
+    request = request_of(path, model)
     loop = asyncio.get_running_loop()
     begun = loop.time()
     for number in range(streams):

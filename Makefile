@@ -37,7 +37,7 @@ demo: .venv-demo/installed ## adapters stream recordings from a loopback server,
 
 test: .venv-test/installed ## Rust tests, Python tests against the installed wheel, the instruction gate
 	cargo test $(CARGO_CHECKED)
-	.venv-test/bin/python -m pytest
+	.venv-test/bin/python -m pytest --numprocesses auto --dist worksteal
 	.venv-test/bin/python tools/instruction_gate.py
 
 test-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)

@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     from deltafold.blocks import ProgressMessage
 
 INTERRUPTED: Final = "The run was interrupted while this call ran. It may have had its effect."
-"""Result of a call that had begun when the process ended."""
+"""Result of a call that had begun when the process ended.
+
+>>> call = ToolCallRequest("tide", "call_1", "{}", {})
+>>> ToolOutcome(call, ToolExecutionStatus.FAILED, INTERRUPTED).part().is_error
+True
+"""
 
 NOT_RUN: Final = "The call was not run, because the conversation went on without it."
 """Result of a call that had not begun when the user spoke."""

@@ -36,6 +36,13 @@ class ArgumentError(DeltafoldError, ValueError):
     """An argument of a tool call is missing or wrong. The text instructs the model.
 
     `argument` is the name of the argument, "" if the whole text is wrong.
+
+    >>> call = ToolCallRequest("tide", "call_1", "{}", {})
+    >>> try:
+    ...     ToolArgumentParser(call).get_required("port", str)
+    ... except ArgumentError as error:
+    ...     print(error)
+    tide needs 'port', a string; given: none.
     """
 
     def __init__(self, message: str, *, argument: str = "") -> None:

@@ -102,6 +102,10 @@ class HistoryEntry(ABC):
     A log sets `run_id` and `timestamp` when it appends the entry, and keeps `id` unless another
     entry of the log has it.
 
+    >>> entry = ResetEntry(metadata={"asked_by": "user"})
+    >>> isinstance(entry, HistoryEntry), entry.kind.value, entry.metadata["asked_by"]
+    (True, 'reset', 'user')
+
     Attributes:
         id: id of the entry, which never changes.
         run_id: run of the entry; None before the first run.
@@ -144,7 +148,14 @@ class HistoryEntry(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ContextualHistoryEntry(HistoryEntry, ABC):
-    """Something that a model may be shown."""
+    """Something that a model may be shown.
+
+    >>> [
+    ...     isinstance(entry, ContextualHistoryEntry)
+    ...     for entry in (ResetEntry(), ModelOutputEntry())
+    ... ]
+    [False, True]
+    """
 
     @property
     @abstractmethod
@@ -155,6 +166,12 @@ class ContextualHistoryEntry(HistoryEntry, ABC):
 @dataclass(frozen=True)
 class ContextAttachment:
     """An image or a file of an input or a result.
+
+    >>> attachment = ContextAttachment(
+    ...     ImagePart(mime_type="image/png", url="https://example.com/tide.png"), "tide.png"
+    ... )
+    >>> attachment.name, attachment.part.url
+    ('tide.png', 'https://example.com/tide.png')
 
     Attributes:
         part: the part for a message.
@@ -175,6 +192,10 @@ def _attachments(parts: Sequence[MessagePart]) -> tuple[ContextAttachment, ...]:
 @dataclass(frozen=True, kw_only=True)
 class ModelInputEntry(ContextualHistoryEntry):
     """Input to the model.
+
+    >>> entry = ModelInputEntry.of_message(Message.user("When is high tide?"))
+    >>> entry.content_sections.get_sections("live")
+    (Section(key='', value='When is high tide?'),)
 
     Attributes:
         content_sections: the text, in three levels of detail.
@@ -220,6 +241,10 @@ class ModelInputEntry(ContextualHistoryEntry):
 @dataclass(frozen=True, slots=True)
 class ToolCallRequest:
     """A tool call that a model requested.
+
+    >>> call = ToolCallRequest.of_part(message.tool_calls[0])
+    >>> call.tool_name, call.arguments["port"]
+    ('get_tides', 'Brest')
 
     Attributes:
         raw_arguments: the original text of the arguments, always kept.
@@ -283,7 +308,11 @@ class ModelInvocationDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The three counts of the blueprint, as a view of a `Usage`; None is not known."""
+    """The three counts of the blueprint, as a view of a `Usage`; None is not known.
+
+    >>> TokenUsage.of_usage(message.meta.usage)
+    TokenUsage(prompt_tokens=231, completion_tokens=118, cached_prompt_tokens=128)
+    """
 
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -298,6 +327,10 @@ class TokenUsage:
 @dataclass(frozen=True, kw_only=True)
 class ModelOutputEntry(ContextualHistoryEntry):
     """Output of a model.
+
+    >>> entry = ModelOutputEntry.of_message(message)
+    >>> [call.tool_call_id for call in entry.tool_calls], entry.usage.completion_tokens
+    (['call_brest', 'call_stmalo'], 118)
 
     Attributes:
         invocation: provider, specification and model of the request, None if they are unknown.
@@ -360,6 +393,15 @@ class ModelOutputEntry(ContextualHistoryEntry):
 class HistoryToolCallResult:
     """Result of a call, in three levels of detail.
 
+    >>> result = HistoryToolCallResult(
+    ...     "tide",
+    ...     "call_1",
+    ...     ToolExecutionStatus.SUCCESS,
+    ...     LevelOfDetailSections.of_text("17:42"),
+    ... )
+    >>> result.result.get_sections("gist")[0].value
+    '17:42'
+
     Attributes:
         result: the text of the result.
         elapsed: duration of the call.
@@ -385,6 +427,10 @@ class HistoryToolCallResult:
 class ToolCallResult:
     """Result of a call at one level of detail.
 
+    >>> result = ToolCallResult("tide", "call_1", ToolExecutionStatus.SUCCESS, [("", "17:42")])
+    >>> result.result[0].value
+    '17:42'
+
     Attributes:
         result: pairs of a heading and a text.
         elapsed: duration of the call.
@@ -407,6 +453,11 @@ class ToolCallResult:
 @dataclass(frozen=True, kw_only=True)
 class ToolResultsEntry(ContextualHistoryEntry):
     """Results of the calls of one answer, in the order of the calls.
+
+    >>> message = Message.tool_result("call_1", "17:42")
+    >>> entry = ToolResultsEntry.of_message(message, {"call_1": "tide"})
+    >>> entry.results[0].tool_name, entry.results[0].status.value
+    ('tide', 'success')
 
     Attributes:
         results: one result per call; with an `execute_error`, some calls may have none.
@@ -482,6 +533,12 @@ def _result_of(part: ToolResultPart, tool_name: str) -> HistoryToolCallResult:
 class WidgetEntry(HistoryEntry):
     """A change of a widget, which no model is shown.
 
+    >>> entry = WidgetEntry(
+    ...     widget="map", change="zoom: 3 to 4", source="host", state={"zoom": 4}
+    ... )
+    >>> entry.state["zoom"]
+    4
+
     Attributes:
         widget: name of the widget.
         change: description of the change, in one line.
@@ -506,6 +563,9 @@ class WidgetEntry(HistoryEntry):
 @dataclass(frozen=True, kw_only=True)
 class InstructionEntry(HistoryEntry):
     """A change of the system instruction, or a system message within the conversation.
+
+    >>> InstructionEntry.of_message(Message.system("Be brief.")).instruction
+    'Be brief.'
 
     Attributes:
         instruction: the text.
@@ -540,6 +600,11 @@ class InstructionEntry(HistoryEntry):
 class CompactionEntry(ContextualHistoryEntry):
     """A summary that models are shown instead of earlier entries.
 
+    >>> entries = [ModelInputEntry.of_message(Message.user("Hello")) for _ in range(2)]
+    >>> summary = CompactionEntry(summary="Greetings.", covers=[entry.id for entry in entries])
+    >>> len(summary.covers)
+    2
+
     Attributes:
         summary: the text.
         covers: ids of the entries that the summary replaces.
@@ -564,7 +629,12 @@ class CompactionEntry(ContextualHistoryEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class ResetEntry(HistoryEntry):
-    """The end of a conversation: models are not shown the entries before it."""
+    """The end of a conversation: models are not shown the entries before it.
+
+    >>> log = ConversationLog()
+    >>> log.append(ResetEntry()).kind.value
+    'reset'
+    """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.RESET
 
@@ -572,6 +642,10 @@ class ResetEntry(HistoryEntry):
 @dataclass(frozen=True, kw_only=True)
 class StoredEntry(HistoryEntry):
     """A record of the caller, such as a mark of a storage layer, which no model is shown.
+
+    >>> log = ConversationLog()
+    >>> log.append(StoredEntry(data={"saved_as": "chat-7"})).data["saved_as"]
+    'chat-7'
 
     Attributes:
         data: the record.

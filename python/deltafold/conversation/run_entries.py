@@ -21,6 +21,10 @@ from deltafold.messages import Role
 class CallEntry(HistoryEntry):
     """A stage of a tool call.
 
+    >>> call = ToolCallRequest("tide", "call_1", "{}", {})
+    >>> CallEntry(tool_call_id="call_1", stage=CallStage.STARTED, call=call).call.tool_name
+    'tide'
+
     Attributes:
         tool_call_id: id of the call.
         stage: the stage that begins.
@@ -39,6 +43,10 @@ class CallEntry(HistoryEntry):
 @dataclass(frozen=True, kw_only=True)
 class PartialEntry(HistoryEntry):
     """An answer that broke off.
+
+    >>> message = deltafold.Message.assistant("High tide is at")
+    >>> PartialEntry(message=message, error="connection_lost").message.text
+    'High tide is at'
 
     Attributes:
         message: everything that was received.

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 class Vendor:
     """One vendor.
 
+    >>> vendor = deltafold.VENDORS["groq"]
+    >>> vendor.dialect, vendor.key_variable
+    ('openai-chat', 'GROQ_API_KEY')
+
     Attributes:
         name: the name that a user writes.
         addresses: the base URL of each dialect of the vendor, the usual dialect first, in the form
@@ -257,7 +261,11 @@ _ROWS = (
 )
 
 VENDORS: Mapping[str, Vendor] = {name: row for row in _ROWS for name in (row.name, *row.aliases)}
-"""Every vendor by each of its names."""
+"""Every vendor by each of its names.
+
+>>> deltafold.VENDORS["qwen"].name
+'dashscope'
+"""
 
 # The names that other systems give to specifications.
 _SPECIFICATIONS: Mapping[str, str] = {

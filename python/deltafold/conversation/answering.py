@@ -12,11 +12,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, Final
 
 from deltafold.conversation.arguments import ArgumentError
-from deltafold.conversation.entries import (
-    HistoryToolCallResult,
-    ToolCallRequest,
-    ToolResultsEntry,
-)
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.entries import ToolResultsEntry
 from deltafold.conversation.executor import ToolExecutor
 from deltafold.conversation.kinds import CallStage, ToolExecutionStatus
 from deltafold.conversation.projection import to_messages

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar, cast
 
 from deltafold.arguments import parse_arguments
-from deltafold.conversation.entries import ToolCallRequest
+from deltafold.conversation.calls import ToolCallRequest
 from deltafold.conversation.frozen import thawed
 from deltafold.dialects import DIALECTS
 from deltafold.exceptions import DeltafoldError

@@ -9,13 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from deltafold.conversation.entries import (
-    ContextAttachment,
-    ModelInvocationDescriptor,
-    TokenUsage,
-    ToolCallRequest,
-    ToolCallResult,
-)
+from deltafold.conversation.calls import ContextAttachment, ToolCallRequest, ToolCallResult
+from deltafold.conversation.entries import ModelInvocationDescriptor, TokenUsage
 from deltafold.conversation.kinds import ContextMessageRole
 from deltafold.conversation.sections import Sections
 from deltafold.messages import Message

@@ -18,15 +18,14 @@ from uuid import UUID, uuid4
 
 from deltafold.contract import json_object
 from deltafold.conversation.agreement import agrees
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.entries import (
     CompactionEntry,
     HistoryEntry,
-    HistoryToolCallResult,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ResetEntry,
-    ToolCallRequest,
     ToolResultsEntry,
 )
 from deltafold.conversation.frozen import frozen_json, kept_message, thawed

@@ -16,6 +16,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from uuid import UUID, uuid5
 
 from deltafold.conversation.agreement import agrees_with, own_message
+from deltafold.conversation.calls import ContextAttachment, ToolCallRequest, ToolCallResult
 from deltafold.conversation.context import (
     ContextMessage,
     ModelInputMessage,
@@ -25,15 +26,12 @@ from deltafold.conversation.context import (
 )
 from deltafold.conversation.entries import (
     CompactionEntry,
-    ContextAttachment,
     ContextualHistoryEntry,
     HistoryEntry,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ResetEntry,
-    ToolCallRequest,
-    ToolCallResult,
     ToolResultsEntry,
 )
 from deltafold.conversation.frozen import FrozenMapping, checked_metadata, copied, kept_message

@@ -6,12 +6,9 @@ An interrupted run continues from them; no model is shown them.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deltafold.conversation.entries import (
-    HistoryEntry,
-    HistoryToolCallResult,
-    KeptMessage,
-    ToolCallRequest,
-)
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.entries import HistoryEntry
+from deltafold.conversation.fields import KeptMessage
 from deltafold.conversation.frozen import KEPT_MESSAGE
 from deltafold.conversation.kinds import CallStage, HistoryEntryKind
 from deltafold.messages import Role

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from deltafold.conversation.entries import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.run import RunStatus
 from deltafold.errors import ModelError, OutputError
 from deltafold.messages import Message

@@ -20,11 +20,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
 from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser
-from deltafold.conversation.entries import (
-    ContextAttachment,
-    HistoryToolCallResult,
-    ToolCallRequest,
-)
+from deltafold.conversation.calls import ContextAttachment, HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.frozen import thawed
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.sections import LevelOfDetailSections

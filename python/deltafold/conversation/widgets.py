@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser
-from deltafold.conversation.entries import HistoryEntry, HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.entries import HistoryEntry
 from deltafold.conversation.frozen import FrozenMapping
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.sections import LevelOfDetailSections

@@ -26,7 +26,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway judges clients fuzz gate gate-bless wheel wheels extras release-check bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway judges clients fuzz gate gate-bless wheel wheels newcomer extras release-check bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -37,7 +37,7 @@ demo: .venv-demo/installed ## adapters stream recordings from a loopback server,
 
 test: .venv-test/installed ## Rust tests, Python tests against the installed wheel, the instruction gate
 	cargo test $(CARGO_CHECKED)
-	.venv-test/bin/python -m pytest
+	.venv-test/bin/python -m pytest --numprocesses auto --dist worksteal
 	.venv-test/bin/python tools/instruction_gate.py
 
 test-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
@@ -113,6 +113,9 @@ wheel: $(WHEEL) ## dist/*.whl, release build
 
 wheels: .venv-wheels/ready ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64)
 	.venv-wheels/bin/python tools/wheels.py
+
+newcomer: .venv-test/installed ## times the way from an empty folder to a streamed answer: venv, pip install, README's first program
+	.venv-test/bin/python tools/newcomer.py
 
 extras: .venv-extras/ready $(WHEEL) ## each extra with the lowest and the highest versions of its bounds (installs many environments)
 	.venv-extras/bin/python tools/extras.py

@@ -14,7 +14,7 @@ from introduced import introduce
 from test_reference import PUBLIC, docstring_of, has_example
 from undemonstrated import NOT_RUN, WITHOUT_EXAMPLE
 
-SHOWN = sorted(name for name, value in PUBLIC.items() if has_example(value))
+SHOWN = sorted(filter(has_example, PUBLIC))
 
 
 def test_the_names_without_an_example_are_listed_and_no_others() -> None:
@@ -39,6 +39,6 @@ def test_the_example_of_a_name_runs(
         with Reader(names) as reader:
             if name in NOT_RUN:
                 with pytest.raises((AttributeError, KeyError, MisuseError, NameError)):
-                    reader.run_examples(docstring_of(PUBLIC[name]))
+                    reader.run_examples(docstring_of(name))
             else:
-                reader.run_examples(docstring_of(PUBLIC[name]))
+                reader.run_examples(docstring_of(name))

@@ -7,6 +7,7 @@ import ast
 import importlib
 import inspect
 import re
+from itertools import pairwise
 from typing import Final
 
 import pytest
@@ -111,15 +112,37 @@ def test_the_stub_has_the_names_of_the_package() -> None:
     assert {*listed} - imported == set()
 
 
-def docstring_of(value: object) -> str:
-    """Return the docstring of the object itself, not of its class."""
-    return (
-        (inspect.getdoc(value) or "") if inspect.isclass(value) or inspect.isroutine(value) else ""
-    )
+def docstrings_of_constants() -> dict[str, str]:
+    """Return the strings below the assignments of the package's modules, by the assigned name."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / "python/deltafold").rglob("*.py")):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        for assigned, text in pairwise(body):
+            match assigned, text:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)])
+                    | ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(docstring))),
+                ):
+                    found[name] = inspect.cleandoc(docstring)
+                case _:
+                    pass
+    return found
 
 
-def has_example(value: object) -> bool:
-    return ">>> " in docstring_of(value)
+CONSTANTS: Final = docstrings_of_constants()
+
+
+def docstring_of(name: str) -> str:
+    """Return the docstring of a public name: of the object itself, not of its class."""
+    value = PUBLIC[name]
+    if inspect.isclass(value) or inspect.isroutine(value):
+        return inspect.getdoc(value) or ""
+    return CONSTANTS.get(name.rpartition(".")[2], "")
+
+
+def has_example(name: str) -> bool:
+    return ">>> " in docstring_of(name)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))

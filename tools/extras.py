@@ -74,7 +74,7 @@ SUITES: Final[Mapping[str, Suite]] = {
         ("tests/test_adapters.py", "tests/test_environment.py", "tests/test_no_connection.py"),
     ),
     "tools": Suite(
-        ("prices", "testing", "otel", "cli", "httpx2", "openai", "anthropic"),
+        ("prices", "testing", "otel", "cli", "gateway", "httpx2", "openai", "anthropic"),
         (*_TESTS, "opentelemetry-sdk", "aiohttp", "httpx", "jedi"),
         (
             "tests/test_cassettes.py",

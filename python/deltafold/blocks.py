@@ -91,7 +91,11 @@ __all__ = [
 
 
 def block_of(part: MessagePart) -> Block:
-    """Return the block of a part."""
+    """Return the block of a part.
+
+    >>> block_of(deltafold.TextPart(text="At 17:42.")).to_dict()
+    {'type': 'text', 'text': 'At 17:42.'}
+    """
     block = _shown(part)
     try:
         is_whole = part_of(block) == part
@@ -168,6 +172,9 @@ def _rendering(part: MessagePart) -> Rendering:
 
 def part_of(block: Block, role: Role | None = None) -> MessagePart:
     """Return the part of a block.
+
+    >>> part_of(TextBlock(text="At 17:42.")).text
+    'At 17:42.'
 
     Args:
         block: the block.
@@ -449,6 +456,10 @@ class _Below(BaseModel):
 def messages_from_dict(data: Mapping[str, object], place: str = "") -> list[Message]:
     """Read the JSON of a message with blocks; arguments and errors are those of `from_dict`.
 
+    >>> messages = messages_from_dict({"role": "user", "content": "When is high tide?"})
+    >>> messages[0].text
+    'When is high tide?'
+
     Args:
         data: the JSON.
         place: the place of the message, which errors name.
@@ -476,6 +487,16 @@ def messages_of_content(
     role: Role, content: Sequence[object], places: Sequence[str]
 ) -> list[Message]:
     """Return the messages of the content of one message of the API.
+
+    >>> content = [
+    ...     {"type": "tool_result", "tool_use_id": "call_1", "content": "17:42"},
+    ...     "And tomorrow?",
+    ... ]
+    >>> messages = messages_of_content(
+    ...     deltafold.Role.USER, content, ["content[0]", "content[1]"]
+    ... )
+    >>> [message.role.value for message in messages]
+    ['tool', 'user']
 
     Args:
         role: the role in the API.
@@ -534,6 +555,12 @@ def _messages_of(
 class ProgressMessage(BaseModel):
     """Progress of a running tool.
 
+    >>> progress = ProgressMessage(
+    ...     content=deltafold.Message.assistant("Page 2 of 5"), tool_use_id="call_1"
+    ... )
+    >>> ProgressMessage.from_dict(progress.to_dict()).content.text
+    'Page 2 of 5'
+
     Attributes:
         content: the message to show while the tool runs.
         tool_use_id: id of the running call.
@@ -562,7 +589,11 @@ class ProgressMessage(BaseModel):
 
 
 def normalized(messages: Sequence[Message]) -> list[Message]:
-    """Return one message for each part, as interfaces show them; ids derive from the message's."""
+    """Return one message for each part, as interfaces show them; ids derive from the message's.
+
+    >>> [len(one.parts) for one in normalized([message])]
+    [1, 1, 1, 1]
+    """
     shown: list[Message] = []
     for message in messages:
         if len(message.parts) <= 1:

@@ -13,6 +13,10 @@ from deltafold.stream_core import DecoderOptions
 class Detection(NamedTuple):
     """Dialect that the first bytes of a body indicate.
 
+    >>> detection = deltafold.detect(body[:1024])
+    >>> detection.dialect, detection.candidates
+    ('openai-chat', ('openai-chat',))
+
     Attributes:
         dialect: the dialect, None if the bytes do not determine it.
         candidates: all possible dialects: the detected one, two that look alike, or none.

@@ -90,7 +90,13 @@ class _Open(BaseModel):
 
 
 class Base64Source(_Open):
-    """Data of an image or a document, in base64."""
+    """Data of an image or a document, in base64.
+
+    >>> ImageBlock(source=Base64Source(media_type="image/png", data="iVBORw0KGgo=")).to_dict()[
+    ...     "source"
+    ... ]
+    {'type': 'base64', 'media_type': 'image/png', 'data': 'iVBORw0KGgo='}
+    """
 
     type: Literal["base64"] = "base64"
     media_type: str
@@ -98,21 +104,33 @@ class Base64Source(_Open):
 
 
 class UrlSource(_Open):
-    """Address of an image or a document."""
+    """Address of an image or a document.
+
+    >>> ImageBlock(source=UrlSource(url="https://example.com/tide.png")).to_dict()["source"]
+    {'type': 'url', 'url': 'https://example.com/tide.png'}
+    """
 
     type: Literal["url"] = "url"
     url: str = Field(min_length=1)
 
 
 class FileSource(_Open):
-    """Id of an image or a document in the provider's file store."""
+    """Id of an image or a document in the provider's file store.
+
+    >>> DocumentBlock(source=FileSource(file_id="file_1")).to_dict()["source"]
+    {'type': 'file', 'file_id': 'file_1'}
+    """
 
     type: Literal["file"] = "file"
     file_id: str = Field(min_length=1)
 
 
 class PlainTextSource(_Open):
-    """Text of a document."""
+    """Text of a document.
+
+    >>> DocumentBlock(source=PlainTextSource(data="High tide: 17:42.")).to_dict()["source"]
+    {'media_type': 'text/plain', 'type': 'text', 'data': 'High tide: 17:42.'}
+    """
 
     type: Literal["text"] = "text"
     media_type: str = "text/plain"
@@ -124,7 +142,12 @@ class PlainTextSource(_Open):
 
 
 class OtherSource(_Open):
-    """A source of another type, as it is."""
+    """A source of another type, as it is.
+
+    >>> block = block_from_dict({"type": "image", "source": {"type": "pool", "key": "k"}})
+    >>> isinstance(block.source, OtherSource), block.source.to_dict()
+    (True, {'type': 'pool', 'key': 'k'})
+    """
 
     type: str
 
@@ -152,6 +175,10 @@ DocumentSource: TypeAlias = Annotated[
 class ContentBlock(_Open):
     """Base class of all blocks.
 
+    >>> block = TextBlock(text="A long text.", cache_control={"type": "ephemeral"})
+    >>> isinstance(block, ContentBlock), block.cache_control
+    (True, {'type': 'ephemeral'})
+
     Attributes:
         cache_control: the cache mark, such as `{"type": "ephemeral"}`.
     """
@@ -175,7 +202,11 @@ class ContentBlock(_Open):
 
 
 class TextBlock(ContentBlock):
-    """Text, in any language, with its citations."""
+    """Text, in any language, with its citations.
+
+    >>> TextBlock(text="When is high tide?").to_dict()
+    {'type': 'text', 'text': 'When is high tide?'}
+    """
 
     type: Literal["text"] = "text"
     text: str
@@ -183,14 +214,28 @@ class TextBlock(ContentBlock):
 
 
 class ImageBlock(ContentBlock):
-    """An image: base64 data, an address, or an id of the file store."""
+    """An image: base64 data, an address, or an id of the file store.
+
+    >>> block = block_of(
+    ...     deltafold.ImagePart(mime_type="image/png", url="https://example.com/tide.png")
+    ... )
+    >>> block.type, block.source.url
+    ('image', 'https://example.com/tide.png')
+    """
 
     type: Literal["image"] = "image"
     source: ImageSource
 
 
 class DocumentBlock(ContentBlock):
-    """A document: a PDF or a text, with its title; `citations` allows the model to cite it."""
+    """A document: a PDF or a text, with its title; `citations` allows the model to cite it.
+
+    >>> DocumentBlock(
+    ...     source=UrlSource(url="https://example.com/tides.pdf"), title="Tides"
+    ... ).to_dict()
+    {'type': 'document', 'source': {'type': 'url', 'url': 'https://example.com/tides.pdf'},
+    'title': 'Tides'}
+    """
 
     type: Literal["document"] = "document"
     source: DocumentSource
@@ -203,6 +248,10 @@ class ToolUseBlock(ContentBlock):
     """A tool call of the assistant.
 
     `input` is None if the arguments are not an object: the call must not be run.
+
+    >>> block = ToolUseBlock(id="call_1", name="tide", input={"port": "Brest"})
+    >>> part_of(block).arguments
+    {'port': 'Brest'}
     """
 
     role: ClassVar[Role | None] = Role.ASSISTANT
@@ -217,7 +266,11 @@ class ToolUseBlock(ContentBlock):
 
 
 class ThinkingBlock(ContentBlock):
-    """Reasoning. The API takes it back with its signature only."""
+    """Reasoning. The API takes it back with its signature only.
+
+    >>> part_of(ThinkingBlock(thinking="It is spring tide.", signature="c2ln")).kind
+    'thinking'
+    """
 
     role: ClassVar[Role | None] = Role.ASSISTANT
     type: Literal["thinking"] = "thinking"
@@ -226,7 +279,11 @@ class ThinkingBlock(ContentBlock):
 
 
 class RedactedThinkingBlock(ContentBlock):
-    """Reasoning in encrypted form."""
+    """Reasoning in encrypted form.
+
+    >>> part_of(RedactedThinkingBlock(data="ZW5jcnlwdGVk")).redacted
+    True
+    """
 
     role: ClassVar[Role | None] = Role.ASSISTANT
     type: Literal["redacted_thinking"] = "redacted_thinking"
@@ -235,6 +292,9 @@ class RedactedThinkingBlock(ContentBlock):
 
 class ToolResultBlock(ContentBlock):
     """Result of a tool: text or blocks, and whether it is an error.
+
+    >>> ToolResultBlock(tool_use_id="call_1", content="17:42").to_dict()
+    {'type': 'tool_result', 'tool_use_id': 'call_1', 'content': '17:42'}
 
     Attributes:
         status: the status of the execution, such as "success"; the API has no member for it.
@@ -252,6 +312,10 @@ class OtherBlock(ContentBlock):
     """A block of another type, as it is: a server tool, a search result, a new block of the API.
 
     A part without a form in the API is such a block, too: its type is "other".
+
+    >>> block = block_from_dict({"type": "server_tool_use", "id": "s1", "name": "web_search"})
+    >>> type(block).__name__, block.to_dict()["name"]
+    ('OtherBlock', 'web_search')
     """
 
     type: str
@@ -268,7 +332,12 @@ Block: TypeAlias = Annotated[
     | Annotated[OtherBlock, Tag(_OTHER)],
     _known("text", "image", "document", "tool_use", "thinking", "redacted_thinking", "tool_result"),
 ]
-"""Union of all blocks; the type of a block determines its class."""
+"""Union of all blocks; the type of a block determines its class.
+
+>>> from pydantic import TypeAdapter
+>>> TypeAdapter(Block).validate_python({"type": "text", "text": "At 17:42."}).text
+'At 17:42.'
+"""
 
 Content: TypeAlias = Annotated[
     Annotated[str, Tag("<str>")] | Annotated[list[Block], Tag("<list>")],
@@ -285,6 +354,9 @@ class _OneBlock(BaseModel):
 
 def block_from_dict(data: object, place: str = "block") -> Block:
     """Read a block of the Messages API: its JSON, or an object of the API's SDK.
+
+    >>> block_from_dict({"type": "text", "text": "At 17:42."}).text
+    'At 17:42.'
 
     Raises:
         ValueError: a member is missing or has the wrong type; the error names its place, such as

@@ -16,6 +16,9 @@ CONTRACT_VERSION: Final = "1.2"
 
 1.1 added the delta kind `part` and the part kind `provider` to the nine kinds of 1.0. 1.2 added the
 delta kind `part_end`.
+
+>>> deltafold.CONTRACT_VERSION
+'1.2'
 """
 
 

@@ -141,6 +141,10 @@ class ErrorMapper:
     """Maps exceptions and error responses to `ErrorFields`.
 
     Subclass it to teach a Model about a gateway's own errors.
+
+    >>> fields = ErrorMapper().map_response(429, {"retry-after": "7"}, b"")
+    >>> fields.code.value, fields.retryable, fields.retry_after
+    ('rate_limited', True, 7.0)
     """
 
     def __init__(self, *, clock: Callable[[], datetime] = _utc_now) -> None:

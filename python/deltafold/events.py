@@ -20,7 +20,13 @@ from deltafold.usage import Usage
 
 
 class StreamEventKind(StrEnum):
-    """Kind of a `StreamEvent`."""
+    """Kind of a `StreamEvent`.
+
+    >>> with model.stream_message_sync("When is high tide?") as events:
+    ...     kinds = [event.kind for event in events]
+    >>> kinds[0] is StreamEventKind.MESSAGE_START, kinds[-1] is StreamEventKind.MESSAGE_STOP
+    (True, True)
+    """
 
     MESSAGE_START = "message_start"
     PART_START = "part_start"
@@ -35,6 +41,11 @@ class StreamEventKind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEvent:
     """One event. Members that its kind does not use are None.
+
+    >>> with model.stream_message_sync("When is high tide?") as events:
+    ...     texts = [event.text for event in events if event.kind == "part_delta"]
+    >>> "".join(texts)
+    'At 17:42.'
 
     Attributes:
         part_index: index of the part in the message (part_start, part_delta, part_stop, tool_use).

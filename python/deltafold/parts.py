@@ -330,7 +330,12 @@ _CLIENT_BLOCK_TYPES: Final = (
 
 
 class ProviderPart(_Part):
-    """A content block or item that only the dialect of its provider supports, kept unchanged."""
+    """A content block or item that only the dialect of its provider supports, kept unchanged.
+
+    >>> part = ProviderPart(dialect="openai-responses", block={"type": "mcp_approval_request"})
+    >>> part.awaits_caller
+    True
+    """
 
     kind: Literal["provider"] = "provider"
     dialect: str
@@ -394,7 +399,15 @@ MessagePart: TypeAlias = Annotated[
     | ProviderPart,
     Field(discriminator="kind"),
 ]
-"""Union of all parts, discriminated by `kind`."""
+"""Union of all parts, discriminated by `kind`.
+
+>>> from pydantic import TypeAdapter
+>>> part = TypeAdapter(deltafold.MessagePart).validate_python(
+...     {"kind": "text", "payload": {"text": "Hi"}}
+... )
+>>> part.text
+'Hi'
+"""
 
 
 @cache

@@ -99,6 +99,9 @@ class ToolSpec(ShortRepr, BaseModel):
 class ToolChoice(ShortRepr, BaseModel):
     """Choice of a tool: `auto`, `required`, `none`, or one tool by name.
 
+    >>> deltafold.ToolChoice.tool("weather")
+    ToolChoice(mode='tool', name='weather')
+
     Attributes:
         allowed_tools: the tools that `auto` and `required` choose from; () is all tools.
     """

@@ -14,6 +14,12 @@ from deltafold.conversation.budget import (
     ContextManager,
     ContextUpdateResult,
 )
+from deltafold.conversation.calls import (
+    ContextAttachment,
+    HistoryToolCallResult,
+    ToolCallRequest,
+    ToolCallResult,
+)
 from deltafold.conversation.context import (
     ContextMessage,
     ModelInputMessage,
@@ -26,10 +32,8 @@ from deltafold.conversation.context import (
 from deltafold.conversation.deadline import LimitReachedError
 from deltafold.conversation.entries import (
     CompactionEntry,
-    ContextAttachment,
     ContextualHistoryEntry,
     HistoryEntry,
-    HistoryToolCallResult,
     InstructionEntry,
     ModelInputEntry,
     ModelInvocationDescriptor,
@@ -37,8 +41,6 @@ from deltafold.conversation.entries import (
     ResetEntry,
     StoredEntry,
     TokenUsage,
-    ToolCallRequest,
-    ToolCallResult,
     ToolResultsEntry,
     WidgetEntry,
 )

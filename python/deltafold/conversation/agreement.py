@@ -8,15 +8,13 @@ them, and models are shown the change.
 
 from collections.abc import Sequence
 
+from deltafold.conversation.calls import ContextAttachment, HistoryToolCallResult, status_of
 from deltafold.conversation.entries import (
-    ContextAttachment,
     HistoryEntry,
-    HistoryToolCallResult,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ToolResultsEntry,
-    status_of,
 )
 from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.sections import LevelOfDetailSections, without_live_screen

@@ -12,11 +12,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, Final
 
 from deltafold.conversation.arguments import ArgumentError
-from deltafold.conversation.entries import (
-    HistoryToolCallResult,
-    ToolCallRequest,
-    ToolResultsEntry,
-)
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.entries import ToolResultsEntry
 from deltafold.conversation.executor import ToolExecutor
 from deltafold.conversation.kinds import CallStage, ToolExecutionStatus
 from deltafold.conversation.projection import to_messages
@@ -32,7 +29,12 @@ if TYPE_CHECKING:
     from deltafold.blocks import ProgressMessage
 
 INTERRUPTED: Final = "The run was interrupted while this call ran. It may have had its effect."
-"""Result of a call that had begun when the process ended."""
+"""Result of a call that had begun when the process ended.
+
+>>> call = ToolCallRequest("tide", "call_1", "{}", {})
+>>> ToolOutcome(call, ToolExecutionStatus.FAILED, INTERRUPTED).part().is_error
+True
+"""
 
 NOT_RUN: Final = "The call was not run, because the conversation went on without it."
 """Result of a call that had not begun when the user spoke."""

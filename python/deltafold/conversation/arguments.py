@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar, cast
 
 from deltafold.arguments import parse_arguments
-from deltafold.conversation.entries import ToolCallRequest
+from deltafold.conversation.calls import ToolCallRequest
 from deltafold.conversation.frozen import thawed
 from deltafold.dialects import DIALECTS
 from deltafold.exceptions import DeltafoldError
@@ -36,6 +36,13 @@ class ArgumentError(DeltafoldError, ValueError):
     """An argument of a tool call is missing or wrong. The text instructs the model.
 
     `argument` is the name of the argument, "" if the whole text is wrong.
+
+    >>> call = ToolCallRequest("tide", "call_1", "{}", {})
+    >>> try:
+    ...     ToolArgumentParser(call).get_required("port", str)
+    ... except ArgumentError as error:
+    ...     print(error)
+    tide needs 'port', a string; given: none.
     """
 
     def __init__(self, message: str, *, argument: str = "") -> None:

@@ -16,9 +16,10 @@ from uuid import uuid4
 from deltafold.contract import DeltaKind
 from deltafold.conversation.answering import Answering
 from deltafold.conversation.budget import ContextInput, whole_context
+from deltafold.conversation.calls import ToolCallRequest
 from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.deadline import Deadline, LimitReachedError
-from deltafold.conversation.entries import ModelOutputEntry, ToolCallRequest
+from deltafold.conversation.entries import ModelOutputEntry
 from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.router import LlmRequest, ModelClient, ModelOutputAccumulator
 from deltafold.conversation.run import RunStatus

@@ -45,7 +45,14 @@ from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
 
 Compact: TypeAlias = Callable[[list[Message]], str | Awaitable[str]]
-"""Summarises messages that would be left out; it may call a model."""
+"""Summarises messages that would be left out; it may call a model.
+
+>>> def compact(messages):
+...     return f"{len(messages)} messages about tides."
+>>> result = ContextManager(compact).build_context(ContextInput(state, token_budget=1000))
+>>> result.compaction is None
+True
+"""
 
 COMPACTED_SHARE: Final = 0.5
 """Share of the budget that the context has after a compaction, so that few calls need one."""
@@ -81,6 +88,11 @@ class ContextInput:
 class ContextUpdateResult:
     """Level of detail of each contextual entry.
 
+    >>> entry = state.append_model_input(ModelInputEntry(content_sections=sections))
+    >>> update = ContextManager().build_context(ContextInput(state, token_budget=1000)).update
+    >>> update.levels, update.fits
+    ((<LevelOfDetail.LIVE: 'live'>,), True)
+
     Attributes:
         levels: one level per shown entry, in their order; None leaves the entry out.
         tokens: number of tokens of the context, including the instruction and the tools.
@@ -102,6 +114,10 @@ class ContextUpdateResult:
 @dataclass(frozen=True, slots=True)
 class ContextBuildResult:
     """A context that is ready to be sent.
+
+    >>> result = ContextManager().build_context(ContextInput(state))
+    >>> [message.role.value for message in result.messages]
+    ['system']
 
     Attributes:
         context: the instruction, followed by the selected entries of the history.

@@ -9,13 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from deltafold.conversation.entries import (
-    ContextAttachment,
-    ModelInvocationDescriptor,
-    TokenUsage,
-    ToolCallRequest,
-    ToolCallResult,
-)
+from deltafold.conversation.calls import ContextAttachment, ToolCallRequest, ToolCallResult
+from deltafold.conversation.entries import ModelInvocationDescriptor, TokenUsage
 from deltafold.conversation.kinds import ContextMessageRole
 from deltafold.conversation.sections import Sections
 from deltafold.messages import Message
@@ -23,7 +18,11 @@ from deltafold.messages import Message
 
 @runtime_checkable
 class ContextMessage(Protocol):
-    """Members of all context messages."""
+    """Members of all context messages.
+
+    >>> [message.role.value for message in state.render_live_context()]
+    ['system']
+    """
 
     @property
     def role(self) -> ContextMessageRole:
@@ -43,7 +42,15 @@ class ContextMessage(Protocol):
 
 @runtime_checkable
 class SystemMessage(ContextMessage, Protocol):
-    """The instruction."""
+    """The instruction.
+
+    >>> [
+    ...     message.instruction
+    ...     for message in state.render_live_context()
+    ...     if isinstance(message, SystemMessage)
+    ... ]
+    ['Be brief.']
+    """
 
     @property
     def instruction(self) -> str:
@@ -53,7 +60,12 @@ class SystemMessage(ContextMessage, Protocol):
 
 @runtime_checkable
 class ModelInputMessage(ContextMessage, Protocol):
-    """Input to the model."""
+    """Input to the model.
+
+    >>> entry = state.append_model_input(ModelInputEntry(content_sections=sections))
+    >>> isinstance(state.render_live_context()[-1], ModelInputMessage)
+    True
+    """
 
     @property
     def content_sections(self) -> Sections:
@@ -68,7 +80,14 @@ class ModelInputMessage(ContextMessage, Protocol):
 
 @runtime_checkable
 class ToolCallCarrier(Protocol):
-    """A message that may contain tool calls."""
+    """A message that may contain tool calls.
+
+    >>> entry = ModelOutputEntry.of_message(message)
+    >>> [call.tool_name for call in entry.tool_calls] if isinstance(
+    ...     entry, ToolCallCarrier
+    ... ) else []
+    ['get_tides', 'get_tides']
+    """
 
     @property
     def tool_calls(self) -> Sequence[ToolCallRequest]:
@@ -78,7 +97,12 @@ class ToolCallCarrier(Protocol):
 
 @runtime_checkable
 class TokenUsageCarrier(Protocol):
-    """A message that may have a usage record."""
+    """A message that may have a usage record.
+
+    >>> entry = ModelOutputEntry.of_message(message)
+    >>> entry.usage.prompt_tokens if isinstance(entry, TokenUsageCarrier) else None
+    231
+    """
 
     @property
     def usage(self) -> TokenUsage | None:
@@ -88,7 +112,11 @@ class TokenUsageCarrier(Protocol):
 
 @runtime_checkable
 class ModelOutputMessage(ContextMessage, ToolCallCarrier, Protocol):
-    """Output of a model."""
+    """Output of a model.
+
+    >>> isinstance(ModelOutputEntry.of_message(message), ModelOutputMessage)
+    True
+    """
 
     @property
     def invocation(self) -> ModelInvocationDescriptor | None:
@@ -108,7 +136,13 @@ class ModelOutputMessage(ContextMessage, ToolCallCarrier, Protocol):
 
 @runtime_checkable
 class ToolResultsMessage(ContextMessage, Protocol):
-    """Results of the calls of an answer."""
+    """Results of the calls of an answer.
+
+    >>> entry = ToolResultsEntry.of_message(Message.tool_result("call_1", "17:42"))
+    >>> shown = ShownResults(entry, LevelOfDetail.LIVE)
+    >>> isinstance(shown, ToolResultsMessage), shown.results[0].result
+    (True, (Section(key='', value='17:42'),))
+    """
 
     @property
     def results(self) -> Sequence[ToolCallResult]:

@@ -14,7 +14,12 @@ T = TypeVar("T")
 
 
 class LimitReachedError(DeltafoldError):
-    """A limit of the run was reached; `reason` is that of the `RunResult`."""
+    """A limit of the run was reached; `reason` is that of the `RunResult`.
+
+    >>> error = LimitReachedError("max_turns", "The run needed more than 5 turns.")
+    >>> error.reason, str(error)
+    ('max_turns', 'The run needed more than 5 turns.')
+    """
 
     def __init__(self, reason: str, message: str | None = None) -> None:
         super().__init__(message or reason)

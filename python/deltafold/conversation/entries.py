@@ -4,91 +4,46 @@ In: inputs, outputs, tool results, and changes of the state around them.  Out: e
 appends and never changes.
 
 Laws: entries and their contents are frozen, and every entry survives JSON and
-`dataclasses.replace`. Only a `ContextualHistoryEntry` can be shown to a model. A call always keeps
-its raw arguments. Metadata is small.
-Source: the conversation history blueprint, "HistoryEntry types" and "auxiliary types".
+`dataclasses.replace`. Only a `ContextualHistoryEntry` can be shown to a model. Metadata is small.
+Source: the conversation history blueprint, "HistoryEntry types".
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, Final, cast
+from datetime import UTC, datetime
+from typing import Any, ClassVar, cast
 from uuid import UUID, uuid4
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator
-from pydantic.alias_generators import to_camel
+from pydantic import ConfigDict
 
+from deltafold.conversation.calls import (
+    ContextAttachment,
+    HistoryToolCallResult,
+    ToolCallRequest,
+    attachments_of,
+    result_of,
+)
+from deltafold.conversation.fields import (
+    WIRE,
+    JsonMapping,
+    JsonValue,
+    KeptMessage,
+    KeptSections,
+)
 from deltafold.conversation.frozen import (
     KEPT_MESSAGE,
-    KEPT_PART,
     FrozenMapping,
     checked_metadata,
     frozen_json,
     kept_message,
-    thawed_value,
 )
-from deltafold.conversation.kinds import (
-    ContextMessageRole,
-    HistoryEntryKind,
-    ToolExecutionStatus,
-)
-from deltafold.conversation.sections import (
-    LevelOfDetailSections,
-    Section,
-    check_sections,
-    sections_of,
-)
-from deltafold.dialects.replay import result_items, result_text
+from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind
+from deltafold.conversation.sections import LevelOfDetailSections, check_sections
 from deltafold.foreign_text import well_formed
-from deltafold.messages import (
-    FileRefPart,
-    ImagePart,
-    Message,
-    MessagePart,
-    Role,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from deltafold.messages import Message, Role, TextPart, ToolResultPart
 from deltafold.models.vendors import canonical_specification
 from deltafold.usage import Usage
-
-_WIRE: Final = ConfigDict(
-    alias_generator=to_camel,
-    validate_by_name=True,
-    validate_by_alias=True,
-    extra="forbid",
-    ser_json_timedelta="float",
-)
-
-_Json = Annotated[Mapping[str, object], PlainSerializer(thawed_value)]
-_AnyJson = Annotated[object, PlainSerializer(thawed_value)]
-
-
-def _message_of(given: object) -> object:
-    return Message.from_dict(cast("dict[str, object]", given)) if isinstance(given, dict) else given
-
-
-KeptMessage = Annotated[
-    Message,
-    BeforeValidator(_message_of),
-    PlainSerializer(lambda message: message.to_dict(), return_type=dict[str, object]),
-]
-"""Type of the field of an entry that keeps a message."""
-
-
-def _sections_of(given: object) -> object:
-    if not isinstance(given, dict):
-        return given
-    return LevelOfDetailSections.from_dict(cast("dict[str, list[list[str]]]", given))
-
-
-_Sections = Annotated[
-    LevelOfDetailSections,
-    PlainValidator(_sections_of),
-    PlainSerializer(lambda sections: sections.to_dict(), return_type=dict[str, object]),
-]
 
 
 def _now() -> datetime:
@@ -102,6 +57,10 @@ class HistoryEntry(ABC):
     A log sets `run_id` and `timestamp` when it appends the entry, and keeps `id` unless another
     entry of the log has it.
 
+    >>> entry = ResetEntry(metadata={"asked_by": "user"})
+    >>> isinstance(entry, HistoryEntry), entry.kind.value, entry.metadata["asked_by"]
+    (True, 'reset', 'user')
+
     Attributes:
         id: id of the entry, which never changes.
         run_id: run of the entry; None before the first run.
@@ -114,14 +73,14 @@ class HistoryEntry(ABC):
         TypeError: the class is `HistoryEntry` itself, which has no kind.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _WIRE
+    __pydantic_config__: ClassVar[ConfigDict] = WIRE
     kind: ClassVar[HistoryEntryKind]
     message_role: ClassVar[Role | None] = None
 
     id: UUID = field(default_factory=uuid4)
     run_id: str | None = None
     timestamp: datetime = field(default_factory=_now)
-    metadata: _Json = field(default_factory=FrozenMapping)
+    metadata: JsonMapping = field(default_factory=FrozenMapping)
 
     def __post_init__(self) -> None:
         """Check and freeze the metadata."""
@@ -144,7 +103,14 @@ class HistoryEntry(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ContextualHistoryEntry(HistoryEntry, ABC):
-    """Something that a model may be shown."""
+    """Something that a model may be shown.
+
+    >>> [
+    ...     isinstance(entry, ContextualHistoryEntry)
+    ...     for entry in (ResetEntry(), ModelOutputEntry())
+    ... ]
+    [False, True]
+    """
 
     @property
     @abstractmethod
@@ -152,29 +118,13 @@ class ContextualHistoryEntry(HistoryEntry, ABC):
         """Role of the speaker."""
 
 
-@dataclass(frozen=True)
-class ContextAttachment:
-    """An image or a file of an input or a result.
-
-    Attributes:
-        part: the part for a message.
-        name: name that the caller gave.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _WIRE
-
-    part: Annotated[ImagePart | FileRefPart, Field(discriminator="kind")] = KEPT_PART
-    name: str = ""
-
-
-def _attachments(parts: Sequence[MessagePart]) -> tuple[ContextAttachment, ...]:
-    media = (part for part in parts if isinstance(part, ImagePart | FileRefPart))
-    return tuple(ContextAttachment(part) for part in media)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ModelInputEntry(ContextualHistoryEntry):
     """Input to the model.
+
+    >>> entry = ModelInputEntry.of_message(Message.user("When is high tide?"))
+    >>> entry.content_sections.get_sections("live")
+    (Section(key='', value='When is high tide?'),)
 
     Attributes:
         content_sections: the text, in three levels of detail.
@@ -186,7 +136,7 @@ class ModelInputEntry(ContextualHistoryEntry):
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.MODEL_INPUT
     message_role: ClassVar[Role | None] = Role.USER
 
-    content_sections: _Sections
+    content_sections: KeptSections
     attachments: Sequence[ContextAttachment] = ()
     message: KeptMessage | None = KEPT_MESSAGE
 
@@ -202,7 +152,7 @@ class ModelInputEntry(ContextualHistoryEntry):
         """Return the fields that a message determines."""
         return {
             "content_sections": LevelOfDetailSections.with_gist(message.text),
-            "attachments": _attachments(message.parts),
+            "attachments": attachments_of(message.parts),
         }
 
     @property
@@ -215,45 +165,6 @@ class ModelInputEntry(ContextualHistoryEntry):
         super().__post_init__()
         check_sections(self.content_sections, "content_sections")
         object.__setattr__(self, "attachments", tuple(self.attachments))
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallRequest:
-    """A tool call that a model requested.
-
-    Attributes:
-        raw_arguments: the original text of the arguments, always kept.
-        arguments: the parsed arguments, None if parsing failed.
-        parse_error: reason of the failure.
-        parse_warning: deviations that parsing accepted.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _WIRE
-
-    tool_name: str
-    tool_call_id: str
-    raw_arguments: str
-    arguments: _Json | None = None
-    parse_error: str | None = None
-    parse_warning: str | None = None
-
-    def __post_init__(self) -> None:
-        """Freeze the arguments."""
-        if self.arguments is not None:
-            object.__setattr__(self, "arguments", frozen_json(self.arguments, "arguments"))
-
-    @classmethod
-    def of_part(cls, call: ToolCallPart) -> "ToolCallRequest":
-        """Make the request from a part of a message; an incomplete call has a parse error."""
-        error = "the call was cut off" if call.incomplete else call.parse_error
-        return cls(
-            call.tool_name,
-            call.tool_call_id,
-            call.raw_args_text,
-            call.arguments,
-            error,
-            call.parse_warning,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +181,7 @@ class ModelInvocationDescriptor:
         model: the provider's name of the model.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _WIRE
+    __pydantic_config__: ClassVar[ConfigDict] = WIRE
 
     provider_id: str
     specification: str
@@ -283,7 +194,11 @@ class ModelInvocationDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The three counts of the blueprint, as a view of a `Usage`; None is not known."""
+    """The three counts of the blueprint, as a view of a `Usage`; None is not known.
+
+    >>> TokenUsage.of_usage(message.meta.usage)
+    TokenUsage(prompt_tokens=231, completion_tokens=118, cached_prompt_tokens=128)
+    """
 
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -298,6 +213,10 @@ class TokenUsage:
 @dataclass(frozen=True, kw_only=True)
 class ModelOutputEntry(ContextualHistoryEntry):
     """Output of a model.
+
+    >>> entry = ModelOutputEntry.of_message(message)
+    >>> [call.tool_call_id for call in entry.tool_calls], entry.usage.completion_tokens
+    (['call_brest', 'call_stmalo'], 118)
 
     Attributes:
         invocation: provider, specification and model of the request, None if they are unknown.
@@ -356,57 +275,14 @@ class ModelOutputEntry(ContextualHistoryEntry):
         return None if used is None else TokenUsage.of_usage(used)
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryToolCallResult:
-    """Result of a call, in three levels of detail.
-
-    Attributes:
-        result: the text of the result.
-        elapsed: duration of the call.
-        attachments: images and files of the result.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _WIRE
-
-    tool_name: str
-    tool_call_id: str
-    status: ToolExecutionStatus
-    result: _Sections
-    elapsed: timedelta | None = None
-    attachments: Sequence[ContextAttachment] = ()
-
-    def __post_init__(self) -> None:
-        """Freeze the contents."""
-        check_sections(self.result, "result")
-        object.__setattr__(self, "attachments", tuple(self.attachments))
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallResult:
-    """Result of a call at one level of detail.
-
-    Attributes:
-        result: pairs of a heading and a text.
-        elapsed: duration of the call.
-        attachments: images and files of the result.
-    """
-
-    tool_name: str
-    tool_call_id: str
-    status: ToolExecutionStatus
-    result: Sequence[Section]
-    elapsed: timedelta | None = None
-    attachments: Sequence[ContextAttachment] = ()
-
-    def __post_init__(self) -> None:
-        """Freeze the contents."""
-        object.__setattr__(self, "result", sections_of(self.result))
-        object.__setattr__(self, "attachments", tuple(self.attachments))
-
-
 @dataclass(frozen=True, kw_only=True)
 class ToolResultsEntry(ContextualHistoryEntry):
     """Results of the calls of one answer, in the order of the calls.
+
+    >>> message = Message.tool_result("call_1", "17:42")
+    >>> entry = ToolResultsEntry.of_message(message, {"call_1": "tide"})
+    >>> entry.results[0].tool_name, entry.results[0].status.value
+    ('tide', 'success')
 
     Attributes:
         results: one result per call; with an `execute_error`, some calls may have none.
@@ -456,31 +332,20 @@ class ToolResultsEntry(ContextualHistoryEntry):
         results = [part for part in message.parts if isinstance(part, ToolResultPart)]
         return {
             "results": tuple(
-                _result_of(part, tool_names.get(part.tool_call_id, "")) for part in results
+                result_of(part, tool_names.get(part.tool_call_id, "")) for part in results
             )
         }
-
-
-def status_of(part: ToolResultPart) -> ToolExecutionStatus:
-    """Return the final status that a part of a message states."""
-    if part.status is not None and part.status in set(ToolExecutionStatus):
-        return ToolExecutionStatus(part.status)
-    return ToolExecutionStatus.FAILED if part.is_error else ToolExecutionStatus.SUCCESS
-
-
-def _result_of(part: ToolResultPart, tool_name: str) -> HistoryToolCallResult:
-    return HistoryToolCallResult(
-        tool_name,
-        part.tool_call_id,
-        status_of(part),
-        LevelOfDetailSections.with_gist(result_text(part)),
-        attachments=_attachments(result_items(part)),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class WidgetEntry(HistoryEntry):
     """A change of a widget, which no model is shown.
+
+    >>> entry = WidgetEntry(
+    ...     widget="map", change="zoom: 3 to 4", source="host", state={"zoom": 4}
+    ... )
+    >>> entry.state["zoom"]
+    4
 
     Attributes:
         widget: name of the widget.
@@ -495,7 +360,7 @@ class WidgetEntry(HistoryEntry):
     widget: str
     change: str
     source: str
-    state: _AnyJson = None
+    state: JsonValue = None
 
     def __post_init__(self) -> None:
         """Freeze the state."""
@@ -506,6 +371,9 @@ class WidgetEntry(HistoryEntry):
 @dataclass(frozen=True, kw_only=True)
 class InstructionEntry(HistoryEntry):
     """A change of the system instruction, or a system message within the conversation.
+
+    >>> InstructionEntry.of_message(Message.system("Be brief.")).instruction
+    'Be brief.'
 
     Attributes:
         instruction: the text.
@@ -540,6 +408,11 @@ class InstructionEntry(HistoryEntry):
 class CompactionEntry(ContextualHistoryEntry):
     """A summary that models are shown instead of earlier entries.
 
+    >>> entries = [ModelInputEntry.of_message(Message.user("Hello")) for _ in range(2)]
+    >>> summary = CompactionEntry(summary="Greetings.", covers=[entry.id for entry in entries])
+    >>> len(summary.covers)
+    2
+
     Attributes:
         summary: the text.
         covers: ids of the entries that the summary replaces.
@@ -564,7 +437,12 @@ class CompactionEntry(ContextualHistoryEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class ResetEntry(HistoryEntry):
-    """The end of a conversation: models are not shown the entries before it."""
+    """The end of a conversation: models are not shown the entries before it.
+
+    >>> log = ConversationLog()
+    >>> log.append(ResetEntry()).kind.value
+    'reset'
+    """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.RESET
 
@@ -573,13 +451,17 @@ class ResetEntry(HistoryEntry):
 class StoredEntry(HistoryEntry):
     """A record of the caller, such as a mark of a storage layer, which no model is shown.
 
+    >>> log = ConversationLog()
+    >>> log.append(StoredEntry(data={"saved_as": "chat-7"})).data["saved_as"]
+    'chat-7'
+
     Attributes:
         data: the record.
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.STORED
 
-    data: _Json
+    data: JsonMapping
 
     def __post_init__(self) -> None:
         """Freeze the record."""

@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
 from deltafold.conversation.arguments import ArgumentError
-from deltafold.conversation.entries import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.run import RunState, RunStatus
 from deltafold.conversation.sections import to_plain_text

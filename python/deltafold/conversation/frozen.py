@@ -16,14 +16,23 @@ from pydantic import BaseModel
 from deltafold.messages import Message
 
 MAX_METADATA_BYTES: Final = 2048
-"""Limit of the metadata of an entry, as JSON; larger data belongs into an attachment."""
+"""Limit of the metadata of an entry, as JSON; larger data belongs into an attachment.
+
+>>> MAX_METADATA_BYTES
+2048
+"""
 
 _MUTABLE: Final = (dict, list, BaseModel)
 _SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 class FrozenMapping(Mapping[str, object]):
-    """Immutable mapping with immutable contents."""
+    """Immutable mapping with immutable contents.
+
+    >>> mapping = FrozenMapping({"ports": ["Brest"]})
+    >>> mapping["ports"]
+    ('Brest',)
+    """
 
     __slots__ = ("_members",)
 

@@ -7,7 +7,11 @@ from enum import StrEnum
 
 
 class HistoryEntryKind(StrEnum):
-    """Kind of an entry."""
+    """Kind of an entry.
+
+    >>> [entry.kind.value for entry in (ResetEntry(), ModelOutputEntry())]
+    ['reset', 'model_output']
+    """
 
     MODEL_INPUT = "model_input"
     MODEL_OUTPUT = "model_output"
@@ -22,7 +26,11 @@ class HistoryEntryKind(StrEnum):
 
 
 class ContextMessageRole(StrEnum):
-    """Role of a speaker, independent of the provider."""
+    """Role of a speaker, independent of the provider.
+
+    >>> ModelOutputEntry().role is ContextMessageRole.MODEL_OUTPUT
+    True
+    """
 
     SYSTEM = "system"
     MODEL_INPUT = "model_input"
@@ -31,7 +39,12 @@ class ContextMessageRole(StrEnum):
 
 
 class ToolExecutionStatus(StrEnum):
-    """Final status of a tool call."""
+    """Final status of a tool call.
+
+    >>> outcome = ToolOutcome.of_value(ToolCallRequest("tide", "call_1", "{}", {}), "17:42")
+    >>> outcome.status is ToolExecutionStatus.SUCCESS
+    True
+    """
 
     SUCCESS = "success"
     FAILED = "failed"
@@ -40,7 +53,11 @@ class ToolExecutionStatus(StrEnum):
 
 
 class CallStage(StrEnum):
-    """Stage of a tool call in a run."""
+    """Stage of a tool call in a run.
+
+    >>> CallEntry(tool_call_id="call_1", stage=CallStage.STARTED).stage.value
+    'started'
+    """
 
     APPROVED = "approved"
     REJECTED = "rejected"

@@ -18,15 +18,14 @@ from uuid import UUID, uuid4
 
 from deltafold.contract import json_object
 from deltafold.conversation.agreement import agrees
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.entries import (
     CompactionEntry,
     HistoryEntry,
-    HistoryToolCallResult,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ResetEntry,
-    ToolCallRequest,
     ToolResultsEntry,
 )
 from deltafold.conversation.frozen import frozen_json, kept_message, thawed
@@ -35,16 +34,36 @@ from deltafold.exceptions import DeltafoldError
 from deltafold.messages import Message, Role
 
 LOG_VERSION: Final = 1
-"""Version of the JSON of a log."""
+"""Version of the JSON of a log.
+
+>>> import json
+>>> json.loads(ConversationLog().to_json())["version"] == LOG_VERSION
+True
+"""
 
 EntryT = TypeVar("EntryT", bound=HistoryEntry)
 Clock = Callable[[], datetime]
+"""Type of a clock: returns the current time with its time zone.
+
+>>> from datetime import UTC, datetime
+>>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+>>> log = ConversationLog(clock=lambda: noon)
+>>> log.append_message(Message.user("Hello")).timestamp == noon
+True
+"""
 
 
 class SessionError(DeltafoldError, ValueError):
     """An entry violates the rules of its log. The log is unchanged.
 
     `tool_call_id` is the id of the call at fault, None if no call is involved.
+
+    >>> log = ConversationLog()
+    >>> try:
+    ...     log.append_message(Message.tool_result("call_1", "17:42"))
+    ... except SessionError as error:
+    ...     error.tool_call_id
+    'call_1'
     """
 
     def __init__(self, message: str, *, tool_call_id: str | None = None) -> None:

@@ -16,6 +16,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from uuid import UUID, uuid5
 
 from deltafold.conversation.agreement import agrees_with, own_message
+from deltafold.conversation.calls import ContextAttachment, ToolCallRequest, ToolCallResult
 from deltafold.conversation.context import (
     ContextMessage,
     ModelInputMessage,
@@ -25,15 +26,12 @@ from deltafold.conversation.context import (
 )
 from deltafold.conversation.entries import (
     CompactionEntry,
-    ContextAttachment,
     ContextualHistoryEntry,
     HistoryEntry,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ResetEntry,
-    ToolCallRequest,
-    ToolCallResult,
     ToolResultsEntry,
 )
 from deltafold.conversation.frozen import FrozenMapping, checked_metadata, copied, kept_message
@@ -67,7 +65,11 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class SystemInstructionMessage:
-    """The current system instruction, and the time since which it is in force."""
+    """The current system instruction, and the time since which it is in force.
+
+    >>> state.render_live_context()[0].instruction
+    'Be brief.'
+    """
 
     instruction: str
     timestamp: datetime = field(default_factory=_now)
@@ -105,7 +107,12 @@ class _OfEntry(Generic[EntryT]):
 
 @dataclass(frozen=True, slots=True)
 class ShownInstruction(_OfEntry[InstructionEntry]):
-    """An instruction that was recorded as a message, with the parts of the message."""
+    """An instruction that was recorded as a message, with the parts of the message.
+
+    >>> entry = InstructionEntry.of_message(Message.system("Be brief."))
+    >>> ShownInstruction(entry).instruction
+    'Be brief.'
+    """
 
     @property
     def role(self) -> ContextMessageRole:
@@ -121,6 +128,10 @@ class ShownInstruction(_OfEntry[InstructionEntry]):
 @dataclass(frozen=True, slots=True)
 class ShownInput(_OfEntry[ModelInputEntry]):
     """An input entry at a level of detail.
+
+    >>> entry = ModelInputEntry.of_message(Message.user("When is high tide?"))
+    >>> ShownInput(entry, LevelOfDetail.GIST).content_sections[0].value
+    'When is high tide?'
 
     Attributes:
         entry: the entry.
@@ -149,7 +160,12 @@ class ShownInput(_OfEntry[ModelInputEntry]):
 
 @dataclass(frozen=True, slots=True)
 class ShownResults(_OfEntry[ToolResultsEntry]):
-    """A results entry at a level of detail; otherwise as `ShownInput`."""
+    """A results entry at a level of detail; otherwise as `ShownInput`.
+
+    >>> entry = ToolResultsEntry.of_message(Message.tool_result("call_1", "17:42"))
+    >>> ShownResults(entry, LevelOfDetail.LIVE).results[0].result[0].value
+    '17:42'
+    """
 
     detail: LevelOfDetail
     has_screen: bool = True
@@ -182,7 +198,11 @@ class ShownResults(_OfEntry[ToolResultsEntry]):
 
 @dataclass(frozen=True, slots=True)
 class ShownSummary(_OfEntry[CompactionEntry]):
-    """A summary, as an input to the model."""
+    r"""A summary, as an input to the model.
+
+    >>> ShownSummary(CompactionEntry(summary="Greetings.", covers=[])).content_sections[0].value
+    '# Summary of the earlier conversation\nGreetings.'
+    """
 
     @property
     def role(self) -> ContextMessageRole:

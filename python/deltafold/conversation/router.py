@@ -39,6 +39,13 @@ ModelOutputDelta: TypeAlias = MessageDelta
 class LlmRequest:
     """One request to a model.
 
+    >>> invocation = ModelInvocationDescriptor("openai", "openai-chat", "gpt-5-mini")
+    >>> request = LlmRequest(
+    ...     state.render_live_context(), [], invocation, params={"max_tokens": 100}
+    ... )
+    >>> request.strategy, request.params["max_tokens"]
+    ('default', 100)
+
     Attributes:
         context: the messages that the model is shown.
         tools: the tools that the model may call.
@@ -61,7 +68,13 @@ class LlmRequest:
 
 
 class ProviderClient(Protocol):
-    """Client of one provider in one specification."""
+    """Client of one provider in one specification.
+
+    >>> client: ProviderClient = ModelClient(model)
+    >>> request = LlmRequest(state.render_live_context(), [], client.invocation)
+    >>> [delta.text async for delta in client.call_model(request) if delta.text]
+    ['At ', '17:42.']
+    """
 
     def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
         """Answer a request, delta by delta; a failure is the last delta."""
@@ -113,7 +126,12 @@ class ModelClient:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Client and settings for the requests of a strategy."""
+    """Client and settings for the requests of a strategy.
+
+    >>> client = ModelClient(model)
+    >>> Route(client, client.invocation).invocation.provider_id
+    'openai'
+    """
 
     client: ProviderClient
     invocation: ModelInvocationDescriptor

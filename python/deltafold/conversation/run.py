@@ -65,7 +65,11 @@ class LoopConfig(ShortRepr, BaseModel):
 
 
 class ContextConfig(ShortRepr, BaseModel):
-    """Limits of the context that a model is shown, in tokens; None sets no limit."""
+    """Limits of the context that a model is shown, in tokens; None sets no limit.
+
+    >>> AgentConfig(context=ContextConfig(token_budget=8000)).context.token_budget
+    8000
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,7 +77,11 @@ class ContextConfig(ShortRepr, BaseModel):
 
 
 class ToolsConfig(ShortRepr, BaseModel):
-    """Names of the available tools (None: all), and of the tools that always need approval."""
+    """Names of the available tools (None: all), and of the tools that always need approval.
+
+    >>> AgentConfig(tools={"require_approval": ["delete_file"]}).tools
+    ToolsConfig(require_approval=('delete_file',))
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -108,7 +116,13 @@ class AgentConfig(ShortRepr, BaseModel):
 
 
 class RunStatus(StrEnum):
-    """Status of a run."""
+    """Status of a run.
+
+    >>> run = RunState()
+    >>> run.move("preparing")
+    >>> run.status is RunStatus.PREPARING
+    True
+    """
 
     IDLE = "idle"
     PREPARING = "preparing"
@@ -157,15 +171,32 @@ TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     RunStatus.FAILED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
     RunStatus.ABORTED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
 }
-"""Allowed next statuses of each status. A new run begins from `idle` or from an ended run."""
+"""Allowed next statuses of each status. A new run begins from `idle` or from an ended run.
+
+>>> sorted(status.value for status in TRANSITIONS[RunStatus.COMPLETED])
+['idle', 'preparing']
+"""
 
 
 class IllegalTransitionError(DeltafoldError, ValueError):
-    """The requested change of status is not allowed."""
+    """The requested change of status is not allowed.
+
+    >>> try:
+    ...     RunState().move("completed")
+    ... except IllegalTransitionError as error:
+    ...     print(error)
+    a run that is idle cannot become completed; it can become preparing
+    """
 
 
 class RunState(ShortRepr, BaseModel):
     """State of one agent's run.
+
+    >>> run = RunState()
+    >>> run_id = run.begin()
+    >>> run.add_usage(message.meta.usage)
+    >>> run.status.value, run.token_usage.total_tokens
+    ('preparing', 349)
 
     Attributes:
         status: the current status; it changes along `TRANSITIONS`, by `move` or an assignment.

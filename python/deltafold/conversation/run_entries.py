@@ -6,12 +6,9 @@ An interrupted run continues from them; no model is shown them.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deltafold.conversation.entries import (
-    HistoryEntry,
-    HistoryToolCallResult,
-    KeptMessage,
-    ToolCallRequest,
-)
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.entries import HistoryEntry
+from deltafold.conversation.fields import KeptMessage
 from deltafold.conversation.frozen import KEPT_MESSAGE
 from deltafold.conversation.kinds import CallStage, HistoryEntryKind
 from deltafold.messages import Role
@@ -20,6 +17,10 @@ from deltafold.messages import Role
 @dataclass(frozen=True, kw_only=True)
 class CallEntry(HistoryEntry):
     """A stage of a tool call.
+
+    >>> call = ToolCallRequest("tide", "call_1", "{}", {})
+    >>> CallEntry(tool_call_id="call_1", stage=CallStage.STARTED, call=call).call.tool_name
+    'tide'
 
     Attributes:
         tool_call_id: id of the call.
@@ -39,6 +40,10 @@ class CallEntry(HistoryEntry):
 @dataclass(frozen=True, kw_only=True)
 class PartialEntry(HistoryEntry):
     """An answer that broke off.
+
+    >>> message = deltafold.Message.assistant("High tide is at")
+    >>> PartialEntry(message=message, error="connection_lost").message.text
+    'High tide is at'
 
     Attributes:
         message: everything that was received.

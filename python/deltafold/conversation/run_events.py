@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from deltafold.conversation.entries import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.run import RunStatus
 from deltafold.errors import ModelError, OutputError
 from deltafold.messages import Message
@@ -26,7 +26,13 @@ T = TypeVar("T", default=None)
 
 
 class AgentEventKind(StrEnum):
-    """Kind of an event of a run."""
+    """Kind of an event of a run.
+
+    >>> agent = deltafold.Agent(model=model)
+    >>> kinds = {event.kind for event in agent.stream_sync("When is high tide?")}
+    >>> AgentEventKind.RUN_END in kinds
+    True
+    """
 
     TURN = "turn"
     DELTA = "delta"

@@ -6,13 +6,12 @@ In: a log.  Out: open calls and their stages, an answer that broke off, usage of
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.entries import (
     HistoryEntry,
-    HistoryToolCallResult,
     ModelInputEntry,
     ModelOutputEntry,
     ResetEntry,
-    ToolCallRequest,
     ToolResultsEntry,
 )
 from deltafold.conversation.frozen import kept_message

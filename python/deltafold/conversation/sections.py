@@ -15,14 +15,23 @@ from typing import Final, NamedTuple, Self, TypeAlias, cast
 from deltafold.foreign_text import well_formed
 
 LIVE_SCREEN: Final = "[LiveScreen]"
-"""Key of the section that shows the state of the widgets at the time of the entry."""
+"""Key of the section that shows the state of the widgets at the time of the entry.
+
+>>> shown = sections.with_live_section(LIVE_SCREEN, "Zoom: 4")
+>>> shown.get_sections("live")[-1].key
+'[LiveScreen]'
+"""
 
 MAX_GIST_CHARACTERS: Final = 200
 """Length of the gist of a text for which the caller gives no gist."""
 
 
 class LevelOfDetail(StrEnum):
-    """Amount of an entry that is shown."""
+    """Amount of an entry that is shown.
+
+    >>> sections.get_sections(LevelOfDetail.GIST)
+    (Section(key='', value='Hello'),)
+    """
 
     LIVE = "live"
     SUMMARY = "summary"
@@ -30,7 +39,11 @@ class LevelOfDetail(StrEnum):
 
 
 class Section(NamedTuple):
-    """A piece of text under a heading; the key may be empty."""
+    r"""A piece of text under a heading; the key may be empty.
+
+    >>> to_plain_text([Section("Port", "Brest"), Section("Tide", "17:42")])
+    '# Port\nBrest\n\n# Tide\n17:42'
+    """
 
     key: str
     value: str
@@ -165,6 +178,10 @@ def without_live_screen(sections: Sequence[Section]) -> tuple[Sequence[Section],
     """Take the live screens out.
 
     Returns the other sections (the same object where there was none) and the last live screen.
+
+    >>> shown = sections.with_live_section(LIVE_SCREEN, "Zoom: 4")
+    >>> without_live_screen(shown.get_sections("live"))
+    ((Section(key='', value='Hello'),), 'Zoom: 4')
     """
     screens = [section.value for section in sections if section.key == LIVE_SCREEN]
     if not screens:
@@ -177,6 +194,9 @@ def to_plain_text(sections: Sequence[Section]) -> str:
 
     One section is its text alone; several have their key as a heading, but for empty keys and the
     live screen, and a blank line between them. Lines end with "\n" alone.
+
+    >>> to_plain_text(sections.get_sections("live"))
+    'Hello'
     """
     if len(sections) == 1:
         return _lines(sections[0].value)

@@ -14,16 +14,15 @@ from dataclasses import replace
 from typing import Final, Self
 from uuid import UUID
 
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.context import ContextMessage, SystemMessage
 from deltafold.conversation.entries import (
     CompactionEntry,
     HistoryEntry,
-    HistoryToolCallResult,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ResetEntry,
-    ToolCallRequest,
     ToolResultsEntry,
     WidgetEntry,
 )

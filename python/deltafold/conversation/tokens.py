@@ -37,6 +37,13 @@ from deltafold.messages import (
 from deltafold.tool_specs import ToolSpec
 
 CountTokens: TypeAlias = Callable[[str], int]
+"""Type of a tokenizer: returns the number of tokens of a text.
+
+>>> def count(text):
+...     return len(text.split())
+>>> TokenCounter(count_text=count).message(Message.user("When is high tide?"))
+8
+"""
 
 FRAME_TOKENS: Final = 4
 """Tokens of a message or a result in addition to its content: the role and the separators."""
@@ -64,6 +71,9 @@ def estimate_tokens(text: str) -> int:
 @dataclass(frozen=True, slots=True)
 class TokenCounter:
     """Counts the tokens of the contents of messages.
+
+    >>> TokenCounter(dialect="openai-chat").message(Message.user("When is high tide?"))
+    9
 
     Attributes:
         count_text: counts the tokens of a text.

@@ -20,11 +20,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
 from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser
-from deltafold.conversation.entries import (
-    ContextAttachment,
-    HistoryToolCallResult,
-    ToolCallRequest,
-)
+from deltafold.conversation.calls import ContextAttachment, HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.frozen import thawed
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.sections import LevelOfDetailSections
@@ -227,6 +223,12 @@ def _without(function: Execute, given: Iterable[str]) -> Execute:
 class ToolOutcome:
     """Outcome of one call.
 
+    >>> outcome = ToolOutcome.of_value(
+    ...     ToolCallRequest("tide", "call_1", "{}", {}), {"time": "17:42"}
+    ... )
+    >>> outcome.status.value, outcome.content
+    ('success', '{"time": "17:42"}')
+
     Attributes:
         call: the call.
         status: the final status.
@@ -282,7 +284,12 @@ class ToolOutcome:
 
 
 def tool_message(outcomes: Iterable[ToolOutcome], run_id: str | None = None) -> Message:
-    """Make the message that answers the calls of one turn."""
+    """Make the message that answers the calls of one turn.
+
+    >>> outcome = ToolOutcome.of_value(ToolCallRequest("tide", "call_1", "{}", {}), "17:42")
+    >>> tool_message([outcome]).parts[0].content
+    '17:42'
+    """
     return Message(role=Role.TOOL, run_id=run_id, parts=[one.part() for one in outcomes])
 
 

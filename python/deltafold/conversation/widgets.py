@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser
-from deltafold.conversation.entries import HistoryEntry, HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.entries import HistoryEntry
 from deltafold.conversation.frozen import FrozenMapping
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.sections import LevelOfDetailSections
@@ -41,7 +42,12 @@ class RenderedState(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WidgetRenderContext:
-    """Data that a widget may read while it is rendered."""
+    """Data that a widget may read while it is rendered.
+
+    >>> context = WidgetRenderContext(state, {"timezone": "UTC"})
+    >>> context.state.system_instruction, context.environment["timezone"]
+    ('Be brief.', 'UTC')
+    """
 
     state: RenderedState
     environment: Mapping[str, object] = field(default_factory=FrozenMapping)
@@ -68,7 +74,12 @@ class Record(Protocol):
 
 
 class Widget(Protocol):
-    """A part of the state that a model sees."""
+    """A part of the state that a model sees.
+
+    >>> notebook: Widget = MemoryNotebookWidget()
+    >>> notebook.name, [tool.name for tool in notebook.tools]
+    ('memory_notebook', ['memory_notebook_replace'])
+    """
 
     @property
     def name(self) -> str:
@@ -91,7 +102,13 @@ class Widget(Protocol):
 
 @runtime_checkable
 class RestorableWidget(Protocol):
-    """A widget whose state a log keeps."""
+    """A widget whose state a log keeps.
+
+    >>> notebook = MemoryNotebookWidget()
+    >>> notebook.restore("Prefers metric units.")
+    >>> isinstance(notebook, RestorableWidget), notebook.snapshot
+    (True, 'Prefers metric units.')
+    """
 
     def restore(self, state: object) -> None:
         """Take the state of an earlier change; None is the state of a new widget."""
@@ -102,7 +119,15 @@ _REPLACE: Final = "memory_notebook_replace"
 
 
 class MemoryNotebookWidget:
-    """A notebook that the model keeps for itself and sees on the live screen."""
+    """A notebook that the model keeps for itself and sees on the live screen.
+
+    >>> notebook = MemoryNotebookWidget()
+    >>> notebook.restore("Prefers metric units.")
+    >>> print(notebook.render_live_screen(WidgetRenderContext(state)))
+    ## Memory Notebook
+    <BLANKLINE>
+    Prefers metric units.
+    """
 
     def __init__(self) -> None:
         self._text = ""

@@ -27,7 +27,14 @@ _OF_EVERY_TOOL = frozenset({"name", "description"})
 
 
 class NoteCode(StrEnum):
-    """Code of a note: the treatment of content that a dialect cannot express."""
+    """Code of a note: the treatment of content that a dialect cannot express.
+
+    >>> from deltafold.dialects import dialect_of
+    >>> config = AnthropicConfig(model_id="claude-opus-4-8", max_tokens=100)
+    >>> rendered = dialect_of("anthropic-messages").render([message], [], config)
+    >>> [note["code"] for note in rendered.notes]
+    ['thinking_dropped', 'turn_added']
+    """
 
     ANNOTATIONS_DROPPED = "annotations_dropped"
     ARGUMENTS_DROPPED = "arguments_dropped"
@@ -60,6 +67,12 @@ class Place(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """A rendered request.
+
+    >>> from deltafold.dialects import dialect_of
+    >>> config = OpenAIChatConfig(model_id="gpt-5-mini")
+    >>> rendered = dialect_of("openai-chat").render([Message.user("Hi")], [], config)
+    >>> rendered.body["model"], rendered.notes
+    ('gpt-5-mini', ())
 
     Attributes:
         body: the JSON of the request.

@@ -56,6 +56,9 @@ class ModelConfig(ShortRepr, BaseModel):
 
     This class accepts unknown fields. The adapter that receives the settings checks them.
 
+    >>> ModelConfig(model_id="gpt-5-mini", temperature=0.2).temperature
+    0.2
+
     Attributes:
         reasoning_effort: the amount of reasoning: none, minimal, low, medium, high, xhigh, max, or
             a word of the provider. Where an API has another member, the request has that member.

@@ -148,7 +148,8 @@ class Model(Streaming, Generic[ConfigT]):
 
     def _path(self, config: ConfigT, *, stream: bool) -> str:
         """Return the endpoint's path below the vendor's address."""
-        return self.row.request_path(config, stream=stream)
+        own = self._vendor.paths.get(self.dialect)
+        return own or self.row.request_path(config, stream=stream)
 
     def _key_headers(self, key: str) -> Mapping[str, str]:
         """Return the headers that carry a key."""
@@ -357,6 +358,12 @@ class Model(Streaming, Generic[ConfigT]):
         streamed: bool,
     ) -> Prepared:
         caller = self._clients.caller(kind)
+        own = self._vendor.paths.get(self.dialect)
+        if caller.sdk is not None and own is not None:
+            raise MisuseError(
+                f"client: {self._vendor.name} answers at {own}, a path that no SDK calls; leave "
+                "the client out, or give a client of an HTTP library"
+            )
         if said.continued is not None and self._segment:
             caller = caller.at_segment(self._segment)
             body = continuing.with_prefix(body)

@@ -8,7 +8,12 @@ from deltafold.short_repr import ShortRepr
 
 
 class RequestMetadata(ShortRepr, BaseModel):
-    """Session, run and trace of a request; `run_id` becomes the run id of the deltas."""
+    """Session, run and trace of a request; `run_id` becomes the run id of the deltas.
+
+    >>> metadata = RequestMetadata(session_id="s1", run_id="r1")
+    >>> metadata.run_id
+    'r1'
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -18,7 +23,12 @@ class RequestMetadata(ShortRepr, BaseModel):
 
 
 class ModelInfo(ShortRepr, BaseModel):
-    """Known facts about a model, without a request to its provider; None is not known."""
+    """Known facts about a model, without a request to its provider; None is not known.
+
+    >>> info = model.model_info()
+    >>> info.provider_id, info.specification
+    ('openai', 'openai-chat')
+    """
 
     model_config = ConfigDict(frozen=True)
 

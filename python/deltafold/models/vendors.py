@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 class Vendor:
     """One vendor.
 
+    >>> vendor = deltafold.VENDORS["groq"]
+    >>> vendor.dialect, vendor.key_variable
+    ('openai-chat', 'GROQ_API_KEY')
+
     Attributes:
         name: the name that a user writes.
         addresses: the base URL of each dialect of the vendor, the usual dialect first, in the form
@@ -29,6 +33,11 @@ class Vendor:
         header_variables: headers, and the variables of their values.
         continuing_segment: last segment of the Chat address, in place of `/v1`, for requests that
             continue an answer marked by `prefix`; "" if the vendor does not continue answers.
+        paths: the request path below the address, for dialects whose path differs from the usual
+            one. No SDK knows such a path, so that plain HTTP sends these requests.
+        source: origins of the row, separated by a comma: URLs of public documentation, "recording",
+            or files of a package that hold the same facts.
+        checked: month in which the row was compared with its source, as "YYYY-MM".
     """
 
     name: str
@@ -42,6 +51,9 @@ class Vendor:
     token_variable: str | None = None
     header_variables: Mapping[str, str] = field(default_factory=dict[str, str])
     continuing_segment: str = ""
+    paths: Mapping[str, str] = field(default_factory=dict[str, str])
+    source: str = ""
+    checked: str = ""
 
     @property
     def dialect(self) -> str:
@@ -84,6 +96,9 @@ def _chat(
     messages: str | None = None,
     aliases: tuple[str, ...] = (),
     continuing_segment: str = "",
+    path: str | None = None,
+    source: str,
+    checked: str,
 ) -> Vendor:
     """Make the row of a vendor whose usual dialect is Chat; `responses` have the same address."""
     addresses: dict[str, str | None] = {_CHAT: base_url}
@@ -98,6 +113,9 @@ def _chat(
         defaults,
         aliases,
         continuing_segment=continuing_segment,
+        paths={} if path is None else {_CHAT: path},
+        source=source,
+        checked=checked,
     )
 
 
@@ -109,6 +127,8 @@ _ROWS = (
         "ANTHROPIC_API_KEY",
         address_variables=("ANTHROPIC_BASE_URL",),
         token_variable="ANTHROPIC_AUTH_TOKEN",  # noqa: S106 - the name of a variable
+        source="anthropic/_client.py",
+        checked="2026-11",
     ),
     Vendor(
         "openai",
@@ -119,6 +139,8 @@ _ROWS = (
             "openai-organization": "OPENAI_ORG_ID",
             "openai-project": "OPENAI_PROJECT_ID",
         },
+        source="openai/_client.py, openai/_data_residency.py",
+        checked="2026-11",
     ),
     _chat(
         "azure",
@@ -127,6 +149,8 @@ _ROWS = (
         {},
         responses=True,
         messages="https://{resource}.services.ai.azure.com/anthropic",
+        source=("pydantic_ai/providers/azure.py, anthropic/lib/foundry.py"),
+        checked="2026-11",
     ),
     Vendor(
         "bedrock",
@@ -136,29 +160,46 @@ _ROWS = (
         ),
         "AWS_BEARER_TOKEN_BEDROCK",
         address_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"),
+        source=("anthropic/lib/bedrock/_client.py, botocore/utils.py"),
+        checked="2026-11",
     ),
-    _chat("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", {}),
+    _chat(
+        "cerebras",
+        "https://api.cerebras.ai/v1",
+        "CEREBRAS_API_KEY",
+        {},
+        source="pydantic_ai/providers/cerebras.py",
+        checked="2026-11",
+    ),
     _chat(
         "cloudflare",
         "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
         "CLOUDFLARE_API_TOKEN",
+        source="https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility",
+        checked="2026-11",
     ),
     Vendor(
         "cohere",
         {"cohere-chat": "https://api.cohere.com"},
         "CO_API_KEY",
         address_variables=("CO_API_URL",),
+        source=("cohere/environment.py, cohere/client_v2.py"),
+        checked="2026-11",
     ),
     _chat(
         "dashscope",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         "DASHSCOPE_API_KEY",
         aliases=("alibaba", "qwen"),
+        source="https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
+        checked="2026-11",
     ),
     _chat(
         "databricks",
         "https://{workspace}.cloud.databricks.com/serving-endpoints",
         "DATABRICKS_TOKEN",
+        source="https://docs.databricks.com/machine-learning/model-serving/score-foundation-models.html",
+        checked="2026-11",
     ),
     _chat(
         "deepseek",
@@ -168,8 +209,19 @@ _ROWS = (
         responses=True,
         messages="https://api.deepseek.com/anthropic",
         continuing_segment="/beta",
+        source=(
+            "litellm/llms/deepseek/chat/transformation.py, "
+            "litellm/llms/deepseek/messages/transformation.py"
+        ),
+        checked="2026-11",
     ),
-    _chat("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    _chat(
+        "fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        "FIREWORKS_API_KEY",
+        source="pydantic_ai/providers/fireworks.py",
+        checked="2026-11",
+    ),
     # Its token comes from the sign-in of an editor and lives for half an hour.
     _chat(
         "github-copilot",
@@ -177,6 +229,8 @@ _ROWS = (
         "GITHUB_COPILOT_TOKEN",
         responses=True,
         messages="https://api.githubcopilot.com",
+        source="litellm/llms/github_copilot/common_utils.py",
+        checked="2026-11",
     ),
     Vendor(
         "google",
@@ -187,6 +241,8 @@ _ROWS = (
         aliases=("gemini",),
         address_variables=("GOOGLE_GEMINI_BASE_URL",),
         earlier_key_variables=("GOOGLE_API_KEY",),
+        source="google/genai/_api_client.py",
+        checked="2026-11",
     ),
     Vendor(
         "google-vertex",
@@ -198,13 +254,50 @@ _ROWS = (
         # A token that lives for an hour: `gcloud auth print-access-token`.
         "GOOGLE_OAUTH_ACCESS_TOKEN",
         aliases=("vertex",),
+        source="https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
+        checked="2026-11",
     ),
-    _chat("gpustack", "http://127.0.0.1/v1", "GPUSTACK_API_KEY", messages="http://127.0.0.1"),
-    _chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", {}, responses=True),
-    _chat("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", responses=True),
+    _chat(
+        "gpustack",
+        "http://127.0.0.1/v1",
+        "GPUSTACK_API_KEY",
+        messages="http://127.0.0.1",
+        source="https://docs.gpustack.ai/latest/integrations/inference-apis/",
+        checked="2026-11",
+    ),
+    _chat(
+        "groq",
+        "https://api.groq.com/openai/v1",
+        "GROQ_API_KEY",
+        {},
+        responses=True,
+        source="https://console.groq.com/docs/openai",
+        checked="2026-11",
+    ),
+    _chat(
+        "huggingface",
+        "https://router.huggingface.co/v1",
+        "HF_TOKEN",
+        responses=True,
+        source="huggingface_hub/inference/_providers/_common.py",
+        checked="2026-11",
+    ),
     # Models in this process need no address.
-    Vendor("local", {_CHAT: None}, None),
-    _chat("llama-cpp", "http://127.0.0.1:8080/v1", None, messages="http://127.0.0.1:8080"),
+    Vendor(
+        "local",
+        {_CHAT: None},
+        None,
+        source="deltafold/models/local.py",
+        checked="2026-11",
+    ),
+    _chat(
+        "llama-cpp",
+        "http://127.0.0.1:8080/v1",
+        None,
+        messages="http://127.0.0.1:8080",
+        source="https://huggingface.co/blog/ggml-org/anthropic-messages-api-in-llamacpp",
+        checked="2026-11",
+    ),
     _chat(
         "lm-studio",
         "http://127.0.0.1:1234/v1",
@@ -212,8 +305,19 @@ _ROWS = (
         responses=True,
         messages="http://127.0.0.1:1234",
         aliases=("lmstudio",),
+        source=(
+            "https://lmstudio.ai/docs/developer/anthropic-compat, "
+            "https://lmstudio.ai/docs/api/openai-api"
+        ),
+        checked="2026-11",
     ),
-    Vendor("mistral", {"mistral": "https://api.mistral.ai/v1"}, "MISTRAL_API_KEY"),
+    Vendor(
+        "mistral",
+        {"mistral": "https://api.mistral.ai/v1"},
+        "MISTRAL_API_KEY",
+        source="mistralai/client/sdkconfiguration.py",
+        checked="2026-11",
+    ),
     _chat(
         "moonshot",
         "https://api.moonshot.ai/v1",
@@ -221,6 +325,8 @@ _ROWS = (
         _ALL_REASONING,
         messages="https://api.moonshot.ai/anthropic",
         aliases=("moonshotai",),
+        source="https://platform.kimi.ai/docs/api/overview",
+        checked="2026-11",
     ),
     Vendor(
         "ollama",
@@ -230,6 +336,8 @@ _ROWS = (
         address_variables=("OLLAMA_HOST",),
         address_is_host=True,
         token_variable="OLLAMA_API_KEY",  # noqa: S106 - the name of a variable
+        source=("ollama/_client.py, https://docs.ollama.com/api"),
+        checked="2026-11",
     ),
     _chat(
         "openrouter",
@@ -238,26 +346,77 @@ _ROWS = (
         _ALL_DETAILS,
         responses=True,
         messages="https://openrouter.ai/api",
+        source="pydantic_ai/providers/openrouter.py",
+        checked="2026-11",
     ),
-    _chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
-    _chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     _chat(
-        "vllm", "http://127.0.0.1:8000/v1", None, responses=True, messages="http://127.0.0.1:8000"
+        "perplexity",
+        "https://api.perplexity.ai",
+        "PERPLEXITY_API_KEY",
+        source="https://docs.perplexity.ai/docs/sonar/openai-compatibility",
+        checked="2026-11",
     ),
-    _chat("watsonx", "https://{region}.ml.cloud.ibm.com/ml/gateway/v1", "WATSONX_APIKEY"),
-    _chat("writer", "https://api.writer.com/v1", "WRITER_API_KEY"),
-    _chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", responses=True),
+    _chat(
+        "together",
+        "https://api.together.ai/v1",
+        "TOGETHER_API_KEY",
+        source="https://docs.together.ai/docs/inference/openai-compatibility",
+        checked="2026-11",
+    ),
+    _chat(
+        "vllm",
+        "http://127.0.0.1:8000/v1",
+        None,
+        responses=True,
+        messages="http://127.0.0.1:8000",
+        source="https://docs.vllm.ai/en/v0.15.0/serving/openai_compatible_server/",
+        checked="2026-11",
+    ),
+    _chat(
+        "watsonx",
+        "https://{region}.ml.cloud.ibm.com/ml/gateway/v1",
+        "WATSONX_APIKEY",
+        source="https://www.ibm.com/docs/en/watsonx/saas?topic=generation-inferencing-gateway-models",
+        checked="2026-11",
+    ),
+    _chat(
+        "writer",
+        "https://api.writer.com/v1",
+        "WRITER_API_KEY",
+        path="/chat",
+        source="https://dev.writer.com/api-reference/completion-api/chat-completion",
+        checked="2026-11",
+    ),
+    _chat(
+        "xai",
+        "https://api.x.ai/v1",
+        "XAI_API_KEY",
+        responses=True,
+        source=(
+            "pydantic_ai/providers/xai.py, "
+            "https://docs.x.ai/developers/model-capabilities/text/comparison"
+        ),
+        checked="2026-11",
+    ),
     _chat(
         "zai",
         "https://api.z.ai/api/paas/v4",
         "ZAI_API_KEY",
         _ALL_REASONING,
         messages="https://api.z.ai/api/anthropic",
+        source=(
+            "pydantic_ai/providers/zai.py, https://docs.z.ai/scenario-example/develop-tools/claude"
+        ),
+        checked="2026-11",
     ),
 )
 
 VENDORS: Mapping[str, Vendor] = {name: row for row in _ROWS for name in (row.name, *row.aliases)}
-"""Every vendor by each of its names."""
+"""Every vendor by each of its names.
+
+>>> deltafold.VENDORS["qwen"].name
+'dashscope'
+"""
 
 # The names that other systems give to specifications.
 _SPECIFICATIONS: Mapping[str, str] = {

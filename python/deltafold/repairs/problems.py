@@ -15,7 +15,11 @@ from deltafold.exceptions import DeltafoldError
 
 
 class ProblemCode(StrEnum):
-    """Code of a problem."""
+    """Code of a problem.
+
+    >>> ProblemCode.EMPTY_HISTORY in check([], "openai-chat").codes
+    True
+    """
 
     ARGUMENTS_NOT_AN_OBJECT = "arguments_not_an_object"
     ASSISTANT_FIRST = "assistant_first"
@@ -63,6 +67,10 @@ For other dialects the same history is correct.
 class Problem:
     """One problem.
 
+    >>> problem = check([], "openai-chat").problems[0]
+    >>> problem.message, problem.repaired
+    ('nobody speaks', 'the user is made to')
+
     Attributes:
         message: description, in one line.
         message_index: index of the message; the number of messages if one is missing at the end.
@@ -96,7 +104,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that is wrong with a history for one dialect, in the order of the messages."""
+    """All that is wrong with a history for one dialect, in the order of the messages.
+
+    >>> report = check([Message.user("When is high tide?")], "openai-chat")
+    >>> report.is_clean, report.dialect
+    (True, 'openai-chat')
+    """
 
     dialect: str
     problems: tuple[Problem, ...]
@@ -117,7 +130,14 @@ class Report:
 
 
 class HistoryError(DeltafoldError, ValueError):
-    """A provider would refuse the history; `report` has every problem, the text the first."""
+    """A provider would refuse the history; `report` has every problem, the text the first.
+
+    >>> try:
+    ...     raise HistoryError(check([], "openai-chat"))
+    ... except HistoryError as error:
+    ...     print(error)
+    messages[0]: nobody speaks
+    """
 
     def __init__(self, report: Report) -> None:
         """Keep the report."""

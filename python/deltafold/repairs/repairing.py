@@ -71,6 +71,11 @@ UNPARSED: Final = "unparsed"
 class RepairPolicy:
     """Treatment of parts that a provider would refuse.
 
+    >>> messages = [Message.user("Hi"), Message.tool_result("call_1", "17:42")]
+    >>> repaired, report = repair(messages, "openai-chat", RepairPolicy(orphan_results="drop"))
+    >>> len(repaired), report.codes
+    (1, [<ProblemCode.ORPHAN_RESULT: 'orphan_result'>])
+
     Attributes:
         orphan_results: results without a call become text of the user, or are dropped.
         thinking: reasoning without a signature for this model is dropped, or becomes text.

@@ -54,7 +54,14 @@ _TRANSFER_HEADERS: Final = frozenset(
 
 
 class RecordingWarning(UserWarning):
-    """A `Recorder` could not write its file."""
+    """A `Recorder` could not write its file.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter(
+    ...         "error", RecordingWarning
+    ...     )  # a file that cannot be written raises
+    """
 
 
 class Recorder:

@@ -28,8 +28,13 @@ from typing import Final, Literal, Self, TypeAlias, cast, get_args
 
 from deltafold.contract import json_object
 
-# End of the body: complete; connection closed in the middle; reset; or left open in silence.
 Ending: TypeAlias = Literal["end", "cut", "reset", "stall"]
+"""End of a body: complete, closed in the middle, reset, or left open in silence.
+
+>>> recording = Recording.of_events(body).stopping("cut", after=100)
+>>> recording.ending
+'cut'
+"""
 
 SUFFIX: Final = ".jsonl"
 _VERSION: Final = 1
@@ -39,6 +44,9 @@ _SSE: Final = "text/event-stream"
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
     """Recorded part of the request that was answered.
+
+    >>> RecordedRequest("POST", "/v1/chat/completions").query
+    {}
 
     Attributes:
         method: the HTTP method.

@@ -25,6 +25,11 @@ _MAX_COUNT_DIGITS: Final = 18
 class RateLimit:
     """One rate limit of a response.
 
+    >>> from deltafold.transports.response_info import ResponseInfo
+    >>> info = ResponseInfo(200, {"x-ratelimit-remaining-requests": "499"})
+    >>> info.rate_limits["requests"].remaining
+    499
+
     Attributes:
         limit: the amount in a window.
         remaining: the amount that is left.

@@ -38,6 +38,12 @@ from deltafold.dialects.settings_table import (
 class AnthropicConfig(ModelConfig):
     """Settings of anthropic-messages. Objects have the form of the provider's API.
 
+    >>> from deltafold.dialects import dialect_of
+    >>> config = AnthropicConfig(model_id="claude-opus-4-8", max_tokens=100, top_k=5)
+    >>> rendered = dialect_of("anthropic-messages").render([Message.user("Hi")], [], config)
+    >>> rendered.body["top_k"]
+    5
+
     Attributes:
         output_format: the beta's name of `output_config.format`.
         parallel_tool_calls: False allows one call at a time.

@@ -47,6 +47,12 @@ from deltafold.dialects.settings_table import (
 class BedrockConverseConfig(ModelConfig):
     """Settings of bedrock-converse. Objects have the form of the provider's API.
 
+    >>> config = BedrockConverseConfig(
+    ...     model_id="m", additional_model_request_fields={"top_k": 5}
+    ... )
+    >>> config.fields_set()["additional_model_request_fields"]
+    {'top_k': 5}
+
     Attributes:
         additional_model_request_fields: settings of the model that Converse has no member for:
             `thinking`, `top_k` ….

@@ -27,6 +27,9 @@ from deltafold.output_schema import OutputSchema
 class CohereChatConfig(ModelConfig):
     """Settings of cohere-chat.
 
+    >>> CohereChatConfig(model_id="command-a-03-2025", safety_mode="STRICT").safety_mode
+    'STRICT'
+
     Attributes:
         top_k: the provider's `k`.
         thinking: `{type: "enabled" | "disabled", token_budget}`.

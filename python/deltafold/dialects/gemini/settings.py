@@ -46,6 +46,9 @@ from deltafold.tool_specs import ToolChoice
 class GeminiConfig(ModelConfig):
     """Settings of gemini.
 
+    >>> GeminiConfig(model_id="gemini-3-pro", thinking={"thinkingLevel": "low"}).thinking
+    {'thinkingLevel': 'low'}
+
     Attributes:
         logprobs: the provider's `responseLogprobs`.
         top_logprobs: the provider's `logprobs`.

@@ -22,6 +22,9 @@ from deltafold.dialects.settings_table import (
 class LocalConfig(ModelConfig):
     """Settings of a `transformers` pipeline in this process.
 
+    >>> LocalConfig(model_id="any", do_sample=True, seed=7).seed
+    7
+
     Attributes:
         do_sample: whether to sample; None samples where a temperature above 0 is set.
         seed: makes sampling repeatable.

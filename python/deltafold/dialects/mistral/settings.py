@@ -22,6 +22,9 @@ from deltafold.dialects.settings_table import (
 class MistralConfig(ModelConfig):
     """Settings of mistral.
 
+    >>> MistralConfig(model_id="mistral-large-latest", safe_prompt=True).safe_prompt
+    True
+
     Attributes:
         seed: the provider's `random_seed`.
         candidate_count: the provider's `n`.

@@ -28,6 +28,9 @@ from deltafold.output_schema import OutputSchema
 class OllamaConfig(ModelConfig):
     """Settings of ollama.
 
+    >>> OllamaConfig(model_id="qwen3", think=False, options={"num_ctx": 8192}).options
+    {'num_ctx': 8192}
+
     Attributes:
         think: switches thinking on or off, or sets its level; some models accept only levels.
         format: `"json"`, or the JSON Schema of the answer.

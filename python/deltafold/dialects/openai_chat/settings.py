@@ -28,6 +28,12 @@ from deltafold.dialects.settings_table import (
 class OpenAIChatConfig(ModelConfig):
     """Settings of openai-chat.
 
+    >>> from deltafold.dialects import dialect_of
+    >>> config = OpenAIChatConfig(model_id="gpt-5-mini", max_tokens=100)
+    >>> rendered = dialect_of("openai-chat").render([Message.user("Hi")], [], config)
+    >>> rendered.body["max_completion_tokens"]
+    100
+
     Attributes:
         candidate_count: the provider's `n`.
         replay_reasoning: the member in which this vendor wants its reasoning back; None, as OpenAI

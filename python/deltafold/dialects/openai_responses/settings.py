@@ -34,6 +34,10 @@ from deltafold.dialects.settings_table import (
 class OpenAIResponsesConfig(ModelConfig):
     """Settings of openai-responses.
 
+    >>> config = OpenAIResponsesConfig(model_id="gpt-5-mini", reasoning={"effort": "low"})
+    >>> config.reasoning, config.store
+    ({'effort': 'low'}, False)
+
     Attributes:
         store: whether the provider keeps the response. The default False makes each request
             self-contained. None sends no member, which means True at OpenAI.

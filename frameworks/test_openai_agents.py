@@ -26,7 +26,7 @@ from agents.tracing import TracingProcessor
 from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItem
 from pydantic import BaseModel, TypeAdapter
-from served import NAMES, cases, folded, model, recording, served
+from served import LOGPROBS, NAMES, cases, folded, likely, model, recording, served, whole_body
 
 import deltafold
 from deltafold.dialects import DIALECTS
@@ -525,3 +525,40 @@ async def test_any_chunking_gives_the_same_response(piece_bytes: int) -> None:
     with served(Recording.of(whole.body, piece_bytes=piece_bytes)) as server:
         found = (await events_of(ours("openai-chat", server)))[-1].response
     assert found.output == expected.output
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "gemini"])
+async def test_log_probabilities_are_in_the_events_and_the_items(dialect: str) -> None:
+    settings = ModelSettings(top_logprobs=2)
+    with served(likely(dialect)) as server:
+        events = await events_of(ours(dialect, server), model_settings=settings)
+        body = server.requests[0].json()
+    with served(whole_body(likely(dialect), dialect)) as server:
+        given = arguments(model_settings=settings)
+        response = await ours(dialect, server).get_response(**given)
+    if dialect == "openai-chat":
+        assert body["logprobs"] is True
+    if dialect == "openai-responses":
+        assert "message.output_text.logprobs" in body["include"]
+    streamed = [
+        (one.token, one.logprob)
+        for event in events
+        if event.type == "response.output_text.delta"
+        for one in event.logprobs
+    ]
+    expected = list(zip(LOGPROBS["tokens"], LOGPROBS["logprobs"], strict=True))
+    assert streamed == expected
+    for answered in (events[-1].response, response):
+        (item,) = answered.output
+        logprobs = item.content[0].logprobs
+        assert [(one.token, one.logprob) for one in logprobs] == expected
+        assert [top.token for top in logprobs[0].top_logprobs] == ["Hi", "Yo"]
+
+
+async def test_an_include_of_the_configuration_is_sent_beside_that_of_log_probabilities() -> None:
+    given = ["reasoning.encrypted_content"]
+    with served(likely("openai-responses")) as server:
+        adapter = ours("openai-responses", server, include=given)
+        await events_of(adapter, model_settings=ModelSettings(top_logprobs=2))
+        body = server.requests[0].json()
+    assert body["include"] == [*given, "message.output_text.logprobs"]

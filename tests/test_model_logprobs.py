@@ -112,7 +112,7 @@ def test_a_whole_response_keeps_its_logprobs() -> None:
     assert received.meta.logprobs is not None
 
 
-@pytest.mark.parametrize("target", ["openai-chat", "gemini", "ollama"])
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "gemini", "ollama"])
 def test_a_message_is_written_with_its_logprobs(target: str) -> None:
     message = deltafold.fold(recorded("openai-chat").body, "openai-chat", logprobs=True)
     encoded = deltafold.encode_message(message, target)

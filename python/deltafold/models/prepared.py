@@ -23,7 +23,7 @@ from deltafold.tool_specs import ToolSpec
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sources import AsyncSource, Source
 
-_INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
+INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
 """Word of a Responses request that asks for log probabilities."""
 
 
@@ -32,7 +32,7 @@ def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
     if body.get("logprobs") or body.get("top_logprobs"):
         return True
     included = body.get("include")
-    if isinstance(included, list | tuple) and _INCLUDED_LOGPROBS in included:
+    if isinstance(included, list | tuple) and INCLUDED_LOGPROBS in included:
         return True
     generation = body.get("generationConfig")
     if not isinstance(generation, Mapping):

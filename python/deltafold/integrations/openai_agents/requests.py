@@ -77,7 +77,9 @@ def fields_of(
             strict=output.is_strict_json_schema(),
         )
     if "top_logprobs" in fields:
-        fields |= _logprobs(model.dialect, fields.get("include", config.fields_set().get("include")))
+        fields |= _logprobs(
+            model.dialect, fields.get("include", config.fields_set().get("include"))
+        )
     known = type(config).model_fields
     # The SDK sets a verbosity for agents that name no model.
     unknown = sorted(set(fields) - set(known) - {"verbosity"})

@@ -12,7 +12,7 @@ import pytest
 from langchain_anthropic import ChatAnthropic
 from langchain_core import exceptions
 from langchain_core.callbacks import UsageMetadataCallbackHandler
-from langchain_core.load import dumpd, load
+from langchain_core.load import dumpd, dumps, load
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -595,3 +595,14 @@ def test_every_dialect_has_log_probabilities(dialect: str, settings: dict[str, A
         answered = merged(list(chat(dialect, server, params=settings).stream("Hi")))
     content = answered.response_metadata["logprobs"]["content"]
     assert [one["token"] for one in content] == ["Hi", "!"]
+
+
+def test_the_settings_can_be_stored_without_the_key() -> None:
+    given = ChatDeltafold(
+        model="openai/gpt-5", api_key=SecretStr("hidden"), stop_sequences=["."], params={"seed": 3}
+    )
+    stored = json.loads(json.dumps(given.model_dump()))
+    again = ChatDeltafold(**stored, api_key=SecretStr("hidden"))
+    assert again.model_dump() == stored
+    for text in (json.dumps(stored), dumps(given), repr(given)):
+        assert "hidden" not in text

@@ -1,5 +1,6 @@
 """Log probabilities of a Model's answers: kept exactly if the request asks for them."""
 
+import json
 from typing import Any
 
 import pytest
@@ -134,3 +135,22 @@ def test_the_deltas_of_a_message_fold_to_its_logprobs() -> None:
         folded = assembler.build_final_message()
         assert folded.meta.logprobs == logprobs
         assert folded.text == message.text
+
+
+def test_the_stream_of_responses_keeps_the_logprobs_after_the_last_text() -> None:
+    chunks = [
+        {"delta": {"content": text}, "logprobs": {"content": [{"token": text, "logprob": -1.0}]}}
+        for text in ("a", "b", "c")
+    ]
+    body = b"".join(
+        b"data: %b\n\n" % json.dumps({"id": "c", "choices": [{"index": 0, **chunk}]}).encode()
+        for chunk in [*chunks, {"delta": {}, "finish_reason": "stop"}]
+    )
+    transcoder = deltafold.Transcoder(
+        deltafold.Decoder("openai-chat", logprobs=True), "openai-responses"
+    )
+    written = transcoder.feed(body + b"data: [DONE]\n\n") + transcoder.close()
+    logprobs = deltafold.fold(written, "openai-responses", logprobs=True).meta.logprobs
+    assert logprobs is not None
+    assert logprobs.tokens == ["a", "b", "c"]
+    assert [note["code"] for note in transcoder.notes] == []

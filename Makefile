@@ -17,7 +17,7 @@ CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 # requirements/frameworks.txt holds what needs openai 3, requirements/strands.txt what needs an older one.
 NEWER_FRAMEWORKS := $(foreach name,langchain openai_agents pydantic_ai,$(wildcard frameworks/test_$(name)*.py))
-SHARED_BY_ADAPTERS := $(foreach name,carried failed outlines,python/deltafold/integrations/$(name).py)
+SHARED_BY_ADAPTERS := $(foreach name,carried failed outlines token_logprobs,python/deltafold/integrations/$(name).py)
 NEWER_TYPED := $(wildcard $(foreach name,langchain openai_agents pydantic_ai,python/deltafold/integrations/$(name) frameworks/user_$(name).py)) \
 	$(SHARED_BY_ADAPTERS)
 OLDER_TYPED := $(wildcard $(foreach name,litellm strands,python/deltafold/integrations/$(name) frameworks/user_$(name).py)) \

@@ -22,7 +22,7 @@ async def handled(
     response: Any, stream: AsyncIterator[Any], *, require_finish_reason: bool = False, **_: Any
 ) -> AsyncIterator[Any]:
     """Yield the adapter's events of the chunks of a stream."""
-    decoder, folded, events = Decoder("openai-chat"), MessageAssembler(), Events()
+    decoder, folded, events = Decoder("openai-chat", logprobs=True), MessageAssembler(), Events()
 
     def told(data: bytes) -> list[Any]:
         batch = decoder.feed(data)

@@ -90,6 +90,38 @@ def thoughtful(dialect: str, thinking: str, *content: str | tuple[str, str, Any]
         steps.append(("tool_call_end", call))
     steps.append(("usage", {"inputTokens": 50, "outputTokens": 20, "totalTokens": 70}))
     steps.append(("done", {"finishReason": "tool_calls" if has_calls else "stop"}))
+    return _written(dialect, steps)
+
+
+LOGPROBS: Final[dict[str, Any]] = {
+    "tokens": ["Hi", "!"],
+    "logprobs": [-0.25, -1.5],
+    "top": [[{"token": "Hi", "logprob": -0.25}, {"token": "Yo", "logprob": -2.0}], []],
+}
+
+
+def likely(dialect: str) -> Recording:
+    """Return a streamed answer, "Hi!", with log probabilities."""
+    return _written(
+        dialect,
+        [
+            ("start", {"modelId": NAMES[dialect], "requestId": "answer_1"}),
+            ("text", {"textDelta": "Hi!", "partIndex": 0, "logprobs": LOGPROBS}),
+            ("part_end", {"partIndex": 0}),
+            ("usage", {"inputTokens": 50, "outputTokens": 20, "totalTokens": 70}),
+            ("done", {"finishReason": "stop"}),
+        ],
+    )
+
+
+def whole_body(recorded: Recording, dialect: str) -> Recording:
+    """Return a streamed answer as the body of an answer without a stream."""
+    message = deltafold.fold(recorded.body, dialect, logprobs=True)
+    encoded = deltafold.encode_message(message, dialect)
+    return Recording.of(encoded.body, content_type="application/json")
+
+
+def _written(dialect: str, steps: list[tuple[str, dict[str, Any]]]) -> Recording:
     encoder = Encoder(dialect)
     written = [
         encoder.feed(MessageDelta("run", seq, kind, payload))

@@ -12,7 +12,7 @@ import pytest
 from langchain_anthropic import ChatAnthropic
 from langchain_core import exceptions
 from langchain_core.callbacks import UsageMetadataCallbackHandler
-from langchain_core.load import dumpd, load
+from langchain_core.load import dumpd, dumps, load
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -24,7 +24,7 @@ from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langchain_openai import ChatOpenAI
 from langchain_tests.utils.stream_lifecycle import assert_valid_event_stream
 from pydantic import BaseModel, SecretStr
-from served import NAMES, cases, folded, model, recording, served, thoughtful
+from served import NAMES, cases, folded, likely, model, recording, served, thoughtful, whole_body
 
 import deltafold
 from deltafold.dialects import DIALECTS
@@ -564,3 +564,45 @@ def test_the_timeout_is_that_of_the_client() -> None:
         )
         with pytest.raises(exceptions.ModelTimeoutError):
             adapter.invoke("Hi")
+
+
+def test_log_probabilities_have_the_form_of_chatopenai() -> None:
+    settings: dict[str, Any] = {"logprobs": True, "top_logprobs": 2}
+    with served(likely("openai-chat")) as server:
+        adapter = chat("openai-chat", server, params=settings)
+        found = [
+            merged(list(adapter.stream("Hi"))),
+            adapter.stream_events("Hi", version="v3").output,
+        ]
+    with served(whole_body(likely("openai-chat"), "openai-chat")) as server:
+        found.append(chat("openai-chat", server, params=settings).invoke("Hi"))
+        own = ChatOpenAI(model="gpt-5", base_url=server.url, api_key=KEY, **settings)
+        expected = own.invoke("Hi").response_metadata["logprobs"]
+    for one in found:
+        assert one.response_metadata["logprobs"]["content"] == expected["content"]
+        assert len(expected["content"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("dialect", "settings"),
+    [
+        ("openai-responses", {"top_logprobs": 2}),
+        ("gemini", {"logprobs": True, "top_logprobs": 2}),
+    ],
+)
+def test_every_dialect_has_log_probabilities(dialect: str, settings: dict[str, Any]) -> None:
+    with served(likely(dialect)) as server:
+        answered = merged(list(chat(dialect, server, params=settings).stream("Hi")))
+    content = answered.response_metadata["logprobs"]["content"]
+    assert [one["token"] for one in content] == ["Hi", "!"]
+
+
+def test_the_settings_can_be_stored_without_the_key() -> None:
+    given = ChatDeltafold(
+        model="openai/gpt-5", api_key=SecretStr("hidden"), stop_sequences=["."], params={"seed": 3}
+    )
+    stored = json.loads(json.dumps(given.model_dump()))
+    again = ChatDeltafold(**stored, api_key=SecretStr("hidden"))
+    assert again.model_dump() == stored
+    for text in (json.dumps(stored), dumps(given), repr(given)):
+        assert "hidden" not in text

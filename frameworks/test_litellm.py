@@ -10,7 +10,7 @@ import pytest
 from comparing import comparable
 from litellm import exceptions
 from pydantic import BaseModel
-from served import NAMES, cases, folded, model, recording, served
+from served import LOGPROBS, NAMES, cases, folded, likely, model, recording, served, whole_body
 
 import deltafold
 from deltafold.dialects import DIALECTS
@@ -56,13 +56,6 @@ async def astreamed(messages: Any = ASKED, **parameters: Any) -> Any:
     stream: Any = await litellm.acompletion("deltafold/m", messages, stream=True, **parameters)
     chunks = [chunk async for chunk in stream]
     return litellm.stream_chunk_builder(chunks, messages=messages)
-
-
-def whole(dialect: str, case: str) -> Recording:
-    """Return a fixture as the body of an answer without a stream."""
-    message = deltafold.fold(recording(dialect, case).body, dialect)
-    encoded = deltafold.encode_message(message, dialect)
-    return Recording.of(encoded.body, content_type="application/json")
 
 
 def shown(response: Any) -> Any:
@@ -113,7 +106,7 @@ async def test_sync_async_and_whole_answers_are_equal(dialect: str) -> None:
     with served(recording(dialect, case)) as server:
         register(dialect, server)
         found += [await asyncio.to_thread(streamed), await astreamed()]
-    with served(whole(dialect, case)) as server:
+    with served(whole_body(recording(dialect, case), dialect)) as server:
         register(dialect, server)
         found.append(await asyncio.to_thread(litellm.completion, "deltafold/m", ASKED))
         found.append(await litellm.acompletion("deltafold/m", ASKED))
@@ -337,3 +330,21 @@ async def test_leaving_a_stream_closes_its_connection() -> None:
             await task
         while server.open_connections:  # noqa: ASYNC110 - the server is a thread
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "gemini"])
+def test_log_probabilities_are_those_of_litellm(dialect: str) -> None:
+    parameters: dict[str, Any] = {"logprobs": True, "top_logprobs": 2}
+    asked: Any = {**parameters, "allowed_openai_params": list(parameters)}
+    with served(likely(dialect)) as server:
+        register(dialect, server)
+        chunks = list(litellm.completion("deltafold/m", ASKED, stream=True, **asked))
+    pieces = [chunk.choices[0].logprobs for chunk in chunks]
+    streamed = [one for piece in pieces if piece for one in piece.content]
+    with served(whole_body(likely(dialect), dialect)) as server:
+        register(dialect, server)
+        response: Any = litellm.completion("deltafold/m", ASKED, **asked)
+    for entries in (streamed, response.choices[0].logprobs.content):
+        assert [one.token for one in entries] == LOGPROBS["tokens"]
+        assert [one.logprob for one in entries] == LOGPROBS["logprobs"]
+        assert [top.token for top in entries[0].top_logprobs] == ["Hi", "Yo"]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import agents
+import openai
 import pytest
 from agents import (
     Agent,
@@ -26,7 +27,7 @@ from agents.tracing import TracingProcessor
 from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItem
 from pydantic import BaseModel, TypeAdapter
-from served import NAMES, cases, folded, model, recording, served
+from served import LOGPROBS, NAMES, cases, folded, likely, model, recording, served, whole_body
 
 import deltafold
 from deltafold.dialects import DIALECTS
@@ -136,7 +137,7 @@ async def test_every_fixture_gives_events_and_items_of_the_sdk(dialect: str) -> 
         with served(recording(dialect, case)) as server:
             try:
                 events = await events_of(ours(dialect, server))
-            except AgentsException:
+            except (AgentsException, openai.APIError):
                 failed.append(case)
                 continue
         assert isinstance(events[-1], ResponseCompletedEvent)
@@ -282,12 +283,16 @@ async def test_a_cut_stream_is_an_error_of_the_sdk(dialect: str, ending: Any) ->
     cut = whole.stopping(ending, whole.body.index(b" Two."))
     with served(cut) as server:
         result = Runner.run_streamed(Agent(name="Tides", model=ours(dialect, server)), "Hi")
-        with pytest.raises(AgentsException) as raised:
+        with pytest.raises((ModelBehaviorError, openai.APIConnectionError)) as raised:
             [event async for event in result.stream_events()]
-    assert isinstance(raised.value, ModelError)
+    failure = raised.value
     if ending == "cut":
-        assert isinstance(raised.value, ModelBehaviorError)
-        assert raised.value.partial_message is not None
+        assert isinstance(failure, ModelBehaviorError)
+        assert isinstance(failure, ModelError)
+        assert failure.partial_message is not None
+    else:
+        # A reset may overtake the bytes before it.
+        assert isinstance(failure, ModelError) or isinstance(failure.__cause__, ModelError)
 
 
 async def test_the_own_model_takes_a_cut_stream_as_complete() -> None:
@@ -301,15 +306,51 @@ async def test_the_own_model_takes_a_cut_stream_as_complete() -> None:
             await events_of(ours("openai-chat", server))
 
 
-@pytest.mark.parametrize("status", [400, 401, 429, 500])
-async def test_a_refusal_is_an_error_of_the_sdk(status: int) -> None:
-    with served(Recording.error(status, {"error": {"message": "no"}})) as server:
-        with pytest.raises(AgentsException) as raised:
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 418, 422, 429, 500, 529])
+async def test_a_refusal_is_the_exception_of_the_own_model(status: int) -> None:
+    body = {"error": {"message": "no", "code": "why", "param": "model", "type": "kind"}}
+    refused = Recording.error(status, body, {"x-request-id": "req_1"})
+    with served(refused) as server:
+        with pytest.raises(openai.APIStatusError) as raised:
             await events_of(ours("openai-chat", server))
-        with pytest.raises(AgentsException):
+        with pytest.raises(openai.APIStatusError) as whole:
             await ours("openai-chat", server).get_response(**arguments())
-    assert isinstance(raised.value, ModelError)
-    assert raised.value.status == status
+        with pytest.raises(openai.APIStatusError) as expected:
+            await events_of(own("openai-chat", server))
+    for error in (raised.value, whole.value):
+        assert type(error) is type(expected.value)
+        assert error.status_code == status
+        for name in ("request_id", "body", "code", "param", "type"):
+            assert getattr(error, name) == getattr(expected.value, name), name
+        assert isinstance(error.__cause__, ModelError)
+        assert error.__cause__.status == status
+
+
+async def test_a_connection_that_fails_is_the_exception_of_openai() -> None:
+    with served(answer("openai-chat", "Hi.")) as server:
+        gone = ours("openai-chat", server)
+    with pytest.raises(openai.APIConnectionError) as raised:
+        await events_of(gone)
+    assert isinstance(raised.value.__cause__, ModelError)
+
+
+async def test_a_timeout_is_the_exception_of_openai() -> None:
+    whole = answer("openai-chat", "One.")
+    adapter = deltafold.OpenAIChatModel
+    with served(whole.stopping("stall", 0)) as server:
+        limits = deltafold.Timeouts(first_byte=0.05)
+        client = adapter({"model_id": "m"}, base_url=server.url, api_key="key", timeouts=limits)
+        with pytest.raises(openai.APITimeoutError) as raised:
+            await events_of(DeltafoldAgentsModel(client))
+        await client.aclose()
+    assert isinstance(raised.value.__cause__, ModelError)
+
+
+async def test_an_error_in_the_stream_is_the_exception_of_openai() -> None:
+    failing = Recording.of_events(b'data: {"error": {"message": "no", "code": "why"}}\n\n')
+    with served(failing) as server, pytest.raises(openai.APIError) as raised:
+        await events_of(ours("openai-chat", server))
+    assert isinstance(raised.value.__cause__, ModelError)
 
 
 async def test_the_retry_policies_of_the_sdk_work() -> None:
@@ -376,7 +417,7 @@ async def test_a_call_has_a_span_with_its_usage_or_its_failure() -> None:
         agent = Agent(name="Tides", model=ours("openai-chat", server))
         for _ in range(2):
             result = Runner.run_streamed(agent, "Hi")
-            with contextlib.suppress(AgentsException):
+            with contextlib.suppress(openai.APIError):
                 [event async for event in result.stream_events()]
     generations = [span for span in spans.ended if span.span_data.type == "generation"]
     good, bad = generations
@@ -525,3 +566,40 @@ async def test_any_chunking_gives_the_same_response(piece_bytes: int) -> None:
     with served(Recording.of(whole.body, piece_bytes=piece_bytes)) as server:
         found = (await events_of(ours("openai-chat", server)))[-1].response
     assert found.output == expected.output
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "gemini"])
+async def test_log_probabilities_are_in_the_events_and_the_items(dialect: str) -> None:
+    settings = ModelSettings(top_logprobs=2)
+    with served(likely(dialect)) as server:
+        events = await events_of(ours(dialect, server), model_settings=settings)
+        body = server.requests[0].json()
+    with served(whole_body(likely(dialect), dialect)) as server:
+        given = arguments(model_settings=settings)
+        response = await ours(dialect, server).get_response(**given)
+    if dialect == "openai-chat":
+        assert body["logprobs"] is True
+    if dialect == "openai-responses":
+        assert "message.output_text.logprobs" in body["include"]
+    streamed = [
+        (one.token, one.logprob)
+        for event in events
+        if event.type == "response.output_text.delta"
+        for one in event.logprobs
+    ]
+    expected = list(zip(LOGPROBS["tokens"], LOGPROBS["logprobs"], strict=True))
+    assert streamed == expected
+    for answered in (events[-1].response, response):
+        (item,) = answered.output
+        logprobs = item.content[0].logprobs
+        assert [(one.token, one.logprob) for one in logprobs] == expected
+        assert [top.token for top in logprobs[0].top_logprobs] == ["Hi", "Yo"]
+
+
+async def test_an_include_of_the_configuration_is_sent_beside_that_of_log_probabilities() -> None:
+    given = ["reasoning.encrypted_content"]
+    with served(likely("openai-responses")) as server:
+        adapter = ours("openai-responses", server, include=given)
+        await events_of(adapter, model_settings=ModelSettings(top_logprobs=2))
+        body = server.requests[0].json()
+    assert body["include"] == [*given, "message.output_text.logprobs"]

@@ -67,8 +67,7 @@ DIFFERENT: Final = {
         "test_streamed_span_preserves_usage_on_length_truncation",
         "test_stream_span_is_recorded_for_a_consumer_that_stops_at_the_terminal_event",
     ),
-    "log probabilities are not part of the events": (
-        "test_stream_response_accumulates_logprobs_across_many_deltas",
+    "log probabilities come in the event after that of their text": (
         "test_stream_response_includes_logprobs",
     ),
     "the exception is the same, and has other words": (

@@ -24,7 +24,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai_transcripts import DIFFERENCES, QUESTION, of_response, streamed, transcript
-from served import NAMES, cases, model, recording, served, thoughtful
+from served import NAMES, cases, likely, model, recording, served, thoughtful, whole_body
 
 import deltafold
 from deltafold.errors import ModelError
@@ -384,3 +384,27 @@ async def test_requests_are_refused_where_the_framework_forbids_them(
         with pytest.raises(RuntimeError, match="ALLOW_MODEL_REQUESTS"):
             await streamed(ours("openai-chat", server))
         assert not server.requests
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "gemini"])
+async def test_log_probabilities_have_the_form_of_the_own_chat_model(dialect: str) -> None:
+    asked: Any = {"openai_logprobs": True, "openai_top_logprobs": 2}
+    given: Any = {"deltafold": {"top_logprobs": 2}}
+    if dialect != "openai-responses":
+        given["deltafold"]["logprobs"] = True
+    parameters = models.ModelRequestParameters()
+    with served(likely("openai-chat")) as server:
+        async with own("openai-chat", server).request_stream(QUESTION, asked, parameters) as one:
+            async for _ in one:
+                pass
+    expected = (one.get().provider_details or {})["logprobs"]
+    with served(likely(dialect)) as server:
+        async with ours(dialect, server).request_stream(QUESTION, given, parameters) as other:
+            async for _ in other:
+                pass
+    streamed_details = other.get().provider_details or {}
+    with served(whole_body(likely(dialect), dialect)) as server:
+        whole = await ours(dialect, server).request(QUESTION, given, parameters)
+    assert len(expected) == 2
+    assert streamed_details["logprobs"] == expected
+    assert (whole.provider_details or {})["logprobs"] == expected

@@ -147,6 +147,8 @@ def message_deltas(
         of_part = list(_part_events(index, part))
         events += of_part
         index += bool(of_part)  # an empty part carries nothing
+    if meta.logprobs is not None:
+        _add_logprobs(events, meta.logprobs.to_dict(), index)
     if meta.usage is not None:
         events.append(("usage", meta.usage.model_dump(mode="json")))
     events.append(_ending(message, error))
@@ -154,6 +156,22 @@ def message_deltas(
         MessageDelta(run_id, seq, kind, payload, message.timestamp)
         for seq, (kind, payload) in enumerate(events, 1)
     ]
+
+
+def _add_logprobs(
+    events: list[tuple[str, dict[str, object]]], logprobs: dict[str, object], index: int
+) -> None:
+    """Put the log probabilities of a message on its first text, or else on its first thinking.
+
+    A message without either gets an empty text, as the stream of such an answer has one.
+    """
+    for kind in ("text", "thinking"):
+        for known, payload in events:
+            if known == kind:
+                payload["logprobs"] = logprobs
+                return
+    events.append(("text", {"textDelta": "", "partIndex": index, "logprobs": logprobs}))
+    events.append(("part_end", {"partIndex": index}))
 
 
 def _part_events(index: int, part: MessagePart) -> Iterator[tuple[str, dict[str, object]]]:

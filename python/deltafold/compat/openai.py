@@ -116,6 +116,13 @@ def _reading_of(stream: Any) -> "_Reading[object] | None":  # noqa: ANN401 - its
     return None
 
 
+def stream_failure(error: ModelError, request: Any) -> openai.APIError:  # noqa: ANN401 - of httpx or httpx2
+    """Return the SDK's exception for a failure of a stream whose status was good."""
+    if error.code is ErrorCode.CONNECTION_LOST:
+        return openai.APIConnectionError(message=error.message, request=request)
+    return openai.APIError(error.message, request, body=error.body)
+
+
 class _Reading(Reading[ObjectT]):
     def __init__(self, stream: Any, dialect: str) -> None:  # noqa: ANN401 - its members are read
         super().__init__(dialect)
@@ -148,9 +155,7 @@ class _Reading(Reading[ObjectT]):
         return failure
 
     def cut(self, error: ModelError) -> Exception:
-        if error.code is ErrorCode.CONNECTION_LOST:
-            return openai.APIConnectionError(message=error.message, request=self._request)
-        return openai.APIError(error.message, self._request, body=error.body)
+        return stream_failure(error, self._request)
 
     def _error(self, error: object) -> openai.APIError:
         text = member(error, "message")

@@ -42,7 +42,7 @@ from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo, RequestMetadata
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
-from deltafold.models.prepared import Prepared, Said, as_caller_errors
+from deltafold.models.prepared import Prepared, Said, as_caller_errors, asks_for_logprobs
 from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.output_streams import AsyncOutputStream, OutputStream
@@ -388,6 +388,8 @@ class Model(Streaming, Generic[ConfigT]):
             metadata,
         )
         options: DecoderOptions = {"run_id": metadata.run_id, "model_id": model_id, **self._markup}
+        if asks_for_logprobs(body):
+            options["logprobs"] = True
         if said.tool_names:
             options["tool_names"] = said.tool_names
         if options.get("markup") is not None:

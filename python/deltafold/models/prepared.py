@@ -9,7 +9,7 @@ change a copy. The classes are not frozen, because making a frozen object takes 
 import contextlib
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final, cast
 
 from deltafold.messages import Message
 from deltafold.models import resuming
@@ -22,6 +22,22 @@ from deltafold.stream_core import CallerError, DecoderOptions
 from deltafold.tool_specs import ToolSpec
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sources import AsyncSource, Source
+
+INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
+"""Word of a Responses request that asks for log probabilities."""
+
+
+def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
+    """Return whether a request of any dialect asks for log probabilities."""
+    if body.get("logprobs") or body.get("top_logprobs"):
+        return True
+    included = body.get("include")
+    if isinstance(included, list | tuple) and INCLUDED_LOGPROBS in included:
+        return True
+    generation = body.get("generationConfig")
+    if not isinstance(generation, Mapping):
+        return False
+    return bool(cast("Mapping[str, object]", generation).get("responseLogprobs"))
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ an `AIMessage`.
 Laws: the encoder of the target `langchain` writes the events, and chunks and messages are made of
 them. Text is a string as long as an answer has only text and calls; from the first other block on,
 the content is a list of standard blocks with indexes. The end has the counts, the finish reason and
-the outline of the parts.
+the outline of the parts, and log probabilities in the form of langchain-openai.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,6 +20,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import is_plain, outline_of
+from deltafold.integrations.token_logprobs import entries_of
 from deltafold.messages import Message
 
 Event: TypeAlias = dict[str, Any]
@@ -85,6 +86,9 @@ def facts_of(message: Message) -> dict[str, Any]:
         facts["id"] = meta.response_id
     if meta.warnings:
         facts["warnings"] = meta.warnings
+    logprobs = entries_of(message)
+    if logprobs:
+        facts["logprobs"] = {"content": logprobs}
     outline = outline_of(message)
     if not is_plain(outline):
         facts[MEMBER] = outline

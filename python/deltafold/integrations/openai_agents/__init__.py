@@ -6,8 +6,9 @@
 In: any `deltafold.Model`.  Out: a `Model` and a `ModelProvider` of the SDK.
 
 Laws: events and items are those of the Responses API, as the SDK's own classes. A history of items
-goes back to the provider as it was received. A failure raises a `deltafold.ModelError` that is also
-an `AgentsException`; a stream that was cut is a `ModelBehaviorError`.
+goes back to the provider as it was received. A failure raises the exception of openai that the
+SDK's own models raise, with the `deltafold.ModelError` as its `__cause__`; a stream that was cut is
+a `ModelBehaviorError` and a `ModelError`.
 """
 
 from deltafold.integrations.openai_agents.model import DeltafoldAgentsModel, DeltafoldProvider

@@ -1,23 +1,26 @@
-"""Failures of a call as exceptions of openai-agents, and advice about another try.
+"""Failures of a call as the exceptions that the SDK's own models raise, and advice about retries.
 
-In: `ModelError`.  Out: the same error, which is also an exception of the SDK; `ModelRetryAdvice`.
+In: `ModelError`.  Out: an exception of openai, or a `ModelBehaviorError`; `ModelRetryAdvice`.
 
-Laws: an answer without its end is a `ModelBehaviorError`, as the SDK calls an answer that it cannot
-use. An answer that has begun is not safe to ask for again.
+Laws: code that catches `openai.RateLimitError` or `openai.APIConnectionError` works unchanged, and
+the `__cause__` of the exception is the `ModelError`. An answer without its end is a
+`ModelBehaviorError` and a `ModelError`, because the SDK has no exception of openai for it. An
+answer that has begun is not safe to ask for again.
 """
 
+import json
 from typing import Final
 
-from agents.exceptions import AgentsException, ModelBehaviorError
+import httpx2
+import openai
+from agents.exceptions import ModelBehaviorError
 from agents.retry import ModelRetryAdvice, ModelRetryNormalizedError
 
+from deltafold.compat.openai import stream_failure
+from deltafold.compat.reading import member
 from deltafold.contract import ErrorCode
 from deltafold.errors import ModelError
 from deltafold.integrations.failed import as_class
-
-
-class DeltafoldAgentsError(ModelError, AgentsException):
-    """The provider refused the request, or failed."""
 
 
 class DeltafoldBehaviorError(ModelError, ModelBehaviorError):
@@ -26,12 +29,65 @@ class DeltafoldBehaviorError(ModelError, ModelBehaviorError):
 
 _BEHAVIOR: Final = frozenset({ErrorCode.CONNECTION_LOST, ErrorCode.PROTOCOL_ERROR})
 
+_FIRST_ERROR_STATUS: Final = 400
+_FIRST_SERVER_STATUS: Final = 500
 
-def exception_of(error: ModelError) -> ModelError:
-    """Return a failure as the exception of the SDK."""
-    is_behavior = error.code in _BEHAVIOR and has_begun(error)
-    kind = DeltafoldBehaviorError if is_behavior else DeltafoldAgentsError
-    return as_class(error, kind)
+_BY_STATUS: Final[dict[int, type[openai.APIStatusError]]] = {
+    400: openai.BadRequestError,
+    401: openai.AuthenticationError,
+    403: openai.PermissionDeniedError,
+    404: openai.NotFoundError,
+    409: openai.ConflictError,
+    422: openai.UnprocessableEntityError,
+    429: openai.RateLimitError,
+}
+
+
+def exception_of(error: ModelError) -> openai.APIError | DeltafoldBehaviorError:
+    """Return a failure as the exception of the SDK; raise it from the failure.
+
+    The request of the exception has no address, and the response has the status and the headers
+    that the failure names.
+    """
+    if error.code in _BEHAVIOR and has_begun(error):
+        return as_class(error, DeltafoldBehaviorError)
+    request = httpx2.Request("POST", "")
+    if error.code is ErrorCode.TIMEOUT and error.status is None:
+        return openai.APITimeoutError(request)
+    status = error.status
+    if status is None or status < _FIRST_ERROR_STATUS:
+        return stream_failure(error, request)
+    other = openai.InternalServerError if status >= _FIRST_SERVER_STATUS else openai.APIStatusError
+    kind = _BY_STATUS.get(status, other)
+    response = httpx2.Response(status, headers=_headers(error), request=request)
+    return kind(f"Error code: {status} - {error.message}", response=response, body=_body(error))
+
+
+def model_error_of(error: BaseException) -> ModelError | None:
+    """Return the failure behind an exception; None for exceptions of others."""
+    for one in (error, error.__cause__):
+        if isinstance(one, ModelError):
+            return one
+    return None
+
+
+def _headers(error: ModelError) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    if error.http_request_id is not None:
+        headers["x-request-id"] = error.http_request_id
+    if error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
+    return headers
+
+
+def _body(error: ModelError) -> object:
+    """Return the error object in the body of a response, as the SDK does."""
+    try:
+        body: object = json.loads(error.body or "null")
+    except ValueError:
+        return error.body
+    failure = member(body, "error")
+    return body if failure is None else failure
 
 
 def has_begun(error: ModelError) -> bool:

@@ -25,7 +25,7 @@ from deltafold.encoding import message_deltas
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.integrations.openai_agents.events import Events
-from deltafold.integrations.openai_agents.failures import advice_of, exception_of
+from deltafold.integrations.openai_agents.failures import advice_of, exception_of, model_error_of
 from deltafold.integrations.openai_agents.history import conversation_of
 from deltafold.integrations.openai_agents.requests import (
     RESPONSES,
@@ -57,7 +57,8 @@ class DeltafoldAgentsModel(AgentsModel):
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
         """Return what the failure says about another try; None for failures of others."""
-        return advice_of(request.error) if isinstance(request.error, ModelError) else None
+        error = model_error_of(request.error)
+        return None if error is None else advice_of(error)
 
     async def get_response(
         self,
@@ -76,7 +77,8 @@ class DeltafoldAgentsModel(AgentsModel):
         """Send a request and return the whole response.
 
         Raises:
-            ModelError: the request failed.
+            openai.APIError: the request failed; `__cause__` is the `ModelError`.
+            ModelBehaviorError: the answer was cut, or it is empty.
             UserError: the dialect does not have a setting, a tool or a prompt.
         """
         conversation, options = self._arguments(

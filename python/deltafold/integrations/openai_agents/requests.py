@@ -15,6 +15,7 @@ from agents.exceptions import UserError
 from agents.models.openai_responses import Converter
 
 from deltafold.models.base import Model
+from deltafold.models.prepared import INCLUDED_LOGPROBS
 from deltafold.output_schema import OutputSchema
 from deltafold.tool_specs import ToolChoice, ToolSpec
 
@@ -75,6 +76,10 @@ def fields_of(
             name="final_output",
             strict=output.is_strict_json_schema(),
         )
+    if "top_logprobs" in fields:
+        fields |= _logprobs(
+            model.dialect, fields.get("include", config.fields_set().get("include"))
+        )
     known = type(config).model_fields
     # The SDK sets a verbosity for agents that name no model.
     unknown = sorted(set(fields) - set(known) - {"verbosity"})
@@ -82,6 +87,13 @@ def fields_of(
         raise UserError(f"{', '.join(unknown)}: {model.dialect} has no such setting")
     fields = {name: value for name, value in fields.items() if name in known}
     return fields | _extras(model, settings)
+
+
+def _logprobs(dialect: str, included: Sequence[str] | None) -> dict[str, Any]:
+    """Return the setting beside `top_logprobs` that asks for log probabilities."""
+    if dialect != RESPONSES:
+        return {"logprobs": True}
+    return {"include": tuple(dict.fromkeys((*(included or ()), INCLUDED_LOGPROBS)))}
 
 
 def _reasoning(dialect: str, reasoning: Mapping[str, Any]) -> dict[str, Any]:

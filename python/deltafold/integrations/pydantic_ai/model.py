@@ -133,6 +133,7 @@ class DeltafoldModel(Model[Any]):
         response = self._response(parameters, _whole(message))
         async for _ in response:
             pass
+        response.add_logprobs(message)
         return response.get()
 
     @asynccontextmanager

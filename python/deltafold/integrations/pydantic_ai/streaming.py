@@ -26,6 +26,8 @@ from deltafold.integrations.carried import MEMBER, Carried, added, state_of
 from deltafold.integrations.pydantic_ai.citations import citations_of
 from deltafold.integrations.pydantic_ai.failures import exception_of
 from deltafold.integrations.pydantic_ai.native_tools import parts_of_whole
+from deltafold.integrations.token_logprobs import entries_of
+from deltafold.messages import Message
 from deltafold.streams import AsyncDeltaStream
 
 if TYPE_CHECKING:
@@ -97,6 +99,18 @@ class DeltafoldStreamedResponse(StreamedResponse):
             for event in events_of(batch):
                 yield event
         self._check()
+        if self._stream is not None and not self.cancelled:
+            self.add_logprobs(self._stream.ended_message())
+
+    def add_logprobs(self, message: Message) -> None:
+        """Add the log probabilities of the whole answer to the details of the response.
+
+        Args:
+            message: the answer.
+        """
+        entries = entries_of(message)
+        if entries:
+            self.provider_details = {**(self.provider_details or {}), "logprobs": entries}
 
     def _check(self) -> None:
         """Raise the failure of a stream that is over.

@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 
 use super::read::Content;
-use crate::contract::Output;
+use crate::contract::{Logprobs, Output};
+use crate::dialect::openai_chat::logprobs::read_entries;
 use crate::emit::{PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -177,7 +178,8 @@ impl Message {
     ) -> Result<()> {
         let streamed = self.contents.len();
         let mut position = 0;
-        texts(list, |text, content, annotations| {
+        let wants_logprobs = sink.options().logprobs;
+        texts(list, |text, content, riders| {
             let is_known = position < streamed;
             let at = if is_known {
                 position
@@ -188,8 +190,19 @@ impl Message {
             // A content of another kind keeps the part that was streamed.
             let Some(part) = self.contents.get(at).map(|content| content.part) else { return };
             sink.text_whole(part, text);
-            if let Some(annotations) = annotations.filter(|list| *list != "[]" && !is_known) {
+            if is_known {
+                return;
+            }
+            if let Some(annotations) = riders.annotations.filter(|list| *list != "[]") {
                 sink.annotate(part, annotations);
+            }
+            if let Some(json) = riders.logprobs.filter(|_| wants_logprobs) {
+                let mut logprobs = Logprobs::default();
+                // `read` validated the JSON, so that an error here only means entries that are no log probabilities.
+                let _ = read_entries(&mut Reader::trusted(json), &mut logprobs);
+                if !logprobs.is_empty() {
+                    sink.logprobs(part, &logprobs);
+                }
             }
         })
     }
@@ -312,20 +325,27 @@ fn say<O: Output>(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut Delta
     }
 }
 
+/// JSON lists beside the text of a content.
+#[derive(Clone, Copy, Default)]
+struct Riders<'a> {
+    annotations: Option<&'a str>,
+    logprobs: Option<&'a str>,
+}
+
 /// Call `found` with each text of a content or summary list.
 fn texts<'a>(
     list: Option<&'a str>,
-    mut found: impl FnMut(Str<'a>, Content, Option<&'a str>),
+    mut found: impl FnMut(Str<'a>, Content, Riders<'a>),
 ) -> Result<()> {
     let Some(list) = list else { return Ok(()) };
     Reader::trusted(list).maybe_array(|reader| {
         if reader.kind()? == Kind::String {
-            found(reader.string()?, Content::Text, None);
+            found(reader.string()?, Content::Text, Riders::default());
             return Ok(());
         }
         let mut text = None;
         let mut content = Content::Text;
-        let mut annotations = None;
+        let mut riders = Riders::default();
         reader.maybe_object(|reader, key| {
             match key {
                 "text" => text = reader.opt_string()?.or(text),
@@ -335,13 +355,14 @@ fn texts<'a>(
                         text = Some(refusal);
                     }
                 }
-                "annotations" => annotations = reader.opt_raw()?,
+                "annotations" => riders.annotations = reader.opt_raw()?,
+                "logprobs" => riders.logprobs = reader.opt_raw()?,
                 _ => reader.skip()?,
             }
             Ok(())
         })?;
         if let Some(text) = text {
-            found(text, content, annotations);
+            found(text, content, riders);
         }
         Ok(())
     })

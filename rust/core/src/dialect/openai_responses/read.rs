@@ -196,6 +196,9 @@ impl<'a> Members<'a> {
             return match text {
                 Some(text) if done => Event::Whole { content, position, text },
                 Some(text) => Event::More { content, position, text, logprobs: self.logprobs },
+                None if self.logprobs.is_some() && !done => {
+                    Event::More { content, position, text: Str::plain(""), logprobs: self.logprobs }
+                }
                 None => Event::Progress,
             };
         }

@@ -157,6 +157,9 @@ impl ResponsesWriter {
 
     /// Close the open item.
     fn close(&mut self, page: &mut Page, status: &'static str) {
+        if self.item.as_ref().is_some_and(|item| item.pending.is_some() && item.has_logprobs()) {
+            self.more(page, "", Riders::default());
+        }
         let Some(item) = self.item.take() else { return };
         if item.pending.is_some() {
             page.notes.add("logprobs", "log probabilities without a text");
@@ -363,7 +366,7 @@ impl Writer for ResponsesWriter {
         if !text.is_empty() {
             self.more(page, text, riders);
         } else if let (Some(logprobs), Some(item)) = (riders.logprobs, &mut self.item) {
-            // No delta is empty; they ride on the next one.
+            // They ride on the next delta, or on an empty one before the item ends.
             item.pending.get_or_insert_default().append(logprobs);
         }
         if let Some(json) = riders.annotations {

@@ -14,6 +14,8 @@ pub(super) fn write_parts<W: Writer>(
     message: &MessageAssembler,
 ) -> usize {
     let mut calls = 0;
+    // They are those of the whole message, and the first text has them.
+    let mut logprobs = message.logprobs().map(|logprobs| &**logprobs);
     for (index, part) in message.parts().iter().enumerate() {
         match part {
             Part::Text(folded) | Part::Thinking(folded) => {
@@ -25,7 +27,9 @@ pub(super) fn write_parts<W: Writer>(
                     continue;
                 }
                 writer.open_text(page, &text);
-                writer.text(page, &text, &folded.text, Riders::default());
+                let takes_logprobs = kind == TextKind::Text && !text.refusal;
+                let logprobs = if takes_logprobs { logprobs.take() } else { None };
+                writer.text(page, &text, &folded.text, Riders { annotations: None, logprobs });
                 for json in &folded.annotations {
                     let riders = Riders { annotations: Some(json), logprobs: None };
                     writer.text(page, &text, "", riders);
@@ -49,6 +53,9 @@ pub(super) fn write_parts<W: Writer>(
                 writer.whole_part(page, &WholePart { index, json: json.clone() });
             }
         }
+    }
+    if logprobs.is_some_and(|logprobs| !logprobs.is_empty()) {
+        page.notes.add("logprobs", "log probabilities without a text");
     }
     calls
 }

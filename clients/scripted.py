@@ -90,7 +90,7 @@ def play(
             check=False,
             timeout=240,
         )
-        assert done.returncode == 0, done.stderr[-2_000:]
+        assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
         assert len(server.requests) == len(recordings), done.stdout[-2_000:] + done.stderr[-2_000:]
         assert LAST in done.stdout
         return server.requests[-1].body.decode()

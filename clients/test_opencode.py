@@ -79,8 +79,12 @@ def test_opencode_finishes_a_session_of_thirty_turns(
     command: list[str | Path] = [program(), "run", "--pure", "--auto", "--title", "A session"]
     command += ["--format", "json", "--model", f"deltafold/{MODEL}", "Work."]
     turns = [turn(session, number, work) for number in range(TURNS)]
-    last = play(dialect, turns, command, settings, work)
+    # opencode 1.18 asks again after an error inside of a Chat stream, and ends at one of Messages.
+    last = play(dialect, turns, command, settings, work, is_cut=protocol == "openai-chat")
     numbers = [str(number) for number in range(TURNS) if number % 4 != 1]
-    assert sorted((work / "log.txt").read_text().split(), key=int) == numbers
+    done = (work / "log.txt").read_text().split()
+    if protocol == "openai-chat":
+        done = list(dict.fromkeys(done))  # it runs what was whole before the cut, and asks again
+    assert sorted(done, key=int) == numbers
     assert (work / "28.txt").read_text() == '\u00e9 "\\'
     assert last.count("on-purpose") >= TURNS // 4

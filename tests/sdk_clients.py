@@ -1,18 +1,30 @@
 """Clients of the SDKs whose requests are answered in this process.
 
 In: the chunks of a body, and the failure at its end.  Out: clients of openai and anthropic.
+
+Law: a client has the HTTP package that its SDK takes: openai before version 3 takes httpx, the
+others take httpx2.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 import anthropic
-import httpx2
 import openai
 from anthropic.lib.bedrock import AnthropicBedrock, AsyncAnthropicBedrock
 
 BASE_URL: Final = "http://test"
 HEADERS: Final = {"content-type": "text/event-stream"}
+
+
+def http_package(client: type) -> Any:  # noqa: ANN401 - httpx or httpx2, as the SDK decides
+    """Return the HTTP package of an SDK, whose default client derives from the package's client."""
+    return import_module(client.__mro__[1].__module__.partition(".")[0])
+
+
+OPENAI_HTTP: Final = http_package(openai.DefaultHttpxClient)
+ANTHROPIC_HTTP: Final = http_package(anthropic.DefaultHttpxClient)
 
 
 class Body:
@@ -28,17 +40,7 @@ class Body:
             raise self._failure
 
 
-class SyncBody(httpx2.SyncByteStream):
-    """A body that cannot be awaited."""
-
-    def __init__(self, body: Body) -> None:
-        self._body = body
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._body)
-
-
-class AsyncBody(httpx2.AsyncByteStream):
+class AsyncBody:
     """A body that must be awaited."""
 
     def __init__(self, body: Body) -> None:
@@ -49,27 +51,27 @@ class AsyncBody(httpx2.AsyncByteStream):
             yield chunk
 
 
-def sync_http(chunks: Sequence[bytes], failure: Exception | None = None) -> httpx2.Client:
-    """Return a client of httpx2 that answers every request with a body."""
+def sync_http(package: Any, chunks: Sequence[bytes], failure: Exception | None = None) -> Any:  # noqa: ANN401 - of httpx or httpx2
+    """Return a client of an HTTP package that answers every request with a body."""
 
-    def answer(_: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(200, headers=HEADERS, stream=SyncBody(Body(chunks, failure)))
+    def answer(_: object) -> object:
+        return package.Response(200, headers=HEADERS, content=Body(chunks, failure))
 
-    return httpx2.Client(transport=httpx2.MockTransport(answer))
+    return package.Client(transport=package.MockTransport(answer))
 
 
-def async_http(chunks: Sequence[bytes], failure: Exception | None = None) -> httpx2.AsyncClient:
-    """Return an asynchronous client of httpx2 that answers every request with a body."""
+def async_http(package: Any, chunks: Sequence[bytes], failure: Exception | None = None) -> Any:  # noqa: ANN401 - of httpx or httpx2
+    """Return an asynchronous client of an HTTP package that answers every request with a body."""
 
-    async def answer(_: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(200, headers=HEADERS, stream=AsyncBody(Body(chunks, failure)))
+    async def answer(_: object) -> object:
+        return package.Response(200, headers=HEADERS, content=AsyncBody(Body(chunks, failure)))
 
-    return httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+    return package.AsyncClient(transport=package.MockTransport(answer))
 
 
 def openai_client(chunks: Sequence[bytes], failure: Exception | None = None) -> openai.OpenAI:
     """Return openai's client."""
-    http = sync_http(chunks, failure)
+    http = sync_http(OPENAI_HTTP, chunks, failure)
     return openai.OpenAI(base_url=BASE_URL, api_key="k", http_client=http, max_retries=0)
 
 
@@ -77,7 +79,7 @@ def async_openai_client(
     chunks: Sequence[bytes], failure: Exception | None = None
 ) -> openai.AsyncOpenAI:
     """Return openai's asynchronous client."""
-    http = async_http(chunks, failure)
+    http = async_http(OPENAI_HTTP, chunks, failure)
     return openai.AsyncOpenAI(base_url=BASE_URL, api_key="k", http_client=http, max_retries=0)
 
 
@@ -85,13 +87,13 @@ def anthropic_client(
     chunks: Sequence[bytes], failure: Exception | None = None
 ) -> anthropic.Anthropic:
     """Return anthropic's client."""
-    http = sync_http(chunks, failure)
+    http = sync_http(ANTHROPIC_HTTP, chunks, failure)
     return anthropic.Anthropic(base_url=BASE_URL, api_key="k", http_client=http, max_retries=0)
 
 
 def bedrock_client(chunks: Sequence[bytes], failure: Exception | None = None) -> AnthropicBedrock:
     """Return anthropic's client for Bedrock."""
-    http = sync_http(chunks, failure)
+    http = sync_http(ANTHROPIC_HTTP, chunks, failure)
     return AnthropicBedrock(
         base_url=BASE_URL, api_key="k", aws_region="us-east-1", http_client=http, max_retries=0
     )
@@ -101,7 +103,7 @@ def async_bedrock_client(
     chunks: Sequence[bytes], failure: Exception | None = None
 ) -> AsyncAnthropicBedrock:
     """Return anthropic's asynchronous client for Bedrock."""
-    http = async_http(chunks, failure)
+    http = async_http(ANTHROPIC_HTTP, chunks, failure)
     return AsyncAnthropicBedrock(
         base_url=BASE_URL, api_key="k", aws_region="us-east-1", http_client=http, max_retries=0
     )
@@ -111,5 +113,5 @@ def async_anthropic_client(
     chunks: Sequence[bytes], failure: Exception | None = None
 ) -> anthropic.AsyncAnthropic:
     """Return anthropic's asynchronous client."""
-    http = async_http(chunks, failure)
+    http = async_http(ANTHROPIC_HTTP, chunks, failure)
     return anthropic.AsyncAnthropic(base_url=BASE_URL, api_key="k", http_client=http, max_retries=0)

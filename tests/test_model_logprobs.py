@@ -138,7 +138,7 @@ def test_the_deltas_of_a_message_fold_to_its_logprobs() -> None:
 
 
 def test_the_stream_of_responses_keeps_the_logprobs_after_the_last_text() -> None:
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"delta": {"content": text}, "logprobs": {"content": [{"token": text, "logprob": -1.0}]}}
         for text in ("a", "b", "c")
     ]

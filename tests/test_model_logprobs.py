@@ -138,13 +138,14 @@ def test_the_deltas_of_a_message_fold_to_its_logprobs() -> None:
 
 
 def test_the_stream_of_responses_keeps_the_logprobs_after_the_last_text() -> None:
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"delta": {"content": text}, "logprobs": {"content": [{"token": text, "logprob": -1.0}]}}
         for text in ("a", "b", "c")
     ]
+    chunks.append({"delta": {}, "finish_reason": "stop"})
     body = b"".join(
         b"data: %b\n\n" % json.dumps({"id": "c", "choices": [{"index": 0, **chunk}]}).encode()
-        for chunk in [*chunks, {"delta": {}, "finish_reason": "stop"}]
+        for chunk in chunks
     )
     transcoder = deltafold.Transcoder(
         deltafold.Decoder("openai-chat", logprobs=True), "openai-responses"

@@ -30,8 +30,9 @@ class NoteCode(StrEnum):
     """Code of a note: the treatment of content that a dialect cannot express.
 
     >>> from deltafold.dialects import dialect_of
-    >>> config = AnthropicConfig(model_id="claude-opus-4-8", max_tokens=100)
-    >>> rendered = dialect_of("anthropic-messages").render([message], [], config)
+    >>> dialect = dialect_of("anthropic-messages")
+    >>> config = dialect.config_class(model_id="claude-opus-4-8", max_tokens=100)
+    >>> rendered = dialect.render([message], [], config)
     >>> [note["code"] for note in rendered.notes]
     ['thinking_dropped', 'turn_added']
     """
@@ -69,8 +70,9 @@ class Rendered:
     """A rendered request.
 
     >>> from deltafold.dialects import dialect_of
-    >>> config = OpenAIChatConfig(model_id="gpt-5-mini")
-    >>> rendered = dialect_of("openai-chat").render([Message.user("Hi")], [], config)
+    >>> dialect = dialect_of("openai-chat")
+    >>> config = dialect.config_class(model_id="gpt-5-mini")
+    >>> rendered = dialect.render([Message.user("Hi")], [], config)
     >>> rendered.body["model"], rendered.notes
     ('gpt-5-mini', ())
 

@@ -22,8 +22,8 @@ from deltafold.gateway import create_app
 from gateways import served
 
 PATHS: Final = {"passed": "/v1/chat/completions", "transcoded": "/v1/messages"}
-# Memory of the stream.  aiohttp takes 256 KiB with one read of a socket, and holds three of them:
-# what its parser has not read yet, what waits in its buffer, and what it gives.
+# Memory of one stream.  asyncio reads 256 KiB from a socket at once, and aiohttp holds three such
+# pieces: one in its parser, one in its buffer, one that its reader has returned.
 MOST_BYTES: Final = {"aiohttp": 3 << 19, "httpx2": 1 << 20}
 READ_BYTES: Final = 1 << 17
 
@@ -130,7 +130,7 @@ def test_a_client_that_hardly_reads_holds_its_upstream_back(way: str, transport:
     with flooded(transport) as (flood, url):
         asked = {"model": "m", "messages": [{"role": "user", "content": "short"}], "stream": True}
         answer = f"{url}/v1/chat/completions"
-        httpx2.post(answer, json=asked)  # what is imported at first is not memory of a stream
+        httpx2.post(answer, json=asked)  # imports every module before memory is measured
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
@@ -145,7 +145,7 @@ def test_a_client_that_hardly_reads_holds_its_upstream_back(way: str, transport:
                 assert "[DONE]" in httpx2.post(answer, json=asked).text
         finally:
             tracemalloc.stop()
-    # The head of an HTTP chunk may stand inside of a text.
+    # HTTP may begin a chunk in the middle of a text.
     numbers = re.findall(rb"<(\d+)>", re.sub(rb"\r\n[0-9a-f]+\r\n", b"", seen))
     assert len(numbers) > 1000
     assert list(map(int, numbers)) == list(range(len(numbers)))

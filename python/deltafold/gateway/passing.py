@@ -18,8 +18,6 @@ from deltafold.transports.response_info import ResponseInfo
 # Source: "event stream interpretation" of the HTML standard.
 _ENDS: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _OVERLAP: Final = 3
-_LAST_EVENT_BYTES: Final = 1024
-"""More than any provider's closing event has, with comments after it."""
 
 _CLOSING: Final = {
     "openai-chat": (b"[DONE]", b"data: [DONE]\n\n"),
@@ -83,9 +81,8 @@ class PassedBytes:
         whole, self._whole = self._whole, []
         if not whole:
             return b""
-        data = whole[0] if len(whole) == 1 else b"".join(whole)
-        self._last = data[-_LAST_EVENT_BYTES:]
-        return data
+        self._last = whole[0] if len(whole) == 1 else b"".join(whole)
+        return self._last
 
     def close(self) -> bytes:
         """Return the rest of a stream that succeeded."""
@@ -93,8 +90,7 @@ class PassedBytes:
         rest = b"".join(self._part)
         self._part = []
         if _is_event(rest):
-            data += rest + b"\n\n"
-            self._last = data[-_LAST_EVENT_BYTES:]
+            self._last = data = data + rest + b"\n\n"
         if self._closing is None or self._closing[0] in self._last:
             return data
         return data + self._closing[1]

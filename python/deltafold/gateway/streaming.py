@@ -34,9 +34,6 @@ _NOT_OF_THE_UPSTREAM: Final = {
 }
 """Failures that the upstream's bytes do not tell the client: a cut, garbage, silence."""
 
-_MOST_WRITTEN: Final = 64 << 10
-"""Bytes of one write: a server copies each, and waits for its client after one only."""
-
 
 class StreamedResponse(Response):
     """A streamed answer.  The upstream is called when the response is.
@@ -100,7 +97,6 @@ class StreamedResponse(Response):
             if not self._begun and (upstream := await self._instead()) is not None:
                 return upstream
             data = write(batch) if guard is None else await self._guarded(guard, batch)
-            del batch  # it holds the chunk, which would wait together with what is written
             if data:
                 if stream.status != "started":
                     await self._tell()
@@ -134,12 +130,6 @@ class StreamedResponse(Response):
             await pulse.beating
         if not self._begun:
             await self._begin()
-        if len(data) > _MOST_WRITTEN:
-            cuts = range(0, len(data), _MOST_WRITTEN)
-            for at in cuts[:-1]:
-                piece = data[at : at + _MOST_WRITTEN]
-                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
-            data = data[cuts[-1] :]
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
         pulse.seen()
 

@@ -50,12 +50,19 @@ def test_other_names_are_answered_in_the_order_of_the_recordings(tmp_path: Path)
     with served(create_app(replay_table(tmp_path))) as url:
         for _ in range(2):
             assert len(chat(url, "any").choices[0].message.tool_calls) == 2
-            # What counts tokens calls nobody, and uses no recording up.
+            # Counting tokens calls no upstream, so that the next answer stays the next one.
             httpx2.post(f"{url}/v1/messages/count_tokens", json={"model": "any", "messages": []})
             assert chat(url, "any").choices[0].message.content == TEXT.text
             with pytest.raises(openai.RateLimitError, match="slow down"):
                 chat(url, "any")
         assert chat(url, "2").choices[0].message.content == TEXT.text
+
+
+def test_recorded_pauses_can_be_left_out(tmp_path: Path) -> None:
+    body = recorded(TEXT, "openai-chat").body
+    Recording(((100.0, body),)).save(tmp_path / "slow.jsonl")
+    with served(create_app(replay_table(tmp_path, flat_out=True))) as url:
+        assert chat(url, "slow").choices[0].message.content == TEXT.text
 
 
 def test_a_folder_without_recordings_is_named(tmp_path: Path) -> None:
@@ -66,6 +73,12 @@ def test_a_folder_without_recordings_is_named(tmp_path: Path) -> None:
     with pytest.raises(MisuseError, match=r"name the file DIALECT\.odd\.sse"):
         replay_table(tmp_path)
     (tmp_path / "odd.sse").unlink()
+    for name in ("openai-chat.a.sse", "openai-chat.a.json"):
+        (tmp_path / name).write_bytes(b"data: {}\n\n")
+    with pytest.raises(MisuseError, match=r"two files have the name 'openai-chat\.a'"):
+        replay_table(tmp_path)
+    for name in ("openai-chat.a.sse", "openai-chat.a.json"):
+        (tmp_path / name).unlink()
     (tmp_path / "cut.jsonl").write_bytes(b'{"recording": 99}\n')
     with pytest.raises(MisuseError, match=r"cut\.jsonl: not a recording"):
         replay_table(tmp_path)

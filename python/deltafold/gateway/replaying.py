@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from deltafold.bodies import detect
-from deltafold.contract import ErrorCode
-from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.gateway.table import ModelTable, Upstream
 from deltafold.models.adapters import adapter_of
@@ -51,13 +49,19 @@ def replay_table(folder: str | Path, *, flat_out: bool = False) -> ModelTable:
         flat_out: leaves the recorded pauses out.
 
     Raises:
-        MisuseError: there is no recording, or the dialect of one is not known; the error names it.
+        MisuseError: there is no recording, two have the same name, or the dialect of one is not
+            known; the error names it.
         OSError: a file cannot be read.
     """
     files = sorted(path for path in Path(folder).iterdir() if path.suffix in _SUFFIXES)
     if not files:
         raise MisuseError(f"{folder}: no file ends with {', '.join(sorted(_SUFFIXES))}")
-    return _ReplayTable({path.stem: _read(path) for path in files}, flat_out=flat_out)
+    recordings: dict[str, tuple[str, Recording]] = {}
+    for path in files:
+        if path.stem in recordings:
+            raise MisuseError(f"{folder}: two files have the name {path.stem!r}")
+        recordings[path.stem] = _read(path)
+    return _ReplayTable(recordings, flat_out=flat_out)
 
 
 class _ReplayTable(ModelTable):
@@ -90,19 +94,14 @@ class _ReplayTable(ModelTable):
 
     def find(self, name: str) -> Upstream:
         """Return the recording of a name, or the next one in the order of all recordings."""
-        try:
-            return super().find(name)
-        except ModelError as error:
-            if error.code is not ErrorCode.NOT_FOUND:
-                raise
-        return self._in_order[self._next]
+        return super().find(name) if name in self.names else self._in_order[self._next]
 
     def _go_on(self) -> None:
         self._next = (self._next + 1) % len(self._in_order)
 
 
 class _Played(ReplayTransport):
-    """One recording for every request; a server keeps no requests, which would be without end."""
+    """Answers every request with one recording, and keeps no request: a server gets any number."""
 
     def __init__(
         self, recording: Recording, answered: Callable[[], None] | None, *, flat_out: bool
@@ -119,22 +118,26 @@ class _Played(ReplayTransport):
 
 def _read(path: Path) -> tuple[str, Recording]:
     """Return the dialect and the recording of a file."""
-    given = path.read_bytes()
-    is_saved = given.startswith(_HEAD)
+    body = path.read_bytes()
+    if not body.startswith(_HEAD):
+        dialect = _dialect_of(path, body, None)
+        kind = "application/json" if path.suffix == ".json" else _TYPES.get(dialect)
+        if kind is None:
+            return dialect, Recording.of_events(body)
+        return dialect, Recording.of(body, content_type=kind)
     try:
-        recording = Recording.load(path) if is_saved else Recording.of_events(given)
+        recording = Recording.load(path)
     except ValueError as error:
         raise MisuseError(str(error)) from error
+    return _dialect_of(path, recording.body, recording.headers.get("content-type")), recording
+
+
+def _dialect_of(path: Path, body: bytes, content_type: str | None) -> str:
     named = path.name.partition(".")[0]
     if adapter_of(named) is not None:
-        dialect = named
-    else:
-        found = detect(recording.body, recording.headers.get("content-type") if is_saved else None)
-        if found.dialect is None:
-            fit = " and ".join(found.candidates) or "no protocol"
-            raise MisuseError(f"{path}: the body fits {fit}; name the file DIALECT.{path.name}")
-        dialect = found.dialect
-    if not is_saved and (dialect in _TYPES or path.suffix == ".json"):
-        kind = "application/json" if path.suffix == ".json" else _TYPES[dialect]
-        recording = Recording.of(given, content_type=kind)
-    return dialect, recording
+        return named
+    found = detect(body, content_type)
+    if found.dialect is None:
+        fit = " and ".join(found.candidates) or "no protocol"
+        raise MisuseError(f"{path}: the body fits {fit}; name the file DIALECT.{path.name}")
+    return found.dialect

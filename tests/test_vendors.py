@@ -27,10 +27,10 @@ def test_a_row_names_known_dialects_and_addresses(vendor: Vendor) -> None:
 
 
 @pytest.mark.parametrize("vendor", VENDORS.values(), ids=list(VENDORS))
-def test_a_row_has_a_source_and_the_month_of_its_check(vendor: Vendor) -> None:
+def test_a_row_has_sources_and_the_month_of_its_check(vendor: Vendor) -> None:
     assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", vendor.checked)
-    assert vendor.source
-    for source in vendor.source.split(", "):
+    assert vendor.sources
+    for source in vendor.sources:
         if source == "recording" or source.startswith("https://"):
             continue
         assert re.fullmatch(r"\w+(/\w+)+\.py", source)

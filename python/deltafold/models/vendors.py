@@ -35,9 +35,9 @@ class Vendor:
             continue an answer marked by `prefix`; "" if the vendor does not continue answers.
         paths: the request path below the address, for dialects whose path differs from the usual
             one. No SDK knows such a path, so that plain HTTP sends these requests.
-        source: origins of the row, separated by a comma: URLs of public documentation, "recording",
-            or files of a package that hold the same facts.
-        checked: month in which the row was compared with its source, as "YYYY-MM".
+        sources: origins of the row: URLs of public documentation, "recording", or files of packages
+            that hold the same facts.
+        checked: month in which the row was compared with its sources, as "YYYY-MM".
     """
 
     name: str
@@ -52,7 +52,7 @@ class Vendor:
     header_variables: Mapping[str, str] = field(default_factory=dict[str, str])
     continuing_segment: str = ""
     paths: Mapping[str, str] = field(default_factory=dict[str, str])
-    source: str = ""
+    sources: tuple[str, ...] = ()
     checked: str = ""
 
     @property
@@ -97,7 +97,7 @@ def _chat(
     aliases: tuple[str, ...] = (),
     continuing_segment: str = "",
     path: str | None = None,
-    source: str,
+    sources: tuple[str, ...],
     checked: str,
 ) -> Vendor:
     """Make the row of a vendor whose usual dialect is Chat; `responses` have the same address."""
@@ -114,7 +114,7 @@ def _chat(
         aliases,
         continuing_segment=continuing_segment,
         paths={} if path is None else {_CHAT: path},
-        source=source,
+        sources=sources,
         checked=checked,
     )
 
@@ -127,7 +127,7 @@ _ROWS = (
         "ANTHROPIC_API_KEY",
         address_variables=("ANTHROPIC_BASE_URL",),
         token_variable="ANTHROPIC_AUTH_TOKEN",  # noqa: S106 - the name of a variable
-        source="anthropic/_client.py",
+        sources=("anthropic/_client.py",),
         checked="2026-11",
     ),
     Vendor(
@@ -139,7 +139,7 @@ _ROWS = (
             "openai-organization": "OPENAI_ORG_ID",
             "openai-project": "OPENAI_PROJECT_ID",
         },
-        source="openai/_client.py, openai/_data_residency.py",
+        sources=("openai/_client.py", "openai/_data_residency.py"),
         checked="2026-11",
     ),
     _chat(
@@ -149,7 +149,7 @@ _ROWS = (
         {},
         responses=True,
         messages="https://{resource}.services.ai.azure.com/anthropic",
-        source=("pydantic_ai/providers/azure.py, anthropic/lib/foundry.py"),
+        sources=("pydantic_ai/providers/azure.py", "anthropic/lib/foundry.py"),
         checked="2026-11",
     ),
     Vendor(
@@ -160,7 +160,7 @@ _ROWS = (
         ),
         "AWS_BEARER_TOKEN_BEDROCK",
         address_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"),
-        source=("anthropic/lib/bedrock/_client.py, botocore/utils.py"),
+        sources=("anthropic/lib/bedrock/_client.py", "botocore/utils.py"),
         checked="2026-11",
     ),
     _chat(
@@ -168,14 +168,16 @@ _ROWS = (
         "https://api.cerebras.ai/v1",
         "CEREBRAS_API_KEY",
         {},
-        source="pydantic_ai/providers/cerebras.py",
+        sources=("pydantic_ai/providers/cerebras.py",),
         checked="2026-11",
     ),
     _chat(
         "cloudflare",
         "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
         "CLOUDFLARE_API_TOKEN",
-        source="https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility",
+        sources=(
+            "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility",
+        ),
         checked="2026-11",
     ),
     Vendor(
@@ -183,7 +185,7 @@ _ROWS = (
         {"cohere-chat": "https://api.cohere.com"},
         "CO_API_KEY",
         address_variables=("CO_API_URL",),
-        source=("cohere/environment.py, cohere/client_v2.py"),
+        sources=("cohere/environment.py", "cohere/client_v2.py"),
         checked="2026-11",
     ),
     _chat(
@@ -191,14 +193,18 @@ _ROWS = (
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         "DASHSCOPE_API_KEY",
         aliases=("alibaba", "qwen"),
-        source="https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
+        sources=(
+            "https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
+        ),
         checked="2026-11",
     ),
     _chat(
         "databricks",
         "https://{workspace}.cloud.databricks.com/serving-endpoints",
         "DATABRICKS_TOKEN",
-        source="https://docs.databricks.com/machine-learning/model-serving/score-foundation-models.html",
+        sources=(
+            "https://docs.databricks.com/machine-learning/model-serving/score-foundation-models.html",
+        ),
         checked="2026-11",
     ),
     _chat(
@@ -209,9 +215,9 @@ _ROWS = (
         responses=True,
         messages="https://api.deepseek.com/anthropic",
         continuing_segment="/beta",
-        source=(
-            "litellm/llms/deepseek/chat/transformation.py, "
-            "litellm/llms/deepseek/messages/transformation.py"
+        sources=(
+            "litellm/llms/deepseek/chat/transformation.py",
+            "litellm/llms/deepseek/messages/transformation.py",
         ),
         checked="2026-11",
     ),
@@ -219,7 +225,7 @@ _ROWS = (
         "fireworks",
         "https://api.fireworks.ai/inference/v1",
         "FIREWORKS_API_KEY",
-        source="pydantic_ai/providers/fireworks.py",
+        sources=("pydantic_ai/providers/fireworks.py",),
         checked="2026-11",
     ),
     # Its token comes from the sign-in of an editor and lives for half an hour.
@@ -229,7 +235,7 @@ _ROWS = (
         "GITHUB_COPILOT_TOKEN",
         responses=True,
         messages="https://api.githubcopilot.com",
-        source="litellm/llms/github_copilot/common_utils.py",
+        sources=("litellm/llms/github_copilot/common_utils.py",),
         checked="2026-11",
     ),
     Vendor(
@@ -241,7 +247,7 @@ _ROWS = (
         aliases=("gemini",),
         address_variables=("GOOGLE_GEMINI_BASE_URL",),
         earlier_key_variables=("GOOGLE_API_KEY",),
-        source="google/genai/_api_client.py",
+        sources=("google/genai/_api_client.py",),
         checked="2026-11",
     ),
     Vendor(
@@ -254,7 +260,9 @@ _ROWS = (
         # A token that lives for an hour: `gcloud auth print-access-token`.
         "GOOGLE_OAUTH_ACCESS_TOKEN",
         aliases=("vertex",),
-        source="https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
+        sources=(
+            "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
+        ),
         checked="2026-11",
     ),
     _chat(
@@ -262,7 +270,7 @@ _ROWS = (
         "http://127.0.0.1/v1",
         "GPUSTACK_API_KEY",
         messages="http://127.0.0.1",
-        source="https://docs.gpustack.ai/latest/integrations/inference-apis/",
+        sources=("https://docs.gpustack.ai/latest/integrations/inference-apis/",),
         checked="2026-11",
     ),
     _chat(
@@ -271,7 +279,7 @@ _ROWS = (
         "GROQ_API_KEY",
         {},
         responses=True,
-        source="https://console.groq.com/docs/openai",
+        sources=("https://console.groq.com/docs/openai",),
         checked="2026-11",
     ),
     _chat(
@@ -279,7 +287,7 @@ _ROWS = (
         "https://router.huggingface.co/v1",
         "HF_TOKEN",
         responses=True,
-        source="huggingface_hub/inference/_providers/_common.py",
+        sources=("huggingface_hub/inference/_providers/_common.py",),
         checked="2026-11",
     ),
     # Models in this process need no address.
@@ -287,7 +295,7 @@ _ROWS = (
         "local",
         {_CHAT: None},
         None,
-        source="deltafold/models/local.py",
+        sources=("deltafold/models/local.py",),
         checked="2026-11",
     ),
     _chat(
@@ -295,7 +303,7 @@ _ROWS = (
         "http://127.0.0.1:8080/v1",
         None,
         messages="http://127.0.0.1:8080",
-        source="https://huggingface.co/blog/ggml-org/anthropic-messages-api-in-llamacpp",
+        sources=("https://huggingface.co/blog/ggml-org/anthropic-messages-api-in-llamacpp",),
         checked="2026-11",
     ),
     _chat(
@@ -305,9 +313,9 @@ _ROWS = (
         responses=True,
         messages="http://127.0.0.1:1234",
         aliases=("lmstudio",),
-        source=(
-            "https://lmstudio.ai/docs/developer/anthropic-compat, "
-            "https://lmstudio.ai/docs/api/openai-api"
+        sources=(
+            "https://lmstudio.ai/docs/developer/anthropic-compat",
+            "https://lmstudio.ai/docs/api/openai-api",
         ),
         checked="2026-11",
     ),
@@ -315,7 +323,7 @@ _ROWS = (
         "mistral",
         {"mistral": "https://api.mistral.ai/v1"},
         "MISTRAL_API_KEY",
-        source="mistralai/client/sdkconfiguration.py",
+        sources=("mistralai/client/sdkconfiguration.py",),
         checked="2026-11",
     ),
     _chat(
@@ -325,7 +333,7 @@ _ROWS = (
         _ALL_REASONING,
         messages="https://api.moonshot.ai/anthropic",
         aliases=("moonshotai",),
-        source="https://platform.kimi.ai/docs/api/overview",
+        sources=("https://platform.kimi.ai/docs/api/overview",),
         checked="2026-11",
     ),
     Vendor(
@@ -336,7 +344,7 @@ _ROWS = (
         address_variables=("OLLAMA_HOST",),
         address_is_host=True,
         token_variable="OLLAMA_API_KEY",  # noqa: S106 - the name of a variable
-        source=("ollama/_client.py, https://docs.ollama.com/api"),
+        sources=("ollama/_client.py", "https://docs.ollama.com/api"),
         checked="2026-11",
     ),
     _chat(
@@ -346,21 +354,21 @@ _ROWS = (
         _ALL_DETAILS,
         responses=True,
         messages="https://openrouter.ai/api",
-        source="pydantic_ai/providers/openrouter.py",
+        sources=("pydantic_ai/providers/openrouter.py",),
         checked="2026-11",
     ),
     _chat(
         "perplexity",
         "https://api.perplexity.ai",
         "PERPLEXITY_API_KEY",
-        source="https://docs.perplexity.ai/docs/sonar/openai-compatibility",
+        sources=("https://docs.perplexity.ai/docs/sonar/openai-compatibility",),
         checked="2026-11",
     ),
     _chat(
         "together",
         "https://api.together.ai/v1",
         "TOGETHER_API_KEY",
-        source="https://docs.together.ai/docs/inference/openai-compatibility",
+        sources=("https://docs.together.ai/docs/inference/openai-compatibility",),
         checked="2026-11",
     ),
     _chat(
@@ -369,14 +377,16 @@ _ROWS = (
         None,
         responses=True,
         messages="http://127.0.0.1:8000",
-        source="https://docs.vllm.ai/en/v0.15.0/serving/openai_compatible_server/",
+        sources=("https://docs.vllm.ai/en/v0.15.0/serving/openai_compatible_server/",),
         checked="2026-11",
     ),
     _chat(
         "watsonx",
         "https://{region}.ml.cloud.ibm.com/ml/gateway/v1",
         "WATSONX_APIKEY",
-        source="https://www.ibm.com/docs/en/watsonx/saas?topic=generation-inferencing-gateway-models",
+        sources=(
+            "https://www.ibm.com/docs/en/watsonx/saas?topic=generation-inferencing-gateway-models",
+        ),
         checked="2026-11",
     ),
     _chat(
@@ -384,7 +394,7 @@ _ROWS = (
         "https://api.writer.com/v1",
         "WRITER_API_KEY",
         path="/chat",
-        source="https://dev.writer.com/api-reference/completion-api/chat-completion",
+        sources=("https://dev.writer.com/api-reference/completion-api/chat-completion",),
         checked="2026-11",
     ),
     _chat(
@@ -392,9 +402,9 @@ _ROWS = (
         "https://api.x.ai/v1",
         "XAI_API_KEY",
         responses=True,
-        source=(
-            "pydantic_ai/providers/xai.py, "
-            "https://docs.x.ai/developers/model-capabilities/text/comparison"
+        sources=(
+            "pydantic_ai/providers/xai.py",
+            "https://docs.x.ai/developers/model-capabilities/text/comparison",
         ),
         checked="2026-11",
     ),
@@ -404,8 +414,9 @@ _ROWS = (
         "ZAI_API_KEY",
         _ALL_REASONING,
         messages="https://api.z.ai/api/anthropic",
-        source=(
-            "pydantic_ai/providers/zai.py, https://docs.z.ai/scenario-example/develop-tools/claude"
+        sources=(
+            "pydantic_ai/providers/zai.py",
+            "https://docs.z.ai/scenario-example/develop-tools/claude",
         ),
         checked="2026-11",
     ),

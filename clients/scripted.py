@@ -9,11 +9,11 @@ import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from deltafold import Encoder, Message, message_deltas
 from deltafold.gateway import create_app
-from deltafold.parts import MessagePart, TextPart, ToolCallPart
+from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
 from deltafold.usage import Usage
 from gateways import served, upstream
@@ -25,6 +25,8 @@ RUNS: Final = 5
 CUT: Final = 7
 """The turn whose stream is cut at first."""
 LAST: Final = "The session is over."
+WRITTEN: Final = '\u00e9 "\\'
+"""Text of a written file, with what JSON escapes."""
 
 
 class Session:
@@ -45,6 +47,46 @@ class Session:
         message.meta.usage = Usage(input_tokens=100, output_tokens=10, total_tokens=110)
         message.meta.response_id = f"turn-{self._calls}"
         return message
+
+
+class Tools(NamedTuple):
+    """Calls of a program's tools for commands and for files, each as its name and arguments."""
+
+    run: Callable[[str], tuple[str, Mapping[str, str]]]
+    write: Callable[[str, str], tuple[str, Mapping[str, str]]]
+
+
+def turns_of(session: Session, tools: Tools, work: Path) -> list[Message]:
+    """Return turns that append to a file, write files beside it, and run commands that fail."""
+
+    def turn(number: int) -> Message:
+        append = session.call(*tools.run(f"echo {number} >> log.txt"))
+        match number % 4:
+            case 0:
+                write = session.call(*tools.write(str(work / f"{number}.txt"), WRITTEN))
+                return session.message(ThinkingPart(text=f"Turn {number}."), append, write)
+            case 1:
+                fails = session.call(*tools.run("echo on-purpose; exit 3"))
+                return session.message(TextPart(text="This fails."), fails)
+            case _:
+                return session.message(append)
+
+    return [turn(number) for number in range(TURNS)]
+
+
+def check_work(work: Path, last: str, *, repeats: bool = False) -> None:
+    """Check the files that the turns wrote, and the results of the last request.
+
+    Args:
+        work: the folder.
+        last: the last request.
+        repeats: whether the program may have run a call twice.
+    """
+    done = (work / "log.txt").read_text().split()
+    numbers = [number for number in range(TURNS) if number % 4 != 1]
+    assert sorted(map(int, set(done) if repeats else done)) == numbers
+    assert (work / "28.txt").read_text() == WRITTEN
+    assert last.count("on-purpose") >= TURNS // 4
 
 
 def recording(message: Message, dialect: str, *, is_cut: bool = False) -> Recording:

@@ -2,7 +2,7 @@
 
 In: a message.  Out: a list with `token`, `logprob`, `bytes` and `top_logprobs` for each token.
 
-Law: an answer whose request did not ask for log probabilities has none, and costs nothing.
+Law: an answer whose request did not ask for log probabilities has none.
 """
 
 from typing import Any, cast

@@ -358,8 +358,8 @@ class Model(Streaming, Generic[ConfigT]):
         streamed: bool,
     ) -> Prepared:
         caller = self._clients.caller(kind)
-        own = self._vendor.paths.get(self.dialect)
-        if caller.sdk is not None and own is not None:
+        if caller.sdk is not None and self.dialect in self._vendor.paths:
+            own = self._vendor.paths[self.dialect]
             raise MisuseError(
                 f"client: {self._vendor.name} answers at {own}, a path that no SDK calls; leave "
                 "the client out, or give a client of an HTTP library"

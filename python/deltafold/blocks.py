@@ -488,13 +488,8 @@ def messages_of_content(
 ) -> list[Message]:
     """Return the messages of the content of one message of the API.
 
-    >>> content = [
-    ...     {"type": "tool_result", "tool_use_id": "call_1", "content": "17:42"},
-    ...     "And tomorrow?",
-    ... ]
-    >>> messages = messages_of_content(
-    ...     deltafold.Role.USER, content, ["content[0]", "content[1]"]
-    ... )
+    >>> content = [{"type": "tool_result", "tool_use_id": "a", "content": "17:42"}, "Tomorrow?"]
+    >>> messages = messages_of_content(deltafold.Role.USER, content, ["[0]", "[1]"])
     >>> [message.role.value for message in messages]
     ['tool', 'user']
 
@@ -555,9 +550,8 @@ def _messages_of(
 class ProgressMessage(BaseModel):
     """Progress of a running tool.
 
-    >>> progress = ProgressMessage(
-    ...     content=deltafold.Message.assistant("Page 2 of 5"), tool_use_id="call_1"
-    ... )
+    >>> page = deltafold.Message.assistant("Page 2 of 5")
+    >>> progress = ProgressMessage(content=page, tool_use_id="call_1")
     >>> ProgressMessage.from_dict(progress.to_dict()).content.text
     'Page 2 of 5'
 

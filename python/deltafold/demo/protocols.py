@@ -1,7 +1,7 @@
 """Streams one recording through the gateway to official clients of three protocols, side by side.
 
 In: a body of the Messages API.  Out: the events of each client as they arrive, one column a client,
-and what each made of the same answer.
+and the text, the arguments and the token counts that each client read.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _ASKED: Final = "Play me the recording."
 
 @dataclass(slots=True)
 class Column:
-    """What one client received.
+    """Events and content that one client received.
 
     Attributes:
         title: the client and its protocol.
@@ -54,7 +54,7 @@ class Column:
 
 
 def show(body: bytes, pace_seconds: float) -> list[Column]:
-    """Play the body for all clients at once, and return what they received."""
+    """Stream the recording to all clients at once; returns a column for each client."""
     console = Console(highlight=False)
     columns = [Column("openai, Chat"), Column("openai, Responses"), Column("anthropic, Messages")]
     with _gateway(body, pace_seconds) as url, Live(console=console, transient=True) as live:

@@ -115,7 +115,9 @@ def test_the_stub_has_the_names_of_the_package() -> None:
 def docstrings_of_constants() -> dict[str, str]:
     """Return the strings below the assignments of the package's modules, by the assigned name."""
     found: dict[str, str] = {}
-    for path in sorted((ROOT / "python/deltafold").rglob("*.py")):
+    for path in sorted((ROOT / "python/deltafold").rglob("*.py*")):
+        if path.suffix not in {".py", ".pyi"}:
+            continue
         body = ast.parse(path.read_text(encoding="utf-8")).body
         for assigned, text in pairwise(body):
             match assigned, text:

@@ -95,6 +95,11 @@ __all__ = [
 _ValueT_co = TypeVar("_ValueT_co", covariant=True)
 
 __version__: Final[str]
+"""Version of the package.
+
+>>> deltafold.__version__.count(".")
+2
+"""
 CONTRACT_VERSION: Final[str]
 MAX_ARGUMENT_DEPTH: Final[int]
 MAX_REFUSAL_BYTES: Final[int]

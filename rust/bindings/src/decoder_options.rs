@@ -28,12 +28,18 @@ use crate::tools;
 static SHAPES: LazyLock<Arc<Shapes>> = LazyLock::new(Arc::default);
 
 /// Return the names of all dialects.
+///
+/// >>> "anthropic-messages" in deltafold.dialect_names()
+/// True
 #[pyfunction]
 pub(crate) fn dialect_names() -> Vec<&'static str> {
     REGISTRY.iter().map(|row| row.name).collect()
 }
 
 /// Return the names of all markups: the notations of model families for reasoning and tool calls in plain text.
+///
+/// >>> "hermes" in deltafold.markup_names()
+/// True
 #[pyfunction]
 pub(crate) fn markup_names() -> Vec<&'static str> {
     FAMILIES.iter().map(|family| family.name).collect()

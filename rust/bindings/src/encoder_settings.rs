@@ -15,6 +15,9 @@ use crate::errors;
 use crate::limits::Limits;
 
 /// Return the names of all targets.
+///
+/// >>> "gemini-array" in deltafold.target_names()
+/// True
 #[pyfunction]
 pub(crate) fn target_names() -> Vec<&'static str> {
     TARGETS.iter().map(|row| row.name).collect()

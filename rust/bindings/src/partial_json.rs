@@ -459,6 +459,11 @@ impl PartialJson {
 }
 
 /// Defect of a JSON text, with its offset in UTF-8 bytes.
+///
+/// >>> partial = deltafold.PartialJson()
+/// >>> partial.feed('{"a": +')
+/// >>> partial.error.offset
+/// 6
 #[pyclass(frozen, module = "deltafold._core", eq, hash, get_all)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct JsonDefect {

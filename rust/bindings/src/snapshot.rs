@@ -99,6 +99,14 @@ fn joined<'py>(py: Python<'py>, lists: &[Box<str>]) -> PyResult<Bound<'py, PyLis
 }
 
 /// State of a tool call so far.
+///
+/// >>> decoder = deltafold.Decoder("anthropic-messages")
+/// >>> assembler = deltafold.MessageAssembler()
+/// >>> event = b'data: {"type":"content_block_start","index":0,"content_block":'
+/// >>> call = b'{"type":"tool_use","id":"call_1","name":"weather","input":{}}}\n\n'
+/// >>> assembler.consume(decoder.feed(event + call))
+/// >>> assembler.tool_calls["call_1"].tool_name, assembler.tool_calls["call_1"].ended
+/// ('weather', False)
 #[pyclass(frozen, module = "deltafold._core", eq, hash, get_all)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct ToolCallBuffer {

@@ -1,53 +1,26 @@
 """The official TypeScript and Go clients read every recording and fixture, transcoded.
 
 In: the recordings (../shared/corpus or DELTAFOLD_CORPUS) and tests/fixtures; the programs
-compare/judges/ts and compare/judges/go; llm-comply (`comply`).  Out: docs/judges.md, and exit code
-1 where a client reads something else than the source's message.
+compare/judges/ts and compare/judges/go; a running gateway (`through_gateway`); llm-comply
+(`comply`).  Out: docs/judges.md, and exit code 1 where a client reads something else than the
+source's message.
 
 Laws: `judging`, which the Python clients of `make test` use as well, says what must be equal. A
 difference that the client causes is a `Limit` with its reason, and a limit that no stream needs is
 a disagreement too. Run by `make judges`.
 """
 
-import json
-import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import comply
+import through_gateway
+from programs import JUDGES, PROGRAMS, Judge, Lines, answer_of, read_all, version_of
 
 import judging
-
-HERE = Path(__file__).parent / "judges"
-# A line of answers by the name of its stream.
-Lines = dict[str, dict[str, Any]]
-
-
-class Limit(NamedTuple):
-    """Streams that a client cannot read as they are, the field that differs, and the reason."""
-
-    streams: frozenset[str]
-    field: str
-    reason: str
-
-
-class Judge(NamedTuple):
-    """A client: its package, language, the target that it reads, its limits, and what it reads."""
-
-    package: str
-    language: str
-    target: str
-    limits: tuple[Limit, ...] = ()
-    whole: bool = False
-
-    @property
-    def name(self) -> str:
-        """Name of the client in the programs."""
-        return f"{self.target} (whole)" if self.whole else self.target
 
 
 class Result(NamedTuple):
@@ -58,76 +31,6 @@ class Result(NamedTuple):
     failures: int
     refused: list[str]
     found: list[judging.Verdict]
-
-
-class ClientError(Exception):
-    """A client raised while it read a stream."""
-
-
-OPENAI_GO = "github.com/openai/openai-go/v3"
-ANTHROPIC_GO = "github.com/anthropics/anthropic-sdk-go"
-JUDGES = (
-    Judge("openai", "TypeScript", "openai-chat"),
-    Judge("openai", "TypeScript", "openai-responses"),
-    Judge(
-        "@anthropic-ai/sdk",
-        "TypeScript",
-        "anthropic-messages",
-        (
-            Limit(
-                frozenset({"gemini/args-shapes"}),
-                "terminal",
-                "Its parser of incomplete JSON drops a number at the end, as it may go on, and "
-                "raises on arguments that are a number alone.",
-            ),
-            Limit(
-                frozenset({"openai-responses/args-not-json"}),
-                "terminal",
-                "It parses arguments while they arrive and raises on those that are no JSON.",
-            ),
-        ),
-    ),
-    Judge("@google/genai", "TypeScript", "gemini"),
-    Judge("openai", "TypeScript", "openai-chat", whole=True),
-    Judge("openai", "TypeScript", "openai-responses", whole=True),
-    Judge("@anthropic-ai/sdk", "TypeScript", "anthropic-messages", whole=True),
-    Judge("@google/genai", "TypeScript", "gemini", whole=True),
-    Judge("ai", "TypeScript", "ai-sdk"),
-    Judge("@ag-ui/client", "TypeScript", "ag-ui"),
-    Judge(
-        OPENAI_GO,
-        "Go",
-        "openai-chat",
-        (
-            Limit(
-                frozenset({"openai-chat/custom-tool", "openai-responses/custom-tool"}),
-                "calls",
-                "Its chunks and its accumulator know calls of functions only; a call with free "
-                "text has no name and no input.",
-            ),
-        ),
-    ),
-    Judge(OPENAI_GO, "Go", "openai-responses"),
-    Judge(OPENAI_GO, "Go", "openai-chat", whole=True),
-    Judge(OPENAI_GO, "Go", "openai-responses", whole=True),
-    Judge(ANTHROPIC_GO, "Go", "anthropic-messages", whole=True),
-    Judge(
-        ANTHROPIC_GO,
-        "Go",
-        "anthropic-messages",
-        (
-            Limit(
-                frozenset({"anthropic-messages/call-not-json", "openai-responses/args-not-json"}),
-                "calls",
-                "It replaces arguments that are no JSON with an empty object.",
-            ),
-        ),
-    ),
-)
-PROGRAMS = {
-    "TypeScript": [str(HERE / "ts/node_modules/.bin/node"), str(HERE / "ts/judge.ts")],
-    "Go": [str(HERE / "go/judges")],
-}
 
 
 def streams(judge: Judge) -> Iterator[judging.Stream]:
@@ -141,53 +44,28 @@ def streams(judge: Judge) -> Iterator[judging.Stream]:
             yield judging.untranscoded(source)
 
 
-def write_manifest(folder: Path, judges: list[Judge]) -> Path:
-    """Write all streams that these clients read, and their list."""
-    manifest = folder / "manifest.jsonl"
-    with manifest.open("w", encoding="utf-8") as lines:
-        for judge in judges:
-            for number, stream in enumerate(streams(judge)):
-                file = folder / f"{judge.name}.{number}"
-                file.write_bytes(stream.body)
-                entry = {
-                    "client": judge.name,
-                    "name": stream.name,
-                    "file": str(file),
-                    "status": stream.status,
-                    "headers": dict(stream.headers),
-                }
-                lines.write(json.dumps(entry) + "\n")
-    return manifest
+def cases_of(folder: Path, judges: list[Judge]) -> Iterator[dict[str, object]]:
+    """Write all streams that these clients read, and yield a case for each."""
+    for judge in judges:
+        for number, stream in enumerate(streams(judge)):
+            file = folder / f"{judge.name}.{number}"
+            file.write_bytes(stream.body)
+            yield {
+                "client": judge.name,
+                "name": stream.name,
+                "file": str(file),
+                "status": stream.status,
+                "headers": dict(stream.headers),
+            }
 
 
 def lines_of(language: str, judges: list[Judge]) -> dict[str, Lines]:
     """Let the clients of a language read everything; return their lines by client and stream."""
     found: dict[str, Lines] = {judge.name: {} for judge in judges}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        manifest, answers = write_manifest(folder, judges), folder / "answers.jsonl"
-        subprocess.run([*PROGRAMS[language], str(manifest), str(answers)], check=True)  # noqa: S603
-        with answers.open(encoding="utf-8") as lines:
-            for line in map(json.loads, lines):
-                found[line["client"]][line["name"]] = line
+        for line in read_all(language, cases_of(Path(name), judges)):
+            found[line["client"]][line["name"]] = line
     return found
-
-
-def answer_of(line: dict[str, Any]) -> judging.Answer:
-    """Return the answer that a client accumulated, or raise what it raised."""
-    if "raised" in line:
-        raise ClientError(line["raised"])
-    given = line["answer"]
-    answer = judging.Answer(**given | {"calls": []})
-    for call in given["calls"] or ():
-        if call.get("free"):
-            arguments: object = {"input": call["text"]}
-        elif "text" in call:
-            arguments = judging.parsed(call["text"])
-        else:
-            arguments = call.get("value")
-        answer.calls.append((call["id"], call["name"], arguments))
-    return answer
 
 
 def unexplained(judge: Judge, found: list[judging.Verdict]) -> list[judging.Verdict]:
@@ -215,16 +93,6 @@ def judged(judge: Judge, lines: Lines) -> Result:
         elif raised and source.name not in differing:
             refused.append(source.name)
     return Result(judge, count, failures, refused, unexplained(judge, found))
-
-
-def version_of(judge: Judge) -> str:
-    """Return the pinned version of a client."""
-    if judge.language == "Go":
-        text = (HERE / "go/go.mod").read_text(encoding="utf-8")
-        found = re.search(rf"{re.escape(judge.package)} v(\S+)", text)
-        return found[1] if found else ""
-    package = json.loads((HERE / "ts/package.json").read_text(encoding="utf-8"))
-    return package["dependencies"][judge.package]
 
 
 def row(result: Result) -> str:
@@ -278,15 +146,16 @@ def main() -> int:
     if not (judging.CORPUS / "manifest.jsonl").exists():
         sys.stderr.write(f"no recordings at {judging.CORPUS}; set DELTAFOLD_CORPUS\n")
         return 1
-    results: list[Result] = []
+    results, served = list[Result](), list[through_gateway.Through]()
     for language in PROGRAMS:
         judges = [judge for judge in JUDGES if judge.language == language]
         lines = lines_of(language, judges)
         results.extend(judged(judge, lines[judge.name]) for judge in judges)
+        served.extend(through_gateway.through(language, judges, lines))
     complied = {target: comply.findings(target) for target in comply.CHECKS}
-    text = report(results) + comply.section(complied)
+    text = report(results) + through_gateway.section(served) + comply.section(complied)
     Path("docs/judges.md").write_text(text, encoding="utf-8")
-    found = [one for result in results for one in result.found]
+    found = [one for result in (*results, *served) for one in result.found]
     found.extend(one for _, findings in complied.values() for one in findings)
     sys.stderr.write(text + (f"\n{judging.shown(found)}\n" if found else ""))
     return int(bool(found))

@@ -118,6 +118,29 @@ def test_an_error_event_of_the_upstream_passes_once() -> None:
         assert answer_of(url, "anthropic-messages").content == body
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n\r\n"])
+def test_an_error_that_is_no_event_is_told_in_one(end: str) -> None:
+    # Vertex AI sends the error of a stream that breaks as a bare object between events.
+    body = body_of(TEXT, "gemini")
+    body = body[: body.index(b"\n\n") + 2]
+    error = {"error": {"code": 503, "message": "Busy today", "status": "UNAVAILABLE"}}
+    with gateway("gemini") as (url, server):
+        server.queue(
+            Recording.of_events(body + json.dumps(error, indent=2).encode() + end.encode())
+        )
+        content = answer_of(url, "gemini").content
+    assert content.startswith(body)
+    last = content.rstrip().splitlines()[-1]
+    assert json.loads(last.removeprefix(b"data: "))["error"]["message"] == "Busy today"
+
+
+def test_the_last_event_passes_without_the_empty_line_after_it() -> None:
+    body = b'data: {"promptFeedback":{"blockReason":"SAFETY"}}'
+    with gateway("gemini") as (url, server):
+        server.queue(Recording.of_events(body))
+        assert answer_of(url, "gemini").content == body + b"\n\n"
+
+
 def test_a_refusal_of_the_same_protocol_keeps_its_status() -> None:
     with gateway("openai-chat") as (url, server):
         server.queue(

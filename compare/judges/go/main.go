@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/openai/openai-go/v3"
 )
 
@@ -32,6 +33,8 @@ type verdict struct {
 	Name   string  `json:"name"`
 	Answer *answer `json:"answer,omitempty"`
 	Raised string  `json:"raised,omitempty"`
+	// RetryAfter is the header of that name of the answer that was refused.
+	RetryAfter string `json:"retry_after,omitempty"`
 }
 
 func judged(line []byte) (verdict, error) {
@@ -49,7 +52,7 @@ func judged(line []byte) (verdict, error) {
 	}
 	result := verdict{Client: one.Client, Name: one.Name}
 	if given, err := read(transport); err != nil {
-		result.Raised = said(err)
+		result.Raised, result.RetryAfter = said(err), retryAfter(err)
 	} else {
 		result.Answer = &given
 	}
@@ -63,6 +66,19 @@ func said(err error) string {
 		return err.Error() + " " + refused.Message
 	}
 	return err.Error()
+}
+
+// retryAfter returns the header of a refused answer, which the clients' errors keep.
+func retryAfter(err error) string {
+	var ofOpenAI *openai.Error
+	if errors.As(err, &ofOpenAI) && ofOpenAI.Response != nil {
+		return ofOpenAI.Response.Header.Get("retry-after")
+	}
+	var ofAnthropic *anthropic.Error
+	if errors.As(err, &ofAnthropic) && ofAnthropic.Response != nil {
+		return ofAnthropic.Response.Header.Get("retry-after")
+	}
+	return ""
 }
 
 func run(manifest, answers string) error {

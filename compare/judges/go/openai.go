@@ -16,6 +16,12 @@ var chatRequest = openai.ChatCompletionNewParams{
 	Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("?")},
 }
 
+var streamedChatRequest = openai.ChatCompletionNewParams{
+	Model:         chatRequest.Model,
+	Messages:      chatRequest.Messages,
+	StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
+}
+
 func openaiClient(transport *http.Client) openai.Client {
 	return openai.NewClient(
 		option.WithAPIKey("key"), option.WithMaxRetries(0), option.WithHTTPClient(transport),
@@ -36,7 +42,7 @@ func reasoning(extra map[string]respjson.Field) (string, error) {
 // readChat accumulates chunks with the client's own accumulator.
 func readChat(transport *http.Client) (answer, error) {
 	client := openaiClient(transport)
-	stream := client.Chat.Completions.NewStreaming(context.Background(), chatRequest)
+	stream := client.Chat.Completions.NewStreaming(context.Background(), streamedChatRequest)
 	accumulator := openai.ChatCompletionAccumulator{}
 	var thinking, spoken string
 	var counted bool

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 )
 
@@ -13,13 +14,14 @@ const piece = 1000
 
 var errNoAnswer = errors.New("the stream ended without an answer")
 
-// streamed is one line of the manifest.
+// streamed is one line of the manifest: a recorded response, or the address of a server.
 type streamed struct {
 	Client  string            `json:"client"`
 	Name    string            `json:"name"`
 	File    string            `json:"file"`
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers"`
+	URL     string            `json:"url"`
 }
 
 // call has its arguments as text.
@@ -47,6 +49,10 @@ type replyTransport struct {
 }
 
 func transportOf(one streamed) (*http.Client, error) {
+	if one.URL != "" {
+		server, err := url.Parse(one.URL)
+		return &http.Client{Transport: sendingTransport{server, one.Headers}}, err
+	}
 	body, err := os.ReadFile(one.File)
 	if err != nil {
 		return nil, err
@@ -68,6 +74,22 @@ func (t replyTransport) RoundTrip(request *http.Request) (*http.Response, error)
 		ContentLength: -1,
 		Request:       request,
 	}, nil
+}
+
+// sendingTransport sends every request to a server, with more headers.
+type sendingTransport struct {
+	server  *url.URL
+	headers map[string]string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t sendingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	sent := request.Clone(request.Context())
+	sent.URL.Scheme, sent.URL.Host, sent.Host = t.server.Scheme, t.server.Host, ""
+	for name, value := range t.headers {
+		sent.Header.Set(name, value)
+	}
+	return http.DefaultTransport.RoundTrip(sent)
 }
 
 // pieces gives at most piece bytes at once, so that events are cut at any place.

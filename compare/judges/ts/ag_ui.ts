@@ -2,7 +2,7 @@
 
 import { HttpAgent } from "@ag-ui/client";
 
-import { emptyAnswer, type Answer } from "./reply.ts";
+import { emptyAnswer, type Answer, type Fetch } from "./reply.ts";
 
 interface Finished {
   metadata?: { finishReason?: string };
@@ -20,7 +20,7 @@ function finishOf(event: Finished): string {
   return event.outcome.pendingToolCallIds === undefined ? "stop" : "tool_calls";
 }
 
-export async function agUi(fetch: () => Promise<Response>): Promise<Answer> {
+export async function agUi(fetch: Fetch): Promise<Answer> {
   const answer = emptyAnswer();
   const agent = new HttpAgent({ url: "http://127.0.0.1/", fetch });
   let failure: Error | undefined;

@@ -9,13 +9,13 @@ import {
   type UIMessageChunk,
 } from "ai";
 
-import { emptyAnswer, type Answer } from "./reply.ts";
+import { emptyAnswer, type Answer, type Fetch } from "./reply.ts";
 
 interface Metadata {
   usage?: { inputTokens: number; outputTokens: number };
 }
 
-export async function uiMessages(fetch: () => Promise<Response>): Promise<Answer> {
+export async function uiMessages(fetch: Fetch): Promise<Answer> {
   const answer = emptyAnswer();
   const transport = new DefaultChatTransport<UIMessage<Metadata>>({ fetch });
   const chunks = await transport.sendMessages({

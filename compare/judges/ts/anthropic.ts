@@ -2,9 +2,7 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 
-import { emptyAnswer, type Answer } from "./reply.ts";
-
-type Fetch = () => Promise<Response>;
+import { emptyAnswer, type Answer, type Fetch } from "./reply.ts";
 
 const REQUEST = {
   model: "m",

@@ -3,9 +3,7 @@
 
 import { GoogleGenAI, type GenerateContentResponse } from "@google/genai";
 
-import { emptyAnswer, type Answer } from "./reply.ts";
-
-type Fetch = () => Promise<Response>;
+import { emptyAnswer, type Answer, type Fetch } from "./reply.ts";
 
 const REQUEST = { model: "m", contents: "?" };
 // One client reads all streams, one after another: it calls the global `fetch`.

@@ -2,8 +2,8 @@
 //
 // usage: node judge.ts manifest.jsonl answers.jsonl
 //
-// In: a manifest, one stream a line (`Case`).  Out: one line for each, in order: {client, name, answer}
-// or {client, name, raised}.  A client that does not end within PATIENCE ends the program with code 1.
+// In: a manifest, one stream or request a line (`Case`).  Out: one line for each, in order: {client,
+// name, answer} or {client, name, raised}, and retry_after where the error has that header.  A client that does not end within PATIENCE ends the program with code 1.
 
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 
@@ -29,20 +29,26 @@ const JUDGES: Record<string, Judge> = {
   "gemini (whole)": wholeGemini,
 };
 
+function retryAfter(error: unknown): string | null {
+  const headers = (error as { headers?: unknown } | undefined)?.headers;
+  return headers instanceof Headers ? headers.get("retry-after") : null;
+}
+
 async function judged(one: Case): Promise<object> {
   const judge = JUDGES[one.client];
   if (judge === undefined) {
     throw new Error(`no client for ${one.client}`);
   }
   const timer = setTimeout(() => {
-    process.stderr.write(`${one.client} does not end: ${one.file}\n`);
+    process.stderr.write(`${one.client} does not end: ${one.name}\n`);
     process.exit(1);
   }, PATIENCE);
   try {
     return { client: one.client, name: one.name, answer: await judge(fetchOf(one)) };
   } catch (error) {
-    const raised = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    return { client: one.client, name: one.name, raised };
+    const kind = error instanceof Error ? error.constructor.name : typeof error;
+    const raised = `${kind}: ${error instanceof Error ? error.message : String(error)}`;
+    return { client: one.client, name: one.name, raised, retry_after: retryAfter(error) };
   } finally {
     clearTimeout(timer);
   }

@@ -2,9 +2,7 @@
 
 import OpenAI from "openai";
 
-import { emptyAnswer, type Answer } from "./reply.ts";
-
-type Fetch = () => Promise<Response>;
+import { emptyAnswer, type Answer, type Fetch } from "./reply.ts";
 
 function clientOf(fetch: Fetch): OpenAI {
   return new OpenAI({ apiKey: "key", maxRetries: 0, fetch });
@@ -47,6 +45,7 @@ export async function chat(fetch: Fetch): Promise<Answer> {
   const stream = clientOf(fetch).chat.completions.stream({
     model: "m",
     messages: [{ role: "user", content: "?" }],
+    stream_options: { include_usage: true },
   });
   // The client's snapshot keeps only the last fragment of a member outside its types.
   let thinking = "";

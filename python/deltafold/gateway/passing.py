@@ -86,14 +86,30 @@ class PassedBytes:
 
     def close(self) -> bytes:
         """Return the rest of a stream that succeeded."""
-        data = self.take()
-        rest = b"".join(self._part)
-        self._part = []
-        if _is_event(rest):
-            self._last = data = data + rest + b"\n\n"
+        data = self.last()
         if self._closing is None or self._closing[0] in self._last:
             return data
         return data + self._closing[1]
+
+    def last(self) -> bytes:
+        """Return the rest of a stream that ended; an event may lack the empty line after it."""
+        data = self.take()
+        rest = b"".join(self._part)
+        if _is_event(rest):
+            self._part = []
+            self._last = data = data + rest + b"\n\n"
+        return data
+
+    @property
+    def ends_with_event(self) -> bool:
+        """Whether a client reads the last of the bytes: they are an event with data."""
+        lines = self._last.splitlines()
+        while lines and not lines[-1]:
+            lines.pop()
+        for line in reversed(lines):
+            if not line or line.startswith(b"data:"):
+                return bool(line) and not self._part
+        return False
 
 
 def _is_event(rest: bytes) -> bool:

@@ -8,7 +8,7 @@ other name is answered by all recordings in their order, again from the first af
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from deltafold.bodies import detect
 from deltafold.exceptions import MisuseError
@@ -30,7 +30,7 @@ _NO_ADDRESS: Final = "http://replay.invalid"
 """Address that no name server knows, by RFC 2606; the transport opens no connection."""
 
 
-def replay_table(folder: str | Path, *, flat_out: bool = False) -> ModelTable:
+def replay_table(folder: str | Path, *, flat_out: bool = False, **settings: object) -> ModelTable:
     r"""Return a table that answers with the recordings of a folder.
 
     A file is what a `Recorder` or `Recording.save` wrote, or a response body. Its name without the
@@ -47,6 +47,7 @@ def replay_table(folder: str | Path, *, flat_out: bool = False) -> ModelTable:
     Args:
         folder: the folder; folders in it are not read.
         flat_out: leaves the recorded pauses out.
+        settings: settings of every model, such as `timeouts`.
 
     Raises:
         MisuseError: there is no recording, two have the same name, or the dialect of one is not
@@ -61,7 +62,7 @@ def replay_table(folder: str | Path, *, flat_out: bool = False) -> ModelTable:
         if path.stem in recordings:
             raise MisuseError(f"{folder}: two files have the name {path.stem!r}")
         recordings[path.stem] = _read(path)
-    return _ReplayTable(recordings, flat_out=flat_out)
+    return _ReplayTable(recordings, settings, flat_out=flat_out)
 
 
 class _ReplayTable(ModelTable):
@@ -69,6 +70,7 @@ class _ReplayTable(ModelTable):
 
     Args:
         recordings: recordings and their dialects, by the names of the models.
+        settings: settings of every model.
         flat_out: leaves the recorded pauses out.
 
     Raises:
@@ -76,7 +78,11 @@ class _ReplayTable(ModelTable):
     """
 
     def __init__(
-        self, recordings: dict[str, tuple[str, Recording]], *, flat_out: bool = False
+        self,
+        recordings: dict[str, tuple[str, Recording]],
+        settings: dict[str, Any],
+        *,
+        flat_out: bool = False,
     ) -> None:
         def upstream(name: str, answered: Callable[[], None] | None) -> Upstream:
             dialect, recording = recordings[name]
@@ -85,7 +91,8 @@ class _ReplayTable(ModelTable):
                 raise MisuseError(f"{name}: no Model calls an API of the dialect {dialect}")
             played = _Played(recording, answered, flat_out=flat_out)
             config = {"model_id": name}
-            model = adapter(config, client=played, base_url=_NO_ADDRESS, api_key="unused")
+            client: dict[str, Any] = {"base_url": _NO_ADDRESS, "api_key": "unused", **settings}
+            model = adapter(config, client=played, **client)
             return Upstream(model, name)
 
         super().__init__({name: upstream(name, None).model for name in recordings})

@@ -157,12 +157,14 @@ class StreamedResponse(Response):
             if self._start is not None:
                 self._encoder.feed(self._start)
             self._encoder.keep_alive()  # an error after this is one inside of a stream
-        data = passed.take()
-        if self._stream.status == "error":
-            error = list(batch)[-1]
-            if error.error_code in _NOT_OF_THE_UPSTREAM:
-                data += self._encoder.feed(error)
-        return data
+        if self._stream.status != "error":
+            return passed.take()
+        error = list(batch)[-1]
+        if error.error_code in _NOT_OF_THE_UPSTREAM:
+            return passed.take() + self._encoder.feed(error)
+        data = passed.last()
+        # Gemini sends an error as a bare JSON object between events.
+        return data if passed.ends_with_event else data + self._encoder.feed(error)
 
     async def _guarded(self, guard: Guard, batch: DeltaBatch) -> bytes:
         """Return the bytes of what the hook leaves of a batch, or of the error that it raised."""

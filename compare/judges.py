@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import comply
+import comply_served
 import through_gateway
 from programs import JUDGES, PROGRAMS, Judge, Lines, answer_of, read_all, version_of
 
@@ -153,9 +154,11 @@ def main() -> int:
         results.extend(judged(judge, lines[judge.name]) for judge in judges)
         served.extend(through_gateway.through(language, judges, lines))
     complied = {target: comply.findings(target) for target in comply.CHECKS}
+    suites = list(comply_served.findings())
     text = report(results) + through_gateway.section(served) + comply.section(complied)
+    text += comply_served.section(suites)
     Path("docs/judges.md").write_text(text, encoding="utf-8")
-    found = [one for result in (*results, *served) for one in result.found]
+    found = [one for result in (*results, *served, *suites) for one in result.found]
     found.extend(one for _, findings in complied.values() for one in findings)
     sys.stderr.write(text + (f"\n{judging.shown(found)}\n" if found else ""))
     return int(bool(found))

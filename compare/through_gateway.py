@@ -76,12 +76,10 @@ def failures() -> Iterator[tuple[str, str, Recording]]:
         for status in STATUSES:
             body, headers = REFUSING[dialect](status), {"retry-after": "7"}
             yield dialect, f"refusal {status}", Recording.error(status, body, headers)
-        long = max(
-            (one for one in sources() if one.dialect == dialect), key=lambda one: len(one.body)
-        )
-        half = len(long.body) // 2
-        whole = recording_of(dialect, long.body)
-        silent = ((0.0, long.body[:half]), (SILENCE, long.body[half:]))
+        body = max((one.body for _, one in sources() if one.dialect == dialect), key=len)
+        whole = recording_of(dialect, body)
+        half = len(body) // 2
+        silent = ((0.0, body[:half]), (SILENCE, body[half:]))
         yield dialect, "silence", replace(whole, pieces=silent)
 
 

@@ -265,6 +265,9 @@ def test_the_clients_headers_and_key_are_not_forwarded() -> None:
         ("/v1/messages", b'{"model":"other","max_tokens":1,"messages":[]}', 404),
         ("/v1/responses", b'{"model":"m","input":"?","previous_response_id":"gone"}', 404),
         ("/v1beta/models/m:embedContent", b"{}", 404),
+        ("/v1/chat/completions", b'{"model":"m"}', 400),
+        ("/v1/messages", b'{"model":"m","max_tokens":1}', 400),
+        ("/v1beta/models/m:generateContent", b"{}", 400),
         ("/v1/messages", b"[" * 18_000, 400),
         ("/v1/messages", b" " * 20_000, 400),  # too large
     ],
@@ -277,6 +280,17 @@ def test_a_wrong_request_is_refused_in_the_clients_form(
         assert response.status_code == status
         assert "error" in response.json()
         assert not server.requests
+
+
+def test_a_response_object_repeats_the_settings_of_its_request() -> None:
+    asked = {"temperature": 0.25, "metadata": {"trace": "t1"}, "store": False, "max_tool_calls": 3}
+    with gateway("gemini") as (url, server):
+        server.queue(recorded(TEXT, "gemini"))
+        long = {"instructions": "x" * 9_000}
+        body = {"model": "m", "input": "?", **asked, **long}
+        given = httpx2.post(f"{url}/v1/responses", json=body).json()
+    assert {name: given[name] for name in asked} == asked
+    assert (given["top_p"], given["truncation"], given["instructions"]) == (1.0, "disabled", None)
 
 
 def test_a_response_is_continued_by_its_id() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from deltafold import transcode
+from deltafold import Encoder, transcode
 from transcoded import Event, call, calls, chat, messages, notes, of_type, sse, transcoded, types
 
 TO = "openai-responses"
@@ -208,3 +208,22 @@ def test_foreign_state_travels_in_an_envelope_only_if_asked() -> None:
     output = transcoded(body, "anthropic-messages", TO, envelope=True)[-1]["response"]["output"]
     assert output[0]["type"] == "reasoning"
     assert output[0]["encrypted_content"].startswith("eyJkZWx0YWZvbGQiOjEs")
+
+
+def test_the_response_object_repeats_what_was_asked() -> None:
+    body = chat({"content": "Hi"}, finish="stop")
+    asked = {"temperature": 0.5, "metadata": {"trace": "a\u2028b"}, "previous_response_id": None}
+    events = transcoded(body, "openai-chat", TO, response_fields=asked)
+    for event in (events[0], events[-1]):
+        response = event["response"]
+        assert {name: response[name] for name in asked} == asked
+        assert response["tool_choice"] == "auto"
+    assert list(events[0]["response"]).count("temperature") == 1
+
+
+@pytest.mark.parametrize("name", ["id", "status", "output", "usage", "error"])
+def test_what_was_answered_cannot_be_replaced_by_what_was_asked(name: str) -> None:
+    with pytest.raises(ValueError, match=f'response_fields: "{name}" is what the answer says'):
+        Encoder(TO, response_fields={name: None})
+    with pytest.raises(TypeError, match="response_fields must be a mapping"):
+        Encoder(TO, response_fields=["x"])  # type: ignore[call-overload] # pyright: ignore[reportArgumentType, reportCallIssue]

@@ -78,6 +78,7 @@ class EncoderOptions(TypedDict, total=False):
     raw_reasoning: bool
     codex: bool
     incomplete_as_completed: bool
+    response_fields: Mapping[str, object] | None
     tools: Mapping[str, EncoderTool] | None
     thread_id: str | None
     without_run: bool

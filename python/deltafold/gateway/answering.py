@@ -17,12 +17,13 @@ from deltafold.contract import DeltaKind
 from deltafold.encoding import EncodedBody, encode_error, encode_message
 from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked
-from deltafold.gateway.calling import next_upstream, open_stream
+from deltafold.gateway.calling import next_upstream, open_rest, open_stream
 from deltafold.gateway.hooks import AnswerOptions, OnDelta
 from deltafold.gateway.streaming import StreamedResponse, client_left
 from deltafold.gateway.table import Upstream
 from deltafold.messages import Message
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.streams import AsyncDeltaStream
 
 
 async def respond(
@@ -94,18 +95,11 @@ async def _message(
     asked: Asked, upstream: Upstream, options: AnswerOptions
 ) -> tuple[Message, ModelError | None]:
     """Return the message of the first upstream that answers, as the hooks leave it."""
-    error: ModelError | None = None
-    message = Message.assistant()
-    current: Upstream | None = upstream
-    while current is not None:
-        error = None
-        try:
-            async with open_stream(asked, current) as stream:
-                message = await stream.final_message()
-        except ModelError as failure:
-            error = failure
-            message = failure.partial_message or Message.assistant()
-        current = next_upstream(current, error)
+    message, error = await _read(asked, upstream)
+    while (following := next_upstream(upstream, error)) is not None:
+        rest = open_rest(asked, upstream, error, message) if options.go_on else None
+        upstream, stream = (following, None) if rest is None else rest
+        message, error = await _read(asked, upstream, stream)
     if options.on_message is not None:
         await options.on_message(asked, message, error)
     if options.on_delta is None or error is not None:
@@ -114,6 +108,17 @@ async def _message(
         return await _guarded(asked, message, options.on_delta), None
     except ModelError as stopped:
         return message, stopped
+
+
+async def _read(
+    asked: Asked, upstream: Upstream, stream: AsyncDeltaStream | None = None
+) -> tuple[Message, ModelError | None]:
+    """Return the message of an upstream, whole or partial, and the error that ended it."""
+    try:
+        async with stream or open_stream(asked, upstream) as opened:
+            return await opened.final_message(), None
+    except ModelError as failure:
+        return failure.partial_message or Message.assistant(), failure
 
 
 async def _guarded(asked: Asked, message: Message, hook: OnDelta) -> Message:

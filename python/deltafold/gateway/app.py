@@ -38,6 +38,7 @@ def create_app(
     on_delta: OnDelta | None = None,
     hold_back: int = 0,
     passthrough: bool = True,
+    go_on: bool = False,
     store: ResponseStore | None = None,
     keep_alive: float | None = 15.0,
     max_body_bytes: int = _MAX_BODY_BYTES,
@@ -58,6 +59,9 @@ def create_app(
         hold_back: how many characters of a part wait for the text after them, so that `on_delta`
             sees a pattern of up to one character more in one piece.
         passthrough: hand on the upstream's own bytes where it speaks the client's protocol.
+        go_on: let the next upstream of a list continue an answer that broke off after its first
+            byte, if its model continues answers (`Model.can_continue`). A comment in the stream
+            and the warning `continued` of the message say so. Bytes do not pass then.
         store: keeps responses for `previous_response_id`; None keeps them in memory, bounded.
         keep_alive: seconds of silence before a streaming client is told that the connection lives.
         max_body_bytes: the largest body of a request, in bytes.
@@ -69,7 +73,7 @@ def create_app(
     table = models if isinstance(models, ModelTable) else ModelTable(models)
     gateway = _Gateway(
         table,
-        AnswerOptions(keep_alive, on_message, on_delta, hold_back, passthrough),
+        AnswerOptions(keep_alive, on_message, on_delta, hold_back, passthrough, go_on),
         on_request=on_request,
         store=MemoryStore() if store is None else store,
         max_body_bytes=max_body_bytes,

@@ -22,6 +22,40 @@ PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "ge
 """Protocols that clients may speak."""
 
 
+_CONVERSATION: Final = {
+    "anthropic-messages": "messages",
+    "gemini": "contents",
+    "openai-chat": "messages",
+}
+"""Members that a request must have; one of Responses may continue a response without `input`."""
+
+_REPEATED: Final[Mapping[str, object]] = {
+    "background": False,
+    "completed_at": None,
+    "frequency_penalty": 0.0,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "presence_penalty": 0.0,
+    "prompt_cache_key": None,
+    "reasoning": None,
+    "safety_identifier": None,
+    "service_tier": "default",
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+}
+"""Members of a response object that repeat the request, and their values where it is silent.
+
+Instructions and tools are left out: agents send tens of kilobytes of them, which each of three
+events would carry. Source: `ResponseResource` of the Open Responses specification.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a client wants.
@@ -93,6 +127,9 @@ def read_request(
     if not isinstance(given, dict):
         raise refusal(f"the body must be an object, not {type(given).__name__}")
     members = cast("dict[str, object]", given)
+    conversation = _CONVERSATION.get(protocol)
+    if conversation is not None and members.get(conversation) is None:
+        raise refusal(f"{conversation}: the request has no conversation")
     previous = members.pop("previous_response_id", None)
     try:
         parsed = parse_request(members, protocol, model_id=model_id)
@@ -108,6 +145,10 @@ def read_request(
     if is_codex:
         options["codex"] = True
     is_responses = protocol == "openai-responses"
+    stores = is_responses and members.get("store") is not False
+    if is_responses:
+        known = {"previous_response_id": previous, "store": stores}
+        options["response_fields"] = _repeated(members) | known
     return Asked(
         protocol,
         "gemini-array" if protocol == "gemini" and is_array else protocol,
@@ -116,8 +157,14 @@ def read_request(
         streamed,
         options,
         previous if isinstance(previous, str) else None,
-        is_responses and members.get("store") is not False,
+        stores,
     )
+
+
+def _repeated(members: Mapping[str, object]) -> dict[str, object]:
+    """Return what a response object repeats of its request: all but what can be long."""
+    given = {name: members.get(name) for name in _REPEATED}
+    return {name: _REPEATED[name] if value is None else value for name, value in given.items()}
 
 
 def _wants_usage(body: Mapping[str, object]) -> bool:

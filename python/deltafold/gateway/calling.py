@@ -1,7 +1,7 @@
 """Calls: what a client asked becomes a call of a Model.
 
 In: `Asked` and an upstream.  Out: a stream that was not read yet, and the upstream to call after
-its failure.
+its failure, or the stream that continues its answer.
 """
 
 from typing import Any, Final
@@ -12,13 +12,18 @@ from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.gateway.asking import Asked, refusal
 from deltafold.gateway.table import Upstream
+from deltafold.messages import Message
 from deltafold.streams import AsyncDeltaStream, AsyncTee
 
 _FINAL: Final = {ErrorCode.INVALID_REQUEST, ErrorCode.CONTENT_BLOCKED, ErrorCode.CANCELLED}
 
 
 def open_stream(
-    asked: Asked, upstream: Upstream, *, tee: AsyncTee | None = None
+    asked: Asked,
+    upstream: Upstream,
+    *,
+    tee: AsyncTee | None = None,
+    continue_from: Message | None = None,
 ) -> AsyncDeltaStream:
     """Begin the call of the upstream; nothing is sent before the stream is read.
 
@@ -33,6 +38,7 @@ def open_stream(
         asked: the request.
         upstream: the Model, and the name of the model.
         tee: receives the bytes of the upstream as they arrive.
+        continue_from: an answer to the request that broke off, which the upstream continues.
 
     Raises:
         ModelError: the request cannot be translated, its status is 400; or the Model cannot be
@@ -43,7 +49,12 @@ def open_stream(
         migrated = migrate_config(asked.parsed, model.dialect, model_id=upstream.model_id)
         settings: dict[str, Any] = migrated.config.fields_set()
         stream: AsyncDeltaStream = model.stream(
-            asked.messages, asked.parsed.tools or None, repair="auto", tee=tee, **settings
+            asked.messages,
+            asked.parsed.tools or None,
+            repair="auto",
+            tee=tee,
+            continue_from=continue_from,
+            **settings,
         )
     except MisuseError as error:
         raise refusal(str(error), ErrorCode.SERVER_ERROR, 500) from error
@@ -52,8 +63,28 @@ def open_stream(
     return stream
 
 
+def open_rest(
+    asked: Asked, upstream: Upstream, error: ModelError | None, partial: Message
+) -> tuple[Upstream, AsyncDeltaStream] | None:
+    """Begin the call of the next upstream that continues an answer, None without one.
+
+    Args:
+        asked: the request.
+        upstream: the one whose answer broke off.
+        error: the failure that ended it.
+        partial: the answer so far.
+    """
+    following = next_upstream(upstream, error)
+    while following is not None:
+        try:
+            return following, open_stream(asked, following, continue_from=partial)
+        except ModelError:  # this model does not continue such an answer
+            following = following.fallback
+    return None
+
+
 def next_upstream(upstream: Upstream, error: ModelError | None) -> Upstream | None:
-    """Return the upstream to call after a failure before the first byte, None without one.
+    """Return the upstream to call after a failure, None without one.
 
     Another model would refuse a wrong request too; it may have the key, the room or the capacity
     that this one lacks.

@@ -44,6 +44,7 @@ class AnswerOptions:
         hold_back: how many characters of a part wait for the text after them, so that `on_delta`
             sees a pattern of up to one character more in one piece.
         passthrough: hand on the upstream's own bytes where it speaks the client's protocol.
+        go_on: let the next upstream continue an answer that broke off after its first byte.
     """
 
     keep_alive: float | None = 15.0
@@ -51,3 +52,4 @@ class AnswerOptions:
     on_delta: OnDelta | None = None
     hold_back: int = 0
     passthrough: bool = True
+    go_on: bool = False

@@ -9,7 +9,7 @@ bytes, so that a client which asks again at once finds its response stored.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -19,11 +19,12 @@ from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.contract import ErrorCode
 from deltafold.encoding import encode_error
 from deltafold.errors import ModelError
-from deltafold.gateway.asking import Asked
-from deltafold.gateway.calling import next_upstream, open_stream
+from deltafold.gateway.asking import PROTOCOLS, Asked
+from deltafold.gateway.calling import next_upstream, open_rest, open_stream
 from deltafold.gateway.guarding import Guard
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.passing import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
+from deltafold.gateway.splicing import Splice
 from deltafold.gateway.table import Upstream
 
 _NOT_OF_THE_UPSTREAM: Final = {
@@ -58,7 +59,8 @@ class StreamedResponse(Response):
         self._guard: Guard | None = None
         if options.on_delta is not None:
             self._guard = Guard(asked, options.on_delta, options.hold_back)
-        is_passed = options.passthrough and options.on_delta is None
+        self._splice = Splice() if options.go_on and upstream.fallback is not None else None
+        is_passed = options.passthrough and options.on_delta is None and self._splice is None
         passed = PassedBytes(asked.target) if is_passed and can_pass(asked, upstream) else None
         self._passed = passed
         self._start: MessageDelta | None = None
@@ -71,9 +73,8 @@ class StreamedResponse(Response):
         leaving = asyncio.ensure_future(self._cancel_when_left(receive))
         self._pulse = Pulse(self._options.keep_alive, self._beat)
         try:
-            while upstream := await self._write():
-                await self._stream.aclose()
-                self._open(upstream)
+            while not await self._write():
+                pass
         except ModelError as error:  # the next upstream cannot be called
             body = encode_error(error, self._asked.protocol)
             response = Response(body.body, body.status, dict(body.headers))
@@ -88,15 +89,17 @@ class StreamedResponse(Response):
             leaving.cancel()
             await self._stream.aclose()
 
-    async def _write(self) -> Upstream | None:
-        """Write the answer of the upstream, or return the one that is to be called instead."""
+    async def _write(self) -> bool:
+        """Write the answer of the upstream; return False when another one is to be read."""
         stream = self._stream
         write = self._encoder.feed if self._passed is None else self._pass
-        guard = self._guard
+        is_plain = self._splice is None and self._guard is None
         async for batch in stream.batches():
-            if not self._begun and (upstream := await self._instead()) is not None:
-                return upstream
-            data = write(batch) if guard is None else await self._guarded(guard, batch)
+            if not self._begun and stream.status == "error" and await self._is_replaced():
+                return False
+            data = write(batch) if is_plain else await self._spliced(batch)
+            if data is None:
+                return False
             if data:
                 if stream.status != "started":
                     await self._tell()
@@ -113,16 +116,45 @@ class StreamedResponse(Response):
         await self._tell()
         self._task = None  # a server reports the end of a response as a disconnect
         await self._put(data, is_last=True)
-        return None
+        return True
 
-    async def _instead(self) -> Upstream | None:
-        """Return the upstream to call if this one failed before its first byte."""
-        if self._stream.status == "error":
-            if self._pulse.beating is not None:
-                await self._pulse.beating
-            if not self._begun:
-                return next_upstream(self._upstream, self._stream.error)
-        return None
+    async def _is_replaced(self) -> bool:
+        """Call the next upstream if this one failed before its first byte."""
+        if self._pulse.beating is not None:
+            await self._pulse.beating
+        upstream = next_upstream(self._upstream, self._stream.error)
+        if self._begun or upstream is None:
+            return False
+        await self._stream.aclose()
+        self._open(upstream)
+        return True
+
+    async def _spliced(self, batch: DeltaBatch) -> bytes | None:
+        """Return the bytes of a batch as part of one answer, None if another upstream goes on."""
+        splice = self._splice
+        if splice is None:
+            return await self._edited(batch)
+        data = await self._edited(splice.deltas(batch))
+        if self._stream.status == "error" and self._stopped is None:
+            if await self._goes_on(data, splice):
+                return None
+            data += await self._edited(splice.failed())
+        return data
+
+    async def _goes_on(self, data: bytes, splice: Splice) -> bool:
+        """Let the next upstream continue an answer that broke off, and tell the client."""
+        partial = self._stream.snapshot()
+        rest = open_rest(self._asked, self._upstream, self._stream.error, partial)
+        if rest is None:
+            return False
+        await self._stream.aclose()
+        self._upstream, self._stream = rest
+        splice.go_on(partial, self._upstream.model.dialect)
+        count = len(partial.text)
+        if self._asked.target in PROTOCOLS:  # others have no comments
+            data += b": the answer broke off after %d characters; another goes on\n\n" % count
+        await self._put(data)
+        return True
 
     async def _put(self, data: bytes, *, is_last: bool = False) -> None:
         pulse = self._pulse
@@ -166,11 +198,14 @@ class StreamedResponse(Response):
         # Gemini sends an error as a bare JSON object between events.
         return data if passed.ends_with_event else data + self._encoder.feed(error)
 
-    async def _guarded(self, guard: Guard, batch: DeltaBatch) -> bytes:
-        """Return the bytes of what the hook leaves of a batch, or of the error that it raised."""
+    async def _edited(self, deltas: Iterable[MessageDelta]) -> bytes:
+        """Return the bytes of what the hook leaves of deltas, or of the error that it raised."""
+        guard = self._guard
+        if guard is None:
+            return b"".join(map(self._encoder.feed, deltas))
         data = b""
         try:
-            async for delta in guard.deltas(batch):
+            async for delta in guard.deltas(deltas):
                 data += self._encoder.feed(delta)
         except ModelError as error:
             self._stopped = error

@@ -100,11 +100,16 @@ def _obstacle_of(message: Message) -> str | None:
     return None
 
 
+def may_repeat(dialect: str) -> bool:
+    """Return whether answers of a dialect may begin with the text that they continue."""
+    return dialect in _REPEATS
+
+
 def joined(partial: Message, dialect: str, rest: Message | None) -> Message:
     """Make one message of an answer that broke off and of its rest, which is changed."""
     if rest is None:
         return partial.model_copy(deep=True)
-    rest.parts = _joined_parts(partial.parts, rest.parts, repeats=dialect in _REPEATS)
+    rest.parts = _joined_parts(partial.parts, rest.parts, repeats=may_repeat(dialect))
     before, meta = partial.meta, rest.meta
     costs = [cost for cost in (before.cost_usd, meta.cost_usd) if cost is not None]
     times = [time for time in (before.duration_ms, meta.duration_ms) if time is not None]

@@ -46,6 +46,7 @@ use crate::try_lock::TryLock;
 ///     raw_reasoning: write thinking as raw reasoning and not as a summary (openai-responses).
 ///     codex: write for Codex (openai-responses): refusals are text, and errors that a retry does not mend end the turn.
 ///     incomplete_as_completed: write `response.completed` for an answer that a limit cut (openai-responses).
+///     response_fields: members of the response object that repeat the request, such as `temperature` (openai-responses).
 ///     tools: tools by the names that the source knows, as `{kind?, namespace?, name?}`, where the client declared them
 ///         otherwise (openai-responses).  `kind` is `"function"` or `"custom"`.
 ///     thread_id: the id of the conversation (ag-ui).

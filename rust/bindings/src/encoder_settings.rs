@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deltafold::encode::{Place, Settings, ToolKind, ToolName};
+use deltafold::encode::{OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
 use deltafold::target::{self, TARGETS, Target};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 
 use crate::errors;
+use crate::json;
 use crate::limits::Limits;
 
 /// Return the names of all targets.
@@ -70,6 +71,22 @@ fn tools(value: &Bound<'_, PyAny>) -> PyResult<BTreeMap<Box<str>, ToolName>> {
     Ok(tools)
 }
 
+fn response_fields(value: &Bound<'_, PyAny>) -> PyResult<BTreeMap<Box<str>, Box<str>>> {
+    let mapping = value.cast::<PyMapping>().map_err(|_| {
+        PyTypeError::new_err(format!("response_fields must be a mapping, not {value}"))
+    })?;
+    let mut fields = BTreeMap::new();
+    for item in mapping.items()? {
+        let (name, field): (String, Bound<'_, PyAny>) = item.extract()?;
+        if OWN_RESPONSE_FIELDS.contains(&name.as_str()) {
+            let message = format!("response_fields: {name:?} is what the answer says");
+            return Err(PyValueError::new_err(message));
+        }
+        fields.insert(name.into(), json::from_python(&field)?);
+    }
+    Ok(fields)
+}
+
 fn place(name: &str) -> PyResult<Place> {
     match name {
         "reasoning_details" => Ok(Place::ReasoningDetails),
@@ -122,7 +139,8 @@ pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Choices> {
             "raw_reasoning" => settings.raw_reasoning = flag()?,
             "codex" => settings.codex = flag()?,
             "incomplete_as_completed" => settings.incomplete_as_completed = flag()?,
-            "tools" | "limits" if value.is_none() => {}
+            "tools" | "limits" | "response_fields" if value.is_none() => {}
+            "response_fields" => settings.response_fields = Arc::new(response_fields(&value)?),
             "tools" => settings.tools = Arc::new(tools(&value)?),
             "thread_id" => settings.thread_id = text()?.map(Into::into),
             "without_run" => settings.without_run = flag()?,

@@ -43,7 +43,7 @@ pub use notes::{Note, Notes};
 pub use out::{Form, Lead, Out, event_headers};
 pub use parts::{Call, Riders, TextKind, TextPart, WholeContent, WholePart};
 pub use sequencer::Sequencer;
-pub use settings::{Place, Settings, ToolKind, ToolName};
+pub use settings::{OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
 pub use spans::Spans;
 pub use state::{Owner, State, call_envelope, envelope, own_data};
 pub use usage::{Counts, optional};

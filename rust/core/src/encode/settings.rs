@@ -39,6 +39,19 @@ pub enum Place {
     ExtraContent,
 }
 
+/// Members of the response object that say what was answered, and not what was asked.
+pub const OWN_RESPONSE_FIELDS: [&str; 9] = [
+    "id",
+    "object",
+    "created_at",
+    "status",
+    "model",
+    "output",
+    "error",
+    "incomplete_details",
+    "usage",
+];
+
 /// Choices of the caller.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of the caller")]
@@ -66,6 +79,8 @@ pub struct Settings {
     pub codex: bool,
     /// Write `response.completed` for an answer that was cut by a limit (openai-responses).
     pub incomplete_as_completed: bool,
+    /// Members of the response object that repeat the request, as JSON (openai-responses); none of `OWN_RESPONSE_FIELDS`.
+    pub response_fields: Arc<BTreeMap<Box<str>, Box<str>>>,
     /// Tools by the names that the source knows, if the client declared them otherwise (openai-responses).
     pub tools: Arc<BTreeMap<Box<str>, ToolName>>,
     /// Id of the conversation (ag-ui); the response id by default.
@@ -90,6 +105,7 @@ impl Default for Settings {
             raw_reasoning: false,
             codex: false,
             incomplete_as_completed: false,
+            response_fields: Arc::default(),
             tools: Arc::default(),
             thread_id: None,
             without_run: false,

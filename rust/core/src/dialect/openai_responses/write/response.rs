@@ -5,6 +5,17 @@ use crate::contract::{ErrorCode, Failure};
 use crate::encode::{Counts, Page};
 use crate::json::{object, write_list};
 
+/// Members that repeat the request and that the clients require, and their values where the request is not known.
+const REPEATED: [(&str, &str); 7] = [
+    ("instructions", "null"),
+    ("metadata", "{}"),
+    ("parallel_tool_calls", "true"),
+    ("tool_choice", r#""auto""#),
+    ("tools", "[]"),
+    ("temperature", "null"),
+    ("top_p", "null"),
+];
+
 /// Return the response object.
 pub(super) fn json(
     page: &mut Page,
@@ -28,13 +39,15 @@ pub(super) fn json(
             }
             None => response.json("incomplete_details", "null"),
         }
-        response.json("instructions", "null");
-        response.json("metadata", "{}");
-        response.json("parallel_tool_calls", "true");
-        response.text("tool_choice", "auto");
-        response.json("tools", "[]");
-        response.json("temperature", "null");
-        response.json("top_p", "null");
+        let asked = &page.settings.response_fields;
+        for (name, unknown) in REPEATED {
+            response.json(name, asked.get(name).map_or(unknown, |value| value));
+        }
+        for (name, value) in asked.iter() {
+            if !REPEATED.iter().any(|(known, _)| *known == &**name) {
+                response.json_of(name, value);
+            }
+        }
         match counts {
             None => response.json("usage", "null"),
             Some(counts) => response.object("usage", |usage| {

@@ -156,6 +156,7 @@ def _serve(commands: _Commands) -> None:
             host=given.host,
             port=given.port,
             no_auth=given.no_auth,
+            fetch_files=given.fetch_files,
             config_of=given.print_config,
         )
 
@@ -178,6 +179,11 @@ def _serve(commands: _Commands) -> None:
     parser.add_argument("--port", type=int, default=8017, help="default 8017")
     parser.add_argument(
         "--no-auth", action="store_true", help="answer other machines too, without authentication"
+    )
+    parser.add_argument(
+        "--fetch-files",
+        action="store_true",
+        help="fetch files that a request names by address, where a provider takes only the bytes",
     )
     parser.add_argument(
         "--print-config", choices=list(CLIENTS), help="print what to set in a client instead"

@@ -22,6 +22,7 @@ def serve(
     host: str,
     port: int,
     no_auth: bool,
+    fetch_files: bool,
     config_of: str | None,
 ) -> int:
     """Run the gateway until it is interrupted; returns the exit code.
@@ -33,10 +34,12 @@ def serve(
         host: the address to listen on.
         port: the port to listen on.
         no_auth: answer clients of other machines.
+        fetch_files: fetch files of the internet for providers that take only their bytes.
         config_of: print the settings of this client instead.
     """
     try:
         from deltafold.gateway import (  # noqa: PLC0415 - an extra
+            FileFetcher,
             ModelTable,
             create_app,
             read_table,
@@ -64,7 +67,9 @@ def serve(
         return EXIT_DONE
     import uvicorn  # noqa: PLC0415 - an extra
 
-    uvicorn.run(create_app(table, allow_anyone=no_auth), host=host, port=port)
+    fetcher = FileFetcher() if fetch_files else None
+    app = create_app(table, allow_anyone=no_auth, fetcher=fetcher)
+    uvicorn.run(app, host=host, port=port)
     return EXIT_DONE
 
 

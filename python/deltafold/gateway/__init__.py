@@ -14,6 +14,7 @@ from deltafold.gateway.answering import error_response, respond
 from deltafold.gateway.app import create_app
 from deltafold.gateway.asking import Asked, read_request, refusal
 from deltafold.gateway.calling import open_stream
+from deltafold.gateway.fetching import FetchedFile, FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.replaying import replay_table
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
@@ -22,6 +23,8 @@ from deltafold.gateway.table import ModelTable, read_table
 __all__ = [
     "AnswerOptions",
     "Asked",
+    "FetchedFile",
+    "FileFetcher",
     "MemoryStore",
     "ModelTable",
     "ResponseStore",
@@ -33,4 +36,5 @@ __all__ = [
     "refusal",
     "replay_table",
     "respond",
+    "with_files",
 ]

@@ -22,6 +22,7 @@ from deltafold.conversation.tokens import TokenCounter
 from deltafold.errors import ModelError
 from deltafold.gateway.answering import error_response, respond
 from deltafold.gateway.asking import Asked, read_request, refusal
+from deltafold.gateway.fetching import FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.table import Entry, ModelTable
@@ -40,6 +41,7 @@ def create_app(
     passthrough: bool = True,
     go_on: bool = False,
     store: ResponseStore | None = None,
+    fetcher: FileFetcher | None = None,
     keep_alive: float | None = 15.0,
     max_body_bytes: int = _MAX_BODY_BYTES,
     allow_anyone: bool = False,
@@ -63,6 +65,8 @@ def create_app(
             byte, if its model continues answers (`Model.can_continue`). A comment in the stream
             and the warning `continued` of the message say so. Bytes do not pass then.
         store: keeps responses for `previous_response_id`; None keeps them in memory, bounded.
+        fetcher: fetches files that a request names by their address where an upstream takes only
+            their bytes; None fetches none, and such a file is left out with a warning.
         keep_alive: seconds of silence before a streaming client is told that the connection lives.
         max_body_bytes: the largest body of a request, in bytes.
         allow_anyone: answer clients of other machines without `on_request`.
@@ -76,6 +80,7 @@ def create_app(
         AnswerOptions(keep_alive, on_message, on_delta, hold_back, passthrough, go_on),
         on_request=on_request,
         store=MemoryStore() if store is None else store,
+        fetcher=fetcher,
         max_body_bytes=max_body_bytes,
         allow_anyone=allow_anyone,
     )
@@ -86,6 +91,8 @@ def create_app(
             yield
         finally:
             await table.aclose()
+            if fetcher is not None:
+                await fetcher.aclose()
 
     routes = [
         Route("/v1/chat/completions", gateway.answers("openai-chat"), methods=["POST"]),
@@ -116,6 +123,7 @@ class _Gateway:
         *,
         on_request: OnRequest | None,
         store: ResponseStore,
+        fetcher: FileFetcher | None,
         max_body_bytes: int,
         allow_anyone: bool,
     ) -> None:
@@ -124,6 +132,7 @@ class _Gateway:
         self._on_message = options.on_message
         self._options = replace(options, on_message=self._ended)
         self._store = store
+        self._fetcher = fetcher
         self._max_body_bytes = max_body_bytes
         self._allow_anyone = allow_anyone
 
@@ -193,12 +202,10 @@ class _Gateway:
                 is_codex=request.headers.get("originator", "").startswith("codex"),
             )
             asked = await self._continued(await self._hooked(request, asked))
-            return await respond(
-                asked,
-                self._table.find(asked.model_id),
-                request=request,
-                options=self._options,
-            )
+            upstream = self._table.find(asked.model_id)
+            if self._fetcher is not None:
+                asked = await with_files(asked, upstream, self._fetcher)
+            return await respond(asked, upstream, request=request, options=self._options)
         except ModelError as error:
             return error_response(error, protocol)
 

@@ -95,7 +95,7 @@ judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official Type
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
 	PYTHONPATH=tests .venv-judges/bin/python compare/judges.py
 
-clients: .venv-test/installed $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
+clients: .venv-test/installed .venv-aider/ready $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
 	PYTHONPATH=tests:clients .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
 
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)

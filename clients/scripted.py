@@ -105,6 +105,7 @@ def play(
     work: Path,
     *,
     is_cut: bool = True,
+    typed: str = "",
 ) -> str:
     """Let a program work through a session, and return its last request.
 
@@ -115,6 +116,7 @@ def play(
         settings: returns the environment variables for the address of the gateway.
         work: the folder to work in.
         is_cut: the stream of one answer is cut when it is first asked for.
+        typed: the text of the standard input.
     """
     end = Session().message(TextPart(text=LAST))
     recordings = [recording(turn, dialect) for turn in (*turns, end)]
@@ -126,7 +128,7 @@ def play(
             list(command),
             cwd=work,
             env={**os.environ, **settings(url)},
-            stdin=subprocess.DEVNULL,
+            input=typed,
             capture_output=True,
             text=True,
             check=False,

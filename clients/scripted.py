@@ -11,17 +11,28 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from deltafold import Encoder, Message, message_deltas
+from deltafold import Encoder, Message, message_deltas, target_names
 from deltafold.gateway import create_app
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
 from deltafold.usage import Usage
 from gateways import served, upstream
+from recorded_upstreams import recording_of
+from speakers import COHERE, MISTRAL, Call, End, Said, stream, text, thought
 
 PROGRAMS: Final = Path(__file__).parent / "node_modules" / ".bin"
-UPSTREAMS: Final = ("openai-chat", "anthropic-messages", "gemini", "ollama")
+UPSTREAMS: Final = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "bedrock-converse",
+    "ollama",
+    MISTRAL,
+    COHERE,
+)
 TURNS: Final = 30
-RUNS: Final = 5
+RUNS: Final = 3
 CUT: Final = 7
 """The turn whose stream is cut at first."""
 LAST: Final = "The session is over."
@@ -91,10 +102,25 @@ def check_work(work: Path, last: str, *, repeats: bool = False) -> None:
 
 def recording(message: Message, dialect: str, *, is_cut: bool = False) -> Recording:
     """Return an answer as an upstream streams it."""
-    encoder = Encoder(dialect)
-    body = b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()
-    kind = "application/x-ndjson" if dialect == "ollama" else "text/event-stream"
-    return Recording.of(body[: len(body) // 2] if is_cut else body, content_type=kind)
+    if dialect in target_names():
+        encoder = Encoder(dialect)
+        body = b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()
+    else:
+        said = [_said(part) for part in message.parts]
+        end: End = "tool_calls" if message.tool_calls else "stop"
+        body = stream(dialect, *said, end=end, counts=(100, 10))
+    return recording_of(dialect, body[: len(body) // 2] if is_cut else body)
+
+
+def _said(part: MessagePart) -> Said:
+    """Return a part as a protocol that no encoder writes says it."""
+    if isinstance(part, ToolCallPart):
+        return Call(part.tool_call_id, part.tool_name, (part.raw_args_text or "",))
+    if isinstance(part, ThinkingPart):
+        return thought(part.text)
+    if isinstance(part, TextPart):
+        return text(part.text)
+    raise TypeError(part.kind)
 
 
 def play(

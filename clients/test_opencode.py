@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from scripted import PROGRAMS, UPSTREAMS, Session, Tools, check_work, play, turns_of
 
-RUNS: Final = 3
+RUNS: Final = 2
 MODEL: Final = "any-name"
 TOOLS: Final = Tools(
     run=lambda command: ("bash", {"command": command, "description": "a command"}),

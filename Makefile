@@ -88,7 +88,7 @@ bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adap
 	.venv-frameworks/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
 	.venv-strands/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
 
-bench-gateway: .venv-gateway/installed ## the gateway beside a bare forwarder, 1,000 streams each; rewrites the table in docs/gateway.md
+bench-gateway: .venv-gateway/installed .venv-peers/ready ## the gateway beside a bare forwarder, 1,000 streams each, and other gateways; rewrites the tables in docs/gateway.md
 	.venv-gateway/bin/python benches/gateway/bench_gateway.py --docs docs/gateway.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)

@@ -31,9 +31,14 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 """
 
 
-def bars(title: str, series: tuple[str, str], rows: Mapping[str, tuple[float, float]]) -> str:
-    """Return the chart; a row has a number for each of the two series, ours is the first row."""
-    values = [value for pair in rows.values() for value in pair]
+def bars(
+    title: str, series: tuple[str, str], rows: Mapping[str, tuple[float | None, float | None]]
+) -> str:
+    """Return the chart; a row has a number for each of the two series, ours is the first row.
+
+    A reader without a number of a series has no bar there.
+    """
+    values = [value for pair in rows.values() for value in pair if value is not None]
     # A decade below the shortest bar where that would have no length.
     low = math.floor(math.log10(min(values)) - 0.3)
     high = math.ceil(math.log10(max(values)))
@@ -58,6 +63,8 @@ def bars(title: str, series: tuple[str, str], rows: Mapping[str, tuple[float, fl
         )
         whose = "" if at == 0 else "others "
         for order, (which, value) in enumerate(zip(("first", "second"), pair, strict=True)):
+            if value is None:
+                continue
             y = top + 2 + order * (_BAR + 2)
             end = place(value)
             lines.append(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from deltafold import Encoder, Message, message_deltas, target_names
+from deltafold.encoding import EncoderTool
 from deltafold.gateway import create_app
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
@@ -100,10 +101,23 @@ def check_work(work: Path, last: str, *, repeats: bool = False) -> None:
     assert last.count("on-purpose") >= TURNS // 4
 
 
-def recording(message: Message, dialect: str, *, is_cut: bool = False) -> Recording:
-    """Return an answer as an upstream streams it."""
+def recording(
+    message: Message,
+    dialect: str,
+    tools: Mapping[str, EncoderTool] | None = None,
+    *,
+    is_cut: bool = False,
+) -> Recording:
+    """Return an answer as an upstream streams it.
+
+    Args:
+        message: the answer.
+        dialect: the protocol of the upstream.
+        tools: the client's own tools, which an upstream of the client's protocol knows.
+        is_cut: leave out the second half.
+    """
     if dialect in target_names():
-        encoder = Encoder(dialect)
+        encoder = Encoder(dialect, tools=tools if dialect == "openai-responses" else None)
         body = b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()
     else:
         said = [_said(part) for part in message.parts]
@@ -130,6 +144,7 @@ def play(
     settings: Callable[[str], Mapping[str, str]],
     work: Path,
     *,
+    tools: Mapping[str, EncoderTool] | None = None,
     is_cut: bool = True,
     typed: str = "",
 ) -> str:
@@ -141,13 +156,14 @@ def play(
         command: the program and its arguments.
         settings: returns the environment variables for the address of the gateway.
         work: the folder to work in.
+        tools: the client's own tools, which an upstream of the client's protocol knows.
         is_cut: the stream of one answer is cut when it is first asked for.
         typed: the text of the standard input.
     """
     end = Session().message(TextPart(text=LAST))
-    recordings = [recording(turn, dialect) for turn in (*turns, end)]
+    recordings = [recording(turn, dialect, tools) for turn in (*turns, end)]
     if is_cut:
-        recordings.insert(CUT, recording(turns[CUT], dialect, is_cut=True))
+        recordings.insert(CUT, recording(turns[CUT], dialect, tools, is_cut=True))
     with ReplayServer() as server, served(create_app({"*": upstream(dialect, server.url)})) as url:
         server.queue(*recordings)
         done = subprocess.run(

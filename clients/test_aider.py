@@ -58,8 +58,8 @@ def test_aider_finishes_a_session_of_thirty_turns(dialect: str, run: int, tmp_pa
             "OPENAI_API_KEY": "unused",
         }
 
-    off = ("git", "pretty", "fancy-input", "check-update", "show-model-warnings", "auto-lint")
-    off += ("show-release-notes", "suggest-shell-commands", "detect-urls")
+    off = ["git", "pretty", "fancy-input", "check-update", "show-model-warnings", "auto-lint"]
+    off += ["show-release-notes", "suggest-shell-commands", "detect-urls"]
     command: list[str | Path] = [AIDER, "--model", "openai/any-name", "--edit-format", "diff"]
     command += ["--yes-always", "--analytics-disable", "--map-tokens", "0"]
     command += ["--max-chat-history-tokens", "1000000", *(f"--no-{name}" for name in off), FILE]

@@ -5,6 +5,7 @@ fails, and a stream that is cut. Codex must run every tool, send every result ba
 last answer.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +14,19 @@ from scripted import PROGRAMS, RUNS, TURNS, UPSTREAMS, Session, play
 
 from deltafold import Message
 from deltafold.cli.clients import CLIENTS
+from deltafold.encoding import EncoderTool
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 
 # A model of Codex's own list: the others get a smaller set of tools, without freeform ones.
 MODEL: Final = "gpt-6-astra"
 PATCH: Final = "*** Begin Patch\\n*** Add File: patched.txt\\n+by a patch\\n*** End Patch"
+
+
+TOOLS: Final[Mapping[str, EncoderTool]] = {
+    "functions__exec": {"kind": "custom", "namespace": "functions", "name": "exec"},
+    "clock__sleep": {"kind": "function", "namespace": "clock", "name": "sleep"},
+}
+"""Tools that Codex declares, by the names that upstreams of other protocols know."""
 
 
 def turn(session: Session, number: int) -> Message:
@@ -59,7 +68,7 @@ def test_codex_finishes_a_session_of_thirty_turns(dialect: str, run: int, tmp_pa
     command: list[str | Path] = [PROGRAMS / "codex", "exec", "--skip-git-repo-check", "--json"]
     command += ["-m", MODEL, "--dangerously-bypass-approvals-and-sandbox", "Work."]
     turns = [turn(session, number) for number in range(TURNS)]
-    last = play(dialect, turns, command, settings, work)
+    last = play(dialect, turns, command, settings, work, tools=TOOLS)
     numbers = [str(number) for number in range(TURNS) if number % 5 in {0, 4}]
     assert (work / "log.txt").read_text().split() == numbers
     assert (work / "patched.txt").read_text() == "by a patch\n"

@@ -1,4 +1,4 @@
-"""The gateway's calls are spans, as those of a Model are, below the span of the client's request."""
+"""The gateway's calls are spans, as those of a Model, below the span of the client's request."""
 
 import asyncio
 from collections.abc import Iterator

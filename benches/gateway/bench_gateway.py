@@ -1,6 +1,6 @@
 """The gateway beside a bare forwarder: CPU an event and a call, latency, and memory of a stream.
 
-    bench_gateway.py --docs docs/gateway.md [--streams 1000]     rewrites the table of the document
+    bench_gateway.py --docs docs/gateway.md [--part peers]     rewrites the tables of the document
 
 In: upstream, application and clients, each a process of its own on this machine.  Out: a table.
 
@@ -15,15 +15,21 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, cast
 
+from other_gateways import PEERS, started_peer, version_of
+
 HERE: Final = Path(__file__).parent
-BEGIN: Final = "<!-- measured: gateway -->\n"
+sys.path.append(str(HERE.parent))
+from chart import bars  # noqa: E402 - of the folder above
+
+BEGIN: Final = "<!-- measured: {} -->\n"
 END: Final = "<!-- end -->"
+PARTS: Final = ("forwarder", "leaving", "peers")
 CHAT: Final = "/v1/chat/completions"
 MESSAGES: Final = "/v1/messages"
 
@@ -46,6 +52,28 @@ CASES: Final = (
     Case("gateway, Chat to Messages", "gateway", MESSAGES, "chat", "forwarder, Chat"),
     Case("gateway, Messages to Chat", "gateway", CHAT, "messages", "forwarder, Messages"),
 )
+
+
+PEER_STREAMS: Final = 100
+"""Streams at once beside other gateways: one process of some of them takes no more."""
+
+BESIDE: Final = (
+    ("forwarder", "forward"),
+    ("deltafold", "gateway"),
+    *((name, name) for name in PEERS),
+)
+WAYS: Final = (
+    ("Chat to Chat", CHAT, "chat"),
+    ("Chat to Messages", MESSAGES, "chat"),
+    ("Messages to Chat", CHAT, "messages"),
+)
+NOT_ITS_WORK: Final = {
+    ("forwarder", "Chat to Messages"): "translates nothing",
+    ("forwarder", "Messages to Chat"): "translates nothing",
+    ("smg", "Chat to Messages"): "translates nothing",
+    ("smg", "Messages to Chat"): "translates nothing",
+    ("LiteLLM proxy", "Chat to Messages"): "calls the upstream's Responses API",
+}
 
 
 @dataclass(frozen=True)
@@ -87,12 +115,22 @@ def resident_bytes(process: subprocess.Popen[str]) -> int:
     return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * 4096
 
 
+@contextmanager
+def serving(app: str, package: str, url: str) -> Generator[tuple[subprocess.Popen[str], int]]:
+    """Run an application of this folder or another gateway; yield its process and its port."""
+    if app in PEERS:
+        with started_peer(app, url) as running:
+            yield running
+        return
+    with started("apps.py", app, package, url) as process:
+        yield process, int(line(process)["port"])
+
+
 def measure(case: Case, package: str, streams: int, events: int, pause: int) -> Measured:
     """Run the streams of a case once."""
     with started("upstream.py", events, pause) as upstream:
         url = f"http://127.0.0.1:{int(line(upstream)['port'])}"
-        with started("apps.py", case.app, package, url) as app:
-            port = int(line(app)["port"])
+        with serving(case.app, package, url) as (app, port):
             time.sleep(0.5)
             with started("load.py", port, case.path, case.model, 20, 0.1) as warming:
                 for _ in range(3):
@@ -145,6 +183,42 @@ def table(package: str, streams: int, rounds: int) -> str:
     return "\n".join(rows)
 
 
+def beside(package: str, rounds: int) -> tuple[str, dict[str, tuple[float | None, float | None]]]:
+    """Measure other gateways by turns with ours; return the table, and the rows of the chart."""
+    found: dict[tuple[str, str], list[Measured]] = {}
+    for _ in range(rounds):
+        for name, app in BESIDE:
+            for way, path, model in WAYS:
+                if (name, way) not in NOT_ITS_WORK:
+                    case = Case(name, app, path, model)
+                    runs = found.setdefault((name, way), [])
+                    runs.append(measure(case, package, PEER_STREAMS, 200, 50))
+    rows = [
+        f"| µs of CPU an event, of latency | {' | '.join(way for way, _, _ in WAYS)} |",
+        "|---|---:|---:|---:|",
+    ]
+    for name, _ in BESIDE:
+        cells = [f"{name} {version_of(name)}" if name in PEERS else name]
+        for way, _, _ in WAYS:
+            if measured := found.get((name, way)):
+                cells.append(
+                    f"{_median(measured, 'event'):.1f}, {_median(measured, 'latency'):.0f}"
+                )
+            else:
+                cells.append(NOT_ITS_WORK[name, way])
+        rows.append(f"| {' | '.join(cells)} |")
+    charted = {
+        name: (_event(found, name, "Chat to Chat"), _event(found, name, "Chat to Messages"))
+        for name, _ in (BESIDE[1], BESIDE[0], *BESIDE[2:])
+    }
+    return "\n".join(rows), charted
+
+
+def _event(found: Mapping[tuple[str, str], list[Measured]], name: str, way: str) -> float | None:
+    runs = found.get((name, way))
+    return None if runs is None else _median(runs, "event")
+
+
 def leaving(package: str, streams: int) -> str:
     """Run many streams of which every third is left, and say what is left of them."""
     events = 20
@@ -181,6 +255,16 @@ def _median(runs: list[Measured], name: str) -> float:
     return statistics.median(cast("float", getattr(run, name)) for run in runs)
 
 
+def written(docs: Path, part: str, text: str) -> None:
+    """Replace the text of a part of the document."""
+    before, begin, rest = docs.read_text(encoding="utf-8").partition(BEGIN.format(part))
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{docs} has no place for {part}: {BEGIN.format(part).strip()} {END}")
+    docs.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", encoding="utf-8")
+    print(text)
+
+
 def main() -> None:
     """Measure, and rewrite the document."""
     parser = argparse.ArgumentParser()
@@ -188,20 +272,27 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--leaving", type=int, default=50_000)
+    parser.add_argument("--part", choices=PARTS, action="append")
     asked = parser.parse_args()
-    tables = [table(package, asked.streams, asked.rounds) for package in ("aiohttp", "httpx2")]
-    text = asked.docs.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{asked.docs} has no place for the table: {BEGIN.strip()} {END}")
-    about = f"{asked.streams:,} streams of 200 events, 20 a second each; 100 of 2,000 in bursts."
-    about += " CPU, median latency, memory of a stream, CPU of an event in bursts of 16 KiB."
-    left = f"{asked.leaving:,} streams, 200 at once, of which every third client leaves early."
-    tables += [left, leaving("aiohttp", asked.leaving)]
-    written = "\n\n".join([about, *tables])
-    asked.docs.write_text(f"{before}{begin}\n{written}\n\n{end}{after}", encoding="utf-8")
-    print(written)
+    parts = asked.part or PARTS
+    if "forwarder" in parts:
+        tables = [table(package, asked.streams, asked.rounds) for package in ("aiohttp", "httpx2")]
+        about = (
+            f"{asked.streams:,} streams of 200 events, 20 a second each; 100 of 2,000 in bursts."
+        )
+        about += " CPU, median latency, memory of a stream, CPU of an event in bursts of 16 KiB."
+        written(asked.docs, "forwarder", "\n\n".join([about, *tables]))
+    if "leaving" in parts:
+        about = f"{asked.leaving:,} streams, 200 at once, of which every third client leaves early."
+        written(asked.docs, "leaving", f"{about}\n\n{leaving('aiohttp', asked.leaving)}")
+    if "peers" in parts:
+        peers, charted = beside("aiohttp", asked.rounds)
+        about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, ours over aiohttp."
+        written(asked.docs, "peers", f"{about}\n\n{peers}")
+        chart = bars(
+            "µs of CPU an event in a gateway", ("Chat to Chat", "Chat to Messages"), charted
+        )
+        asked.docs.with_name("gateway.svg").write_text(chart, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -91,7 +91,14 @@ SUITES: Final[Mapping[str, Suite]] = {
     "gateway": Suite(
         ("gateway", "openai", "anthropic"),
         (*_TESTS, *_OTHER_CLIENTS),
-        ("tests/test_gateway.py", "tests/test_gateway_doc.py"),
+        (
+            "tests/test_gateway.py",
+            "tests/test_gateway_doc.py",
+            "tests/test_gateway_fetching.py",
+            "tests/test_gateway_going_on.py",
+            "tests/test_gateway_hooks.py",
+            "tests/test_gateway_replay.py",
+        ),
     ),
     "langchain": Suite(
         ("langchain", "httpx2"),

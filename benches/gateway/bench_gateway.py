@@ -18,6 +18,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -29,7 +30,7 @@ from chart import bars  # noqa: E402 - of the folder above
 
 BEGIN: Final = "<!-- measured: {} -->\n"
 END: Final = "<!-- end -->"
-PARTS: Final = ("forwarder", "leaving", "peers")
+PARTS: Final = ("forwarder", "leaving", "slow", "peers")
 CHAT: Final = "/v1/chat/completions"
 MESSAGES: Final = "/v1/messages"
 
@@ -54,6 +55,9 @@ CASES: Final = (
 )
 
 
+SLOW_READERS: Final = 20
+SLOW_EVENTS: Final = 100_000
+"""Events of a stream whose client hardly reads: about 12 MB."""
 PEER_STREAMS: Final = 100
 """Streams at once beside other gateways: one process of some of them takes no more."""
 
@@ -246,6 +250,48 @@ def leaving(package: str, streams: int) -> str:
     return "\n".join([head, "|---|---:|---:|---:|---:|", *rows])
 
 
+def slow(package: str, rounds: int) -> str:
+    """Measure streams alone and beside clients that hardly read."""
+    rows = [
+        f"| over {package} | µs an event | latency | 99 % | KiB a slow stream |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for kind, count in product(("forward", "gateway"), (0, SLOW_READERS)):
+        runs: list[tuple[float, float, float, float]] = []
+        for _ in range(rounds):
+            with started("upstream.py", 200, 50, SLOW_EVENTS) as upstream:
+                url = f"http://127.0.0.1:{int(line(upstream)['port'])}"
+                with serving(kind, package, url) as (app, port):
+                    with started("load.py", port, CHAT, "chat", 100, 0.5) as warming:
+                        for _ in range(3):
+                            line(warming)
+                    runs.append(beside_slow(app, port, count))
+        name = "forwarder" if kind == "forward" else "gateway"
+        name += f", beside {count} slow readers" if count else ""
+        event, median, late, held = (statistics.median(run[at] for run in runs) for at in range(4))
+        memory = f"{held / count / 1024:.0f}" if count else ""
+        rows.append(f"| {name} | {event:.1f} | {median:.0f} | {late:.0f} | {memory} |")
+    return "\n".join(rows)
+
+
+def beside_slow(
+    app: subprocess.Popen[str], port: int, count: int
+) -> tuple[float, float, float, float]:
+    """Run streams beside slow ones: CPU of an event, median and late latency, bytes held."""
+    before = resident_bytes(app)
+    with started("slow.py", port, MESSAGES, "messages", count) as slow_readers:
+        line(slow_readers)
+        held = resident_bytes(app) - before
+        with started("load.py", port, CHAT, "chat", PEER_STREAMS, 2.0) as clients:
+            begun, at_begin = line(clients), cpu_microseconds(app)
+            ended, at_end = line(clients), cpu_microseconds(app)
+            counted = line(clients)
+    if counted["complete"] != PEER_STREAMS:
+        raise SystemExit(f"beside {count} slow readers: streams lost events: {counted}")
+    event = (at_end - at_begin) / max(1, ended["events"] - begun["events"])
+    return event, counted["median"], counted["p99"], held
+
+
 def open_files(process: subprocess.Popen[str]) -> int:
     """Return the number of open files of a process (Linux)."""
     return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
@@ -285,6 +331,10 @@ def main() -> None:
     if "leaving" in parts:
         about = f"{asked.leaving:,} streams, 200 at once, of which every third client leaves early."
         written(asked.docs, "leaving", f"{about}\n\n{leaving('aiohttp', asked.leaving)}")
+    if "slow" in parts:
+        about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, beside {SLOW_READERS}"
+        about += " clients that read 1 KiB a second of an upstream without pauses."
+        written(asked.docs, "slow", f"{about}\n\n{slow('httpx2', asked.rounds)}")
     if "peers" in parts:
         peers, charted = beside("aiohttp", asked.rounds)
         about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, ours over aiohttp."

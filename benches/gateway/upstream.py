@@ -1,9 +1,10 @@
 """The upstream of the gateway's measurements: paced streams or bursts, each event with its time.
 
-    upstream.py EVENTS PAUSE     serve on a free port, which is printed
+    upstream.py EVENTS PAUSE [BURST]     serve on a free port, which is printed
 
 In: any request; its path decides the protocol.  Out: a stream of so many events in HTTP chunks, one
-write an event, with `PAUSE` milliseconds between two; without a pause, writes of 16 KiB.
+write an event, with `PAUSE` milliseconds between two; without a pause, writes of 16 KiB. With
+`BURST`, streams of the Messages API have so many events without a pause.
 
 Laws: the phases of the streams are spread over the pause, so that the events of a thousand streams
 do not come at once. Every text has the monotonic time at which it was written, in nanoseconds.
@@ -85,6 +86,7 @@ class Upstream(asyncio.Protocol):
     streams = 0
     events = 0
     pause = 0.0
+    burst_events = 0
 
     def __init__(self) -> None:
         self.received = b""
@@ -124,6 +126,10 @@ class Upstream(asyncio.Protocol):
         begin, self.event, self.end = frames(path)
         self.left = self.events
         self.transport.write(_HEAD + _chunk(begin))
+        if self.burst_events and path.endswith("/messages"):
+            self.left = self.burst_events
+            self.burst()
+            return
         if self.pause == 0:
             self.burst()
             return
@@ -164,4 +170,5 @@ async def serve() -> None:
 
 if __name__ == "__main__":
     Upstream.events, Upstream.pause = int(sys.argv[1]), int(sys.argv[2]) / 1000
+    Upstream.burst_events = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     import_module("uvloop").run(serve())

@@ -22,11 +22,12 @@ from deltafold.testing import ReplayServer
 @contextmanager
 def served(app: Any) -> Generator[str]:  # noqa: ANN401 - an ASGI application
     """Serve an application on a free port of this machine, and yield its address."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning")
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
+        assert thread.is_alive(), "the server ended before it began"
         time.sleep(0.005)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:

@@ -27,7 +27,9 @@ async def read(port: int, request: bytes) -> None:
     client.setblocking(False)  # noqa: FBT003 - the interface
     await loop.sock_connect(client, ("127.0.0.1", port))
     await loop.sock_sendall(client, request)
-    while await loop.sock_recv(client, _PIECE):
+    while True:
+        if not await loop.sock_recv(client, _PIECE):
+            return
         await asyncio.sleep(1)
 
 

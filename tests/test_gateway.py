@@ -1,9 +1,11 @@
 """The gateway: official clients of four protocols in front of recorded upstreams."""
 
 import asyncio
+import gzip
 import json
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -17,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 
 from deltafold import (
+    AnthropicModel,
     Encoder,
     ErrorCode,
     Message,
@@ -243,6 +246,59 @@ def test_a_cut_upstream_is_no_success_of_the_client(client: str) -> None:
             (openai.APIError, anthropic.APIError, genai.errors.APIError, ValueError)
         ):
             READ[client](url, streams=True)
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate"])
+def test_a_packed_request_is_unpacked_within_the_bound(packing: str) -> None:
+    pack: Callable[[bytes], bytes] = gzip.compress if packing == "gzip" else zlib.compress
+    asked: Any = {"model": "m", "messages": [{"role": "user", "content": "?"}]}
+    headers = {"content-encoding": packing}
+    with gateway("openai-chat", max_body_bytes=100_000) as (url, server):
+        server.queue(recorded(TEXT, "openai-chat"))
+        path = f"{url}/v1/chat/completions"
+        body = pack(json.dumps(asked).encode())
+        assert httpx2.post(path, content=body, headers=headers).status_code == 200
+        asked["messages"][0]["content"] = "?" * 1_000_000
+        body = pack(json.dumps(asked).encode())
+        assert len(body) < 10_000
+        large = httpx2.post(path, content=body, headers=headers)
+        assert (large.status_code, "more than 100,000 bytes" in large.text) == (400, True)
+        broken = httpx2.post(path, content=body[:9] + b"\xff" * 99, headers=headers)
+        assert (broken.status_code, f"not valid {packing}" in broken.text) == (400, True)
+        other = httpx2.post(path, content=body, headers={"content-encoding": "zstd"})
+        assert (other.status_code, "the body is in zstd" in other.text) == (400, True)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("accepted", ["gzip, br", "identity"])
+def test_a_long_whole_answer_is_packed_for_a_client_that_accepts_it(accepted: str) -> None:
+    long = answer(TextPart(text="It rains. " * 1_000))
+    body = {"model": "m", "messages": [{"role": "user", "content": "?"}]}
+    with gateway("anthropic-messages") as (url, server):
+        path = f"{url}/v1/chat/completions"
+        server.queue(*[recorded(long, "anthropic-messages")] * 2)
+        given = httpx2.post(path, json=body, headers={"accept-encoding": accepted})
+        assert given.json()["choices"][0]["message"]["content"] == long.text
+        assert given.headers.get("content-encoding") == ("gzip" if "gzip" in accepted else None)
+        streamed = httpx2.post(path, json={**body, "stream": True})
+        assert "content-encoding" not in streamed.headers
+
+
+@pytest.mark.parametrize("dialect", ["anthropic-messages", "openai-chat"])
+def test_betas_go_to_an_upstream_of_the_same_protocol(dialect: str) -> None:
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "?"}]}
+    headers = {"anthropic-beta": "context-management-2025-06-27", "x-api-key": "client-key"}
+    with ReplayServer() as server:
+        server.queue(recorded(TEXT, dialect))
+        adapter = AnthropicModel if dialect == "anthropic-messages" else OpenAIChatModel
+        own = {"model_id": "u", "extra_headers": {"Anthropic-Beta": "own-beta"}}
+        model: Any = adapter(own, base_url=server.url, api_key="upstream-key")
+        with served(create_app({"m": model})) as url:
+            assert httpx2.post(f"{url}/v1/messages", json=body, headers=headers).status_code == 200
+        sent = {name.lower(): value for name, value in server.requests[0].headers.items()}
+    betas = "own-beta,context-management-2025-06-27" if adapter is AnthropicModel else "own-beta"
+    assert sent["anthropic-beta"] == betas
+    assert "client-key" not in sent.values()
 
 
 def test_the_clients_headers_and_key_are_not_forwarded() -> None:

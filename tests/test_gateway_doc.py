@@ -2,20 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import openai
 import pytest
-from starlette.applications import Starlette
-from starlette.routing import Route
 
 import deltafold
-from deltafold.gateway import ModelTable
 from deltafold.testing import ReplayServer
-from gateways import served, upstream
+from gateways import served
 from test_gateway import TEXT, recorded
 
 TEXT_OF_DOC = (Path(__file__).parent.parent / "docs" / "gateway.md").read_text()
@@ -24,18 +18,14 @@ BLOCKS = re.findall(r"```python\n(.*?)```", TEXT_OF_DOC, re.DOTALL)
 
 def test_the_blocks_of_the_document_run(monkeypatch: pytest.MonkeyPatch) -> None:
     first, hooks, guard, route = BLOCKS
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, "k")
     with ReplayServer() as server:
-        server.queue(recorded(TEXT, "openai-chat"), recorded(TEXT, "openai-chat"))
+        server.queue(recorded(TEXT, "openai-chat"), recorded(TEXT, "anthropic-messages"))
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         spent: Counter[str] = Counter()
-        table = ModelTable({"m": upstream("openai-chat", server.url)})
-        found: dict[str, object] = {
-            "deltafold": deltafold,
-            "re": re,
-            "spent": spent,
-            "table": table,
-        }
+        found: dict[str, object] = {"deltafold": deltafold, "re": re, "spent": spent}
         for block in (hooks, first, guard, route):
             exec(block, found)  # noqa: S102 - the document's own code
         with served(found["app"]) as url, pytest.raises(openai.AuthenticationError):
@@ -43,19 +33,10 @@ def test_the_blocks_of_the_document_run(monkeypatch: pytest.MonkeyPatch) -> None
         with served(found["app"]) as url:
             assert ask(url, "gpt-5", "right") == TEXT.text
         assert spent == {"gpt-5": 18}
-        route_of_doc: Any = found["chat"]
-        routes = [Route("/v1/chat/completions", route_of_doc, methods=["POST"])]
-        app = Starlette(routes=routes, lifespan=lambda _: closing(table))
-        with served(app) as url:
+        with served(found["api"]) as url:
             assert ask(url, "m", "any") == TEXT.text
             with pytest.raises(openai.NotFoundError, match="does not exist"):
                 ask(url, "other", "any")
-
-
-@asynccontextmanager
-async def closing(table: ModelTable) -> AsyncGenerator[None]:
-    yield
-    await table.aclose()
 
 
 def ask(url: str, model: str, key: str) -> str | None:

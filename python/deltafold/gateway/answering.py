@@ -8,7 +8,8 @@ the call of the upstream ends. A cut upstream never ends in the client's success
 
 import asyncio
 import contextlib
-from typing import Any
+import gzip
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,6 +25,11 @@ from deltafold.gateway.table import Upstream
 from deltafold.messages import Message
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.streams import AsyncDeltaStream
+
+_PACKED_BYTES: Final = 4096
+"""Smallest body that is packed; a smaller one is one packet of the network or two."""
+_PACKING: Final = 4
+"""Level of gzip: text is a fifth longer than at level 9, in a third of the time."""
 
 
 async def respond(
@@ -65,8 +71,12 @@ def error_response(error: ModelError, target: str) -> Response:
     return _response(encode_error(error, target))
 
 
-def _response(body: EncodedBody) -> Response:
-    return Response(body.body, body.status, dict(body.headers))
+def _response(body: EncodedBody, *, packs: bool = False) -> Response:
+    headers = dict(body.headers)
+    if not packs or len(body.body) < _PACKED_BYTES:
+        return Response(body.body, body.status, headers)
+    headers |= {"content-encoding": "gzip", "vary": "accept-encoding"}
+    return Response(gzip.compress(body.body, _PACKING), body.status, headers)
 
 
 async def _whole(
@@ -75,6 +85,7 @@ async def _whole(
     reading = asyncio.ensure_future(_message(asked, upstream, options))
     leaving = None if request is None else asyncio.ensure_future(client_left(request.receive))
     waited: set[asyncio.Future[Any]] = {reading, *([leaving] if leaving else [])}
+    packs = request is not None and "gzip" in request.headers.get("accept-encoding", "")
     try:
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         if not reading.done():
@@ -88,7 +99,7 @@ async def _whole(
                     await task
     if error is not None:
         return _response(encode_error(error, asked.protocol, whole=True))
-    return _response(encode_message(message, asked.protocol, **asked.options))
+    return _response(encode_message(message, asked.protocol, **asked.options), packs=packs)
 
 
 async def _message(

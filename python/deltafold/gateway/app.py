@@ -27,6 +27,7 @@ from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.table import Entry, ModelTable
 from deltafold.messages import Message
+from deltafold.transports.encodings import ContentDecodingError, decoded
 
 _MAX_BODY_BYTES: Final = 64 << 20
 
@@ -68,7 +69,8 @@ def create_app(
         fetcher: fetches files that a request names by their address where an upstream takes only
             their bytes; None fetches none, and such a file is left out with a warning.
         keep_alive: seconds of silence before a streaming client is told that the connection lives.
-        max_body_bytes: the largest body of a request, in bytes.
+        max_body_bytes: the largest body of a request, in bytes, unpacked where it is in gzip or
+            deflate.
         allow_anyone: answer clients of other machines without `on_request`.
 
     Raises:
@@ -200,6 +202,7 @@ class _Gateway:
                 streams=streams,
                 is_array=is_array,
                 is_codex=request.headers.get("originator", "").startswith("codex"),
+                headers=request.headers,
             )
             asked = await self._continued(await self._hooked(request, asked))
             upstream = self._table.find(asked.model_id)
@@ -222,12 +225,15 @@ class _Gateway:
     async def _body(self, request: Request) -> bytes:
         pieces: list[bytes] = []
         size = 0
-        async for piece in request.stream():
-            size += len(piece)
-            if size > self._max_body_bytes:
-                message = f"the body has more than {self._max_body_bytes:,} bytes"
-                raise refusal(message, status=413)
-            pieces.append(piece)
+        try:
+            async for piece in decoded(request.stream(), request.headers.get("content-encoding")):
+                size += len(piece)
+                if size > self._max_body_bytes:
+                    message = f"the body has more than {self._max_body_bytes:,} bytes"
+                    raise refusal(message, status=413)
+                pieces.append(piece)
+        except ContentDecodingError as error:
+            raise refusal(str(error), status=415) from error
         return b"".join(pieces)
 
     async def _hooked(self, request: Request, asked: Asked) -> Asked:

@@ -8,7 +8,7 @@ the client declared is dropped here: what an upstream cannot take is noted when 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from deltafold.contract import ErrorCode
@@ -21,6 +21,9 @@ from deltafold.messages import Message
 PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
 """Protocols that clients may speak."""
 
+
+_FORWARDED: Final[Mapping[str, tuple[str, ...]]] = {"anthropic-messages": ("anthropic-beta",)}
+"""Headers that belong to the body: members of a beta are refused without its name."""
 
 _CONVERSATION: Final = {
     "anthropic-messages": "messages",
@@ -73,6 +76,7 @@ class Asked:
         options: options of the answer's `Encoder`.
         previous: the id of the response that the request continues, None without one.
         stores: whether the answer may be continued by its id.
+        headers: headers of the request that an upstream of the same protocol gets too.
     """
 
     protocol: str
@@ -83,6 +87,7 @@ class Asked:
     options: EncoderOptions
     previous: str | None = None
     stores: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def after(self, messages: tuple[Message, ...]) -> "Asked":
         """Return the request with the messages of the response that it continues before its own."""
@@ -102,6 +107,7 @@ def read_request(
     streams: bool | None = None,
     is_array: bool = False,
     is_codex: bool = False,
+    headers: Mapping[str, str] | None = None,
 ) -> Asked:
     """Read the request of a client.
 
@@ -116,6 +122,7 @@ def read_request(
         streams: whether the answer is streamed, if the path decides (gemini).
         is_array: the stream is one JSON array (gemini without `alt=sse`).
         is_codex: the client is Codex, which ends a turn at some errors only.
+        headers: headers of the request; those of an allow-list are kept, by lower-case names.
 
     Raises:
         ModelError: the body is no request of the protocol; its status is 400.
@@ -158,6 +165,11 @@ def read_request(
         options,
         previous if isinstance(previous, str) else None,
         stores,
+        {
+            name: headers[name]
+            for name in _FORWARDED.get(protocol, ())
+            if headers is not None and name in headers
+        },
     )
 
 

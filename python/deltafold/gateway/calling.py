@@ -4,6 +4,7 @@ In: `Asked` and an upstream.  Out: a stream that was not read yet, and the upstr
 its failure, or the stream that continues its answer.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from deltafold.contract import ErrorCode
@@ -48,6 +49,10 @@ def open_stream(
     try:
         migrated = migrate_config(asked.parsed, model.dialect, model_id=upstream.model_id)
         settings: dict[str, Any] = migrated.config.fields_set()
+        if asked.headers and model.specification == asked.protocol:
+            settings["extra_headers"] = _joined_headers(
+                model.get_config().extra_headers, asked.headers
+            )
         stream: AsyncDeltaStream = model.stream(
             asked.messages,
             asked.parsed.tools or None,
@@ -61,6 +66,15 @@ def open_stream(
     except ValueError as error:
         raise refusal(str(error)) from error
     return stream
+
+
+def _joined_headers(own: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a model with those of a request; both name their betas."""
+    joined = {name.lower(): value for name, value in own.items()}
+    for name, value in asked.items():
+        known = joined.get(name)
+        joined[name] = value if known is None else f"{known},{value}"
+    return joined
 
 
 def open_rest(

@@ -83,7 +83,7 @@ mod _core {
     #[pymodule_export]
     use crate::encoder_settings::target_names;
     #[pymodule_export]
-    use crate::event_framer::EventFramer;
+    use crate::event_framer::{EventFramer, event_ends};
     #[pymodule_export]
     use crate::fold::{Fold, fold_chunks};
     #[pymodule_export]
